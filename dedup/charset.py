@@ -1,0 +1,73 @@
+"""Bytes of a page to text, by the encoding they are in rather than the one they claim."""
+
+from __future__ import annotations
+
+import codecs
+
+from bs4.dammit import EncodingDetector, UnicodeDammit
+from w3lib.encoding import read_bom, resolve_encoding
+
+# Enough to tell an encoding by, little enough that a 20 MB page is told as fast as a small one.
+_SAMPLE = 64 * 1024
+# A declaration is believed while at most this share of the non-ASCII bytes cannot be decoded.
+_MAX_BROKEN = 0.02
+
+
+def decode(body: bytes, declared: str | None = None) -> str:
+    """Return the text of *body*; never raises, bytes that fit no encoding become U+FFFD.
+
+    In this order: a byte order mark, valid UTF-8, *declared* (the HTTP header's charset), the
+    page's own declaration, a guess from the bytes.  Encodings are read as the web reads them:
+    gb2312 and gbk as gb18030, latin-1 as windows-1252.
+    """
+    encoding = encoding_of(body, declared)
+    return body.decode(encoding, "replace").removeprefix("\ufeff")
+
+
+def encoding_of(body: bytes, declared: str | None = None) -> str:
+    """Return the name of the codec that `decode` uses."""
+    marked, _ = read_bom(body)
+    if marked:
+        return marked
+    if _is_utf8(body):
+        return "utf-8"
+    for name in (declared, _own_declaration(body)):
+        encoding = resolve_encoding(name) if name else None
+        if encoding and _fits(body, encoding):
+            return encoding
+    return _guess(body)
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _own_declaration(body: bytes) -> str | None:
+    return EncodingDetector.find_declared_encoding(body[:_SAMPLE], is_html=True)
+
+
+def _fits(body: bytes, encoding: str) -> bool:
+    sample = body[:_SAMPLE]
+    try:
+        broken = sample.decode(encoding, "replace").count("\ufffd")
+    except (LookupError, UnicodeError, ValueError):
+        return False
+    ascii_bytes = len(sample.decode("ascii", "ignore"))
+    return broken <= 1 + _MAX_BROKEN * (len(sample) - ascii_bytes)
+
+
+def _guess(body: bytes) -> str:
+    guessed = UnicodeDammit(body[:_SAMPLE], is_html=True).original_encoding
+    encoding = resolve_encoding(guessed) if guessed else None
+    return encoding if encoding and _is_codec(encoding) else "cp1252"
+
+
+def _is_codec(name: str) -> bool:
+    try:
+        return codecs.lookup(name)._is_text_encoding
+    except (LookupError, AttributeError):
+        return False

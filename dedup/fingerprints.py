@@ -1,0 +1,52 @@
+"""A page folded into a few numbers: all that an index ever sees of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dedup.config import DedupConfig
+from dedup.features import Terms, structure_features
+from dedup.hashing import digest
+from dedup.page import Page
+from dedup.simhashing import fold, simhash
+from dedup.sketch import sketch
+from dedup.tokens import tokens
+
+_DEFAULT = DedupConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """The words, sketch and digests of one page.
+
+    *content* and *structure* are unsigned 64-bit words, 0 where there are no tokens or no tags.
+    *sketch* is `dedup.sketch.BINS` bytes.  The digests have 16 bytes, or none where there is no
+    body or no token; *tokens* is the number of tokens.
+    """
+
+    content: int
+    structure: int
+    sketch: bytes
+    body_digest: bytes
+    token_digest: bytes
+    tokens: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing at all: no body but white space."""
+        return not self.body_digest
+
+
+def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
+    """Return the fingerprint of *page*; equal pages have equal ones, on every machine."""
+    found = tokens(page.text)
+    terms = Terms.from_tokens(found)
+    words = terms.words()
+    return Fingerprint(
+        content=fold(words, terms.weights()),
+        structure=simhash(structure_features(page, config)),
+        sketch=sketch(words[terms.sequence], config.shingle),
+        body_digest=page.body_digest,
+        token_digest=digest(" ".join(found).encode("utf-8", "surrogatepass")),
+        tokens=len(found),
+    )

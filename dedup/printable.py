@@ -1,0 +1,27 @@
+"""Text of strangers, made safe to show on a terminal or in a log."""
+
+from __future__ import annotations
+
+import unicodedata
+
+# Controls, formats (bidi overrides), surrogates, private use, unassigned, line separators.
+_UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+LIMIT = 200
+
+
+def printable(text: str, limit: int = LIMIT) -> str:
+    r"""Return *text* on one line, with characters that act rather than show escaped, and cut at *limit*.
+
+    >>> printable("a\x1b[31mb\nc")
+    'a\\x1b[31mb\\nc'
+    """
+    cut = text[:limit] + ("…" if len(text) > limit else "")
+    if cut.isascii() and cut.isprintable():
+        return cut
+    return "".join(_shown(character) for character in cut)
+
+
+def _shown(character: str) -> str:
+    if unicodedata.category(character) in _UNSAFE:
+        return character.encode("unicode_escape", "replace").decode("ascii")
+    return character

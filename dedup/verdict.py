@@ -1,0 +1,247 @@
+"""The rule: what becomes of a page, given what was seen before.  Pure; knows no storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dedup.config import DedupConfig
+from dedup.fingerprints import Fingerprint, fingerprint
+from dedup.page import Page
+from dedup.sketch import similarity
+from dedup.words import word_distance
+
+# Fewer equal tokens than this say too little: "Not found" is not one page.
+MIN_EQUAL_TOKENS = 4
+
+_DEFAULT = DedupConfig()
+
+
+class Reason(StrEnum):
+    """Why a page was kept or dropped; the names of stats, reports and exports."""
+
+    NEW = "new"
+    EXACT_DUPLICATE = "exact_duplicate"
+    NEAR_DUPLICATE = "near_duplicate"
+    UNCHANGED = "unchanged"
+    UPDATED = "updated"
+    NOT_JUDGED = "not_judged"
+
+
+DUPLICATE_REASONS = frozenset((Reason.EXACT_DUPLICATE, Reason.NEAR_DUPLICATE))
+
+
+class Outcome(StrEnum):
+    """What became of a row after its verdict; all of a row that ever changes."""
+
+    PENDING = "pending"
+    CONFIRMED = "confirmed"
+    RELEASED = "released"
+    ORPHANED = "orphaned"
+    FORGOTTEN = "forgotten"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How one page stands to another one.
+
+    Distances are 0 to 64 bits, None where one side has no such word; *similarity* is the
+    estimated Jaccard similarity of shingles, 0 to 1.
+    """
+
+    reason: Reason
+    content_distance: int | None
+    structure_distance: int | None
+    similarity: float
+
+    @property
+    def is_duplicate(self) -> bool:
+        return self.reason in DUPLICATE_REASONS
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """A page that was kept and that others are compared with."""
+
+    id: int
+    url: str
+    run: int
+    is_pending: bool
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A row of the page's own URL in the last earlier run that saw it.
+
+    *canonical* is the canonical that it is or leads to, None where that one stands no more.
+    """
+
+    id: int
+    tokens: int
+    token_digest: bytes
+    body_digest: bytes
+    canonical: Canonical | None
+    is_own: bool
+    """Whether the canonical is of this very URL: the page was kept, not dropped as a copy."""
+
+    def shows(self, page: Fingerprint) -> bool:
+        """Whether *page* is this version: equal tokens, or without any, equal bytes."""
+        if page.tokens or self.tokens:
+            return self.token_digest == page.token_digest
+        return self.body_digest == page.body_digest
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a page and why.
+
+    *row* is its number in the index, None if it was only asked about.  *canonical*,
+    *canonical_url* and *canonical_run* name the page that this one repeats, *canonical_is_pending*
+    says that the fate of that one is open.  *previous* is the row of an earlier version of the
+    same URL, *replaces* the canonical that this one takes the place of when it is confirmed.
+    """
+
+    reason: Reason
+    kept: bool
+    content_distance: int | None = None
+    structure_distance: int | None = None
+    similarity: float | None = None
+    canonical: int | None = None
+    canonical_url: str = ""
+    canonical_run: int | None = None
+    canonical_is_pending: bool = False
+    previous: int | None = None
+    replaces: int | None = None
+    row: int | None = None
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the page should be dropped."""
+        return not self.kept
+
+
+def compare(a: Page | Fingerprint, b: Page | Fingerprint, config: DedupConfig = _DEFAULT) -> Match:
+    """Return what would happen to *b* after *a* at another URL, two pages or two fingerprints."""
+    return match(_fingerprint(a, config), _fingerprint(b, config), config)
+
+
+def match(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Match:
+    """Return how *page* stands to a canonical: the whole rule for two pages.
+
+    Equal bytes are an exact duplicate, an equal sequence of `MIN_EQUAL_TOKENS` tokens or more is
+    a near-duplicate, and so is a candidate, by content or by structure, that passes verification.
+    """
+    content = word_distance(canonical.content, page.content)
+    structure = word_distance(canonical.structure, page.structure)
+    if page.is_empty:
+        return Match(Reason.NOT_JUDGED, content, structure, 0.0)
+    if page.body_digest == canonical.body_digest:
+        return Match(Reason.EXACT_DUPLICATE, content, structure, 1.0)
+    if has_equal_tokens(canonical, page):
+        return Match(Reason.NEAR_DUPLICATE, content, structure, 1.0)
+    alike = similarity(canonical.sketch, page.sketch)
+    is_candidate = _within(content, config.max_distance) or (
+        content is not None
+        and uses_structure(config)
+        and _within(structure, config.structure_max_distance)
+    )
+    is_duplicate = is_candidate and (not config.verify or alike >= config.min_similarity)
+    return Match(Reason.NEAR_DUPLICATE if is_duplicate else Reason.NEW, content, structure, alike)
+
+
+def has_equal_tokens(canonical: Fingerprint, page: Fingerprint) -> bool:
+    """Return whether both have the same tokens, and enough of them to mean something."""
+    return page.tokens >= MIN_EQUAL_TOKENS and page.token_digest == canonical.token_digest
+
+
+def uses_structure(config: DedupConfig) -> bool:
+    """Return whether structure finds candidates: never unverified, it is alike on too many pages."""
+    return config.verify and config.max_structure_candidates > 0
+
+
+def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
+    """Return the key that puts candidates in order: equal ones first, then the nearest, then the oldest."""
+    other = canonical.fingerprint
+    if page.body_digest == other.body_digest:
+        rank = 0
+    else:
+        rank = 1 if has_equal_tokens(other, page) else 2
+    content = word_distance(page.content, other.content)
+    structure = word_distance(page.structure, other.structure)
+    return (rank, _none_last(content), _none_last(structure), canonical.id)
+
+
+def decide(
+    page: Fingerprint,
+    versions: Sequence[Version],
+    find_candidates: Callable[[], Iterable[Canonical]],
+    config: DedupConfig,
+) -> Verdict:
+    """Return the verdict on *page*.
+
+    *versions* are the rows of its URL in the last earlier run that saw it, less those that this
+    run has met again already; *find_candidates* gives, in the order of `nearness`, canonicals
+    that are no versions of it, and is only called if needed.
+    """
+    if page.is_empty:
+        return Verdict(Reason.NOT_JUDGED, kept=True)
+    if version := _same_version(page, versions):
+        return _unchanged(page, version, config)
+    for candidate in find_candidates():
+        found = match(candidate.fingerprint, page, config)
+        if found.is_duplicate:
+            return _verdict(found, candidate, kept=False)
+    only = versions[0] if len(versions) == 1 else None
+    replaced = only.canonical if only and only.is_own else None
+    return Verdict(
+        Reason.UPDATED if any(version.canonical for version in versions) else Reason.NEW,
+        kept=True,
+        previous=only.id if only else None,
+        replaces=replaced.id if replaced else None,
+    )
+
+
+def _same_version(page: Fingerprint, versions: Sequence[Version]) -> Version | None:
+    same = [version for version in versions if version.canonical and version.shows(page)]
+    return min(same, key=lambda version: (not version.is_own, version.id), default=None)
+
+
+def _unchanged(page: Fingerprint, version: Version, config: DedupConfig) -> Verdict:
+    assert version.canonical is not None
+    found = match(version.canonical.fingerprint, page, config)
+    unchanged = Match(
+        Reason.UNCHANGED, found.content_distance, found.structure_distance, found.similarity
+    )
+    kept = version.is_own and config.unchanged == "keep"
+    return _verdict(unchanged, version.canonical, kept=kept, previous=version.id)
+
+
+def _verdict(
+    found: Match, canonical: Canonical, *, kept: bool, previous: int | None = None
+) -> Verdict:
+    return Verdict(
+        reason=found.reason,
+        kept=kept,
+        content_distance=found.content_distance,
+        structure_distance=found.structure_distance,
+        similarity=found.similarity,
+        canonical=canonical.id,
+        canonical_url=canonical.url,
+        canonical_run=canonical.run,
+        canonical_is_pending=canonical.is_pending,
+        previous=previous,
+    )
+
+
+def _fingerprint(page: Page | Fingerprint, config: DedupConfig) -> Fingerprint:
+    return page if isinstance(page, Fingerprint) else fingerprint(page, config)
+
+
+def _within(distance: int | None, limit: int) -> bool:
+    return distance is not None and distance <= limit
+
+
+def _none_last(distance: int | None) -> float:
+    return float("inf") if distance is None else distance
