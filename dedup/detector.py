@@ -1,0 +1,109 @@
+"""The corridor as one object: a page in, a verdict out."""
+
+from __future__ import annotations
+
+import time
+from typing import Self
+
+from dedup.config import DedupConfig
+from dedup.fingerprints import Fingerprint, fingerprint
+from dedup.index.base import Index, Run, Sighting
+from dedup.index.urls import scope_key, url_key
+from dedup.page import Page
+from dedup.verdict import Verdict
+
+_DEFAULT = DedupConfig()
+
+
+class Detector:
+    """Tells new pages from copies of those that *index* has seen, by the rules of *config*.
+
+    All its pages belong to one run of *spider*, which begins with the first page recorded and
+    ends with `close`; *job* names a run that can be resumed.  Raises `IndexMismatch` if the index
+    was built with another recipe.  The index stays open; it belongs to the caller.
+
+    >>> from dedup import MemoryIndex
+    >>> with Detector(MemoryIndex()) as detector:
+    ...     first = detector.check(Page.from_text("The quick brown fox", url="https://a.example/"))
+    ...     second = detector.check(Page.from_text("The quick brown fox", url="https://b.example/"))
+    >>> first.reason.value, second.reason.value, second.canonical_url
+    ('new', 'exact_duplicate', 'https://a.example/')
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        config: DedupConfig = _DEFAULT,
+        spider: str = "",
+        *,
+        job: str = "",
+        settings: str = "",
+    ) -> None:
+        index.require_recipe(config.recipe())
+        self.index = index
+        self.config = config
+        self._begin = (spider, job, settings)
+        self._run: Run | None = None
+
+    @property
+    def run(self) -> Run:
+        """The run that this detector records; begins it."""
+        if self._run is None:
+            spider, job, settings = self._begin
+            self._run = self.index.begin_run(spider, job=job, settings=settings)
+        return self._run
+
+    def judge(self, page: Page, *, kind: str = "page") -> Verdict:
+        """Return what `check` would say, and record nothing."""
+        spider = self._begin[0]
+        upcoming = max((run.id for run in self.index.runs()), default=0) + 1
+        return self.index.judge(
+            Sighting(
+                fingerprint=fingerprint(page, self.config),
+                url=page.url,
+                url_key=url_key(page.url),
+                kind=kind,
+                scope=scope_key(self.config.scope, spider=spider, url=page.url),
+                run=self._run.id if self._run else upcoming,
+                time=time.time(),
+            ),
+            self.config,
+        )
+
+    def check(self, page: Page, *, kind: str = "page") -> Verdict:
+        """Judge *page* and record it, confirmed at once."""
+        return self.submit(page, fingerprint(page, self.config), kind=kind, confirmed=True)
+
+    def submit(
+        self,
+        page: Page,
+        found: Fingerprint,
+        *,
+        kind: str = "page",
+        confirmed: bool = False,
+        wait: bool = False,
+    ) -> Verdict:
+        """Judge and record *page* with its fingerprint *found*; see `Index.find_or_add`."""
+        return self.index.find_or_add(
+            found,
+            page.url,
+            run=self.run,
+            config=self.config,
+            kind=kind,
+            title=page.title,
+            canonical_link=page.canonical_link,
+            confirmed=confirmed,
+            wait=wait,
+        )
+
+    def close(self, ending: str = "finished") -> None:
+        """End the run, if there is one; *ending* says how."""
+        if self._run is not None:
+            self.index.end_run(self._run, ending)
+            self._run = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, exc_type: type[BaseException] | None, *exc: object) -> None:
+        self.close("finished" if exc_type is None else "failed")

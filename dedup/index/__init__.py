@@ -1,0 +1,9 @@
+"""Where fingerprints are kept: in memory, or in one SQLite file."""
+
+from __future__ import annotations
+
+from dedup.index.base import Index, Row, Run, Sighting
+from dedup.index.memory import MemoryIndex
+from dedup.index.sqlite import SQLiteIndex
+
+__all__ = ["Index", "MemoryIndex", "Row", "Run", "SQLiteIndex", "Sighting"]

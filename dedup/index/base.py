@@ -1,0 +1,309 @@
+"""What every index does, whatever it is stored in: ask and record in one step, then settle the outcome."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Self
+
+from dedup.config import DedupConfig
+from dedup.errors import DedupError, IndexMismatch
+from dedup.fingerprints import Fingerprint
+from dedup.index.urls import scope_key, url_key
+from dedup.verdict import Canonical, Outcome, Reason, Verdict, Version, decide
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One crawl, or one use of a `Detector`.  Times are seconds since 1970; *ended* is None while it lives.
+
+    *ending* is how it ended: Scrapy's close reason, or "died".  *job* names a crawl that can be
+    resumed (Scrapy's JOBDIR), *settings* is a digest of what it was run with.
+    """
+
+    id: int
+    spider: str
+    job: str
+    settings: str
+    started: float
+    ended: float | None = None
+    ending: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A page that was seen: its fingerprint, and where and when."""
+
+    fingerprint: Fingerprint
+    url: str
+    url_key: str
+    kind: str
+    scope: str
+    run: int
+    time: float
+    title: str = ""
+    canonical_link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A sighting with its verdict.  Only *outcome* and *listed* ever change.
+
+    *listed* says that others are compared with it: it stands in the posting lists.
+    """
+
+    id: int
+    sighting: Sighting
+    verdict: Verdict
+    outcome: Outcome
+    listed: bool
+
+    def as_canonical(self) -> Canonical:
+        seen = self.sighting
+        is_pending = self.outcome is Outcome.PENDING
+        return Canonical(self.id, seen.url, seen.run, is_pending, seen.fingerprint)
+
+
+class Index(ABC):
+    """A persistent set of pages that answers "new, or a copy of which?" and records the answer.
+
+    All public methods are atomic.  A row is a canonical, and listed, if its page was kept and is
+    no mere repetition (`new`, `updated`); duplicates are compared with canonicals only, so there
+    are no chains.
+    """
+
+    # Asking
+
+    def judge(self, sighting: Sighting, config: DedupConfig) -> Verdict:
+        """Return the verdict on *sighting* without recording it."""
+        with self._reading():
+            return self._decide(sighting, config)
+
+    def find_or_add(
+        self,
+        fingerprint: Fingerprint,
+        url: str = "",
+        *,
+        run: Run,
+        config: DedupConfig,
+        kind: str = "page",
+        spider: str | None = None,
+        title: str = "",
+        canonical_link: str = "",
+        confirmed: bool = True,
+        wait: bool = False,
+    ) -> Verdict:
+        """Judge a page and record it, in one transaction; two callers never both hear `new`.
+
+        *kind* ("page" or "item") and the scope keep pages apart: they see only their own.  The
+        row is confirmed at once, or else pending until `confirm` or `release`.  With *wait* a
+        page that repeats a pending canonical of the same *run* is not recorded: its verdict has
+        no row, and it can be asked about again when that one is settled.
+        """
+        spider = run.spider if spider is None else spider
+        sighting = Sighting(
+            fingerprint=fingerprint,
+            url=url,
+            url_key=url_key(url),
+            kind=kind,
+            scope=scope_key(config.scope, spider=spider, url=url),
+            run=run.id,
+            time=time.time(),
+            title=title,
+            canonical_link=canonical_link,
+        )
+        with self._writing():
+            verdict = self._decide(sighting, config)
+            if wait and verdict.canonical_is_pending and verdict.canonical_run == run.id:
+                return verdict
+            outcome = Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
+            row = self._add(sighting, verdict, outcome)
+            if row.listed:
+                self._enlist(row)
+            if confirmed:
+                self._supersede(row)
+            return replace(verdict, row=row.id)
+
+    def _decide(self, sighting: Sighting, config: DedupConfig) -> Verdict:
+        versions = self._versions(sighting) if sighting.url_key else []
+        return decide(
+            sighting.fingerprint, versions, lambda: self._candidates(sighting, config), config
+        )
+
+    # Settling
+
+    def confirm(self, row: int) -> None:
+        """Record that the page of a pending *row* was kept to the end; others lean on it from now on."""
+        with self._writing():
+            found = self.row(row)
+            if found.outcome is Outcome.PENDING:
+                self._settle(row, Outcome.CONFIRMED)
+                self._supersede(found)
+
+    def release(self, row: int) -> None:
+        """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""
+        with self._writing():
+            found = self.row(row)
+            if found.outcome is Outcome.PENDING:
+                self._withdraw(found, Outcome.RELEASED)
+
+    def forget_run(self, run: int) -> int:
+        """Undo *run* and return how many rows it had.
+
+        Its pages are compared with no more, what they replaced stands again, and duplicates of
+        other runs that leaned on them become orphans.  The rows themselves stay, as forgotten.
+        """
+        with self._writing():
+            rows = [row for row in self._rows_of_run(run) if row.outcome is not Outcome.FORGOTTEN]
+            for row in rows:
+                self._withdraw(row, Outcome.FORGOTTEN)
+            for row in rows:
+                self._reinstate(row)
+            return len(rows)
+
+    def _withdraw(self, row: Row, outcome: Outcome) -> None:
+        self._settle(row.id, outcome)
+        if row.listed:
+            self._delist(row)
+        for duplicate in self._duplicates(row.id):
+            if duplicate.outcome is Outcome.CONFIRMED:
+                self._settle(duplicate.id, Outcome.ORPHANED)
+
+    def _supersede(self, row: Row) -> None:
+        """Take the old version of a confirmed `updated` page out, unless this run met it again."""
+        if row.verdict.replaces is None:
+            return
+        old = self.row(row.verdict.replaces)
+        seen_again = any(
+            repeat.verdict.reason is Reason.UNCHANGED
+            and repeat.sighting.run == row.sighting.run
+            and repeat.sighting.url_key == row.sighting.url_key
+            for repeat in self._repeats(old.id)
+        )
+        if old.listed and not seen_again:
+            self._delist(old)
+
+    def _reinstate(self, row: Row) -> None:
+        if row.verdict.replaces is None:
+            return
+        old = self.row(row.verdict.replaces)
+        if old.outcome is Outcome.CONFIRMED and not old.listed:
+            self._enlist(old)
+
+    def _duplicates(self, canonical: int) -> list[Row]:
+        return [row for row in self._repeats(canonical) if not row.verdict.kept]
+
+    # Runs
+
+    @abstractmethod
+    def begin_run(self, spider: str = "", *, job: str = "", settings: str = "") -> Run:
+        """Return a new run, or the unfinished one of the same *job* and spider, which goes on."""
+
+    @abstractmethod
+    def end_run(self, run: Run, ending: str) -> None:
+        """Record that *run* is over; its pending rows are released."""
+
+    @abstractmethod
+    def runs(self) -> list[Run]:
+        """Return all runs, the oldest first."""
+
+    # Reading
+
+    @abstractmethod
+    def rows(self) -> Iterator[Row]:
+        """Yield every row in the order in which the pages were seen."""
+
+    @abstractmethod
+    def row(self, row: int) -> Row:
+        """Return the row of that number; raises `NoSuchRow`."""
+
+    @abstractmethod
+    def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
+        """Return the canonicals with most copies dropped in *run*, and how many, the largest first."""
+
+    @abstractmethod
+    def verify(self) -> list[str]:
+        """Return what is wrong with the stored data, a line for each; nothing is repaired."""
+
+    @abstractmethod
+    def recipe(self) -> Mapping[str, str]:
+        """Return the recipe of the stored fingerprints, empty while there are none."""
+
+    def require_recipe(self, recipe: Mapping[str, str]) -> None:
+        """Store *recipe* if there is none yet; raise `IndexMismatch` if there is another one."""
+        stored = self.recipe()
+        if not stored:
+            self._store_recipe(recipe)
+            stored = self.recipe()
+        for field in sorted(stored.keys() | recipe.keys()):
+            was, now = stored.get(field, "nothing"), recipe.get(field, "nothing")
+            if was != now:
+                raise IndexMismatch(
+                    f"{self.name} was built with {field}={was}, now {field}={now}; "
+                    f"set {field}={was} again or use another DEDUP_INDEX"
+                )
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Where the index is, for messages."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the index; runs that were not ended stay open and are found dead at the next opening."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # What a storage provides
+
+    @abstractmethod
+    def _store_recipe(self, recipe: Mapping[str, str]) -> None: ...
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[None]: ...
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[None]: ...
+
+    @abstractmethod
+    def _versions(self, sighting: Sighting) -> Sequence[Version]:
+        """Rows of the URL in its last earlier run that this run has not met again."""
+
+    @abstractmethod
+    def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterable[Canonical]:
+        """Listed canonicals of kind and scope that may match, in order, without own versions."""
+
+    @abstractmethod
+    def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row: ...
+
+    @abstractmethod
+    def _settle(self, row: int, outcome: Outcome) -> None: ...
+
+    @abstractmethod
+    def _enlist(self, row: Row) -> None: ...
+
+    @abstractmethod
+    def _delist(self, row: Row) -> None: ...
+
+    @abstractmethod
+    def _rows_of_run(self, run: int) -> list[Row]: ...
+
+    @abstractmethod
+    def _repeats(self, canonical: int) -> list[Row]:
+        """All rows whose verdict names *canonical*."""
+
+
+def is_canonical(verdict: Verdict) -> bool:
+    """Return whether a page with *verdict* becomes one that others are compared with."""
+    return verdict.reason in (Reason.NEW, Reason.UPDATED)
+
+
+class NoSuchRow(DedupError, KeyError):
+    """There is no row of that number."""

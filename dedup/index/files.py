@@ -1,0 +1,79 @@
+"""The file of an index and its neighbours: is it ours, and who is using it?"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from dedup.errors import IndexUnavailable
+
+_SQLITE_MAGIC = b"SQLite format 3\x00"
+# Locks on these do not hold between machines, so two crawls would damage the file.
+NETWORK_FILE_SYSTEMS = frozenset(
+    "9p afs beegfs ceph cifs fuse.glusterfs fuse.sshfs glusterfs gpfs lustre ncpfs nfs nfs4 smb3 smbfs".split()
+)
+
+
+def check_file(path: Path) -> None:
+    """Raise `IndexUnavailable` if *path* cannot be the file of an index."""
+    if path.is_dir():
+        raise IndexUnavailable(f"{path} is a directory; an index is a file")
+    system = file_system(path)
+    if system in NETWORK_FILE_SYSTEMS:
+        raise IndexUnavailable(
+            f"{path} is on a network file system ({system}), where locks do not hold; use a local disk"
+        )
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(_SQLITE_MAGIC))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise IndexUnavailable(f"{path} cannot be read: {error.strerror}") from error
+    if magic and magic != _SQLITE_MAGIC:
+        raise IndexUnavailable(
+            f"{path} is not an index (no SQLite file); it was left as it is, use another DEDUP_INDEX"
+        )
+
+
+def file_system(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
+    """Return the type of the file system that *path* is on, "" where the system does not tell."""
+    try:
+        lines = mounts.read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    place = os.path.realpath(path)
+    best, system = "", ""
+    for _, mount, kind, *_ in (line.split(" ") for line in lines if line.count(" ") > 2):
+        point = mount.encode().decode("unicode_escape", "replace")  # a space is written \040
+        inside = place == point or place.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, system = point, kind
+    return system
+
+
+class RunLock:
+    """An operating system lock beside the index that a run holds while its process lives."""
+
+    def __init__(self, index: Path, name: str = "") -> None:
+        self.name = name or uuid.uuid4().hex
+        self._path = index.with_name(f"{index.name}-run-{self.name}")
+        self._lock = FileLock(self._path)
+
+    def acquire(self) -> bool:
+        """Take the lock; return False if a living process holds it."""
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            return False
+        except OSError as error:
+            raise IndexUnavailable(f"{self._path} cannot be locked: {error.strerror}") from error
+        return True
+
+    def release(self) -> None:
+        """Give the lock back and remove its file."""
+        self._lock.release(force=True)
+        self._path.unlink(missing_ok=True)

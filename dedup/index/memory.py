@@ -1,0 +1,178 @@
+"""The obviously right index: a list of rows and a linear scan.  Slow; the oracle of the others."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+
+from dedup.config import DedupConfig
+from dedup.index.base import Index, NoSuchRow, Row, Run, Sighting, is_canonical
+from dedup.verdict import (
+    Canonical,
+    Outcome,
+    Reason,
+    Verdict,
+    Version,
+    has_equal_tokens,
+    nearness,
+    uses_structure,
+)
+from dedup.words import word_distance
+
+
+class MemoryIndex(Index):
+    """An index that lives as long as the object, in this process only."""
+
+    def __init__(self) -> None:
+        self._all: list[Row] = []
+        self._runs: list[Run] = []
+        self._recipe: dict[str, str] = {}
+
+    @property
+    def name(self) -> str:
+        return "the index in memory"
+
+    def begin_run(self, spider: str = "", *, job: str = "", settings: str = "") -> Run:
+        for run in reversed(self._runs):
+            if job and (run.job, run.spider) == (job, spider) and run.ending != "finished":
+                resumed = replace(run, ended=None, ending="")
+                self._runs[run.id - 1] = resumed
+                return resumed
+        self._runs.append(Run(len(self._runs) + 1, spider, job, settings, time.time()))
+        return self._runs[-1]
+
+    def end_run(self, run: Run, ending: str) -> None:
+        for row in self._rows_of_run(run.id):
+            self.release(row.id)
+        self._runs[run.id - 1] = replace(run, ended=time.time(), ending=ending)
+
+    def runs(self) -> list[Run]:
+        return list(self._runs)
+
+    def rows(self) -> Iterator[Row]:
+        return iter(list(self._all))
+
+    def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
+        dropped = Counter(
+            row.verdict.canonical for row in self._rows_of_run(run) if not row.verdict.kept
+        )
+        largest = sorted(dropped.items(), key=lambda found: (-found[1], found[0] or 0))
+        return [(self.row(canonical), size) for canonical, size in largest[:limit] if canonical]
+
+    def verify(self) -> list[str]:
+        return []
+
+    def recipe(self) -> Mapping[str, str]:
+        return self._recipe
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _store_recipe(self, recipe: Mapping[str, str]) -> None:
+        self._recipe = dict(recipe)
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def _versions(self, sighting: Sighting) -> Sequence[Version]:
+        own = [row for row in self._group(sighting) if row.sighting.url_key == sighting.url_key]
+        met_again = {row.verdict.previous for row in own if row.sighting.run == sighting.run}
+        earlier = [row for row in own if row.sighting.run < sighting.run]
+        last = max((row.sighting.run for row in earlier), default=0)
+        return [
+            self._version(row)
+            for row in earlier
+            if row.sighting.run == last and row.id not in met_again
+        ]
+
+    def _version(self, row: Row) -> Version:
+        seen = row.sighting
+        root = row if row.verdict.canonical is None else self.row(row.verdict.canonical)
+        stands = (
+            row.outcome is Outcome.CONFIRMED and root.outcome is Outcome.CONFIRMED and root.listed
+        )
+        return Version(
+            row.id,
+            seen.fingerprint.tokens,
+            seen.fingerprint.token_digest,
+            seen.fingerprint.body_digest,
+            root.as_canonical() if stands else None,
+            is_own=root.sighting.url_key == seen.url_key,
+        )
+
+    def _candidates(self, sighting: Sighting, config: DedupConfig) -> Sequence[Canonical]:
+        page = sighting.fingerprint
+        group = [row for row in self._group(sighting) if row.listed]
+        met_again = {
+            row.verdict.canonical
+            for row in self._group(sighting)
+            if row.sighting.run == sighting.run
+            and row.sighting.url_key == sighting.url_key
+            and row.verdict.reason is Reason.UNCHANGED
+        }
+        others = [
+            row.as_canonical()
+            for row in group
+            if row.sighting.run == sighting.run
+            or not sighting.url_key
+            or row.sighting.url_key != sighting.url_key
+            or row.id in met_again
+        ]
+        alike = []
+        if uses_structure(config):
+            alike = [
+                other
+                for other in others
+                if _is_near(
+                    page.structure, other.fingerprint.structure, config.structure_max_distance
+                )
+            ][-config.max_structure_candidates :]
+        near = [
+            other
+            for other in others
+            if page.body_digest == other.fingerprint.body_digest
+            or has_equal_tokens(other.fingerprint, page)
+            or _is_near(page.content, other.fingerprint.content, config.max_distance)
+        ]
+        found = {other.id: other for other in near + alike}
+        return sorted(found.values(), key=lambda other: nearness(page, other))
+
+    def _group(self, sighting: Sighting) -> list[Row]:
+        group = (sighting.kind, sighting.scope)
+        return [row for row in self._all if (row.sighting.kind, row.sighting.scope) == group]
+
+    def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:
+        row = Row(len(self._all) + 1, sighting, verdict, outcome, is_canonical(verdict))
+        self._all.append(row)
+        return row
+
+    def _settle(self, row: int, outcome: Outcome) -> None:
+        self._all[row - 1] = replace(self.row(row), outcome=outcome)
+
+    def _enlist(self, row: Row) -> None:
+        self._all[row.id - 1] = replace(self.row(row.id), listed=True)
+
+    def _delist(self, row: Row) -> None:
+        self._all[row.id - 1] = replace(self.row(row.id), listed=False)
+
+    def row(self, row: int) -> Row:
+        if not 0 < row <= len(self._all):
+            raise NoSuchRow(f"there is no row {row} in {self.name}")
+        return self._all[row - 1]
+
+    def _rows_of_run(self, run: int) -> list[Row]:
+        return [row for row in self._all if row.sighting.run == run]
+
+    def _repeats(self, canonical: int) -> list[Row]:
+        return [row for row in self._all if row.verdict.canonical == canonical]
+
+
+def _is_near(a: int, b: int, limit: int) -> bool:
+    distance = word_distance(a, b)
+    return distance is not None and distance <= limit

@@ -1,0 +1,198 @@
+"""Posting lists: words cut into blocks, so that near words are found without looking at all.
+
+    word  |  block 0  |  block 1  |  block 2  |  block 3  |     64 bits in 4 to 8 blocks
+
+Two words within distance k share at least one block up to a few bits (pigeonhole).  With m blocks
+and k = m*r + a, it is enough to look up a + 1 blocks with every key within r bits, and the others
+with every key within r - 1 bits, and to keep what is really near: recall is exactly 1.
+M. Norouzi, A. Punjani, D. Fleet, Fast search in Hamming space with multi-index hashing, CVPR 2012.
+
+A key of a block leads to chunks of up to CHUNK words.  List, block, key and chunk are packed into
+the row's integer key, so a lookup is a range of neighbouring rows:
+
+    list (26 bits)  |  block (3)  |  key (16)  |  chunk (18)
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+
+from dedup.errors import ConfigError
+from dedup.hashing import Words
+from dedup.words import WORD_BITS
+
+MIN_BLOCKS, MAX_BLOCKS = 4, 8
+DEFAULT_BLOCKS = 5
+CHUNK = 256
+FIELDS = ("content", "structure")
+
+SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, words BLOB NOT NULL)"
+
+_CHUNK_BITS, _KEY_BITS, _BLOCK_BITS = 18, 16, 3
+_KEY_SPAN = (1 << _CHUNK_BITS) - 1
+_LIST_SHIFT = _CHUNK_BITS + _KEY_BITS + _BLOCK_BITS
+_MAX_LIST = (1 << (63 - _LIST_SHIFT)) - 1
+_WORD_BYTES = WORD_BITS // 8
+# Bound values in one statement; SQLite's own limit is 32,766.
+_KEYS_A_STATEMENT = 500
+
+
+class PostingList:
+    """The distinct words of one field ("content", "structure") of one scope, through *connection*.
+
+    Runs inside the caller's transaction and commits nothing.  *scope* is a small number.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, field: str, scope: int, *, blocks: int = DEFAULT_BLOCKS
+    ) -> None:
+        number = scope * len(FIELDS) + FIELDS.index(field)
+        if not 0 <= number <= _MAX_LIST:
+            raise ConfigError(f"scope number ({scope}) must be 0 to {_MAX_LIST // len(FIELDS)}")
+        self._connection = connection
+        self._base = number << _LIST_SHIFT
+        self._layout = layout(blocks)
+
+    def add(self, word: int) -> None:
+        """Add *word*, which must not be 0 and not be in the list yet."""
+        for block in range(len(self._layout)):
+            self._append(self._key_start(block, word), _word_bytes(word))
+
+    def remove(self, word: int) -> bool:
+        """Take *word* out; return False if it was not in the list."""
+        return all([self._cut(self._key_start(block, word), word) for block in range(len(self._layout))])
+
+    def __contains__(self, word: int) -> bool:
+        return bool(np.any(self._words([self._key_start(0, word)]) == np.uint64(word)))
+
+    def find(self, word: int, max_distance: int) -> list[int]:
+        """Return the words within *max_distance* bits (inclusive) of *word*, in no order."""
+        keys = self._probes(word, max_distance)
+        near = [
+            self._near(word, max_distance, keys[start : start + _KEYS_A_STATEMENT])
+            for start in range(0, len(keys), _KEYS_A_STATEMENT)
+        ]
+        found: list[int] = np.unique(np.concatenate(near)).tolist()
+        return found
+
+    def words(self) -> Words:
+        """Return all words of the list, sorted, as the first block has them."""
+        return np.sort(self.block_words(0))
+
+    def block_words(self, block: int) -> Words:
+        """Return the words that stand under *block*; the same for every block of a sound list."""
+        start = self._base + (block << (_KEY_BITS + _CHUNK_BITS))
+        end = start + (1 << (_KEY_BITS + _CHUNK_BITS)) - 1
+        rows = self._connection.execute(
+            "SELECT words FROM postings WHERE id BETWEEN ? AND ?", (start, end)
+        )
+        return _joined(rows.fetchall())
+
+    @property
+    def blocks(self) -> int:
+        return len(self._layout)
+
+    def _probes(self, word: int, max_distance: int) -> list[int]:
+        radius, extra = divmod(max_distance, len(self._layout))
+        return [
+            self._key_start(block, word) ^ (mask << _CHUNK_BITS)
+            for block, (_, width) in enumerate(self._layout)
+            for mask in key_masks(width, radius if block <= extra else radius - 1)
+        ]
+
+    def _near(self, word: int, max_distance: int, keys: list[int]) -> Words:
+        words = self._words(keys)
+        return words[np.bitwise_count(words ^ np.uint64(word)) <= max_distance]
+
+    def _words(self, keys: list[int]) -> Words:
+        return _joined(self._connection.execute(_lookup(len(keys)), keys).fetchall())
+
+    def _key_start(self, block: int, word: int) -> int:
+        shift, width = self._layout[block]
+        key = word >> shift & (1 << width) - 1
+        return self._base | ((block << _KEY_BITS | key) << _CHUNK_BITS)
+
+    def _append(self, start: int, word: bytes) -> None:
+        last = self._connection.execute(
+            "SELECT id, length(words) FROM postings WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
+            (start, start + _KEY_SPAN),
+        ).fetchone()
+        if last and last[1] < CHUNK * _WORD_BYTES:
+            # The concatenation of two blobs is text in SQLite.
+            self._connection.execute(
+                "UPDATE postings SET words = CAST(words || ? AS BLOB) WHERE id = ?", (word, last[0])
+            )
+        else:
+            self._connection.execute(
+                "INSERT INTO postings VALUES (?, ?)", (last[0] + 1 if last else start, word)
+            )
+
+    def _cut(self, start: int, word: int) -> bool:
+        rows = self._connection.execute(
+            "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", (start, start + _KEY_SPAN)
+        ).fetchall()
+        for chunk, data in rows:
+            words = np.frombuffer(data, "<u8")
+            rest = words[words != np.uint64(word)]
+            if len(rest) < len(words):
+                self._store(chunk, rest)
+                return True
+        return False
+
+    def _store(self, chunk: int, words: Words) -> None:
+        if len(words):
+            self._connection.execute(
+                "UPDATE postings SET words = ? WHERE id = ?", (words.tobytes(), chunk)
+            )
+        else:
+            self._connection.execute("DELETE FROM postings WHERE id = ?", (chunk,))
+
+
+@cache
+def layout(blocks: int) -> tuple[tuple[int, int], ...]:
+    """Return (shift, width) in bits of each block; widths differ by one at most.
+
+    >>> layout(4)
+    ((48, 16), (32, 16), (16, 16), (0, 16))
+    """
+    if not MIN_BLOCKS <= blocks <= MAX_BLOCKS:
+        raise ConfigError(f"blocks ({blocks}) must be {MIN_BLOCKS} to {MAX_BLOCKS}")
+    edges = [WORD_BITS - WORD_BITS * block // blocks for block in range(blocks + 1)]
+    return tuple((low, high - low) for high, low in zip(edges, edges[1:], strict=False))
+
+
+@cache
+def key_masks(width: int, radius: int) -> tuple[int, ...]:
+    """Return all numbers of *width* bits with at most *radius* bits set; none for a negative radius.
+
+    >>> key_masks(3, 1)
+    (0, 1, 2, 4)
+    """
+    return tuple(
+        sum(1 << bit for bit in bits)
+        for size in range(radius + 1)
+        for bits in combinations(range(width), size)
+    )
+
+
+@cache
+def _lookup(keys: int) -> str:
+    if keys == 1:
+        return f"SELECT words FROM postings WHERE id BETWEEN ?1 AND ?1 + {_KEY_SPAN}"
+    values = ",".join(["(?)"] * keys)
+    return (
+        f"WITH k(start) AS (VALUES {values}) SELECT words FROM k CROSS JOIN postings "
+        f"ON id BETWEEN start AND start + {_KEY_SPAN}"
+    )
+
+
+def _joined(rows: list[tuple[bytes]]) -> Words:
+    return np.frombuffer(b"".join([words for (words,) in rows]), "<u8")
+
+
+def _word_bytes(word: int) -> bytes:
+    return word.to_bytes(_WORD_BYTES, "little")

@@ -1,0 +1,51 @@
+"""URLs as keys: which two are one, and which pages a page is compared with."""
+
+from __future__ import annotations
+
+from functools import cache
+from urllib.parse import urlsplit
+
+from tldextract import TLDExtract
+from w3lib.url import canonicalize_url
+
+
+def url_key(url: str) -> str:
+    """Return *url* in canonical form (w3lib: sorted query, no fragment), "" for an unknown one.
+
+    A URL that cannot be parsed is its own key.
+
+    >>> url_key("HTTP://Example.com/?b=2&a=1#top")
+    'http://example.com/?a=1&b=2'
+    """
+    try:
+        return canonicalize_url(url) if url else ""
+    except ValueError:
+        return url
+
+
+def scope_key(scope: str, *, spider: str, url: str) -> str:
+    """Return the group within which a page is compared: a spider, host, domain or "" for all."""
+    if scope == "spider":
+        return spider
+    if scope == "global":
+        return ""
+    host = _host(url)
+    return host if scope == "host" else _domain(host)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _domain(host: str) -> str:
+    # An address or a name without a public suffix ("localhost") is a domain of its own.
+    return _extract()(host).top_domain_under_public_suffix or host
+
+
+@cache
+def _extract() -> TLDExtract:
+    # The list that comes with the package: no request, no cache folder.
+    return TLDExtract(suffix_list_urls=(), cache_dir=None)
