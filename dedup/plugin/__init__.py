@@ -1,0 +1,38 @@
+"""The Scrapy side: an add-on, an item pipeline, a spider middleware, a command."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dedup.plugin.addon import Addon
+    from dedup.plugin.errors import DuplicatePage
+    from dedup.plugin.middleware import DedupSpiderMiddleware
+    from dedup.plugin.pages import page_from_response
+    from dedup.plugin.pipeline import DedupPipeline
+
+__all__ = [
+    "Addon",
+    "DedupPipeline",
+    "DedupSpiderMiddleware",
+    "DuplicatePage",
+    "page_from_response",
+]
+
+_HOMES = {
+    "Addon": "addon",
+    "DedupPipeline": "pipeline",
+    "DedupSpiderMiddleware": "middleware",
+    "DuplicatePage": "errors",
+    "page_from_response": "pages",
+}
+
+
+def __getattr__(name: str) -> object:
+    # The command is loaded by every call of scrapy; what a crawl needs is imported by a crawl.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,34 @@
+"""The one line in a project's settings: ``ADDONS = {"dedup.plugin.Addon": 500}``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dedup.plugin.middleware import DedupSpiderMiddleware
+from dedup.plugin.pipeline import DedupPipeline
+from dedup.plugin.settings import read_settings
+from dedup.plugin.tracking import TrackingPipeline
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+# After cleaning, before storage: most projects store at 300.
+PIPELINE_PRIORITY = 250
+# In front of every other pipeline, whatever its number.
+TRACKING_PRIORITY = -1_000_000
+# The last to see what a spider yields, as it will reach the pipelines.
+MIDDLEWARE_PRIORITY = 25
+
+
+class Addon:
+    """Puts the pipeline and the spider middleware in their places; a user's own priorities win."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Change *settings*; raises `dedup.errors.ConfigError` for a bad ``DEDUP_`` setting."""
+        read_settings(settings)
+        for name, component, priority in (
+            ("ITEM_PIPELINES", TrackingPipeline, TRACKING_PRIORITY),
+            ("ITEM_PIPELINES", DedupPipeline, PIPELINE_PRIORITY),
+            ("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, MIDDLEWARE_PRIORITY),
+        ):
+            settings.setdefault_in_component_priority_dict(name, component, priority)

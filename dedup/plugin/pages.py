@@ -1,0 +1,81 @@
+"""The two doors: an item or a response becomes a page."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from itemadapter import ItemAdapter
+from scrapy.http import HtmlResponse, Response
+from w3lib.encoding import resolve_encoding
+
+from dedup.charset import encoding_of
+from dedup.page import Page
+from dedup.plugin.settings import PluginSettings
+
+# The fields that hold a page by custom, looked at in this order where no setting names one.
+_HTML_FIELDS = ("html", "body")
+
+# A response is read once, for the spider and for the pipeline; responses cannot carry attributes.
+_pages: WeakKeyDictionary[Response, Page] = WeakKeyDictionary()
+
+
+def page_from_response(response: Response) -> Page | None:
+    """Return the page of an HTML *response*, None for any other one.
+
+    The tree that Scrapy parsed is used, and not changed, unless the bytes turn out to be in
+    another encoding than they claim.  A second call for the same response costs nothing.
+    """
+    if not isinstance(response, HtmlResponse):
+        return None
+    page = _pages.get(response)
+    if page is None:
+        page = _pages[response] = _read(response)
+    return page
+
+
+def page_from_item(item: Any, settings: PluginSettings) -> Page | None:
+    """Return the page that the fields of *item* make, None where they hold no text."""
+    if not ItemAdapter.is_item(item):
+        return None
+    adapter = ItemAdapter(item)
+    url = adapter.get(settings.url_field)
+    url = url if isinstance(url, str) else ""
+    if settings.html_field:
+        return _html_page(adapter.get(settings.html_field), url)
+    if settings.text_fields:
+        return _text_page([adapter.get(field) for field in settings.text_fields], url)
+    for field in _HTML_FIELDS:
+        if page := _html_page(adapter.get(field), url):
+            return page
+    values = [value for field, value in adapter.items() if field != settings.url_field]
+    return _text_page([value for value in values if isinstance(value, str)], url)
+
+
+def _read(response: HtmlResponse) -> Page:
+    if _is_well_decoded(response):
+        return Page.from_tree(response.selector.root, body=response.body, url=response.url)
+    return Page.from_html(response.body, url=response.url, encoding=response.encoding)
+
+
+def _is_well_decoded(response: HtmlResponse) -> bool:
+    if response.body.isascii() or "\ufffd" not in response.text and response.encoding == "utf-8":
+        return True
+    return encoding_of(response.body, response.encoding) == resolve_encoding(response.encoding)
+
+
+def _html_page(value: Any, url: str) -> Page | None:
+    return Page.from_html(value, url=url) if isinstance(value, str | bytes) and value else None
+
+
+def _text_page(values: list[Any], url: str) -> Page | None:
+    texts = [text for value in values for text in _texts(value)]
+    return Page.from_text("\n".join(texts), url=url) if texts else None
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value] if value else []
+    if isinstance(value, list | tuple):
+        return [text for text in value if isinstance(text, str) and text]
+    return []

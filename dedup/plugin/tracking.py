@@ -1,0 +1,107 @@
+"""Which item is which, on its way through other people's pipelines.
+
+A canonical counts only when its item was kept to the end, and Scrapy says so by signals:
+`item_scraped` brings the object that came out of the last pipeline, `item_dropped` and
+`item_error` the one that went into the first.  Pipelines may replace items, so every item gets a
+token in front of all of them; it is found again by the identity of the item, or else through the
+context in which Scrapy runs the chain and sends the signals.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Self
+
+from dedup.page import Page
+
+# Items that a spider middleware swallowed after ours would wait here for ever.
+_MAX_HANDED = 10_000
+
+
+@dataclass(slots=True, eq=False)
+class Handed:
+    """What the spider middleware knows of an item: the page it stands for, or that it is exempt."""
+
+    item: Any
+    page: Page | None = None
+    is_exempt: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Token:
+    """One item under way.  *judged* is the object that the pipeline saw, *row* its pending row."""
+
+    item: Any
+    handed: Handed
+    judged: Any = None
+    row: int | None = None
+    is_settled: bool = False
+
+
+_current: ContextVar[Token | None] = ContextVar("dedup_token", default=None)
+
+
+class Tracker:
+    """The items of one crawler that are under way."""
+
+    def __init__(self) -> None:
+        self._handed: dict[int, Handed] = {}
+        self._tokens: dict[int, Token] = {}
+
+    def hand_over(self, handed: Handed) -> None:
+        """Keep what the spider middleware knows of an item until the item arrives."""
+        while len(self._handed) >= _MAX_HANDED:
+            del self._handed[next(iter(self._handed))]
+        self._handed[id(handed.item)] = handed
+
+    def begin(self, item: Any) -> Token:
+        """Return the token of an item that enters the pipelines."""
+        token = Token(item, self._handed.pop(id(item), None) or Handed(item))
+        self._tokens[id(item)] = token
+        _current.set(token)
+        return token
+
+    def judged(self, item: Any) -> Token:
+        """Return the token of *item* as the pipeline sees it; begins one where nobody has."""
+        token = self._tokens.get(id(item)) or _unsettled()
+        if token is None or token.judged is not None:
+            token = self.begin(item)
+        token.judged = item
+        self._tokens[id(item)] = token
+        return token
+
+    def settle(self, item: Any) -> Token | None:
+        """Return the token of an item whose fate is known, and forget it; None if there is none."""
+        current = _unsettled()
+        if current is not None and (current.item is item or current.judged is item):
+            token: Token | None = current
+        else:
+            token = self._tokens.get(id(item)) or current
+        if token is None:
+            return None
+        token.is_settled = True
+        for known in (token.item, token.judged):
+            if self._tokens.get(id(known)) is token:
+                del self._tokens[id(known)]
+        return token
+
+
+class TrackingPipeline:
+    """The pipeline in front of all others; it only gives every item its token."""
+
+    def __init__(self) -> None:
+        self.tracker = Tracker()
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Self:
+        return cls()
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        self.tracker.begin(item)
+        return item
+
+
+def _unsettled() -> Token | None:
+    token = _current.get()
+    return None if token is None or token.is_settled else token

@@ -1,0 +1,53 @@
+"""Where copies wait for the fate of the item that they repeat."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from typing import Any
+
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+
+class WaitingRoom:
+    """Coroutines that wait for rows of the index to be settled, with or without asyncio."""
+
+    def __init__(self) -> None:
+        self._futures: defaultdict[int, list[Any]] = defaultdict(list)
+
+    async def wait(self, row: int, seconds: float) -> bool:
+        """Wait until *row* is settled; return False if it was not within *seconds*."""
+        if seconds <= 0:
+            return False
+        wait = self._wait_asyncio if is_asyncio_available() else self._wait_twisted
+        return await wait(row, seconds)
+
+    def settled(self, row: int) -> None:
+        """Wake all that wait for *row*."""
+        for wake in self._futures.pop(row, ()):
+            wake()
+
+    async def _wait_asyncio(self, row: int, seconds: float) -> bool:
+        event = asyncio.Event()
+        self._futures[row].append(event.set)
+        try:
+            await asyncio.wait_for(event.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _wait_twisted(self, row: int, seconds: float) -> bool:
+        from twisted.internet import reactor  # importing it at the top would install one
+
+        settled: Deferred[bool] = Deferred()
+        timer: Any = reactor.callLater(seconds, settled.callback, False)  # type: ignore[attr-defined]
+
+        def wake() -> None:
+            if timer.active():
+                timer.cancel()
+                settled.callback(True)
+
+        self._futures[row].append(wake)
+        return await maybe_deferred_to_future(settled)

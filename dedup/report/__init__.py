@@ -1,0 +1,1 @@
+"""What was dropped, against which page, and why."""
