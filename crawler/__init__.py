@@ -1,0 +1,1 @@
+"""Our own crawler; it uses dedup as any other Scrapy project would."""

@@ -1,0 +1,60 @@
+"""``scrapy example``: crawl the small site that comes with this repository."""
+
+from __future__ import annotations
+
+import argparse
+from threading import Event
+
+from scrapy.commands import BaseRunSpiderCommand
+from scrapy.exceptions import UsageError
+
+from crawler.example import served
+
+
+class Command(BaseRunSpiderCommand):
+    """Serves the example site on 127.0.0.1 and crawls it with the spider `site`."""
+
+    requires_project = True
+
+    def short_desc(self) -> str:
+        return "Crawl the example site of this repository, without a network"
+
+    def long_desc(self) -> str:
+        return (
+            "Serve the example site on 127.0.0.1 and crawl it with the spider 'site'. "
+            "Crawl it a second time and every page comes out unchanged. "
+            "With --serve the site is only served, until Ctrl-C."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--serve", action="store_true", help="serve the site and crawl nothing")
+        parser.add_argument("--port", type=int, default=8765, help="port to serve on (default: 8765)")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        assert self.settings is not None
+        # Nobody has to be spared on this machine.
+        self.settings.set("AUTOTHROTTLE_ENABLED", False, priority="cmdline")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.crawler_process is not None
+        try:
+            with served(opts.port) as url:
+                if opts.serve:
+                    print(f"Serving {url} until Ctrl-C")
+                    _wait()
+                else:
+                    self.crawler_process.crawl("site", url=url, **opts.spargs)
+                    self.crawler_process.start()
+        except OSError as error:
+            raise UsageError(f"port {opts.port}: {error.strerror}", print_help=False) from error
+        if self.crawler_process.bootstrap_failed:
+            self.exitcode = 1
+
+
+def _wait() -> None:
+    try:
+        Event().wait()
+    except KeyboardInterrupt:
+        print("Stopped")

@@ -1,0 +1,73 @@
+"""A small website written to try the crawler on: served from this folder, on this machine only.
+
+Every page that a crawl should drop stands in `COPIES`; all others are unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+PAGES = Path(__file__).parent / "pages"
+MIRROR = "/mirror"
+
+# Groups of paths that show one page; a crawl keeps whichever of a group it meets first.
+COPIES = (
+    ("/", "/index.html"),
+    ("/visit.html", "/visit.html?sid=8f21c0", "/visit.html?sid=a77d35"),
+    ("/history.html", "/mirror/history.html"),
+    ("/news/storm.html", "/news/storm-print.html"),
+    ("/news/lens.html", "/news/lens-2.html"),
+    ("/shop/oil-lamp.html", "/mirror/shop/oil-lamp.html"),
+    ("/zh/history.html", "/zh/history-print.html"),
+    ("/zh/seals.html", "/zh/seals-gb.html"),
+)
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    """Serves the pages, and the same ones once more under `MIRROR`; a query changes nothing."""
+
+    def translate_path(self, path: str) -> str:
+        return super().translate_path(path.removeprefix(MIRROR))
+
+    def do_GET(self) -> None:
+        if self.path == "/sitemap.xml":
+            self._send_sitemap()
+        else:
+            super().do_GET()
+
+    def _send_sitemap(self) -> None:
+        site = f"http://{self.headers['Host']}"
+        entries = "".join(
+            f"<url><loc>{site}/{page.relative_to(PAGES).as_posix()}</loc></url>"
+            for page in sorted(PAGES.rglob("*.html"))
+        )
+        namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
+        body = f'<urlset xmlns="{namespace}">{entries}</urlset>'.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: the crawler has a log of its own."""
+
+
+@contextmanager
+def served(port: int = 0) -> Iterator[str]:
+    """Serve the site on 127.0.0.1 while the context lasts; gives its URL.  Port 0 is any free one."""
+    handler = partial(_Handler, directory=str(PAGES))
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,106 @@
+"""What all our spiders share: arguments with clear errors, and responses turned into items."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from scrapy import Spider
+from scrapy.http import Response
+
+from crawler.items import PageItem
+from dedup import Page
+from dedup.plugin import page_from_response
+
+_TRUE = frozenset(("1", "true", "yes", "on"))
+_FALSE = frozenset(("", "0", "false", "no", "off"))
+
+
+class ArgumentError(ValueError):
+    """A spider argument has a value outside its rule."""
+
+
+class PageSpider(Spider):
+    """A spider that yields a `PageItem` for every HTML page; ``-a html=1`` keeps the source in it."""
+
+    def __init__(self, *, html: str = "", **kwargs: Any) -> None:
+        unknown = sorted(set(kwargs) - {"name"})
+        if unknown:
+            raise ArgumentError(f"{self.name} has no argument {unknown[0]!r}")
+        super().__init__(**kwargs)
+        self._with_html = read_bool("html", html)
+
+    def page(self, response: Response) -> Page | None:
+        """Return the page of *response*; one that is not HTML is counted and gives None."""
+        page = page_from_response(response)
+        if page is None:
+            assert self.crawler.stats is not None
+            self.crawler.stats.inc_value("pages/skipped_not_html")
+        return page
+
+    def item(self, response: Any, page: Page) -> PageItem:
+        referrer = response.request.headers.get("Referer")
+        return PageItem(
+            url=response.url,
+            title=page.title,
+            text=page.text,
+            status=response.status,
+            content_type=(response.headers.get("Content-Type") or b"").decode("latin-1"),
+            fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            depth=response.meta.get("depth", 0),
+            html=response.text if self._with_html else None,
+            language=page.language or None,
+            referrer=referrer.decode("latin-1") if referrer else None,
+        )
+
+    def parse_page(self, response: Response) -> Iterator[PageItem]:
+        """Yield the item of *response*, if it is a page."""
+        if page := self.page(response):
+            yield self.item(response, page)
+
+
+def read_urls(name: str, value: str) -> list[str]:
+    """Return the URLs in *value*, separated by white space; at least one, each http or https."""
+    urls = value.split()
+    if not urls:
+        raise ArgumentError(f"{name} is missing: -a {name}=https://example.com")
+    for url in urls:
+        if not is_web_url(url):
+            raise ArgumentError(f"{name} ({url!r}) must be an http or https URL")
+    return urls
+
+
+def read_number(name: str, value: str) -> int | None:
+    """Return *value* as a whole number from 0, None for an empty one, which means no limit."""
+    if not value:
+        return None
+    if not value.isdecimal():
+        raise ArgumentError(f"{name} ({value!r}) must be a whole number, 0 or more")
+    return int(value)
+
+
+def read_pattern(name: str, value: str) -> re.Pattern[str] | None:
+    """Return *value* as a regular expression, None for an empty one."""
+    try:
+        return re.compile(value) if value else None
+    except re.error as error:
+        raise ArgumentError(f"{name} ({value!r}) must be a regular expression: {error}") from error
+
+
+def read_bool(name: str, value: str) -> bool:
+    """Return *value* as yes or no."""
+    if value.lower() not in _TRUE | _FALSE:
+        raise ArgumentError(f"{name} ({value!r}) must be 1 or 0")
+    return value.lower() in _TRUE
+
+
+def is_web_url(url: str) -> bool:
+    """Return whether *url* is an absolute http or https URL."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        return False

@@ -1,0 +1,1 @@
+"""The spiders: a whole site, a sitemap, a list of URLs."""

@@ -1,0 +1,84 @@
+"""Crawl whole sites by their links."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from posixpath import splitext
+from typing import Any
+from urllib.parse import urlsplit
+
+from scrapy import Request
+from scrapy.exceptions import CloseSpider
+from scrapy.http import Response
+from scrapy.linkextractors import IGNORED_EXTENSIONS
+
+from crawler.items import PageItem
+from crawler.page_spider import PageSpider, is_web_url, read_number, read_pattern, read_urls
+from dedup import Page
+
+_IGNORED = frozenset("." + extension for extension in IGNORED_EXTENSIONS)
+
+
+class SiteSpider(PageSpider):
+    """Follow links inside the domains of the start URLs.
+
+    -a url=        one or several start URLs, separated by white space
+    -a max_pages=  stop after this many pages
+    -a max_depth=  follow links this deep; 0 takes the start URLs only
+    -a allow=      follow only URLs that this regular expression finds something in
+    -a deny=       do not follow URLs that this regular expression finds something in
+    -a html=1      keep the source of each page in its item
+    """
+
+    name = "site"
+
+    def __init__(
+        self,
+        *,
+        url: str = "",
+        max_pages: str = "",
+        max_depth: str = "",
+        allow: str = "",
+        deny: str = "",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.start_urls = read_urls("url", url)
+        self.allowed_domains = sorted({urlsplit(start).hostname or "" for start in self.start_urls})
+        self._max_pages = read_number("max_pages", max_pages)
+        self._max_depth = read_number("max_depth", max_depth)
+        self._allow = read_pattern("allow", allow)
+        self._deny = read_pattern("deny", deny)
+        self._pages = 0
+
+    async def start(self) -> AsyncIterator[Request]:
+        for url in self.start_urls:
+            yield Request(url, self.parse)
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[PageItem | Request]:
+        if self._pages == self._max_pages:
+            raise CloseSpider("max_pages")
+        page = self.page(response)
+        if page is None:
+            return
+        self._pages += 1
+        yield self.item(response, page)
+        if self._max_depth is None or response.meta.get("depth", 0) < self._max_depth:
+            for url in self._links(response, page):
+                yield Request(url, self.parse)
+
+    def _links(self, response: Response, page: Page) -> Iterator[str]:
+        for link in dict.fromkeys(page.links):
+            try:
+                url = response.urljoin(link.strip())
+            except ValueError:  # a link that is no URL
+                continue
+            if self._is_wanted(url):
+                yield url
+
+    def _is_wanted(self, url: str) -> bool:
+        if not is_web_url(url) or splitext(urlsplit(url).path)[1].lower() in _IGNORED:
+            return False
+        if self._allow and not self._allow.search(url):
+            return False
+        return not (self._deny and self._deny.search(url))

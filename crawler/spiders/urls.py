@@ -1,0 +1,54 @@
+"""Fetch a list of URLs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from scrapy import Request
+from scrapy.http import Response
+
+from crawler.items import PageItem
+from crawler.page_spider import ArgumentError, PageSpider, is_web_url
+
+
+class UrlsSpider(PageSpider):
+    """Fetch the URLs of a list, one a line; empty lines and lines that begin with # are skipped.
+
+    -a file=   the list, or - for standard input
+    -a html=1  keep the source of each page in its item
+    """
+
+    name = "urls"
+
+    def __init__(self, *, file: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not file:
+            raise ArgumentError("file is missing: -a file=urls.txt, or -a file=- for standard input")
+        if file != "-" and not Path(file).is_file():
+            raise ArgumentError(f"file ({file!r}) must be a file that exists")
+        self._file = file
+
+    async def start(self) -> AsyncIterator[Request]:
+        for url in self._urls():
+            yield Request(url, self.parse)
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[PageItem]:
+        return self.parse_page(response)
+
+    def _urls(self) -> Iterator[str]:
+        opened = (
+            nullcontext(sys.stdin)
+            if self._file == "-"
+            else Path(self._file).open(encoding="utf-8", errors="replace")
+        )
+        with opened as lines:
+            for number, line in enumerate(lines, 1):
+                url = line.strip()
+                if is_web_url(url):
+                    yield url
+                elif url and not url.startswith("#"):
+                    self.logger.warning("line %d of %s is no URL and is skipped", number, self._file)
