@@ -75,16 +75,17 @@ class Canonical:
 class Version:
     """A row of the page's own URL in the last earlier run that saw it.
 
-    *canonical* is the canonical that it is or leads to, None where that one stands no more.
+    *origin* is the first row that showed this version; *canonical* is the canonical that it is or
+    leads to, None where that one stands no more; *is_own* says that it is the canonical, that is,
+    that the page was no copy of another one.
     """
 
-    id: int
+    origin: int
     tokens: int
     token_digest: bytes
     body_digest: bytes
     canonical: Canonical | None
     is_own: bool
-    """Whether the canonical is of this very URL: the page was kept, not dropped as a copy."""
 
     def shows(self, page: Fingerprint) -> bool:
         """Whether *page* is this version: equal tokens, or without any, equal bytes."""
@@ -99,8 +100,8 @@ class Verdict:
 
     *row* is its number in the index, None if it was only asked about.  *canonical*,
     *canonical_url* and *canonical_run* name the page that this one repeats, *canonical_is_pending*
-    says that the fate of that one is open.  *previous* is the row of an earlier version of the
-    same URL, *replaces* the canonical that this one takes the place of when it is confirmed.
+    says that the fate of that one is open.  *previous* is the first row of the version of the same
+    URL that this one repeats or follows, *replaces* the canonical that this one takes the place of when it is confirmed.
     """
 
     reason: Reason
@@ -198,14 +199,14 @@ def decide(
     return Verdict(
         Reason.UPDATED if any(version.canonical for version in versions) else Reason.NEW,
         kept=True,
-        previous=only.id if only else None,
+        previous=only.origin if only else None,
         replaces=replaced.id if replaced else None,
     )
 
 
 def _same_version(page: Fingerprint, versions: Sequence[Version]) -> Version | None:
     same = [version for version in versions if version.canonical and version.shows(page)]
-    return min(same, key=lambda version: (not version.is_own, version.id), default=None)
+    return min(same, key=lambda version: (not version.is_own, version.origin), default=None)
 
 
 def _unchanged(page: Fingerprint, version: Version, config: DedupConfig) -> Verdict:
@@ -215,7 +216,7 @@ def _unchanged(page: Fingerprint, version: Version, config: DedupConfig) -> Verd
         Reason.UNCHANGED, found.content_distance, found.structure_distance, found.similarity
     )
     kept = version.is_own and config.unchanged == "keep"
-    return _verdict(unchanged, version.canonical, kept=kept, previous=version.id)
+    return _verdict(unchanged, version.canonical, kept=kept, previous=version.origin)
 
 
 def _verdict(

@@ -61,6 +61,30 @@ class Row:
     outcome: Outcome
     listed: bool
 
+    @property
+    def origin(self) -> int:
+        """The first row that showed this version of its URL: itself, unless it is `unchanged`."""
+        previous = self.verdict.previous
+        return previous if self.verdict.reason is Reason.UNCHANGED and previous else self.id
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its version was a canonical when it was first seen, not a copy."""
+        return self.verdict.canonical in (None, self.origin)
+
+    def as_version(self, root: Row) -> Version:
+        """Return the version that this row shows; *root* is the canonical it leads to, or itself."""
+        seen = self.sighting.fingerprint
+        stands = self.outcome is root.outcome is Outcome.CONFIRMED and root.listed
+        return Version(
+            origin=self.origin,
+            tokens=seen.tokens,
+            token_digest=seen.token_digest,
+            body_digest=seen.body_digest,
+            canonical=root.as_canonical() if stands else None,
+            is_own=self.is_own,
+        )
+
     def as_canonical(self) -> Canonical:
         seen = self.sighting
         is_pending = self.outcome is Outcome.PENDING
@@ -133,6 +157,10 @@ class Index(ABC):
             sighting.fingerprint, versions, lambda: self._candidates(sighting, config), config
         )
 
+    def _version(self, row: Row) -> Version:
+        canonical = row.verdict.canonical
+        return row.as_version(row if canonical is None else self.row(canonical))
+
     # Settling
 
     def confirm(self, row: int) -> None:
@@ -178,9 +206,9 @@ class Index(ABC):
             return
         old = self.row(row.verdict.replaces)
         seen_again = any(
-            repeat.verdict.reason is Reason.UNCHANGED
-            and repeat.sighting.run == row.sighting.run
-            and repeat.sighting.url_key == row.sighting.url_key
+            repeat.sighting.run == row.sighting.run
+            and repeat.verdict.reason is Reason.UNCHANGED
+            and repeat.is_own
             for repeat in self._repeats(old.id)
         )
         if old.listed and not seen_again:

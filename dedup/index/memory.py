@@ -37,7 +37,8 @@ class MemoryIndex(Index):
 
     def begin_run(self, spider: str = "", *, job: str = "", settings: str = "") -> Run:
         for run in reversed(self._runs):
-            if job and (run.job, run.spider) == (job, spider) and run.ending != "finished":
+            is_over = run.ended is not None and run.ending != "finished"
+            if job and (run.job, run.spider) == (job, spider) and is_over:
                 resumed = replace(run, ended=None, ending="")
                 self._runs[run.id - 1] = resumed
                 return resumed
@@ -88,23 +89,8 @@ class MemoryIndex(Index):
         return [
             self._version(row)
             for row in earlier
-            if row.sighting.run == last and row.id not in met_again
+            if row.sighting.run == last and row.origin not in met_again
         ]
-
-    def _version(self, row: Row) -> Version:
-        seen = row.sighting
-        root = row if row.verdict.canonical is None else self.row(row.verdict.canonical)
-        stands = (
-            row.outcome is Outcome.CONFIRMED and root.outcome is Outcome.CONFIRMED and root.listed
-        )
-        return Version(
-            row.id,
-            seen.fingerprint.tokens,
-            seen.fingerprint.token_digest,
-            seen.fingerprint.body_digest,
-            root.as_canonical() if stands else None,
-            is_own=root.sighting.url_key == seen.url_key,
-        )
 
     def _candidates(self, sighting: Sighting, config: DedupConfig) -> Sequence[Canonical]:
         page = sighting.fingerprint
@@ -115,6 +101,7 @@ class MemoryIndex(Index):
             if row.sighting.run == sighting.run
             and row.sighting.url_key == sighting.url_key
             and row.verdict.reason is Reason.UNCHANGED
+            and row.is_own
         }
         others = [
             row.as_canonical()

@@ -111,11 +111,11 @@ _CANONICAL = (
     "SELECT id, url, run, outcome, content, structure, sketch, body_digest, token_digest, tokens "
     "FROM pages WHERE scope = ?1 AND listed "
 )
-# Own versions from earlier runs are no candidates, unless this run has met them again.
+# Own versions from other runs are no candidates, unless this run has met them again.
 _NOT_OWN = (
-    "AND NOT (url_key = ?2 AND url_key != '' AND run < ?3 AND id NOT IN ("
+    "AND NOT (url_key = ?2 AND url_key != '' AND run != ?3 AND id NOT IN ("
     "SELECT canonical FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' "
-    "AND run = ?3 AND reason = 'unchanged')) "
+    "AND run = ?3 AND reason = 'unchanged' AND previous = canonical)) "
 )
 
 
@@ -385,26 +385,11 @@ class SQLiteIndex(Index):
         rows = self._select(
             "WHERE p.scope = ?1 AND p.url_key = ?2 AND p.url_key != '' AND p.run = ("
             "SELECT max(run) FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' AND run < ?3"
-            ") AND p.id NOT IN (SELECT previous FROM pages WHERE scope = ?1 AND url_key = ?2 "
+            ") AND CASE p.reason WHEN 'unchanged' THEN p.previous ELSE p.id END NOT IN (SELECT previous FROM pages WHERE scope = ?1 AND url_key = ?2 "
             "AND url_key != '' AND run = ?3 AND previous IS NOT NULL) ORDER BY p.id",
             key,
         )
         return [self._version(row) for row in rows]
-
-    def _version(self, row: Row) -> Version:
-        seen = row.sighting
-        root = row if row.verdict.canonical is None else self.row(row.verdict.canonical)
-        stands = (
-            row.outcome is Outcome.CONFIRMED and root.outcome is Outcome.CONFIRMED and root.listed
-        )
-        return Version(
-            row.id,
-            seen.fingerprint.tokens,
-            seen.fingerprint.token_digest,
-            seen.fingerprint.body_digest,
-            root.as_canonical() if stands else None,
-            is_own=root.sighting.url_key == seen.url_key,
-        )
 
     def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterator[Canonical]:
         search = _Search(self._connection, sighting, self._scope(sighting.kind, sighting.scope))

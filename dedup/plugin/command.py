@@ -26,6 +26,7 @@ class DedupCommand(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+        parser.set_defaults(profile=None)  # Scrapy asks every command for it
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """No option is Scrapy's own: all belong to the command."""

@@ -1,0 +1,7 @@
+from __future__ import annotations
+
+from hypothesis import settings
+
+# Loading jieba takes longer than hypothesis lets a first example take.
+settings.register_profile("dedup", deadline=None, print_blob=True)
+settings.load_profile("dedup")

@@ -1,0 +1,134 @@
+"""Whatever happens to an index, the SQLite file gives the answers of the linear scan."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from dedup import DedupConfig, MemoryIndex, SQLiteIndex, Verdict, fingerprint
+from dedup.fingerprints import Fingerprint
+from dedup.index import Index, Row, Run
+from dedup.verdict import Outcome
+from tests.pages import edited, page, text
+
+CONFIGS = [
+    DedupConfig(),
+    DedupConfig(max_structure_candidates=2, min_similarity=0.3),
+    DedupConfig(verify=False, unchanged="drop"),
+    DedupConfig(scope="host", max_distance=3, structure_max_distance=12),
+]
+URLS = ["", "http://a/1", "http://a/2", "http://b/1", "http://b/1#x"]
+CONTENTS = [text(1), edited(1), edited(1, 20), edited(1, 50), text(2), edited(2), "a b", "b a", ""]
+PRINTS: list[Fingerprint] = [
+    fingerprint(page(content, template=template)) for content in CONTENTS for template in (0, 3)
+] + [fingerprint(page(" ")), Fingerprint(0, 0, bytes(256), b"", b"", 0)]
+
+
+class SameAnswers(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "pages.db"
+        self.slow: Index = MemoryIndex()
+        self.fast: Index = SQLiteIndex(self.path, blocks=4)
+        self.runs: list[tuple[Run, Run]] = []
+        self.pending: list[int] = []
+        self.begin_run(job="")
+
+    @rule(job=st.sampled_from(["", "job"]))
+    def begin_run(self, job: str) -> None:
+        pair = (self.slow.begin_run("s", job=job), self.fast.begin_run("s", job=job))
+        assert pair[0].id == pair[1].id
+        self.runs = [runs for runs in self.runs if runs[0].id != pair[0].id] + [pair]
+
+    @precondition(lambda self: len(self.runs) > 1)
+    @rule(ending=st.sampled_from(["finished", "shutdown"]))
+    def end_run(self, ending: str) -> None:
+        slow, fast = self.runs.pop(0)
+        self.slow.end_run(slow, ending)
+        self.fast.end_run(fast, ending)
+
+    @rule(
+        found=st.integers(0, len(PRINTS) - 1),
+        url=st.integers(0, len(URLS) - 1),
+        config=st.integers(0, len(CONFIGS) - 1),
+        kind=st.sampled_from(["page", "item"]),
+        confirmed=st.booleans(),
+        wait=st.booleans(),
+        newest=st.booleans(),
+    )
+    def find_or_add(
+        self,
+        found: int,
+        url: int,
+        config: int,
+        kind: str,
+        confirmed: bool,
+        wait: bool,
+        newest: bool,
+    ) -> None:
+        slow_run, fast_run = self.runs[-1 if newest else 0]
+        slow, fast = (
+            index.find_or_add(
+                PRINTS[found],
+                URLS[url],
+                run=run,
+                config=CONFIGS[config],
+                kind=kind,
+                confirmed=confirmed,
+                wait=wait,
+            )
+            for index, run in ((self.slow, slow_run), (self.fast, fast_run))
+        )
+        assert fast == slow
+        if slow.kept and slow.row and not confirmed:
+            self.pending.append(slow.row)
+
+    @precondition(lambda self: self.pending)
+    @rule(kept=st.booleans(), place=st.integers(0, 100))
+    def settle(self, kept: bool, place: int) -> None:
+        row = self.pending.pop(place % len(self.pending))
+        for index in (self.slow, self.fast):
+            (index.confirm if kept else index.release)(row)
+
+    @rule(place=st.integers(0, 100))
+    def forget(self, place: int) -> None:
+        run = self.slow.runs()[place % len(self.slow.runs())].id
+        assert self.fast.forget_run(run) == self.slow.forget_run(run)
+
+    @precondition(lambda self: not self.pending)
+    @rule()
+    def reopen(self) -> None:
+        for slow, fast in self.runs:
+            self.slow.end_run(slow, "shutdown")
+            self.fast.end_run(fast, "shutdown")
+        self.fast.close()
+        self.fast = SQLiteIndex(self.path)
+        self.runs = []
+        self.begin_run(job="")
+
+    @invariant()
+    def same_rows(self) -> None:
+        assert [_facts(row) for row in self.fast.rows()] == [_facts(row) for row in self.slow.rows()]
+
+    @invariant()
+    def sound(self) -> None:
+        assert self.fast.verify() == []
+
+    def teardown(self) -> None:
+        self.fast.close()
+        self.folder.cleanup()
+
+
+def _facts(row: Row) -> tuple[int, Verdict, Outcome, bool, str, int]:
+    found = row.verdict
+    facts = (found.reason, found.kept, found.canonical, found.previous, found.replaces)
+    return (row.id, facts, row.outcome, row.listed, row.sighting.url_key, row.sighting.run)  # type: ignore[return-value]
+
+
+TestSameAnswers = SameAnswers.TestCase
+TestSameAnswers.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)

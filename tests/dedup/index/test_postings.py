@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.errors import ConfigError
+from dedup.index.postings import CHUNK, MAX_BLOCKS, MIN_BLOCKS, SCHEMA, PostingList, key_masks, layout
+
+BLOCKS = range(MIN_BLOCKS, MAX_BLOCKS + 1)
+words = st.integers(1, 2**64 - 1)
+near_words = st.lists(st.integers(0, 63), max_size=12).map(lambda bits: 0x0123456789ABCDEF ^ _mask(bits))
+
+
+def _mask(bits: list[int]) -> int:
+    mask = 0
+    for bit in bits:
+        mask ^= 1 << bit
+    return mask
+
+
+def posting_list(blocks: int = 5, field: str = "content", scope: int = 1) -> PostingList:
+    connection = sqlite3.connect(":memory:")
+    connection.execute(SCHEMA)
+    return PostingList(connection, field, scope, blocks=blocks)
+
+
+@given(st.sets(words | near_words, min_size=1, max_size=60), near_words | words, st.sampled_from(BLOCKS))
+def test_finds_what_a_linear_scan_finds(stored: set[int], query: int, blocks: int) -> None:
+    stored.discard(0)
+    postings = posting_list(blocks)
+    for word in stored:
+        postings.add(word)
+    for radius in range(13):
+        expected = {word for word in stored if (word ^ query).bit_count() <= radius}
+        assert set(postings.find(query, radius)) == expected
+
+
+@given(st.lists(near_words, max_size=30), st.lists(near_words, max_size=30), st.sampled_from(BLOCKS))
+def test_removed_words_are_gone(added: list[int], removed: list[int], blocks: int) -> None:
+    postings = posting_list(blocks)
+    expected = {word for word in added if word}
+    for word in expected:
+        postings.add(word)
+    for word in removed:
+        assert postings.remove(word) is (word in expected)
+        expected.discard(word)
+    assert set(postings.words().tolist()) == expected
+    for block in range(blocks):
+        assert sorted(postings.block_words(block).tolist()) == sorted(expected)
+
+
+def test_many_words_under_one_key_fill_several_chunks() -> None:
+    postings = posting_list()
+    stored = [(1 << 63) + number for number in range(3 * CHUNK + 7)]
+    for word in stored:
+        postings.add(word)
+    assert postings.words().tolist() == stored
+    assert len(postings.find(stored[0], 12)) == sum(
+        (word ^ stored[0]).bit_count() <= 12 for word in stored
+    )
+    assert postings.remove(stored[5])
+    assert stored[5] not in postings
+    assert stored[6] in postings
+
+
+def test_lists_of_fields_and_scopes_are_apart() -> None:
+    one = posting_list()
+    lists = [
+        PostingList(one._connection, field, scope)
+        for field in ("content", "structure")
+        for scope in (1, 2, 30_000_000)
+    ]
+    for number, postings in enumerate(lists, 1):
+        postings.add(number)
+    assert [postings.words().tolist() for postings in lists] == [[n] for n in range(1, 7)]
+
+
+@pytest.mark.parametrize("blocks", [3, 9])
+def test_other_numbers_of_blocks_are_refused(blocks: int) -> None:
+    with pytest.raises(ConfigError, match=rf"blocks \({blocks}\) must be 4 to 8"):
+        layout(blocks)
+
+
+def test_more_scopes_than_there_is_room_for_are_refused() -> None:
+    with pytest.raises(ConfigError, match="scope number"):
+        posting_list(scope=2**26)
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+def test_blocks_cover_every_bit_once(blocks: int) -> None:
+    bits = [bit for shift, width in layout(blocks) for bit in range(shift, shift + width)]
+    assert sorted(bits) == list(range(64))
+
+
+@pytest.mark.parametrize(("width", "radius"), [(4, 0), (5, 2), (8, 3), (3, -1)])
+def test_masks_are_all_numbers_of_few_bits(width: int, radius: int) -> None:
+    expected = [number for number in range(1 << width) if number.bit_count() <= radius]
+    assert sorted(key_masks(width, radius)) == expected
+
+
+@pytest.mark.parametrize("radius", range(13))
+@pytest.mark.parametrize("blocks", BLOCKS)
+def test_the_worst_spread_of_errors_is_still_found(blocks: int, radius: int) -> None:
+    """Spread the differing bits over the blocks as evenly as can be, from either end."""
+    query = 0x5555_5555_5555_5555
+    postings = posting_list(blocks)
+    spread = [[shift + n for n in range(width)] for shift, width in layout(blocks)]
+    for order in (spread, spread[::-1]):
+        bits = [order[n % blocks][n // blocks] for n in range(radius)]
+        word = query ^ _mask(bits)
+        if word not in postings:
+            postings.add(word)
+        assert word in postings.find(query, radius)

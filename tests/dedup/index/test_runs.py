@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import pytest
+
+from dedup import DedupConfig, Reason, Verdict, fingerprint
+from dedup.errors import DedupError
+from dedup.index import Index, Run
+from dedup.verdict import Outcome
+from tests.pages import edited, page, text
+
+CONFIG = DedupConfig()
+
+
+def add(
+    index: Index, run: Run, url: str, content: str, *, confirmed: bool = False, wait: bool = False
+) -> Verdict:
+    found = fingerprint(page(content))
+    return index.find_or_add(found, url, run=run, config=CONFIG, confirmed=confirmed, wait=wait)
+
+
+def number(verdict: Verdict) -> int:
+    assert verdict.row is not None
+    return verdict.row
+
+
+def outcomes(index: Index) -> list[Outcome]:
+    return [row.outcome for row in index.rows()]
+
+
+def test_a_pending_canonical_is_compared_with_and_can_be_confirmed(index: Index) -> None:
+    run = index.begin_run("spider")
+    first = add(index, run, "http://a/", text(1))
+    copy = add(index, run, "http://b/", text(1))
+    assert copy.canonical_is_pending
+    index.confirm(number(first))
+    assert outcomes(index) == [Outcome.CONFIRMED, Outcome.CONFIRMED]
+    assert not add(index, run, "http://c/", text(1)).canonical_is_pending
+
+
+def test_a_released_canonical_is_compared_with_no_more(index: Index) -> None:
+    run = index.begin_run("spider")
+    first = add(index, run, "http://a/", text(1))
+    add(index, run, "http://b/", text(1))
+    index.release(number(first))
+    assert outcomes(index) == [Outcome.RELEASED, Outcome.ORPHANED]
+    assert add(index, run, "http://c/", text(1)).reason is Reason.NEW
+
+
+def test_words_stay_while_another_canonical_has_them(index: Index) -> None:
+    run = index.begin_run("spider")
+    first = add(index, run, "http://a/", "same words in any order of the tokens")
+    second = add(index, run, "http://b/", "tokens the of order any in words same")
+    assert first.reason == second.reason == Reason.NEW
+    index.release(number(first))
+    assert add(index, run, "http://c/", "tokens the of order any in words same").canonical == second.row
+
+
+def test_a_settled_row_stays_as_it_is(index: Index) -> None:
+    run = index.begin_run("spider")
+    first = add(index, run, "http://a/", text(1))
+    index.confirm(number(first))
+    index.release(number(first))
+    assert outcomes(index) == [Outcome.CONFIRMED]
+
+
+def test_waiting_leaves_no_row(index: Index) -> None:
+    run = index.begin_run("spider")
+    first = add(index, run, "http://a/", text(1))
+    waiting = add(index, run, "http://b/", text(1), wait=True)
+    assert (waiting.row, waiting.canonical) == (None, first.row)
+    assert len(list(index.rows())) == 1
+
+
+def test_nobody_waits_for_a_pending_canonical_of_another_run(index: Index) -> None:
+    add(index, index.begin_run("spider"), "http://a/", text(1))
+    other = add(index, index.begin_run("spider"), "http://b/", text(1), wait=True)
+    assert other.row
+    assert not other.kept
+
+
+def test_the_end_of_a_run_releases_what_is_pending(index: Index) -> None:
+    run = index.begin_run("spider")
+    add(index, run, "http://a/", text(1))
+    index.end_run(run, "shutdown")
+    assert outcomes(index) == [Outcome.RELEASED]
+    assert [(r.ending, r.ended is None) for r in index.runs()] == [("shutdown", False)]
+
+
+def test_a_released_update_leaves_the_old_version(index: Index) -> None:
+    first = add(index, index.begin_run("s"), "http://a/", text(1), confirmed=True)
+    update = add(index, index.begin_run("s"), "http://a/", text(2))
+    assert update.reason is Reason.UPDATED
+    index.release(number(update))
+    assert add(index, index.begin_run("s"), "http://b/", text(1)).canonical == first.row
+
+
+def test_forgetting_a_run_orphans_what_leaned_on_it(index: Index) -> None:
+    first, second = index.begin_run("s"), index.begin_run("s")
+    add(index, first, "http://a/", text(1), confirmed=True)
+    add(index, first, "http://b/", edited(1), confirmed=True)
+    add(index, second, "http://c/", edited(1), confirmed=True)
+    assert index.forget_run(first.id) == 2
+    assert outcomes(index) == [Outcome.FORGOTTEN, Outcome.FORGOTTEN, Outcome.ORPHANED]
+    assert index.forget_run(first.id) == 0
+
+
+def test_a_job_goes_on_with_its_run_until_it_is_finished(index: Index) -> None:
+    first = index.begin_run("s", job="/jobs/1")
+    index.end_run(first, "shutdown")
+    resumed = index.begin_run("s", job="/jobs/1")
+    assert (resumed.id, resumed.ended) == (first.id, None)
+    assert index.begin_run("s", job="/jobs/2").id != first.id
+    index.end_run(resumed, "finished")
+    assert index.begin_run("s", job="/jobs/1").id != first.id
+
+
+def test_runs_without_a_job_are_never_resumed(index: Index) -> None:
+    first = index.begin_run("s")
+    index.end_run(first, "shutdown")
+    assert index.begin_run("s").id != first.id
+
+
+def test_an_unknown_row_is_an_error(index: Index) -> None:
+    with pytest.raises(DedupError, match="no row 7"):
+        index.confirm(7)
+
+
+def test_largest_clusters_of_a_run(index: Index) -> None:
+    run = index.begin_run("s")
+    for url, seed in enumerate([1, 2, 2, 2, 1, 3]):
+        add(index, run, f"http://a/{url}", text(seed), confirmed=True)
+    largest = index.largest_clusters(run.id, 5)
+    assert [(row.id, size) for row, size in largest] == [(2, 2), (1, 1)]
+    assert len(index.largest_clusters(run.id, 1)) == 1
+    assert index.largest_clusters(run.id + 1, 5) == []

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import hamming_distance, simhash
+from dedup.errors import ConfigError
+from dedup.hashing import fnv1, hash_words, murmur3
+
+ALL_BITS = 2**64 - 1
+
+features = st.dictionaries(st.text(max_size=8), st.integers(-1000, 1000), max_size=40)
+
+
+def slow_simhash(weights: dict[str, float], hasher: Callable[[str], int], *, tie: bool) -> int:
+    if not weights:
+        return 0
+    word = 0
+    for bit in range(64):
+        vote = math.fsum(w if hasher(f) >> bit & 1 else -w for f, w in weights.items())
+        if vote > 0 or (tie and vote == 0):
+            word |= 1 << bit
+    return word
+
+
+@given(features, st.booleans(), st.sampled_from([murmur3, fnv1]))
+def test_equals_the_bit_by_bit_definition(
+    weights: dict[str, float], tie: bool, hasher: Callable[[str], int]
+) -> None:
+    assert simhash(weights, hasher=hasher, tie=tie) == slow_simhash(weights, hasher, tie=tie)
+
+
+def test_no_features_give_zero() -> None:
+    assert simhash({}) == simhash({}, tie=True) == 0
+
+
+@given(st.text(), st.floats(1e-9, 1e9))
+def test_one_feature_gives_its_hash(feature: str, weight: float) -> None:
+    assert simhash({feature: weight}) == murmur3(feature)
+
+
+@given(features)
+def test_order_of_features_does_not_matter(weights: dict[str, float]) -> None:
+    assert simhash(dict(reversed(weights.items()))) == simhash(weights)
+
+
+@given(st.dictionaries(st.text(max_size=8), st.floats(-1e6, 1e6), max_size=40))
+def test_order_does_not_matter_for_fractions_either(weights: dict[str, float]) -> None:
+    assert simhash(dict(reversed(weights.items()))) == simhash(weights)
+
+
+@given(features, st.sampled_from([0.5, 2.0, 4096.0]))
+def test_repeating_every_feature_changes_nothing(weights: dict[str, float], times: float) -> None:
+    assert simhash({f: w * times for f, w in weights.items()}) == simhash(weights)
+
+
+@given(features.filter(bool))
+def test_inverse_weights_give_the_inverse_word(weights: dict[str, float]) -> None:
+    inverse = {feature: -weight for feature, weight in weights.items()}
+    assert simhash(inverse, tie=True) == simhash(weights) ^ ALL_BITS
+
+
+def test_a_tie_is_clear_unless_asked_for() -> None:
+    weights = {"a": 1, "b": -1, "c": 0}
+    ones = murmur3("a") & ~murmur3("b") & ALL_BITS
+    ties = ~(murmur3("a") ^ murmur3("b")) & ALL_BITS
+    assert simhash(weights) == ones
+    assert simhash(weights, tie=True) == ones | ties
+
+
+@pytest.mark.parametrize("weight", [math.inf, -math.inf, math.nan])
+def test_weights_must_be_finite(weight: float) -> None:
+    with pytest.raises(ConfigError, match="finite"):
+        simhash({"a": weight})
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("this is a test phrase", 0x8C3A5F7E9ECB3F35),
+        ("this is a test phrass", 0x8C3A5F7E9ECB3F21),
+        ("foo bar", 0xD8DBE7186BAD3DB3),
+    ],
+)
+def test_reproduces_a_known_implementation(text: str, word: int) -> None:
+    words = re.findall(r"[\w']+(?:\://[\w\./]+){0,1}", text.lower())
+    assert simhash(dict.fromkeys(words, 1), hasher=fnv1, tie=True) == word
+
+
+def test_reproduces_its_distances() -> None:
+    phrase, phrass, foo = 0x8C3A5F7E9ECB3F35, 0x8C3A5F7E9ECB3F21, 0xD8DBE7186BAD3DB3
+    assert hamming_distance(phrase, phrass) == 2
+    assert hamming_distance(phrase, foo) == 29
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("", 0xCBF29CE484222325), ("a", 0xAF63BD4C8601B7BE), ("foobar", 0x340D8765A4DDA9C2)],
+)
+def test_fnv1_has_the_published_values(text: str, word: int) -> None:
+    assert fnv1(text) == word
+
+
+@given(st.lists(st.text(st.characters(), max_size=5), max_size=5))
+def test_hashing_many_equals_hashing_each(texts: list[str]) -> None:
+    assert hash_words(texts).tolist() == [murmur3(text) for text in texts]
+    assert hash_words(texts, fnv1).tolist() == [fnv1(text) for text in texts]
+
+
+def test_a_lone_surrogate_is_hashed_like_any_text() -> None:
+    assert hash_words(["a", "\ud800"]).tolist() == [murmur3("a"), murmur3("\ud800")]
+
+
+def test_murmur3_is_pinned() -> None:
+    assert murmur3("") == 0
+    assert murmur3("hello") == 0xCBD8A7B341BD9B02

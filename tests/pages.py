@@ -1,0 +1,25 @@
+"""Pages made for tests: texts of which it is known how alike they are."""
+
+from __future__ import annotations
+
+import random
+
+from dedup import Page
+
+_WORDS = [f"word{number}" for number in range(5000)]
+
+
+def text(seed: int, words: int = 120) -> str:
+    """Return a text that shares next to nothing with those of other seeds."""
+    return " ".join(random.Random(seed).choices(_WORDS, k=words))
+
+
+def edited(seed: int, edits: int = 1, words: int = 120) -> str:
+    """Return `text` with its last *edits* words replaced."""
+    return " ".join(text(seed, words).split()[: words - edits] + [f"new{n}" for n in range(edits)])
+
+
+def page(content: str, url: str = "", *, template: int = 0) -> Page:
+    """Return a page of the template of that number with *content*."""
+    tags = "".join(f"<div><ul><li>{'<b></b>' * n}</li></ul></div>" for n in range(template % 7))
+    return Page.from_html(f"<html><body>{tags}<p>{content}</p></body></html>", url=url)
