@@ -1,0 +1,194 @@
+"""Files that are no index, or none of ours: one clear error, and the bytes stay as they were."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dedup import DedupConfig, Detector, SQLiteIndex
+from dedup.errors import IndexMismatch, IndexUnavailable
+from dedup.index.files import check_file, file_system
+from dedup.index.sqlite import SCHEMA_VERSION
+from dedup.verdict import Outcome
+from tests.pages import page, text
+
+
+def filled(path: Path, config: DedupConfig | None = None) -> Path:
+    with SQLiteIndex(path) as index, Detector(index, config or DedupConfig()) as detector:
+        detector.check(page(text(1), "http://a/"))
+    return path
+
+
+def refused(path: Path, message: str) -> None:
+    before = path.read_bytes()
+    with pytest.raises(IndexUnavailable, match=message):
+        SQLiteIndex(path)
+    assert path.read_bytes() == before
+
+
+def test_folders_are_made(tmp_path: Path) -> None:
+    assert filled(tmp_path / "a" / "b" / "pages.db").exists()
+
+
+def test_closing_and_opening_changes_nothing(tmp_path: Path) -> None:
+    path = filled(tmp_path / "pages.db")
+    with SQLiteIndex(path) as index:
+        rows = list(index.rows())
+    with SQLiteIndex(path) as index:
+        assert list(index.rows()) == rows
+        assert index.verify() == []
+
+
+def test_a_missing_file_is_not_made_for_readers(tmp_path: Path) -> None:
+    with pytest.raises(IndexUnavailable, match="does not exist"):
+        SQLiteIndex(tmp_path / "none.db", create=False)
+    assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.parametrize("content", [b"hello, I am a text file\n" * 100, b"x", bytes(5000)])
+def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "pages.db"
+    path.write_bytes(content)
+    refused(path, "is not an index")
+
+
+def test_the_database_of_another_program(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    refused(path, "another program")
+
+
+def test_a_newer_schema(tmp_path: Path) -> None:
+    path = filled(tmp_path / "pages.db")
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    connection.close()
+    refused(path, f"schema version {SCHEMA_VERSION + 1}")
+
+
+def test_a_directory(tmp_path: Path) -> None:
+    with pytest.raises(IndexUnavailable, match="is a directory"):
+        SQLiteIndex(tmp_path)
+
+
+def test_a_path_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(IndexUnavailable, match="cannot be"):
+        SQLiteIndex(tmp_path / "file" / "pages.db")
+
+
+@pytest.mark.skipif(not Path("/proc/self/mounts").exists(), reason="no /proc here")
+def test_a_path_that_cannot_be_written() -> None:
+    with pytest.raises(IndexUnavailable, match="/proc"):
+        SQLiteIndex("/proc/pages.db")
+
+
+def test_a_truncated_file(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as index, Detector(index) as detector:
+        for number in range(100):
+            detector.check(page(text(number), f"http://a/{number}"))
+    path.write_bytes(path.read_bytes()[: 8 * 4096 + 17])
+    before = path.read_bytes()
+    with pytest.raises(IndexUnavailable, match="damaged"), SQLiteIndex(path) as index:
+        assert index.verify() == []
+        raise AssertionError("a truncated file was taken for sound")
+    assert path.read_bytes() == before
+
+
+def test_another_recipe_names_field_values_and_way_out(tmp_path: Path) -> None:
+    path = filled(tmp_path / "pages.db")
+    with SQLiteIndex(path) as index:
+        with pytest.raises(IndexMismatch, match=r"shingle=4, now shingle=3; set shingle=4 again or use"):
+            Detector(index, DedupConfig(shingle=3))
+        with pytest.raises(IndexMismatch, match="structure=tag_ngrams, now structure=tag_decay"):
+            Detector(index, DedupConfig(structure="tag_decay"))
+        Detector(index, DedupConfig(max_distance=3, min_similarity=0.9, scope="global"))
+
+
+def test_damage_in_a_posting_list_is_found(tmp_path: Path) -> None:
+    path = filled(tmp_path / "pages.db")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE postings SET words = x'0102030405060708' WHERE id = (SELECT min(id) FROM postings)")
+    connection.close()
+    with SQLiteIndex(path) as index:
+        problems = index.verify()
+    assert [problem.split(": ")[1] for problem in problems] == ["1 words without a page", "1 words missing"]
+
+
+def test_wrong_numbers_of_blocks_make_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"blocks \(9\)"):
+        SQLiteIndex(tmp_path / "pages.db", blocks=9)
+
+
+def test_the_blocks_of_a_file_stay(tmp_path: Path) -> None:
+    with SQLiteIndex(tmp_path / "pages.db", blocks=8):
+        pass
+    with SQLiteIndex(tmp_path / "pages.db", blocks=4) as index:
+        assert index.blocks == 8
+
+
+def test_a_lock_that_is_held_too_long_is_one_clear_error(tmp_path: Path) -> None:
+    path = filled(tmp_path / "pages.db")
+    with SQLiteIndex(path, timeout=0.1) as index, Detector(index) as detector:
+        run = detector.run
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(IndexUnavailable, match="another process held the index for too long"):
+            detector.check(page(text(2), "http://b/"))
+        holder.execute("COMMIT")
+        holder.close()
+        assert detector.check(page(text(2), "http://b/")).kept
+        assert detector.run == run
+
+
+_CRASH = """
+import os, sys
+from dedup import SQLiteIndex, DedupConfig, fingerprint
+from tests.pages import page, text
+index = SQLiteIndex(sys.argv[1])
+run = index.begin_run("crashing")
+for number, confirmed in [(1, True), (2, False)]:
+    found = fingerprint(page(text(number)))
+    index.find_or_add(found, f"http://a/{number}", run=run, config=DedupConfig(), confirmed=confirmed)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_dead_run_is_ended_and_a_living_one_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    process = subprocess.Popen(
+        [sys.executable, "-c", _CRASH, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    with SQLiteIndex(path) as index:
+        assert [run.ended for run in index.runs()] == [None]
+        assert [row.outcome for row in index.rows()] == [Outcome.CONFIRMED, Outcome.PENDING]
+    process.kill()
+    process.communicate()
+    with SQLiteIndex(path) as index:
+        assert [run.ending for run in index.runs()] == ["died"]
+        assert [row.outcome for row in index.rows()] == [Outcome.CONFIRMED, Outcome.RELEASED]
+        assert index.verify() == []
+    assert sorted(os.listdir(tmp_path)) == ["pages.db"]
+
+
+@pytest.mark.parametrize("system", ["nfs4", "cifs", "fuse.sshfs"])
+def test_network_file_systems_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
+) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/x {str(tmp_path)} {system} rw 0 0\n")
+    assert file_system(tmp_path / "pages.db", mounts) == system
+    assert file_system(Path("/elsewhere"), mounts) == "ext4"
+    monkeypatch.setattr("dedup.index.files.file_system", lambda path: system)
+    with pytest.raises(IndexUnavailable, match="network file system"):
+        check_file(tmp_path / "pages.db")

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dedup import DedupConfig
+from dedup.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_distance": 13}, r"max_distance \(13\) must be 0 to 12"),
+        ({"max_distance": -1}, r"max_distance \(-1\) must be 0 to 12"),
+        ({"max_distance": 3.0}, r"max_distance \(3.0\) must be of type int"),
+        ({"max_distance": True}, r"max_distance \(True\) must be of type int"),
+        ({"min_similarity": 1.1}, r"min_similarity \(1.1\) must be 0 to 1"),
+        ({"min_similarity": float("nan")}, r"min_similarity \(nan\) must be 0 to 1"),
+        ({"min_similarity": "0.5"}, r"min_similarity \('0.5'\) must be of type float"),
+        ({"verify": 1}, r"verify \(1\) must be of type bool"),
+        ({"structure": "tree"}, r"structure \('tree'\) must be one of tag_ngrams, tag_decay"),
+        ({"scope": "site"}, r"scope \('site'\) must be one of spider, host, domain, global"),
+        ({"shingle": 0}, r"shingle \(0\) must be 1 to 16"),
+    ],
+)
+def test_bad_values_name_value_and_rule(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        DedupConfig(**options)
+
+
+def test_whole_numbers_are_numbers() -> None:
+    assert DedupConfig(min_similarity=1).min_similarity == 1
+
+
+def test_thresholds_are_not_in_the_recipe() -> None:
+    assert DedupConfig(max_distance=3, scope="global").recipe() == DedupConfig().recipe()
+
+
+@pytest.mark.parametrize("options", [{"shingle": 3}, {"structure": "tag_decay"}])
+def test_what_makes_fingerprints_is(options: dict[str, Any]) -> None:
+    assert DedupConfig(**options).recipe() != DedupConfig().recipe()
+
+
+def test_the_decay_is_in_the_recipe_where_it_is_used() -> None:
+    one = DedupConfig(structure="tag_decay")
+    other = DedupConfig(structure="tag_decay", structure_decay=0.5)
+    assert one.recipe() != other.recipe()
+    assert DedupConfig(structure_decay=0.5).recipe() == DedupConfig().recipe()

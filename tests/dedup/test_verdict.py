@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Detector, MemoryIndex, Page, Reason, compare, fingerprint
+from dedup.verdict import MIN_EQUAL_TOKENS
+from tests.pages import edited, page, text
+
+contents = st.sampled_from([text(1), edited(1), edited(1, 40), text(2), "a b c", "", " ", "a b c d e"])
+
+
+@given(contents, contents)
+def test_pages_and_fingerprints_compare_alike(a: str, b: str) -> None:
+    one, two = page(a), page(b)
+    assert compare(one, two) == compare(fingerprint(one), fingerprint(two))
+
+
+@given(contents, contents, st.sampled_from([{}, {"verify": False}, {"max_distance": 0}]))
+def test_compare_says_what_would_happen(a: str, b: str, options: dict[str, int]) -> None:
+    config = DedupConfig(**options)  # type: ignore[arg-type]
+    with Detector(MemoryIndex(), config) as detector:
+        detector.check(page(a, "http://a/"))
+        verdict = detector.check(page(b, "http://b/"))
+    assert verdict.is_duplicate is compare(page(a), page(b), config).is_duplicate
+    assert verdict.reason is compare(page(a), page(b), config).reason
+
+
+@given(contents)
+def test_a_page_is_its_own_copy_unless_it_is_empty(content: str) -> None:
+    assert compare(page(content), page(content)).reason is Reason.EXACT_DUPLICATE
+    assert compare(Page.from_html(" "), Page.from_html(" ")).reason is Reason.NOT_JUDGED
+
+
+def test_distances_and_similarity_of_unlike_pages() -> None:
+    found = compare(page(text(1)), page(text(2)))
+    assert (found.reason, found.is_duplicate) == (Reason.NEW, False)
+    assert found.content_distance is not None
+    assert found.content_distance > 10
+    assert found.structure_distance == 0
+    assert found.similarity < 0.1
+
+
+def test_text_has_no_structure_and_an_image_no_content() -> None:
+    assert compare(Page.from_text("a b c d"), page("a b c d")).structure_distance is None
+    assert compare(page("<img>"), page("a b c d")).content_distance is None
+
+
+def test_thresholds_are_inclusive() -> None:
+    a, b = page(text(1)), page(edited(1, 3))
+    found = compare(a, b)
+    assert found.content_distance is not None
+    for distance, is_duplicate in [(found.content_distance, True), (found.content_distance - 1, False)]:
+        config = DedupConfig(max_distance=distance, max_structure_candidates=0)
+        assert compare(a, b, config).is_duplicate is is_duplicate
+    assert compare(a, b, DedupConfig(min_similarity=found.similarity)).is_duplicate
+    assert not compare(a, b, DedupConfig(min_similarity=found.similarity + 1e-9)).is_duplicate
+
+
+@pytest.mark.parametrize("tokens", range(1, 7))
+def test_equal_tokens_in_other_markup(tokens: int) -> None:
+    words = " ".join(str(n) for n in range(tokens))
+    found = compare(Page.from_html(f"<p>{words}"), Page.from_html(f"<h1>{words}"))
+    assert found.content_distance == 0
+    assert found.similarity == (1.0 if tokens >= MIN_EQUAL_TOKENS else 0.0)
+    assert found.is_duplicate is (tokens >= MIN_EQUAL_TOKENS)
