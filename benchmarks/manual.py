@@ -49,10 +49,12 @@ def main(folder: Path, manual: str, repeat: int) -> None:
                 for with_dedup in (True, False):
                     index = root / f"{turn}.db"
                     times[with_dedup].append(crawl(starts, index, with_dedup))
-                    click.echo(f"{'with' if with_dedup else 'without'} dedup: {times[with_dedup][-1]:.1f} s")
+                    click.echo(
+                        f"{'with' if with_dedup else 'without'} dedup: {times[with_dedup][-1]:.1f} s"
+                    )
             report(folder / "pairs.csv", manual, root / "0.db")
-    with_dedup, without = median(times[True]), median(times[False])
-    click.echo(f"wall time: {with_dedup:.1f} s with dedup, {without:.1f} s without ({with_dedup / without:.2f})")
+    cost, stock = median(times[True]), median(times[False])
+    click.echo(f"wall time: {cost:.1f} s with dedup, {stock:.1f} s without ({cost / stock:.2f})")
 
 
 def crawl(starts: list[str], index: Path, with_dedup: bool) -> float:

@@ -39,7 +39,7 @@ def frequencies_digest() -> str:
 
 @cache
 def segmenter() -> Segmenter:
-    """Return a function that cuts Han text into words: rjieba's if it knows the same words, else jieba's.
+    """Return a function that cuts Han text into words: rjieba's if it knows the same ones, or jieba's.
 
     Both run without the hidden Markov model, whose guesses at unknown words would make equal
     passages come out unequal, and leave the user's own jieba (`jieba.dt`) alone.

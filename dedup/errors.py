@@ -11,7 +11,7 @@ class ConfigError(DedupError, ValueError):
     """A setting or argument has a value outside its rule."""
 
 
-class IndexUnavailable(DedupError):
+class IndexUnavailable(DedupError):  # noqa: N818 - it says what is the matter
     """The index file cannot be opened, read or written; nothing was changed in it."""
 
 

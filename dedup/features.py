@@ -32,6 +32,7 @@ class Terms:
 
     @classmethod
     def from_tokens(cls, tokens: Sequence[str]) -> Terms:
+        """Return the terms of a text."""
         numbers: dict[str, int] = {}
         sequence = np.fromiter(
             (numbers.setdefault(token, len(numbers)) for token in tokens), np.intp, len(tokens)
@@ -48,7 +49,8 @@ class Terms:
         idf is jieba's for Han words and 1 for all others (G. Salton, C. Buckley, Term-weighting
         approaches in automatic text retrieval, 1988, on why tf and idf are damped).
         """
-        return np.rint(WEIGHT_UNIT * (1 + np.log(self.counts)) * np.sqrt(self._idf()))
+        weights: Weights = np.rint(WEIGHT_UNIT * (1 + np.log(self.counts)) * np.sqrt(self._idf()))
+        return weights
 
     def _idf(self) -> Weights:
         idf = np.ones(len(self.names))
@@ -70,7 +72,7 @@ def structure_features(page: Page, config: DedupConfig) -> dict[str, float]:
     return {feature: float(round(WEIGHT_UNIT * weight)) for feature, weight in weights.items()}
 
 
-def tag_ngrams(page: Page, config: DedupConfig) -> Mapping[str, float]:
+def tag_ngrams(page: Page, _: DedupConfig) -> Mapping[str, float]:
     """Return each run of four tags in document order, weighted ln(1 + count).
 
     A page of fewer tags is one run.

@@ -1,4 +1,4 @@
-"""A page: all that is read off a document before it is judged, and the last place that knows its tree."""
+"""A page: all that is read off a document before it is judged; the last to know its tree."""
 
 from __future__ import annotations
 

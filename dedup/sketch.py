@@ -65,7 +65,8 @@ def similarities(a: bytes, many: Bytes) -> NDArray[np.float64]:
     either = np.count_nonzero(many | one, axis=1)
     both = np.count_nonzero((many == one) & (one > 0), axis=1)
     share = both / np.maximum(either, 1)
-    return np.maximum(0.0, (share - _CHANCE) / (1 - _CHANCE))
+    estimates: NDArray[np.float64] = np.maximum(0.0, (share - _CHANCE) / (1 - _CHANCE))
+    return estimates
 
 
 def _mixed(hashes: Words) -> Words:

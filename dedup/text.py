@@ -7,14 +7,66 @@ from dataclasses import dataclass
 from typing import Any
 
 INVISIBLE = frozenset(
-    "audio canvas datalist head iframe noscript script style svg template video".split()
+    [
+        "audio",
+        "canvas",
+        "datalist",
+        "head",
+        "iframe",
+        "noscript",
+        "script",
+        "style",
+        "svg",
+        "template",
+        "video",
+    ]
 )
-BOILERPLATE = frozenset("aside footer header nav".split())
-BOILERPLATE_ROLES = frozenset("banner complementary contentinfo navigation search".split())
+BOILERPLATE = frozenset(["aside", "footer", "header", "nav"])
+BOILERPLATE_ROLES = frozenset(["banner", "complementary", "contentinfo", "navigation", "search"])
 # Tags inside a line of text; every other tag begins and ends a line.
 INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark "
-    "meter nobr output q rp rt ruby s samp small span strike strong sub sup time tt u var wbr".split()
+    [
+        "a",
+        "abbr",
+        "acronym",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "cite",
+        "code",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "img",
+        "ins",
+        "kbd",
+        "label",
+        "mark",
+        "meter",
+        "nobr",
+        "output",
+        "q",
+        "rp",
+        "rt",
+        "ruby",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "wbr",
+    ]
 )
 
 # Less text than this outside of navigation means that the navigation is the page.
@@ -84,7 +136,7 @@ class _Walk:
         enough = max(MIN_MAIN_WORDS, MIN_MAIN_SHARE * _word_count(everything))
         return text if _word_count(text) >= enough else everything
 
-    def _run(self, root: Any) -> None:
+    def _run(self, root: Any) -> None:  # noqa: C901 - the one hot loop; calls would cost a third
         tags, depths, chunks = self.tags, self.depths, self._chunks
         open_elements: list[Any] = []
         open_states: list[int] = []

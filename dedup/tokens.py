@@ -45,7 +45,7 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
                 found.append(None)  # its words come from one call for all runs, which is faster
             else:
                 found.append(run)
-    return list(_merged(found, _segmented(han, segment))) if han else found  # type: ignore[arg-type]
+    return list(_merged(found, _segmented(han, segment)))
 
 
 def is_han(token: str) -> bool:

@@ -57,6 +57,7 @@ class Match:
 
     @property
     def is_duplicate(self) -> bool:
+        """Whether the second page repeats the first."""
         return self.reason in DUPLICATE_REASONS
 
 
@@ -101,7 +102,8 @@ class Verdict:
     *row* is its number in the index, None if it was only asked about.  *canonical*,
     *canonical_url* and *canonical_run* name the page that this one repeats, *canonical_is_pending*
     says that the fate of that one is open.  *previous* is the first row of the version of the same
-    URL that this one repeats or follows, *replaces* the canonical that this one takes the place of when it is confirmed.
+    URL that this one repeats or follows, *replaces* the canonical that this one takes the place of
+    when it is confirmed.
     """
 
     reason: Reason
@@ -163,7 +165,7 @@ def uses_structure(config: DedupConfig) -> bool:
 
 
 def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
-    """Return the key that puts candidates in order: equal ones first, then the nearest, then the oldest."""
+    """Return the key that puts candidates in order: equal, then nearest, then oldest first."""
     other = canonical.fingerprint
     if page.body_digest == other.body_digest:
         rank = 0
@@ -219,9 +221,7 @@ def _unchanged(page: Fingerprint, version: Version, config: DedupConfig) -> Verd
     return _verdict(unchanged, version.canonical, kept=kept, previous=version.origin)
 
 
-def _verdict(
-    found: Match, canonical: Canonical, *, kept: bool, previous: int | None = None
-) -> Verdict:
+def _verdict(found: Match, canonical: Canonical, *, kept: bool, previous: int | None = None) -> Verdict:
     return Verdict(
         reason=found.reason,
         kept=kept,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from scrapy import Request
 from scrapy.http import Response
@@ -39,13 +39,13 @@ class UrlsSpider(PageSpider):
     def parse(self, response: Response, **kwargs: Any) -> Iterator[PageItem]:
         return self.parse_page(response)
 
+    def _opened(self) -> AbstractContextManager[TextIO]:
+        if self._file == "-":
+            return nullcontext(sys.stdin)
+        return Path(self._file).open(encoding="utf-8", errors="replace")
+
     def _urls(self) -> Iterator[str]:
-        opened = (
-            nullcontext(sys.stdin)
-            if self._file == "-"
-            else Path(self._file).open(encoding="utf-8", errors="replace")
-        )
-        with opened as lines:
+        with self._opened() as lines:
             for number, line in enumerate(lines, 1):
                 url = line.strip()
                 if is_web_url(url):

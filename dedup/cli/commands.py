@@ -58,7 +58,12 @@ def _index_option(function: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="For a person, or one record for each page dropped.",
 )
-@click.option("--output", type=click.File("w", encoding="utf-8", lazy=True), default="-", help="Where to [default: the terminal].")
+@click.option(
+    "--output",
+    type=click.File("w", encoding="utf-8", lazy=True),
+    default="-",
+    help="Where to [default: the terminal].",
+)
 def report(path: Path | None, index: Path | None, run: int | None, form: str, output: Any) -> None:
     """Print the clusters: each page kept, and the pages dropped for it, the largest first.
 

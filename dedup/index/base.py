@@ -1,4 +1,4 @@
-"""What every index does, whatever it is stored in: ask and record in one step, then settle the outcome."""
+"""What every index does, whatever it is stored in: ask and record in one step, then settle."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from dedup.verdict import Canonical, Outcome, Reason, Verdict, Version, decide
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One crawl, or one use of a `Detector`.  Times are seconds since 1970; *ended* is None while it lives.
+    """One crawl, or one use of a `Detector`.
 
-    *ending* is how it ended: Scrapy's close reason, or "died".  *job* names a crawl that can be
-    resumed (Scrapy's JOBDIR), *settings* is a digest of what it was run with.
+    Times are seconds since 1970; *ended* is None while it lives.  *ending* is how it ended:
+    Scrapy's close reason, or "died".  *job* names a crawl that can be resumed (Scrapy's JOBDIR),
+    *settings* is a digest of what it was run with.
     """
 
     id: int
@@ -86,6 +87,7 @@ class Row:
         )
 
     def as_canonical(self) -> Canonical:
+        """Return what others are compared with."""
         seen = self.sighting
         is_pending = self.outcome is Outcome.PENDING
         return Canonical(self.id, seen.url, seen.run, is_pending, seen.fingerprint)
@@ -153,9 +155,7 @@ class Index(ABC):
 
     def _decide(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         versions = self._versions(sighting) if sighting.url_key else []
-        return decide(
-            sighting.fingerprint, versions, lambda: self._candidates(sighting, config), config
-        )
+        return decide(sighting.fingerprint, versions, lambda: self._candidates(sighting, config), config)
 
     def _version(self, row: Row) -> Version:
         canonical = row.verdict.canonical
@@ -333,5 +333,5 @@ def is_canonical(verdict: Verdict) -> bool:
     return verdict.reason in (Reason.NEW, Reason.UPDATED)
 
 
-class NoSuchRow(DedupError, KeyError):
+class NoSuchRow(DedupError):  # noqa: N818
     """There is no row of that number."""

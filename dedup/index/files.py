@@ -13,7 +13,23 @@ from dedup.errors import IndexUnavailable
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 # Locks on these do not hold between machines, so two crawls would damage the file.
 NETWORK_FILE_SYSTEMS = frozenset(
-    "9p afs beegfs ceph cifs fuse.glusterfs fuse.sshfs glusterfs gpfs lustre ncpfs nfs nfs4 smb3 smbfs".split()
+    [
+        "9p",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "fuse.glusterfs",
+        "fuse.sshfs",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "smb3",
+        "smbfs",
+    ]
 )
 
 

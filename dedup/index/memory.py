@@ -116,9 +116,7 @@ class MemoryIndex(Index):
             alike = [
                 other
                 for other in others
-                if _is_near(
-                    page.structure, other.fingerprint.structure, config.structure_max_distance
-                )
+                if _is_near(page.structure, other.fingerprint.structure, config.structure_max_distance)
             ][-config.max_structure_candidates :]
         near = [
             other

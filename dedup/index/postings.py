@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sqlite3
 from functools import cache
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -64,7 +64,8 @@ class PostingList:
 
     def remove(self, word: int) -> bool:
         """Take *word* out; return False if it was not in the list."""
-        return all([self._cut(self._key_start(block, word), word) for block in range(len(self._layout))])
+        cut = [self._cut(self._key_start(block, word), word) for block in range(len(self._layout))]
+        return all(cut)
 
     def __contains__(self, word: int) -> bool:
         return bool(np.any(self._words([self._key_start(0, word)]) == np.uint64(word)))
@@ -94,6 +95,7 @@ class PostingList:
 
     @property
     def blocks(self) -> int:
+        """How many blocks a word is cut into."""
         return len(self._layout)
 
     def _probes(self, word: int, max_distance: int) -> list[int]:
@@ -106,7 +108,8 @@ class PostingList:
 
     def _near(self, word: int, max_distance: int, keys: list[int]) -> Words:
         words = self._words(keys)
-        return words[np.bitwise_count(words ^ np.uint64(word)) <= max_distance]
+        near: Words = words[np.bitwise_count(words ^ np.uint64(word)) <= max_distance]
+        return near
 
     def _words(self, keys: list[int]) -> Words:
         return _joined(self._connection.execute(_lookup(len(keys)), keys).fetchall())
@@ -162,7 +165,7 @@ def layout(blocks: int) -> tuple[tuple[int, int], ...]:
     if not MIN_BLOCKS <= blocks <= MAX_BLOCKS:
         raise ConfigError(f"blocks ({blocks}) must be {MIN_BLOCKS} to {MAX_BLOCKS}")
     edges = [WORD_BITS - WORD_BITS * block // blocks for block in range(blocks + 1)]
-    return tuple((low, high - low) for high, low in zip(edges, edges[1:], strict=False))
+    return tuple((low, high - low) for high, low in pairwise(edges))
 
 
 @cache

@@ -120,11 +120,12 @@ _NOT_OWN = (
 
 
 class SQLiteIndex(Index):
-    """The index in the file *path*, made there with its folders if there is none, unless *create* is False.
+    """The index in the file *path*, made there with its folders if there is none.
 
-    *blocks* (4 to 8) tunes the posting lists of a new file and changes no answer.  *timeout* is
-    how many seconds a lock of another process is waited for.  Raises `IndexUnavailable` for a
-    file that cannot be opened or is no index; such a file is left as it is.
+    With *create* False a missing file is an error.  *blocks* (4 to 8) tunes the posting lists of
+    a new file and changes no answer.  *timeout* is how many seconds a lock of another process is
+    waited for.  Raises `IndexUnavailable` for a file that cannot be opened or is no index; such a
+    file is left as it is.
     """
 
     def __init__(
@@ -208,7 +209,9 @@ class SQLiteIndex(Index):
     def _bury_dead_runs(self) -> None:
         """End the runs whose process is gone: nobody holds their lock."""
         with self._errors():
-            unended = self._connection.execute("SELECT id, lock FROM runs WHERE ended IS NULL").fetchall()
+            unended = self._connection.execute(
+                "SELECT id, lock FROM runs WHERE ended IS NULL"
+            ).fetchall()
         for run, name in unended:
             lock = RunLock(self._path, name)
             if lock.acquire():
@@ -244,7 +247,9 @@ class SQLiteIndex(Index):
             found = [line for (line,) in self._connection.execute("PRAGMA integrity_check")]
             problems = [] if found == ["ok"] else found
             with self._reading():
-                for scope, *_ in self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall():
+                for scope, *_ in self._connection.execute(
+                    "SELECT id FROM scopes ORDER BY id"
+                ).fetchall():
                     for field in ("content", "structure"):
                         problems += self._verify_list(field, scope)
         return problems
@@ -375,7 +380,7 @@ class SQLiteIndex(Index):
         try:
             yield
         except sqlite3.Error as error:
-            raise IndexUnavailable(f"{self._path}: {_explained(error)}; nothing was lost in it") from error
+            raise IndexUnavailable(f"{self._path}: {_explained(error)}") from error
 
     # What the rules of `Index` ask of a storage
 
@@ -385,8 +390,9 @@ class SQLiteIndex(Index):
         rows = self._select(
             "WHERE p.scope = ?1 AND p.url_key = ?2 AND p.url_key != '' AND p.run = ("
             "SELECT max(run) FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' AND run < ?3"
-            ") AND CASE p.reason WHEN 'unchanged' THEN p.previous ELSE p.id END NOT IN (SELECT previous FROM pages WHERE scope = ?1 AND url_key = ?2 "
-            "AND url_key != '' AND run = ?3 AND previous IS NOT NULL) ORDER BY p.id",
+            ") AND CASE p.reason WHEN 'unchanged' THEN p.previous ELSE p.id END NOT IN ("
+            "SELECT previous FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' "
+            "AND run = ?3 AND previous IS NOT NULL) ORDER BY p.id",
             key,
         )
         return [self._version(row) for row in rows]
@@ -509,7 +515,9 @@ class _Search:
         found = [
             canonical
             for word in words
-            for canonical in self._fetch("AND structure = ? ORDER BY id DESC LIMIT ?", [signed(word), limit])
+            for canonical in self._fetch(
+                "AND structure = ? ORDER BY id DESC LIMIT ?", [signed(word), limit]
+            )
         ]
         found.sort(key=lambda canonical: canonical.id)
         return found[-limit:]
@@ -537,10 +545,13 @@ def _row(fields: tuple) -> Row:  # type: ignore[type-arg]
     reason, kept, *measures = fields[15:20]
     canonical, previous, replaces, outcome, listed, canonical_url, canonical_run = fields[20:]
     page = _fingerprint(fields[9:15])
+    content, structure, similarity = measures
     verdict = Verdict(
         Reason(reason),
         bool(kept),
-        *measures,
+        content,
+        structure,
+        similarity,
         canonical=canonical,
         canonical_url=canonical_url or "",
         canonical_run=canonical_run,
@@ -558,6 +569,8 @@ def _explained(error: sqlite3.Error) -> str:
         return "another process held the index for too long"
     if "readonly" in text:
         return "the index cannot be written (read-only file or folder)"
+    if "unable to open" in text:
+        return "the file cannot be opened or made here"
     if "full" in text:
         return "the disk is full"
     if "malformed" in text or "not a database" in text:

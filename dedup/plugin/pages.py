@@ -59,7 +59,7 @@ def _read(response: HtmlResponse) -> Page:
 
 
 def _is_well_decoded(response: HtmlResponse) -> bool:
-    if response.body.isascii() or "\ufffd" not in response.text and response.encoding == "utf-8":
+    if response.body.isascii() or ("\ufffd" not in response.text and response.encoding == "utf-8"):
         return True
     return encoding_of(response.body, response.encoding) == resolve_encoding(response.encoding)
 

@@ -130,7 +130,7 @@ class DedupPipeline:
             self._report(error)
             return None
 
-    async def _wait(
+    async def _wait(  # noqa: PLR0917
         self, item: Any, token: Token, page: Page, found: Fingerprint, kind: str, verdict: Verdict
     ) -> Any:
         """Hold a copy back until the fate of the item that it repeats is known."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ class PluginSettings:
     """The field of an item that holds its URL."""
     wait: float = 30.0
     """How many seconds a copy waits for the fate of the item that it repeats."""
-    config: DedupConfig = DedupConfig()
+    config: DedupConfig = field(default_factory=DedupConfig)
 
     def __post_init__(self) -> None:
         if self.source not in SOURCES:
@@ -63,19 +63,19 @@ def read_settings(settings: BaseSettings) -> PluginSettings:
 def setting_names() -> dict[str, Any]:
     """Return the name of every setting with its default."""
     return {
-        PREFIX + field.name.upper(): field.default
+        PREFIX + choice.name.upper(): choice.default
         for kind in (PluginSettings, DedupConfig)
-        for field in fields(kind)
-        if field.name != "config"
+        for choice in fields(kind)
+        if choice.name != "config"
     }
 
 
 def _values(settings: BaseSettings, kind: type[PluginSettings | DedupConfig]) -> dict[str, Any]:
     values = {}
-    for field in fields(kind):
-        name = PREFIX + field.name.upper()
-        if field.name != "config" and settings.get(name) is not None:
-            values[field.name] = _read(settings, name, type(field.default))
+    for choice in fields(kind):
+        name = PREFIX + choice.name.upper()
+        if choice.name != "config" and settings.get(name) is not None:
+            values[choice.name] = _read(settings, name, type(choice.default))
     return values
 
 
@@ -84,13 +84,14 @@ def _read(settings: BaseSettings, name: str, wanted: type) -> Any:
         bool: settings.getbool,
         int: settings.getint,
         float: settings.getfloat,
+        str: lambda name: str(settings.get(name)),
         tuple: lambda name: tuple(settings.getlist(name)),
     }
     value = settings.get(name)
     if wanted is int and isinstance(value, float) and not value.is_integer():
         raise ConfigError(f"{name} ({value!r}) must be a whole number")
     try:
-        return readers.get(wanted, lambda name: str(settings.get(name)))(name)
+        return readers[wanted](name)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{name} ({value!r}) must be of type {wanted.__name__}") from error
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from dedup.page import Page
 
@@ -32,6 +32,7 @@ class Handed:
 class Token:
     """One item under way.  *judged* is the object that the pipeline saw, *row* its pending row."""
 
+    tracker: Tracker
     item: Any
     handed: Handed
     judged: Any = None
@@ -57,14 +58,14 @@ class Tracker:
 
     def begin(self, item: Any) -> Token:
         """Return the token of an item that enters the pipelines."""
-        token = Token(item, self._handed.pop(id(item), None) or Handed(item))
+        token = Token(self, item, self._handed.pop(id(item), Handed(item)))
         self._tokens[id(item)] = token
         _current.set(token)
         return token
 
     def judged(self, item: Any) -> Token:
         """Return the token of *item* as the pipeline sees it; begins one where nobody has."""
-        token = self._tokens.get(id(item)) or _unsettled()
+        token = self._tokens.get(id(item)) or self._current()
         if token is None or token.judged is not None:
             token = self.begin(item)
         token.judged = item
@@ -73,7 +74,7 @@ class Tracker:
 
     def settle(self, item: Any) -> Token | None:
         """Return the token of an item whose fate is known, and forget it; None if there is none."""
-        current = _unsettled()
+        current = self._current()
         if current is not None and (current.item is item or current.judged is item):
             token: Token | None = current
         else:
@@ -86,6 +87,11 @@ class Tracker:
                 del self._tokens[id(known)]
         return token
 
+    def _current(self) -> Token | None:
+        """Return the token of this context: one of ours (crawlers may share a thread), under way."""
+        token = _current.get()
+        return token if token and token.tracker is self and not token.is_settled else None
+
 
 class TrackingPipeline:
     """The pipeline in front of all others; it only gives every item its token."""
@@ -93,15 +99,6 @@ class TrackingPipeline:
     def __init__(self) -> None:
         self.tracker = Tracker()
 
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> Self:
-        return cls()
-
     def process_item(self, item: Any, spider: Any = None) -> Any:
         self.tracker.begin(item)
         return item
-
-
-def _unsettled() -> Token | None:
-    token = _current.get()
-    return None if token is None or token.is_settled else token

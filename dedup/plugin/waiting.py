@@ -42,7 +42,7 @@ class WaitingRoom:
         from twisted.internet import reactor  # importing it at the top would install one
 
         settled: Deferred[bool] = Deferred()
-        timer: Any = reactor.callLater(seconds, settled.callback, False)  # type: ignore[attr-defined]
+        timer: Any = reactor.callLater(seconds, settled.callback, False)  # type: ignore[arg-type]
 
         def wake() -> None:
             if timer.active():

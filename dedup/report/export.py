@@ -49,7 +49,7 @@ def write_jsonl(clusters: Sequence[Cluster], file: IO[str]) -> None:
 
 
 def write_csv(clusters: Sequence[Cluster], file: IO[str]) -> None:
-    """Write `records` as CSV with a header; cells that a spreadsheet would run begin with a quote mark."""
+    """Write `records` as CSV with a header; what a spreadsheet would run begins with a quote mark."""
     writer = csv.DictWriter(file, COLUMNS)
     writer.writeheader()
     for record in records(clusters):
@@ -69,7 +69,9 @@ def write_text(clusters: Sequence[Cluster], file: IO[str]) -> None:
                 f"content {_bits(found.content_distance)}  structure "
                 f"{_bits(found.structure_distance)}  similarity {found.similarity or 0:.2f}"
             )
-            file.write(f"  {found.reason:<16} {measures}  run {row.sighting.run}{_state(row)}  {_url(row)}\n")
+            file.write(
+                f"  {found.reason:<16} {measures}  run {row.sighting.run}{_state(row)}  {_url(row)}\n"
+            )
 
 
 def _record(row: Row, canonical: Row) -> dict[str, object]:

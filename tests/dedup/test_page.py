@@ -42,7 +42,12 @@ ARTICLE = "<p>" + "word " * 30 + "</p>"
 
 @pytest.mark.parametrize(
     "boilerplate",
-    ["<nav>menu</nav>", "<div role='navigation'>menu</div>", "<header><p>menu</p></header>", "<aside>menu</aside>"],
+    [
+        "<nav>menu</nav>",
+        "<div role='navigation'>menu</div>",
+        "<header><p>menu</p></header>",
+        "<aside>menu</aside>",
+    ],
 )
 def test_boilerplate_is_left_out_beside_enough_text(boilerplate: str) -> None:
     assert "menu" not in text_of(boilerplate + ARTICLE)
@@ -153,6 +158,8 @@ def test_a_page_without_charset_is_guessed_by_its_bytes() -> None:
     assert decode((ZH * 10).encode("gb18030")) == ZH * 10
 
 
-@given(st.binary(max_size=200), st.none() | st.sampled_from(["utf-8", "gbk", "hex", "rot13", "idna", "x\0"]))
+@given(
+    st.binary(max_size=200), st.none() | st.sampled_from(["utf-8", "gbk", "hex", "rot13", "idna", "x\0"])
+)
 def test_decoding_never_raises(body: bytes, declared: str | None) -> None:
     assert isinstance(decode(body, declared), str)

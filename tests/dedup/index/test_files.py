@@ -115,11 +115,16 @@ def test_another_recipe_names_field_values_and_way_out(tmp_path: Path) -> None:
 def test_damage_in_a_posting_list_is_found(tmp_path: Path) -> None:
     path = filled(tmp_path / "pages.db")
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE postings SET words = x'0102030405060708' WHERE id = (SELECT min(id) FROM postings)")
+        connection.execute(
+            "UPDATE postings SET words = x'0102030405060708' WHERE id = (SELECT min(id) FROM postings)"
+        )
     connection.close()
     with SQLiteIndex(path) as index:
         problems = index.verify()
-    assert [problem.split(": ")[1] for problem in problems] == ["1 words without a page", "1 words missing"]
+    assert [problem.split(": ")[1] for problem in problems] == [
+        "1 words without a page",
+        "1 words missing",
+    ]
 
 
 def test_wrong_numbers_of_blocks_make_no_file(tmp_path: Path) -> None:
@@ -186,7 +191,7 @@ def test_network_file_systems_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
 ) -> None:
     mounts = tmp_path / "mounts"
-    mounts.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/x {str(tmp_path)} {system} rw 0 0\n")
+    mounts.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/x {tmp_path!s} {system} rw 0 0\n")
     assert file_system(tmp_path / "pages.db", mounts) == system
     assert file_system(Path("/elsewhere"), mounts) == "ext4"
     monkeypatch.setattr("dedup.index.files.file_system", lambda path: system)

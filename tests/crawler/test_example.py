@@ -1,0 +1,192 @@
+"""The example site, crawled as its user crawls it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from crawler.example import COPIES, PAGES, served
+from tests.crawling import scrapy
+
+SUMMARY_LINES = (
+    "pages seen",
+    "kept",
+    "near-duplicates",
+    "exact duplicates",
+    "unchanged",
+    "updated",
+    "not judged",
+)
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    with served() as url:
+        yield url
+
+
+def crawled(
+    folder: Path, spider: str, *arguments: str, **settings: str
+) -> tuple[str, list[dict[str, object]]]:
+    feed = folder / "feed.jsonl"
+    settings = {"DEDUP_INDEX": str(folder / "pages.db"), "AUTOTHROTTLE_ENABLED": "0", **settings}
+    options = [part for argument in arguments for part in ("-a", argument)]
+    options += [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+    done = scrapy("crawl", spider, *options, "-O", str(feed))
+    assert done.returncode == 0, done.stderr
+    return done.stderr, [json.loads(line) for line in feed.read_text("utf-8").splitlines()]
+
+
+def paths(items: list[dict[str, object]]) -> list[str]:
+    found = (urlsplit(str(item["url"])) for item in items)
+    return [f"{url.path}?{url.query}" if url.query else url.path for url in found]
+
+
+def test_a_crawl_drops_every_copy_and_nothing_else(tmp_path: Path, site: str) -> None:
+    log, items = crawled(tmp_path, "site", f"url={site}")
+    kept = paths(items)
+    unique = {f"/{page.relative_to(PAGES).as_posix()}" for page in PAGES.rglob("*.html")} - {
+        "/index.html"
+    }
+    unique -= {path for group in COPIES for path in group}
+    for group in COPIES:
+        assert len([path for path in kept if path in group]) == 1, group
+    assert set(kept) - {path for group in COPIES for path in group} == unique
+    assert len(kept) == 15
+    for line in SUMMARY_LINES:
+        assert line in log
+    assert "'pages/skipped_not_html': 1" in log
+
+
+def test_items_carry_what_the_page_says(tmp_path: Path, site: str) -> None:
+    _, items = crawled(tmp_path, "site", f"url={site}", "html=1", "max_depth=1")
+    by_path = dict(zip(paths(items), items, strict=True))
+    home, zh = by_path["/"], by_path["/zh/index.html"]
+    assert (home["title"], home["status"], home["depth"]) == ("Kestrel Point Lighthouse Museum", 200, 0)
+    assert (home["content_type"], home["language"], home["referrer"]) == ("text/html", "en", None)
+    assert str(home["html"]).startswith("<!DOCTYPE html>")
+    assert (zh["language"], zh["depth"], zh["referrer"]) == ("zh-CN", 1, site)
+    assert "海豹" in str(zh["text"])
+    assert str(home["fetched_at"]).endswith("+00:00")
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        ("max_pages=3", None),
+        ("max_depth=0", {"/"}),
+        ("allow=/shop/i", {"/", "/shop/index.html"}),
+        ("deny=/(zh|shop|news|mirror)/|sid", {"/", "/history.html", "/visit.html"}),
+    ],
+)
+def test_arguments_bound_the_crawl(
+    tmp_path: Path, site: str, argument: str, expected: set[str] | None
+) -> None:
+    log, items = crawled(tmp_path, "site", f"url={site}", argument)
+    if expected is None:
+        assert "pages seen                 3" in log
+    else:
+        assert set(paths(items)) == expected
+
+
+def test_a_second_crawl_finds_all_unchanged(tmp_path: Path, site: str) -> None:
+    crawled(tmp_path, "site", f"url={site}")
+    log, items = crawled(tmp_path, "site", f"url={site}")
+    assert "unchanged                 23" in log
+    assert len(items) == 15
+
+
+def test_without_the_plugin_nothing_is_dropped(tmp_path: Path, site: str) -> None:
+    log, items = crawled(tmp_path, "site", f"url={site}", ADDONS="{}")
+    assert len(items) == 23
+    assert "edup" not in log.split("Spider opened")[1]
+
+
+def test_the_sitemap_spider_takes_what_robots_txt_names(tmp_path: Path, site: str) -> None:
+    _, items = crawled(tmp_path, "sitemap", f"url={site}")
+    assert len(items) == len(list(PAGES.rglob("*.html"))) - 4
+    _, same = crawled(
+        tmp_path, "sitemap", f"url={site}sitemap.xml", DEDUP_INDEX=str(tmp_path / "other.db")
+    )
+    assert len(same) == len(items)
+
+
+def test_the_urls_spider_takes_a_list(tmp_path: Path, site: str) -> None:
+    listed = tmp_path / "urls.txt"
+    listed.write_text(
+        f"# a comment\n\n{site}history.html\nnonsense\n{site}mirror/history.html\n{site}visit.html\n"
+    )
+    log, items = crawled(tmp_path, "urls", f"file={listed}")
+    assert len(items) == 2
+    assert "line 4 of" in log
+
+
+def test_the_urls_spider_reads_standard_input(tmp_path: Path, site: str) -> None:
+    feed = tmp_path / "feed.jsonl"
+    command = [sys.executable, "-m", "scrapy", "crawl", "urls", "-a", "file=-", "-O", str(feed)]
+    command += ["-s", f"DEDUP_INDEX={tmp_path / 'pages.db'}"]
+    subprocess.run(
+        command, input=f"{site}visit.html\n", text=True, check=True, timeout=60, capture_output=True
+    )
+    assert len(feed.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["site"], "url is missing: -a url=https://example.com"),
+        (["site", "-a", "url=ftp://x/"], "url ('ftp://x/') must be an http or https URL"),
+        (
+            ["site", "-a", "url=http://x/", "-a", "max_pages=many"],
+            "max_pages ('many') must be a whole number",
+        ),
+        (["site", "-a", "url=http://x/", "-a", "allow=("], "allow ('(') must be a regular expression"),
+        (["site", "-a", "url=http://x/", "-a", "html=perhaps"], "html ('perhaps') must be 1 or 0"),
+        (["site", "-a", "url=http://x/", "-a", "depth=3"], "site has no argument 'depth'"),
+        (["sitemap"], "url is missing"),
+        (["urls"], "file is missing"),
+        (["urls", "-a", "file=/no/such"], "file ('/no/such') must be a file that exists"),
+        (["nothing"], "there is no spider 'nothing'; known are site, sitemap, urls"),
+    ],
+)
+def test_bad_arguments_get_one_clear_line(arguments: list[str], message: str) -> None:
+    done = scrapy("crawl", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr.strip().splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_the_report_names_every_drop(tmp_path: Path, site: str) -> None:
+    _, items = crawled(tmp_path, "site", f"url={site}")
+    index = str(tmp_path / "pages.db")
+    text = scrapy("dedup", "report", index).stdout
+    assert text.startswith("8 pages dropped in 7 clusters\n")
+    for name in ("jsonl", "csv"):
+        done = scrapy("dedup", "report", index, "--format", name, "--output", str(tmp_path / name))
+        assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in (tmp_path / "jsonl").read_text().splitlines()]
+    with (tmp_path / "csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [record["url"] for record in records] == [row["url"] for row in table]
+    kept = {str(item["url"]) for item in items}
+    assert {record["canonical_url"] for record in records} <= kept
+    assert not {record["url"] for record in records} & kept
+
+
+def test_the_example_command_serves_and_crawls(tmp_path: Path) -> None:
+    done = scrapy("example", "--port", "0", "-s", f"DEDUP_INDEX={tmp_path / 'pages.db'}")
+    assert done.returncode == 0
+    assert "dropped                    8  (34.8% of all seen)" in done.stderr
+
+
+def test_the_example_command_says_when_its_port_is_taken(site: str) -> None:
+    done = scrapy("example", "--port", str(urlsplit(site).port))
+    assert done.returncode == 2
+    assert "Address already in use" in done.stderr.splitlines()[-1]

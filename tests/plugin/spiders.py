@@ -1,0 +1,115 @@
+"""Spiders that yield what tests need, without a network: pages are ``data:`` URLs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from scrapy import Field, Item, Request, Spider
+from scrapy.exceptions import DropItem
+from scrapy.http import Response
+
+from tests.pages import edited, text
+
+
+def html(content: str) -> str:
+    return f"<html><body><p>{content}</p></body></html>"
+
+
+def page_url(content: str, mark: str = "") -> str:
+    return f"data:text/html;charset=utf-8,{quote(html(content) + mark)}"
+
+
+class ItemSpider(Spider):
+    """Yields the items that its argument *items* lists as JSON, all at once."""
+
+    name = "items"
+    items = "[]"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for item in json.loads(self.items):
+            yield item
+
+
+class OneItemAPage(Spider):
+    """Yields an item for each page of *contents*, JSON; ``**`` at the end of one makes it two items."""
+
+    name = "pages"
+    contents = "[]"
+    meta = "{}"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number, content in enumerate(json.loads(self.contents)):
+            yield Request(
+                page_url(content, f"<!-- {number} -->"), self.parse, meta=json.loads(self.meta)
+            )
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        content = str(response.css("p::text").get())
+        yield {"url": response.url[-20:], "note": "one"}
+        if content.endswith("**"):
+            yield Request("data:,not-html", self.parse_other)
+            yield {"url": response.url[-20:], "note": "two"}
+        if content.endswith("!!"):
+            raise RuntimeError("the callback failed")
+
+    def parse_other(self, response: Response) -> Iterator[Any]:
+        yield {"url": "data:,not-html", "body": "x y z"}
+
+
+class ScrapyItem(Item):
+    url = Field()
+    text = Field()
+
+
+@dataclass
+class DataItem:
+    url: str
+    text: str
+
+
+class TypesSpider(Spider):
+    """Yields the same page as every type of item, and things that are hard to judge."""
+
+    name = "types"
+
+    async def start(self) -> AsyncIterator[Any]:
+        import attrs
+
+        made = attrs.make_class("AttrsItem", ["url", "text"])
+        yield ScrapyItem(url="http://a/1", text=text(1))
+        yield DataItem("http://a/2", text(1))
+        yield made(url="http://a/3", text=text(1))
+        yield {"url": "http://a/4", "text": text(1)}
+        yield {"url": "http://a/5"}
+        yield {"url": "http://a/6", "text": None}
+        yield {"url": None, "text": 7}
+
+
+class FailingStorage:
+    """A pipeline after ours that drops or fails what its item says, and replaces every item."""
+
+    async def process_item(self, item: Any, spider: Any = None) -> Any:
+        await asyncio.sleep(0.2)
+        if item.get("fate") == "drop":
+            raise DropItem("storage does not want it", log_level="DEBUG")
+        if item.get("fate") == "fail":
+            raise RuntimeError("storage is down")
+        return dict(item)
+
+
+class Replacing:
+    """A pipeline before ours that returns a new object, asynchronously."""
+
+    async def process_item(self, item: Any, spider: Any = None) -> Any:
+        await asyncio.sleep(0.01)
+        if item.get("fate") == "early":
+            raise DropItem("cleaning does not want it", log_level="DEBUG")
+        return {**item, "cleaned": True}
+
+
+CONTENTS = json.dumps([text(1), edited(1), text(2), text(1)])

@@ -1,0 +1,250 @@
+"""Real crawls through the plugin; the stats are the assertion."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup import SQLiteIndex
+from dedup.verdict import Outcome, Reason
+from tests.crawling import Crawl, crawl
+from tests.pages import edited, text
+
+
+def items(folder: Path, *found: dict[str, Any], **settings: Any) -> Crawl:
+    return crawl(folder, "tests.plugin.spiders.ItemSpider", settings, {"items": json.dumps(found)})
+
+
+def pages(folder: Path, *contents: str, meta: dict[str, Any] | None = None, **settings: Any) -> Crawl:
+    arguments = {"contents": json.dumps(contents), "meta": json.dumps(meta or {})}
+    return crawl(folder, "tests.plugin.spiders.OneItemAPage", settings, arguments)
+
+
+def item(number: int, content: str, **fields: Any) -> dict[str, Any]:
+    return {"url": f"http://a/{number}", "text": content, **fields}
+
+
+def rows(folder: Path) -> list[tuple[str, Outcome]]:
+    with SQLiteIndex(folder / "pages.db") as index:
+        assert index.verify() == []
+        return [(row.sighting.url, row.outcome) for row in index.rows()]
+
+
+def test_copies_are_dropped_counted_and_explained(tmp_path: Path) -> None:
+    done = items(tmp_path, item(1, text(1)), item(2, text(1)), item(3, edited(1)), item(4, text(2)))
+    assert done.code == 0
+    assert [found["url"] for found in done.items] == ["http://a/1", "http://a/4"]
+    assert done.dedup() == {
+        "seen": 4,
+        "new": 2,
+        "exact_duplicate": 1,
+        "near_duplicate": 1,
+        "kept": 2,
+        "dropped": 2,
+    }
+    assert done.stats["item_dropped_reasons_count/DuplicatePage"] == 2
+    assert "Dropped exact_duplicate: <http://a/2> repeats <http://a/1>" in done.log
+    assert "Dropped near_duplicate: <http://a/3> repeats <http://a/1> (content distance " in done.log
+    assert "dropped                    2  (50.0% of all seen)" in done.log
+    assert f"dedup report {tmp_path / 'pages.db'}" in done.log
+    assert [outcome for _, outcome in rows(tmp_path)] == [Outcome.CONFIRMED] * 4
+
+
+def test_a_second_run_finds_pages_unchanged_and_updated(tmp_path: Path) -> None:
+    items(tmp_path, item(1, text(1)), item(2, text(1)), item(3, text(3)))
+    done = items(tmp_path, item(1, text(1)), item(2, text(1)), item(3, edited(3)), item(4, edited(1)))
+    counts = done.dedup()
+    assert (counts["unchanged"], counts["updated"], counts["near_duplicate"]) == (2, 1, 1)
+    assert [found["url"] for found in done.items] == ["http://a/1", "http://a/3"]
+    assert counts["dropped_for_earlier_run"] == 2
+    assert "2 of them for a page kept in an EARLIER run" in done.log
+    assert "dedup forget --run" in done.log
+
+
+def test_unchanged_pages_can_be_dropped(tmp_path: Path) -> None:
+    items(tmp_path, item(1, text(1)))
+    done = items(tmp_path, item(1, text(1)), DEDUP_UNCHANGED="drop")
+    assert (done.items, done.dedup()["unchanged"]) == ([], 1)
+
+
+def test_every_type_of_item_is_judged_and_what_cannot_be_is_kept(tmp_path: Path) -> None:
+    done = crawl(tmp_path, "tests.plugin.spiders.TypesSpider")
+    counts = done.dedup()
+    assert (counts["seen"], counts["exact_duplicate"], counts["not_judged"]) == (7, 3, 3)
+    assert len(done.items) == 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "dropped"),
+    [
+        ({}, 0),  # all strings but the URL are judged, and half of them differ
+        ({"DEDUP_HTML_FIELD": "text"}, 1),
+        ({"DEDUP_TEXT_FIELDS": ["text"]}, 1),
+        ({"DEDUP_TEXT_FIELDS": ["text", "more"]}, 0),
+        ({"DEDUP_TEXT_FIELDS": ["nothing"]}, 0),
+        ({"DEDUP_MAX_DISTANCE": 0, "DEDUP_MIN_SIMILARITY": "0.999"}, 0),
+        ({"DEDUP_TEXT_FIELDS": "text", "DEDUP_SCOPE": "host"}, 1),
+    ],
+)
+def test_settings_reach_the_rule(tmp_path: Path, settings: dict[str, Any], dropped: int) -> None:
+    done = items(
+        tmp_path, item(1, text(1), more=text(8)), item(2, edited(1), more=text(8 + 1)), **settings
+    )
+    assert done.dedup().get("dropped", 0) == dropped
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("fate", ["drop", "fail"])
+def test_a_copy_takes_the_place_of_an_item_that_storage_lost(
+    tmp_path: Path, fate: str, before: bool
+) -> None:
+    pipelines = {"tests.plugin.spiders.FailingStorage": 300}
+    if before:
+        pipelines["tests.plugin.spiders.Replacing"] = 100
+    done = items(
+        tmp_path,
+        item(1, text(1), fate=fate),
+        item(2, text(1)),
+        item(3, text(1)),
+        item(4, text(2), fate="early" if before else "drop"),
+        item(5, text(2)),
+        ITEM_PIPELINES=pipelines,
+    )
+    assert sorted(found["url"] for found in done.items) == ["http://a/2", "http://a/5"]
+    settled = dict(rows(tmp_path))
+    assert settled["http://a/1"] is Outcome.RELEASED
+    assert settled["http://a/2"] is settled["http://a/3"] is settled["http://a/5"] is Outcome.CONFIRMED
+    assert done.dedup()["released"] == (1 if before else 2)
+
+
+def test_a_copy_does_not_wait_for_ever(tmp_path: Path) -> None:
+    pipelines = {"tests.plugin.spiders.FailingStorage": 300}
+    done = items(tmp_path, item(1, text(1)), item(2, text(1)), ITEM_PIPELINES=pipelines, DEDUP_WAIT=0.05)
+    assert len(done.items) == 2
+    assert done.dedup()["wait_timeout"] == 1
+
+
+def test_without_asyncio_copies_wait_too(tmp_path: Path) -> None:
+    done = items(
+        tmp_path,
+        *[item(n, text(1)) for n in range(5)],
+        TWISTED_REACTOR="twisted.internet.epollreactor.EPollReactor",
+        ITEM_PIPELINES={"tests.plugin.deferring.Deferring": 300},
+    )
+    assert done.dedup()["exact_duplicate"] == 4
+    assert len(done.items) == 1
+
+
+def test_a_hundred_equal_items_at_once_leave_one(tmp_path: Path) -> None:
+    done = items(tmp_path, *[item(n, text(1)) for n in range(100)], CONCURRENT_ITEMS=100)
+    assert (len(done.items), done.dedup()["exact_duplicate"]) == (1, 99)
+
+
+def test_the_only_item_of_a_response_stands_for_it(tmp_path: Path) -> None:
+    done = pages(tmp_path, text(1), edited(1), text(2), DEDUP_SOURCE="response")
+    assert (len(done.items), done.dedup()["near_duplicate"]) == (2, 1)
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert {row.sighting.kind for row in index.rows()} == {"page"}
+
+
+def test_several_items_of_a_response_are_judged_by_their_fields(tmp_path: Path) -> None:
+    done = pages(tmp_path, text(1) + "**", edited(1) + "**", DEDUP_SOURCE="response")
+    assert {found.get("note") for found in done.items} == {"one", "two", None}
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert {row.sighting.kind for row in index.rows()} == {"item"}
+
+
+def test_an_item_yielded_before_the_callback_failed_is_not_lost(tmp_path: Path) -> None:
+    done = pages(tmp_path, text(1) + " !!", DEDUP_SOURCE="response")
+    assert len(done.items) == 1
+    assert done.stats["spider_exceptions/RuntimeError"] == 1
+
+
+def test_a_request_can_exempt_its_items(tmp_path: Path) -> None:
+    done = pages(tmp_path, text(1), text(1), meta={"dedup": False}, DEDUP_SOURCE="response")
+    assert (len(done.items), done.dedup()["not_judged"]) == (2, 2)
+
+
+def test_the_pipelines_before_ours_are_named(tmp_path: Path) -> None:
+    done = items(tmp_path, ITEM_PIPELINES={"tests.plugin.spiders.Replacing": 100})
+    assert "pages.db, run 1, after Replacing" in done.log
+
+
+def test_a_users_own_place_for_the_pipeline_wins(tmp_path: Path) -> None:
+    pipelines = {"dedup.plugin.DedupPipeline": 50, "tests.plugin.spiders.Replacing": 100}
+    done = items(tmp_path, item(1, text(1)), item(2, text(1)), ITEM_PIPELINES=pipelines)
+    assert "run 1, after" not in done.log
+    assert len(done.items) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"DEDUP_MAX_DISTNCE": 3},
+            "DEDUP_MAX_DISTNCE is no setting of dedup; did you mean DEDUP_MAX_DISTANCE?",
+        ),
+        ({"DEDUP_MAX_DISTANCE": 99}, "DEDUP_MAX_DISTANCE (99) must be 0 to 12"),
+        ({"DEDUP_VERIFY": "maybe"}, "DEDUP_VERIFY ('maybe') must be of type bool"),
+        ({"DEDUP_SOURCE": "body"}, "DEDUP_SOURCE ('body') must be one of item, response"),
+        ({"DEDUP_INDEX": "/proc/pages.db"}, "/proc/pages.db: the file cannot be opened or made here"),
+    ],
+)
+def test_a_bad_setting_stops_the_crawl_with_one_clear_error(
+    tmp_path: Path, settings: dict[str, Any], message: str
+) -> None:
+    done = items(tmp_path, item(1, text(1)), **settings)
+    assert done.code == 1
+    assert message in done.log.strip().splitlines()[-1]
+    assert done.items == []
+
+
+def test_an_index_that_is_no_database_stops_the_crawl_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    path.write_text("my precious notes")
+    done = items(tmp_path, item(1, text(1)))
+    assert done.code == 1
+    assert "is not an index (no SQLite file); it was left as it is" in done.log
+    assert path.read_text() == "my precious notes"
+
+
+def test_an_index_of_another_recipe_stops_the_crawl(tmp_path: Path) -> None:
+    items(tmp_path, item(1, text(1)))
+    done = items(tmp_path, item(1, text(1)), DEDUP_SHINGLE=3)
+    assert done.code == 1
+    assert "was built with shingle=4, now shingle=3; set shingle=4 again" in done.log
+
+
+def test_an_index_that_fails_on_the_way_loses_no_page(tmp_path: Path) -> None:
+    items(tmp_path)
+    with sqlite3.connect(tmp_path / "pages.db") as connection:
+        connection.execute("DROP TABLE postings")
+    connection.close()
+    done = items(tmp_path, item(1, text(1)), item(2, text(1)), item(3, text(2)))
+    assert len(done.items) == 3
+    assert (done.dedup()["not_judged"], done.dedup()["index_errors"]) == (3, 3)
+    assert done.log.count("Pages are kept without being judged") == 1
+
+
+def test_a_resumed_job_is_one_run(tmp_path: Path) -> None:
+    job = str(tmp_path / "job")
+    contents = [text(n) for n in range(9)]
+    settings: dict[str, Any] = {"JOBDIR": job, "DEDUP_SOURCE": "response"}
+    stopped = pages(tmp_path, *contents, CLOSESPIDER_ITEMCOUNT=1, CONCURRENT_REQUESTS=1, **settings)
+    assert stopped.stats["finish_reason"] == "closespider_itemcount"
+    pages(tmp_path, *contents, **settings)
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert [run.ending for run in index.runs()] == ["finished"]
+        assert [row.verdict.reason for row in index.rows()].count(Reason.NEW) == len(contents)
+
+
+def test_hostile_urls_do_not_reach_the_log_raw(tmp_path: Path) -> None:
+    evil = "http://a/\x1b[31m\nERROR: forged\u202e"
+    done = items(tmp_path, item(1, text(1)), {"url": evil, "text": text(1)})
+    assert "\x1b" not in done.log.replace("\\x1b", "")
+    assert "\nERROR: forged" not in done.log
+    assert len(done.items) == 1

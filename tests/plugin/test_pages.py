@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scrapy.http import HtmlResponse, Response, TextResponse
+
+from dedup import Page
+from dedup.plugin.pages import page_from_item, page_from_response
+from dedup.plugin.settings import PluginSettings
+
+ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
+
+
+def response(body: bytes, content_type: str = "text/html") -> HtmlResponse:
+    return HtmlResponse("http://a/", body=body, headers={"Content-Type": content_type})
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b"<p>plain</p>", "text/html"),
+        (f"<p>{ZH}</p>".encode(), "text/html; charset=utf-8"),
+        (f"<p>{ZH}</p>".encode("gb18030"), "text/html; charset=gb2312"),
+        (f"<meta charset=gbk><p>{ZH}</p>".encode("gb18030"), "text/html"),
+        (f"<p>{ZH}</p>".encode(), "text/html; charset=iso-8859-1"),
+        (f"<p>{ZH}</p>".encode("gb18030"), "text/html; charset=utf-8"),
+        (f"<p>{ZH}</p>".encode(), "text/html; charset=gbk"),
+        (b"", "text/html"),
+        (b"<p>a\x00b</p>", "text/html"),
+        (bytes(range(256)), "text/html; charset=utf-8"),
+    ],
+)
+def test_a_response_reads_like_its_bytes(body: bytes, content_type: str) -> None:
+    found = page_from_response(response(body, content_type))
+    declared = content_type.partition("charset=")[2] or None
+    expected = Page.from_html(body, url="http://a/", encoding=declared)
+    assert found is not None
+    assert (found.text, found.body_digest, found.url) == (
+        expected.text,
+        expected.body_digest,
+        expected.url,
+    )
+
+
+def test_the_tree_of_a_response_is_shared_and_read_once() -> None:
+    seen = response(b"<p>one</p>")
+    root = seen.selector.root
+    assert page_from_response(seen) is page_from_response(seen)
+    assert seen.selector.root is root
+
+
+@pytest.mark.parametrize(
+    "other", [Response("http://a/", body=b"x"), TextResponse("http://a/", body=b"{}")]
+)
+def test_other_responses_are_no_pages(other: Response) -> None:
+    assert page_from_response(other) is None
+
+
+@pytest.mark.parametrize(
+    ("item", "settings", "text"),
+    [
+        ({"html": "<p>a</p>", "body": "b", "text": "c"}, {}, "a"),
+        ({"html": None, "body": b"<p>b</p>", "text": "c"}, {}, "b"),
+        ({"url": "http://a/", "title": "t", "n": 3, "text": "c"}, {}, "t\nc"),
+        ({"text": ["a", 3, "b"], "more": "c"}, {"text_fields": ("text", "none", "more")}, "a\nb\nc"),
+        ({"source": "<p>s", "html": "h"}, {"html_field": "source"}, "s"),
+        ({"html": "h"}, {"html_field": "source"}, None),
+        ({"url": "http://a/"}, {}, None),
+        ({"n": 3}, {}, None),
+        ("no item", {}, None),
+    ],
+)
+def test_the_fields_that_are_judged(item: Any, settings: dict[str, Any], text: str | None) -> None:
+    found = page_from_item(item, PluginSettings(**settings))
+    assert (found.text if found else None) == text
+
+
+@pytest.mark.parametrize(("url", "expected"), [("http://a/", "http://a/"), (None, ""), (7, "")])
+def test_a_url_is_text_or_unknown(url: Any, expected: str) -> None:
+    found = page_from_item({"link": url, "text": "x"}, PluginSettings(url_field="link"))
+    assert found is not None
+    assert found.url == expected

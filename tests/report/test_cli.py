@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dedup import Detector, SQLiteIndex
+from dedup.cli import main
+from dedup.report.export import COLUMNS
+from tests.crawling import ROOT, scrapy
+from tests.pages import edited, page, text
+
+EVIL = '=HYPERLINK("http://evil")\x1b[31m\u202e\n<script>'
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as opened:
+        with Detector(opened, spider="first") as detector:
+            detector.check(page(text(1), "http://a/1"))
+            detector.check(page(text(1), "http://a/2"))
+            detector.check(page(edited(1), EVIL))
+        with Detector(opened, spider="first") as detector:
+            detector.check(page(edited(1, 2), "http://a/4"))
+    return path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_report_prints_clusters(index: Path) -> None:
+    lines = run("report", index).output.splitlines()
+    assert lines[0] == "3 pages dropped in 1 clusters"
+    assert lines[2] == "http://a/1  (kept in run 1)"
+    assert lines[3].split() == (
+        [
+            "exact_duplicate",
+            "content",
+            "0",
+            "structure",
+            "0",
+            "similarity",
+            "1.00",
+            "run",
+            "1",
+            "http://a/2",
+        ]
+    )
+
+
+def test_report_of_one_run(index: Path) -> None:
+    output = run("report", "--index", index, "--run", 2).output
+    assert output.startswith("1 pages dropped in 1 clusters")
+    assert "http://a/4" in output
+
+
+def test_report_writes_json_lines(index: Path) -> None:
+    records = [
+        json.loads(line) for line in run("report", index, "--format", "jsonl").output.splitlines()
+    ]
+    assert [record["url"] for record in records] == ["http://a/2", EVIL, "http://a/4"]
+    assert tuple(records[0]) == COLUMNS
+    assert {record["canonical_url"] for record in records} == {"http://a/1"}
+
+
+def test_report_writes_csv_that_a_spreadsheet_can_open(index: Path, tmp_path: Path) -> None:
+    output = tmp_path / "dropped.csv"
+    assert run("report", index, "--format", "csv", "--output", output).exit_code == 0
+    with output.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert rows[1]["url"] == "'" + EVIL
+    assert rows[2]["similarity"].startswith("0.")
+
+
+def test_hostile_text_is_inert_on_a_terminal(index: Path) -> None:
+    output = run("report", index).output
+    assert "\x1b" not in output
+    assert "\u202e" not in output
+    assert "\\x1b[31m\\u202e\\n<script>" in output
+
+
+def test_runs_lists_them(index: Path) -> None:
+    lines = run("runs", "--index", index).output.splitlines()
+    assert [line.split()[0] for line in lines] == ["1", "2"]
+    assert lines[0].split()[-2:] == ["finished", "first"]
+
+
+def test_forget_undoes_a_run(index: Path) -> None:
+    assert run("forget", "--index", index, "--run", 1).output == "Run 1 is forgotten: 3 rows.\n"
+    assert "1 pages dropped" in run("report", index).output
+    assert "orphaned" in run("report", index).output
+
+
+def test_an_unknown_run_is_an_error(index: Path) -> None:
+    result = run("forget", "--index", index, "--run", 9)
+    assert (result.exit_code, "there is no run 9" in result.output) == (1, True)
+
+
+def test_check_tells_sound_from_damaged(index: Path) -> None:
+    assert run("check", "--index", index).exit_code == 0
+    with SQLiteIndex(index) as opened:
+        opened._connection.execute("DELETE FROM postings")
+    result = run("check", "--index", index)
+    assert (result.exit_code, "words missing" in result.output) == (1, True)
+
+
+@pytest.mark.parametrize("command", ["report", "runs", "check"])
+def test_a_missing_index_is_one_clear_line(tmp_path: Path, command: str) -> None:
+    result = run(command, "--index", tmp_path / "none.db")
+    assert result.exit_code == 1
+    assert result.output.endswith("none.db does not exist; a crawl with dedup makes it\n")
+    assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.parametrize("command", sorted(main.commands))
+def test_every_command_explains_itself_and_is_documented(command: str) -> None:
+    assert len(run(command, "--help").output.splitlines()) > 5
+    assert f"dedup {command}" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_outside_of_a_project_an_index_must_be_named(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from dedup.cli import main; main()", "runs"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "there is no Scrapy project here; name an index with --index" in done.stderr
+
+
+def test_scrapy_dedup_is_the_same_command(index: Path) -> None:
+    assert scrapy("dedup", "report", str(index)).stdout == run("report", index).output
+    assert scrapy("dedup", "report", "/no/such.db").returncode == 1
+    assert "Commands:" in scrapy("dedup", "help").stdout
+
+
+def test_scrapy_starts_without_loading_what_only_a_crawl_needs() -> None:
+    code = (
+        "import sys; from dedup.plugin.command import DedupCommand; "
+        "print([name for name in ('numpy', 'jieba', 'rjieba', 'mmh3', 'bs4') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
