@@ -36,6 +36,9 @@ class DedupConfig:
     """Pages within this many bits (0 to 64) of structure are shown as one template in reports."""
     max_structure_candidates: int = 64
     """The structure channel looks at this many canonicals at most, the newest (0 switches it off)."""
+    max_candidates: int = 1000
+    """At most this many canonicals (1 to 100,000) are looked at by content, the nearest; reaching it
+    is counted and warned about."""
     structure: str = "tag_ngrams"
     """How tags become structure: `tag_ngrams` or `tag_decay`."""
     structure_decay: float = 0.45
@@ -55,6 +58,7 @@ class DedupConfig:
         _check_range(self, "structure_max_distance", 0, 12)
         _check_range(self, "same_template_distance", 0, 64)
         _check_range(self, "max_structure_candidates", 0, 100_000)
+        _check_range(self, "max_candidates", 1, 100_000)
         _check_range(self, "structure_decay", 0.001, 1)
         _check_range(self, "shingle", 1, 16)
         _check_choice(self, "structure", STRUCTURES)

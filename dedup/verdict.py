@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+
+import numpy as np
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.page import Page
-from dedup.sketch import similarity
+from dedup.sketch import BINS, similarities, similarity
 from dedup.words import word_distance
 
 # Fewer equal tokens than this say too little: "Not found" is not one page.
@@ -103,7 +105,7 @@ class Verdict:
     *canonical_url* and *canonical_run* name the page that this one repeats, *canonical_is_pending*
     says that the fate of that one is open.  *previous* is the first row of the version of the same
     URL that this one repeats or follows, *replaces* the canonical that this one takes the place of
-    when it is confirmed.
+    when it is confirmed.  *candidates* is how many canonicals were looked at.
     """
 
     reason: Reason
@@ -118,6 +120,7 @@ class Verdict:
     previous: int | None = None
     replaces: int | None = None
     row: int | None = None
+    candidates: int = field(default=0, compare=False)
 
     @property
     def is_duplicate(self) -> bool:
@@ -136,6 +139,25 @@ def match(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Mat
     Equal bytes are an exact duplicate, an equal sequence of `MIN_EQUAL_TOKENS` tokens or more is
     a near-duplicate, and so is a candidate, by content or by structure, that passes verification.
     """
+    return _match(canonical, page, similarity(canonical.sketch, page.sketch), config)
+
+
+def first_duplicate(
+    page: Fingerprint, candidates: Sequence[Canonical], config: DedupConfig
+) -> tuple[Canonical, Match] | None:
+    """Return the first of *candidates* that *page* repeats, with the match; verified all at once."""
+    if not candidates:
+        return None
+    sketches = b"".join([candidate.fingerprint.sketch for candidate in candidates])
+    alike = similarities(page.sketch, np.frombuffer(sketches, np.uint8).reshape(-1, BINS)).tolist()
+    for candidate, estimate in zip(candidates, alike, strict=True):
+        found = _match(candidate.fingerprint, page, estimate, config)
+        if found.is_duplicate:
+            return candidate, found
+    return None
+
+
+def _match(canonical: Fingerprint, page: Fingerprint, alike: float, config: DedupConfig) -> Match:
     content = word_distance(canonical.content, page.content)
     structure = word_distance(canonical.structure, page.structure)
     if page.is_empty:
@@ -144,7 +166,6 @@ def match(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Mat
         return Match(Reason.EXACT_DUPLICATE, content, structure, 1.0)
     if has_equal_tokens(canonical, page):
         return Match(Reason.NEAR_DUPLICATE, content, structure, 1.0)
-    alike = similarity(canonical.sketch, page.sketch)
     is_candidate = _within(content, config.max_distance) or (
         content is not None
         and uses_structure(config)
@@ -179,23 +200,24 @@ def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
 def decide(
     page: Fingerprint,
     versions: Sequence[Version],
-    find_candidates: Callable[[], Iterable[Canonical]],
+    find_candidates: Callable[[], Iterable[Sequence[Canonical]]],
     config: DedupConfig,
 ) -> Verdict:
     """Return the verdict on *page*.
 
     *versions* are the rows of its URL in the last earlier run that saw it, less those that this
-    run has met again already; *find_candidates* gives, in the order of `nearness`, canonicals
-    that are no versions of it, and is only called if needed.
+    run has met again already; *find_candidates* gives batches of canonicals that are no versions
+    of it, in the order of `nearness`, and is asked no further than needed.
     """
     if page.is_empty:
         return Verdict(Reason.NOT_JUDGED, kept=True)
     if version := _same_version(page, versions):
         return _unchanged(page, version, config)
-    for candidate in find_candidates():
-        found = match(candidate.fingerprint, page, config)
-        if found.is_duplicate:
-            return _verdict(found, candidate, kept=False)
+    looked_at = 0
+    for candidates in find_candidates():
+        looked_at += len(candidates)
+        if duplicate := first_duplicate(page, candidates, config):
+            return replace(_verdict(duplicate[1], duplicate[0], kept=False), candidates=looked_at)
     only = versions[0] if len(versions) == 1 else None
     replaced = only.canonical if only and only.is_own else None
     return Verdict(
@@ -203,6 +225,7 @@ def decide(
         kept=True,
         previous=only.origin if only else None,
         replaces=replaced.id if replaced else None,
+        candidates=looked_at,
     )
 
 

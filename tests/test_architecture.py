@@ -27,7 +27,7 @@ PLACES = {
     "scrapy": ("plugin",),
     "itemadapter": ("plugin",),
     "twisted": ("plugin",),
-    "sqlite3": ("index/sqlite", "index/postings"),
+    "sqlite3": ("index/",),
     "click": ("cli",),
     "jieba": ("dictionary",),
     "rjieba": ("dictionary",),

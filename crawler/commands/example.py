@@ -36,6 +36,7 @@ class Command(BaseRunSpiderCommand):
         assert self.settings is not None
         # Nobody has to be spared on this machine.
         self.settings.set("AUTOTHROTTLE_ENABLED", False, priority="cmdline")
+        self.settings.set("CONCURRENT_REQUESTS_PER_DOMAIN", 16, priority="cmdline")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.crawler_process is not None

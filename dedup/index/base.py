@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Self
@@ -179,18 +179,33 @@ class Index(ABC):
                 self._withdraw(found, Outcome.RELEASED)
 
     def forget_run(self, run: int) -> int:
-        """Undo *run* and return how many rows it had.
+        """Undo *run*: forget all its rows; return how many."""
+        return self._forget(lambda: self._rows_of_run(run))
 
-        Its pages are compared with no more, what they replaced stands again, and duplicates of
-        other runs that leaned on them become orphans.  The rows themselves stay, as forgotten.
+    def forget_url(self, url: str) -> int:
+        """Forget all rows of *url* in canonical form; return how many."""
+        return self._forget(lambda: self._rows_of_url(url_key(url)))
+
+    def forget_unseen_since(self, moment: float) -> int:
+        """Forget the rows before *moment* (seconds since 1970) that no later page repeats."""
+        return self._forget(lambda: self._rows_last_seen_before(moment))
+
+    def _forget(self, find: Callable[[], list[Row]]) -> int:
+        """Mark rows as forgotten; they stay, but nothing is compared with them any more.
+
+        What they replaced stands again, and duplicates that leaned on them become orphans.
         """
         with self._writing():
-            rows = [row for row in self._rows_of_run(run) if row.outcome is not Outcome.FORGOTTEN]
+            rows = [row for row in find() if row.outcome is not Outcome.FORGOTTEN]
             for row in rows:
                 self._withdraw(row, Outcome.FORGOTTEN)
             for row in rows:
                 self._reinstate(row)
             return len(rows)
+
+    def history(self, url: str) -> list[Row]:
+        """Return all rows of *url* in canonical form, in all scopes, the oldest first."""
+        return self._rows_of_url(url_key(url))
 
     def _withdraw(self, row: Row, outcome: Outcome) -> None:
         self._settle(row.id, outcome)
@@ -243,6 +258,10 @@ class Index(ABC):
     @abstractmethod
     def rows(self) -> Iterator[Row]:
         """Yield every row in the order in which the pages were seen."""
+
+    @abstractmethod
+    def orphans(self) -> list[Row]:
+        """Return the rows of pages that were dropped for a canonical which is gone."""
 
     @abstractmethod
     def row(self, row: int) -> Row:
@@ -305,7 +324,7 @@ class Index(ABC):
         """Rows of the URL in its last earlier run that this run has not met again."""
 
     @abstractmethod
-    def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterable[Canonical]:
+    def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterable[Sequence[Canonical]]:
         """Listed canonicals of kind and scope that may match, in order, without own versions."""
 
     @abstractmethod
@@ -322,6 +341,12 @@ class Index(ABC):
 
     @abstractmethod
     def _rows_of_run(self, run: int) -> list[Row]: ...
+
+    @abstractmethod
+    def _rows_of_url(self, url_key: str) -> list[Row]: ...
+
+    @abstractmethod
+    def _rows_last_seen_before(self, moment: float) -> list[Row]: ...
 
     @abstractmethod
     def _repeats(self, canonical: int) -> list[Row]:

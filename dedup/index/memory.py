@@ -92,7 +92,7 @@ class MemoryIndex(Index):
             if row.sighting.run == last and row.origin not in met_again
         ]
 
-    def _candidates(self, sighting: Sighting, config: DedupConfig) -> Sequence[Canonical]:
+    def _candidates(self, sighting: Sighting, config: DedupConfig) -> list[list[Canonical]]:
         page = sighting.fingerprint
         group = [row for row in self._group(sighting) if row.listed]
         met_again = {
@@ -111,22 +111,17 @@ class MemoryIndex(Index):
             or row.sighting.url_key != sighting.url_key
             or row.id in met_again
         ]
-        alike = []
-        if uses_structure(config):
-            alike = [
-                other
-                for other in others
-                if _is_near(page.structure, other.fingerprint.structure, config.structure_max_distance)
-            ][-config.max_structure_candidates :]
         near = [
             other
             for other in others
             if page.body_digest == other.fingerprint.body_digest
             or has_equal_tokens(other.fingerprint, page)
-            or _is_near(page.content, other.fingerprint.content, config.max_distance)
         ]
-        found = {other.id: other for other in near + alike}
-        return sorted(found.values(), key=lambda other: nearness(page, other))
+        near += _nearest(page.content, others, config)
+        if uses_structure(config):
+            near += _newest(page.structure, others, config)
+        found = {other.id: other for other in near}
+        return [sorted(found.values(), key=lambda other: nearness(page, other))]
 
     def _group(self, sighting: Sighting) -> list[Row]:
         group = (sighting.kind, sighting.scope)
@@ -146,6 +141,9 @@ class MemoryIndex(Index):
     def _delist(self, row: Row) -> None:
         self._all[row.id - 1] = replace(self.row(row.id), listed=False)
 
+    def orphans(self) -> list[Row]:
+        return [row for row in self._all if row.outcome is Outcome.ORPHANED]
+
     def row(self, row: int) -> Row:
         if not 0 < row <= len(self._all):
             raise NoSuchRow(f"there is no row {row} in {self.name}")
@@ -154,8 +152,40 @@ class MemoryIndex(Index):
     def _rows_of_run(self, run: int) -> list[Row]:
         return [row for row in self._all if row.sighting.run == run]
 
+    def _rows_of_url(self, url_key: str) -> list[Row]:
+        return [row for row in self._all if url_key and row.sighting.url_key == url_key]
+
+    def _rows_last_seen_before(self, moment: float) -> list[Row]:
+        fresh = {
+            row.verdict.canonical
+            for row in self._all
+            if row.sighting.time >= moment and row.outcome is not Outcome.FORGOTTEN
+        }
+        return [row for row in self._all if row.sighting.time < moment and row.id not in fresh]
+
     def _repeats(self, canonical: int) -> list[Row]:
         return [row for row in self._all if row.verdict.canonical == canonical]
+
+
+def _nearest(word: int, others: list[Canonical], config: DedupConfig) -> list[Canonical]:
+    near = _near(word, [other.fingerprint.content for other in others], config.max_distance, config)
+    found = [other for other in others if other.fingerprint.content in near]
+    found.sort(key=lambda other: ((other.fingerprint.content ^ word).bit_count(), other.id))
+    return found[: config.max_candidates]
+
+
+def _newest(word: int, others: list[Canonical], config: DedupConfig) -> list[Canonical]:
+    words = [other.fingerprint.structure for other in others]
+    near = _near(word, words, config.structure_max_distance, config)
+    found = [other for other in others if other.fingerprint.structure in near]
+    return found[-config.max_structure_candidates :]
+
+
+def _near(word: int, words: list[int], limit: int, config: DedupConfig) -> set[int]:
+    """Return the words nearest to *word* within *limit* bits, as many as may be looked at."""
+    near = {other for other in words if _is_near(word, other, limit)}
+    ordered = sorted(near, key=lambda other: ((other ^ word).bit_count(), other))
+    return set(ordered[: config.max_candidates])
 
 
 def _is_near(a: int, b: int, limit: int) -> bool:

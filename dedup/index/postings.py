@@ -16,6 +16,7 @@ the row's integer key, so a lookup is a range of neighbouring rows:
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from functools import cache
 from itertools import combinations, pairwise
 
@@ -50,6 +51,7 @@ class PostingList:
     def __init__(
         self, connection: sqlite3.Connection, field: str, scope: int, *, blocks: int = DEFAULT_BLOCKS
     ) -> None:
+        self.field, self.scope = field, scope
         number = scope * len(FIELDS) + FIELDS.index(field)
         if not 0 <= number <= _MAX_LIST:
             raise ConfigError(f"scope number ({scope}) must be 0 to {_MAX_LIST // len(FIELDS)}")
@@ -92,6 +94,18 @@ class PostingList:
             "SELECT words FROM postings WHERE id BETWEEN ? AND ?", (start, end)
         )
         return _joined(rows.fetchall())
+
+    def problems(self, expected: set[int]) -> Iterator[str]:
+        """Yield what is wrong with the list if it should hold the *expected* words."""
+        for block in range(len(self._layout)):
+            words = self.block_words(block).tolist()
+            for problem, count in (
+                ("words without a page", len(set(words) - expected)),
+                ("words missing", len(expected - set(words))),
+                ("words twice", len(words) - len(set(words))),
+            ):
+                if count:
+                    yield f"block {block}: {count} {problem}"
 
     @property
     def blocks(self) -> int:

@@ -13,7 +13,7 @@ import pytest
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.errors import IndexMismatch, IndexUnavailable
 from dedup.index.files import check_file, file_system
-from dedup.index.sqlite import SCHEMA_VERSION
+from dedup.index.tables import SCHEMA_VERSION
 from dedup.verdict import Outcome
 from tests.pages import page, text
 
@@ -121,7 +121,7 @@ def test_damage_in_a_posting_list_is_found(tmp_path: Path) -> None:
     connection.close()
     with SQLiteIndex(path) as index:
         problems = index.verify()
-    assert [problem.split(": ")[1] for problem in problems] == [
+    assert [problem.split(": ")[-1] for problem in problems] == [
         "1 words without a page",
         "1 words missing",
     ]

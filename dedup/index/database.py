@@ -1,0 +1,188 @@
+"""One SQLite file of ours: opened with care, changed in transactions, its errors said in plain words."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from os import PathLike
+from pathlib import Path
+
+from dedup.errors import IndexUnavailable
+from dedup.index.files import check_file
+
+BUSY_TIMEOUT = 30.0
+
+_PRAGMAS = (
+    "PRAGMA synchronous = NORMAL",
+    "PRAGMA mmap_size = 2147483648",
+    "PRAGMA cache_size = -16384",
+    "PRAGMA temp_store = MEMORY",
+)
+_WAL_PAUSE = 0.02
+
+# Statements that bring a schema to the next version, by the version they start from.
+Migrations = Mapping[int, Sequence[str]]
+
+
+class Database:
+    """The file *path*, made with *create* if there is none; with *must_exist* that is an error.
+
+    *application_id* tells this kind of file from all others, *version* is its schema; an older
+    one is brought up by *migrations* in one transaction, a newer one is refused.  Raises
+    `IndexUnavailable`, and leaves a file alone that is not of this kind.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        application_id: int,
+        version: int,
+        create: Callable[[sqlite3.Connection], None],
+        migrations: Migrations,
+        timeout: float = BUSY_TIMEOUT,
+        must_exist: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        check_file(self.path)
+        if must_exist and not self.path.exists():
+            raise IndexUnavailable(f"{self.path} does not exist; a crawl with dedup makes it")
+        self._make_folder()
+        with self.errors():
+            self.connection = sqlite3.connect(self.path, timeout=timeout, isolation_level=None)
+            try:
+                self._check(application_id, version)
+                self._switch_to_wal(timeout)
+                for pragma in _PRAGMAS:
+                    self.connection.execute(pragma)
+                self._prepare(application_id, version, create, migrations)
+            except BaseException:
+                self.connection.close()
+                raise
+
+    def meta(self, name: str) -> str:
+        """Return a value that the file keeps about itself, "" for none."""
+        found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return str(found[0]) if found else ""
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See one state of the file, whatever others write meanwhile."""
+        with self._transaction("BEGIN"):
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Change the file, all or nothing; other writers wait."""
+        with self._transaction("BEGIN IMMEDIATE"):
+            yield
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Say errors of SQLite in plain words, with the path."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise IndexUnavailable(f"{self.path}: {_explained(error)}") from error
+
+    def checkpoint(self) -> None:
+        """Bring everything into the file itself, so that it can be copied or measured."""
+        with self.errors():
+            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def integrity(self) -> list[str]:
+        """Return what SQLite finds wrong with the file."""
+        with self.errors():
+            found = [str(line) for (line,) in self.connection.execute("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    def close(self) -> None:
+        """Close the file."""
+        self.connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        with self.errors():
+            self.connection.execute(begin)
+            try:
+                yield
+                self.connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # a failed COMMIT may have rolled back already
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    def _make_folder(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise IndexUnavailable(f"{self.path.parent} cannot be made: {error.strerror}") from error
+
+    def _check(self, application_id: int, version: int) -> None:
+        """Refuse a file that is not ours before anything could change it."""
+        tables = self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        found = self._number("application_id")
+        if found != application_id and (found or tables):
+            raise IndexUnavailable(
+                f"{self.path} is the database of another program; "
+                "it was left as it is, use another DEDUP_INDEX"
+            )
+        if self._number("user_version") > version:
+            raise IndexUnavailable(
+                f"{self.path} has schema version {self._number('user_version')}, this release knows "
+                f"up to {version}; upgrade scrapy-dedup or use another DEDUP_INDEX"
+            )
+
+    def _switch_to_wal(self, timeout: float) -> None:
+        # The switch ignores the busy timeout, so when several processes open a new file at once
+        # all but one have to try again.
+        deadline = time.monotonic() + timeout
+        while self.connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            try:
+                self.connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_WAL_PAUSE)
+
+    def _prepare(
+        self,
+        application_id: int,
+        version: int,
+        create: Callable[[sqlite3.Connection], None],
+        migrations: Migrations,
+    ) -> None:
+        if self._number("user_version") == version:
+            return
+        with self.writing():
+            found = self._number("user_version")  # another process may have been faster
+            if not self._number("application_id"):
+                create(self.connection)
+            else:
+                for step in range(found, version):
+                    for statement in migrations[step]:
+                        self.connection.execute(statement)
+            self.connection.execute(f"PRAGMA user_version = {version}")
+            self.connection.execute(f"PRAGMA application_id = {application_id}")
+
+    def _number(self, pragma: str) -> int:
+        return int(self.connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+def _explained(error: sqlite3.Error) -> str:
+    text = str(error)
+    for part, explanation in (
+        ("locked", "another process held the index for too long"),
+        ("busy", "another process held the index for too long"),
+        ("readonly", "the index cannot be written (read-only file or folder)"),
+        ("unable to open", "the file cannot be opened or made here"),
+        ("full", "the disk is full"),
+        ("I/O error", f"the disk cannot be written or read ({text})"),
+        ("malformed", f"the file is damaged ({text})"),
+        ("not a database", f"the file is damaged ({text})"),
+    ):
+        if part in text:
+            return explanation
+    return text

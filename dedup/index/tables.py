@@ -1,0 +1,147 @@
+"""The tables of an index, and how their rows become values."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from dedup.fingerprints import Fingerprint
+from dedup.index import postings
+from dedup.index.base import Row, Sighting
+from dedup.verdict import Canonical, Outcome, Reason, Verdict
+from dedup.words import signed, unsigned
+
+# "dedu" in ASCII: tells an index from any other SQLite file.
+APPLICATION_ID = 0x64656475
+SCHEMA_VERSION = 1
+MIGRATIONS: dict[int, Sequence[str]] = {}
+
+META = "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+SCHEMA = (
+    META,
+    """CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        spider TEXT NOT NULL,
+        job TEXT NOT NULL,
+        settings TEXT NOT NULL,
+        lock TEXT NOT NULL,
+        started REAL NOT NULL,
+        ended REAL,
+        ending TEXT NOT NULL DEFAULT ''
+    )""",
+    """CREATE TABLE scopes (
+        id INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL,
+        scope TEXT NOT NULL,
+        UNIQUE (kind, scope)
+    )""",
+    """CREATE TABLE pages (
+        id INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL REFERENCES runs,
+        scope INTEGER NOT NULL REFERENCES scopes,
+        url TEXT NOT NULL,
+        url_key TEXT NOT NULL,
+        time REAL NOT NULL,
+        title TEXT NOT NULL,
+        canonical_link TEXT NOT NULL,
+        content INTEGER NOT NULL,
+        structure INTEGER NOT NULL,
+        sketch BLOB NOT NULL,
+        body_digest BLOB NOT NULL,
+        token_digest BLOB NOT NULL,
+        tokens INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        kept INTEGER NOT NULL,
+        content_distance INTEGER,
+        structure_distance INTEGER,
+        similarity REAL,
+        canonical INTEGER REFERENCES pages,
+        previous INTEGER REFERENCES pages,
+        replaces INTEGER REFERENCES pages,
+        outcome TEXT NOT NULL,
+        listed INTEGER NOT NULL
+    )""",
+    "CREATE INDEX pages_by_url ON pages (scope, url_key, run) WHERE url_key != ''",
+    "CREATE INDEX pages_by_content ON pages (scope, content) WHERE listed",
+    "CREATE INDEX pages_by_structure ON pages (scope, structure) WHERE listed",
+    "CREATE INDEX pages_by_body ON pages (scope, body_digest) WHERE listed",
+    "CREATE INDEX pages_by_tokens ON pages (scope, token_digest) WHERE listed",
+    "CREATE INDEX pages_by_canonical ON pages (canonical) WHERE canonical IS NOT NULL",
+    "CREATE INDEX pages_by_run ON pages (run)",
+    "CREATE INDEX pages_unsettled ON pages (outcome) WHERE outcome != 'confirmed'",
+    postings.SCHEMA,
+)
+
+INSERT = (
+    "INSERT INTO pages (run, scope, url, url_key, time, title, canonical_link, content, structure, "
+    "sketch, body_digest, token_digest, tokens, reason, kept, content_distance, structure_distance, "
+    f"similarity, canonical, previous, replaces, outcome, listed) VALUES ({','.join('?' * 23)})"
+)
+SELECT = (
+    "SELECT p.id, p.run, s.kind, s.scope, p.url, p.url_key, p.time, p.title, p.canonical_link, "
+    "p.content, p.structure, p.sketch, p.body_digest, p.token_digest, p.tokens, p.reason, p.kept, "
+    "p.content_distance, p.structure_distance, p.similarity, p.canonical, p.previous, p.replaces, "
+    "p.outcome, p.listed, c.url, c.run "
+    "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
+)
+SELECT_CANONICAL = (
+    "SELECT id, url, run, outcome, content, structure, sketch, body_digest, token_digest, tokens "
+    "FROM pages WHERE scope = ?1 AND listed "
+)
+
+
+def create(connection: sqlite3.Connection, blocks: int) -> None:
+    """Make the tables of an index whose posting lists have that many blocks."""
+    postings.layout(blocks)  # refuses wrong numbers
+    for statement in SCHEMA:
+        connection.execute(statement)
+    connection.execute("INSERT INTO meta VALUES ('blocks', ?)", (str(blocks),))
+
+
+def values_of(sighting: Sighting, verdict: Verdict, scope: int, outcome: Outcome) -> tuple[Any, ...]:
+    """Return what `INSERT` takes; *scope* is the number of its group.  The row is not listed."""
+    page = sighting.fingerprint
+    return (
+        *(sighting.run, scope, sighting.url, sighting.url_key, sighting.time),
+        *(sighting.title, sighting.canonical_link),
+        *(signed(page.content), signed(page.structure), page.sketch),
+        *(page.body_digest, page.token_digest, page.tokens),
+        *(verdict.reason, verdict.kept, verdict.content_distance, verdict.structure_distance),
+        *(verdict.similarity, verdict.canonical, verdict.previous, verdict.replaces),
+        *(outcome, False),
+    )
+
+
+def row_of(fields: Sequence[Any]) -> Row:
+    """Return the row behind what `SELECT` gave."""
+    row, run, kind, scope, url, key, seen_at, title, link = fields[:9]
+    reason, kept, content, structure, similarity = fields[15:20]
+    canonical, previous, replaces, outcome, listed, canonical_url, canonical_run = fields[20:]
+    verdict = Verdict(
+        Reason(reason),
+        bool(kept),
+        content,
+        structure,
+        similarity,
+        canonical=canonical,
+        canonical_url=canonical_url or "",
+        canonical_run=canonical_run,
+        previous=previous,
+        replaces=replaces,
+        row=row,
+    )
+    page = _fingerprint(fields[9:15])
+    sighting = Sighting(page, url, key, kind, scope, run, seen_at, title, link)
+    return Row(row, sighting, verdict, Outcome(outcome), bool(listed))
+
+
+def canonical_of(fields: Sequence[Any]) -> Canonical:
+    """Return the canonical behind what `SELECT_CANONICAL` gave."""
+    row, url, run, outcome, *page = fields
+    return Canonical(row, url, run, outcome == Outcome.PENDING, _fingerprint(page))
+
+
+def _fingerprint(fields: Sequence[Any]) -> Fingerprint:
+    content, structure, *rest = fields
+    return Fingerprint(unsigned(content), unsigned(structure), *rest)
