@@ -75,7 +75,11 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Change the file, all or nothing; other writers wait."""
+        """Change the file, all or nothing; other writers wait.  Inside another one, part of it."""
+        if self.connection.in_transaction:
+            with self.errors():
+                yield
+            return
         with self._transaction("BEGIN IMMEDIATE"):
             yield
 

@@ -117,9 +117,12 @@ class MemoryIndex(Index):
             if page.body_digest == other.fingerprint.body_digest
             or has_equal_tokens(other.fingerprint, page)
         ]
-        near += _nearest(page.content, others, config)
+        prints = [row.sighting.fingerprint for row in group]
+        words = [other.content for other in prints]
+        near += _nearest(page.content, others, words, config)
         if uses_structure(config):
-            near += _newest(page.structure, others, config)
+            words = [other.structure for other in prints]
+            near += _newest(page.structure, others, words, config)
         found = {other.id: other for other in near}
         return [sorted(found.values(), key=lambda other: nearness(page, other))]
 
@@ -167,15 +170,18 @@ class MemoryIndex(Index):
         return [row for row in self._all if row.verdict.canonical == canonical]
 
 
-def _nearest(word: int, others: list[Canonical], config: DedupConfig) -> list[Canonical]:
-    near = _near(word, [other.fingerprint.content for other in others], config.max_distance, config)
+def _nearest(
+    word: int, others: list[Canonical], words: list[int], config: DedupConfig
+) -> list[Canonical]:
+    near = _near(word, words, config.max_distance, config)
     found = [other for other in others if other.fingerprint.content in near]
     found.sort(key=lambda other: ((other.fingerprint.content ^ word).bit_count(), other.id))
     return found[: config.max_candidates]
 
 
-def _newest(word: int, others: list[Canonical], config: DedupConfig) -> list[Canonical]:
-    words = [other.fingerprint.structure for other in others]
+def _newest(
+    word: int, others: list[Canonical], words: list[int], config: DedupConfig
+) -> list[Canonical]:
     near = _near(word, words, config.structure_max_distance, config)
     found = [other for other in others if other.fingerprint.structure in near]
     return found[-config.max_structure_candidates :]

@@ -21,6 +21,7 @@ from functools import cache
 from itertools import combinations, pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dedup.errors import ConfigError
 from dedup.hashing import Words
@@ -40,6 +41,8 @@ _MAX_LIST = (1 << (63 - _LIST_SHIFT)) - 1
 _WORD_BYTES = WORD_BITS // 8
 # Bound values in one statement; SQLite's own limit is 32,766.
 _KEYS_A_STATEMENT = 500
+# Up to so many words, asking for each is faster than reading the whole list.
+_FEW = 10_000
 
 
 class PostingList:
@@ -64,6 +67,18 @@ class PostingList:
         for block in range(len(self._layout)):
             self._append(self._key_start(block, word), _word_bytes(word))
 
+    def add_many(self, words: Words) -> int:
+        """Add the *words* that are not there yet, any number at once; return how many were new.
+
+        Like `add` for each, but sorted by key first, so that every chunk is written once.
+        """
+        new = self._new(np.sort(np.ascontiguousarray(words, np.uint64)))
+        for block, (shift, width) in enumerate(self._layout):
+            keys = (new >> np.uint64(shift) & np.uint64((1 << width) - 1)).astype(np.uint16)
+            order = np.argsort(keys, kind="stable")
+            self._append_sorted(block, keys[order], new[order])
+        return len(new)
+
     def remove(self, word: int) -> bool:
         """Take *word* out; return False if it was not in the list."""
         cut = [self._cut(self._key_start(block, word), word) for block in range(len(self._layout))]
@@ -82,16 +97,22 @@ class PostingList:
         found: list[int] = np.unique(np.concatenate(near)).tolist()
         return found
 
+    def count(self) -> int:
+        """Return how many words there are."""
+        start, end = self._block_range(0)
+        (size,) = self._connection.execute(
+            "SELECT total(length(words)) FROM postings WHERE id BETWEEN ? AND ?", (start, end)
+        ).fetchone()
+        return int(size) // _WORD_BYTES
+
     def words(self) -> Words:
         """Return all words of the list, sorted, as the first block has them."""
         return np.sort(self.block_words(0))
 
     def block_words(self, block: int) -> Words:
         """Return the words that stand under *block*; the same for every block of a sound list."""
-        start = self._base + (block << (_KEY_BITS + _CHUNK_BITS))
-        end = start + (1 << (_KEY_BITS + _CHUNK_BITS)) - 1
         rows = self._connection.execute(
-            "SELECT words FROM postings WHERE id BETWEEN ? AND ?", (start, end)
+            "SELECT words FROM postings WHERE id BETWEEN ? AND ?", self._block_range(block)
         )
         return _joined(rows.fetchall())
 
@@ -106,6 +127,22 @@ class PostingList:
             ):
                 if count:
                     yield f"block {block}: {count} {problem}"
+
+    def disagreements(self) -> Iterator[str]:
+        """Yield where the blocks disagree about what is in the list."""
+        words = self.words()
+        if len(words) > 1 and np.any(words[1:] == words[:-1]):
+            yield "block 0: words twice"
+        for block in range(1, len(self._layout)):
+            if not np.array_equal(np.sort(self.block_words(block)), words):
+                yield f"block {block}: not the words of block 0"
+
+    def clear(self) -> None:
+        """Take all words out."""
+        for block in range(1 << _BLOCK_BITS):
+            self._connection.execute(
+                "DELETE FROM postings WHERE id BETWEEN ? AND ?", self._block_range(block)
+            )
 
     @property
     def blocks(self) -> int:
@@ -132,6 +169,66 @@ class PostingList:
         shift, width = self._layout[block]
         key = word >> shift & (1 << width) - 1
         return self._base | ((block << _KEY_BITS | key) << _CHUNK_BITS)
+
+    def _block_range(self, block: int) -> tuple[int, int]:
+        start = self._base + (block << (_KEY_BITS + _CHUNK_BITS))
+        return start, start + (1 << (_KEY_BITS + _CHUNK_BITS)) - 1
+
+    def _new(self, words: Words) -> Words:
+        """Return those of the sorted *words* that are not in the list, each once."""
+        if len(words) > 1:
+            words = words[np.concatenate(([True], words[1:] != words[:-1]))]
+        if len(words) > _FEW:
+            known = self.words()
+        else:
+            starts = sorted({self._key_start(0, word) for word in words.tolist()})
+            parts = [
+                self._words(starts[first : first + _KEYS_A_STATEMENT])
+                for first in range(0, len(starts), _KEYS_A_STATEMENT)
+            ]
+            known = np.sort(np.concatenate(parts)) if parts else words
+        if not len(known) or not len(words):
+            return words
+        places = np.minimum(np.searchsorted(known, words), len(known) - 1)
+        new: Words = words[known[places] != words]
+        return new
+
+    def _append_sorted(self, block: int, keys: NDArray[np.uint16], words: Words) -> None:
+        """Append *words* to the chunks of their *keys*; both are sorted by key."""
+        if not len(words):
+            return
+        edges = np.concatenate(([0], np.flatnonzero(keys[1:] != keys[:-1]) + 1, [len(keys)]))
+        last_chunks = self._last_chunks(block)
+        data = words.astype("<u8", copy=False).tobytes()
+        size = CHUNK * _WORD_BYTES
+
+        def rows() -> Iterator[tuple[int, bytes]]:
+            for first, end in pairwise((edges * _WORD_BYTES).tolist()):
+                key = int(keys[first // _WORD_BYTES])
+                chunk, tail = last_chunks.get(
+                    key, (self._block_range(block)[0] | key << _CHUNK_BITS, b"")
+                )
+                content = tail + data[first:end]
+                for start in range(0, len(content), size):
+                    yield chunk, content[start : start + size]
+                    chunk += 1
+
+        self._connection.executemany("INSERT OR REPLACE INTO postings VALUES (?, ?)", rows())
+
+    def _last_chunks(self, block: int) -> dict[int, tuple[int, bytes]]:
+        """Return for each key of *block* the number of its last chunk and what is in it."""
+        rows = self._connection.execute(
+            f"SELECT id, words FROM postings p WHERE id BETWEEN ? AND ? AND NOT EXISTS ("
+            f"SELECT 1 FROM postings q WHERE q.id BETWEEN p.id + 1 AND p.id | {_KEY_SPAN})",
+            self._block_range(block),
+        )
+        key_mask = (1 << _KEY_BITS) - 1
+        return {
+            chunk >> _CHUNK_BITS & key_mask: (chunk, data)
+            if len(data) < CHUNK * _WORD_BYTES
+            else (chunk + 1, b"")
+            for chunk, data in rows
+        }
 
     def _append(self, start: int, word: bytes) -> None:
         last = self._connection.execute(

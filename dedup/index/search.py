@@ -65,13 +65,13 @@ class Search:
         """Yield canonicals of the nearest words, of equally near ones the oldest, up to the cap."""
         page, left = self.sighting.fingerprint.content, self.config.max_candidates
         words = self.content.find(page, distance)
-        if len(words) <= _BATCH:
-            found = list(self._of_words("content", words, left + 1))
+        if len(words) <= min(_BATCH, left):
+            found = self._of_words(words, left + 1)
             if len(found) <= left:
                 yield from found
                 return
         for near in _by_distance(page, words, left):
-            found = list(self._of_words("content", near, left))
+            found = self._of_words(near, left)
             left -= len(found)
             yield from found
 
@@ -106,17 +106,14 @@ class Search:
         }
         return sorted(newest, key=lambda word: -newest[word])[:limit]
 
-    def _of_words(self, column: str, words: Sequence[int], limit: int) -> Iterator[Canonical]:
+    def _of_words(self, words: Sequence[int], limit: int) -> list[Canonical]:
+        """Return the oldest canonicals of *words*."""
+        found: list[Canonical] = []
         for start in range(0, len(words), _BATCH):
             batch = [signed(word) for word in words[start : start + _BATCH]]
             marks = ",".join("?" * len(batch))
-            found = 0
-            for canonical in self._select(
-                f"AND {column} IN ({marks}) ORDER BY id LIMIT ?", [*batch, limit]
-            ):
-                found += 1
-                yield canonical
-            limit -= found
+            found += self._select(f"AND content IN ({marks}) ORDER BY id LIMIT ?", [*batch, limit])
+        return sorted(found, key=lambda canonical: canonical.id)[:limit]
 
     def _select(self, where: str, values: Sequence[object]) -> Iterator[Canonical]:
         rows = self.connection.execute(SELECT_CANONICAL + _NOT_OWN + where, (*self._own(), *values))

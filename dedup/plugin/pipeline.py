@@ -21,6 +21,7 @@ from dedup.plugin.settings import PluginSettings, read_settings
 from dedup.plugin.summary import summary
 from dedup.plugin.tracking import Token, Tracker, TrackingPipeline
 from dedup.plugin.waiting import WaitingRoom
+from dedup.printable import printable
 from dedup.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class DedupPipeline:
         self._tracker = Tracker()
         self._waiting = WaitingRoom()
         self._detector: Detector | None = None
-        self._reported_errors: set[str] = set()
+        self._reported: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -125,10 +126,21 @@ class DedupPipeline:
     def _ask(self, page: Page, found: Fingerprint, kind: str) -> Verdict | None:
         assert self._detector is not None
         try:
-            return self._detector.submit(page, found, kind=kind, wait=True)
+            verdict = self._detector.submit(page, found, kind=kind, wait=True)
         except IndexUnavailable as error:
             self._report(error)
             return None
+        if verdict.candidates >= self._settings.config.max_candidates:
+            self._count("candidates_capped")
+            if "cap" not in self._reported:
+                self._reported.add("cap")
+                logger.warning(
+                    "<%s> is near more than DEDUP_MAX_CANDIDATES (%d) pages; only the nearest were "
+                    "looked at, here and wherever dedup/candidates_capped counts it",
+                    printable(page.url),
+                    self._settings.config.max_candidates,
+                )
+        return verdict
 
     async def _wait(  # noqa: PLR0917
         self, item: Any, token: Token, page: Page, found: Fingerprint, kind: str, verdict: Verdict
@@ -183,8 +195,8 @@ class DedupPipeline:
 
     def _report(self, error: IndexUnavailable) -> None:
         self._count("index_errors")
-        if str(error) not in self._reported_errors:
-            self._reported_errors.add(str(error))
+        if str(error) not in self._reported:
+            self._reported.add(str(error))
             logger.error("Pages are kept without being judged: %s", error)
 
     def _count(self, name: str) -> None:

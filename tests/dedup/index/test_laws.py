@@ -19,6 +19,7 @@ CONFIGS = [
     DedupConfig(),
     DedupConfig(max_structure_candidates=2, min_similarity=0.3),
     DedupConfig(verify=False, unchanged="drop"),
+    DedupConfig(max_candidates=2, max_structure_candidates=3, max_distance=12),
     DedupConfig(scope="host", max_distance=3, structure_max_distance=12),
 ]
 URLS = ["", "http://a/1", "http://a/2", "http://b/1", "http://b/1#x"]

@@ -1,0 +1,147 @@
+"""A set of words on disk that finds near ones: posting lists in an SQLite file of their own."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Self
+
+from dedup.errors import ConfigError
+from dedup.hashing import Words
+from dedup.index import pairs, postings
+from dedup.index.database import BUSY_TIMEOUT, Database
+from dedup.index.postings import DEFAULT_BLOCKS, PostingList
+
+# "dedb" in ASCII.
+APPLICATION_ID = 0x64656462
+SCHEMA_VERSION = 1
+MAX_DISTANCE = 16
+_META = "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+
+
+class BlockIndex:
+    """A persistent set of 64-bit words with exact search by Hamming distance.
+
+    The words are in the file *path*, made if there is none; *blocks* (4 to 8) tunes a new file
+    and changes no answer: fewer are faster for many words and small distances.  Words are 0 to
+    2**64 - 1.  Every call is one transaction unless it stands inside `transaction`; several
+    processes of one host may share the file.  Raises `IndexUnavailable` for a file that cannot be
+    used, and leaves it as it is.
+
+    M. Norouzi, A. Punjani, D. Fleet, Fast search in Hamming space with multi-index hashing, 2012.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        blocks: int = DEFAULT_BLOCKS,
+        timeout: float = BUSY_TIMEOUT,
+    ) -> None:
+        self._database = Database(
+            path,
+            application_id=APPLICATION_ID,
+            version=SCHEMA_VERSION,
+            create=partial(_create, blocks=blocks),
+            migrations={},
+            timeout=timeout,
+        )
+        with self._database.errors():
+            self._blocks = int(self._database.meta("blocks"))
+        self._list = PostingList(self._database.connection, "content", 0, blocks=self._blocks)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._database.path
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the words of this file are cut into."""
+        return self._blocks
+
+    def add(self, word: int) -> bool:
+        """Add *word*; return False if it was there already."""
+        _check_word(word)
+        with self._database.writing():
+            if word in self._list:
+                return False
+            self._list.add(word)
+            return True
+
+    def add_many(self, words: Words) -> int:
+        """Add an array of words, all or nothing; return how many were new."""
+        with self._database.writing():
+            return self._list.add_many(words)
+
+    def remove(self, word: int) -> bool:
+        """Take *word* out; return False if it was not there."""
+        _check_word(word)
+        with self._database.writing():
+            return self._list.remove(word)
+
+    def find(self, word: int, max_distance: int) -> list[int]:
+        """Return all words within *max_distance* bits (inclusive, 0 to 16) of *word*, in no order."""
+        _check_word(word)
+        if not 0 <= max_distance <= MAX_DISTANCE:
+            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {MAX_DISTANCE}")
+        with self._database.errors():
+            return self._list.find(word, max_distance)
+
+    def near_pairs(self, max_distance: int) -> Iterator[tuple[int, int]]:
+        """Yield every pair (a, b), a < b, within *max_distance* bits (0 to 7), once, in no order.
+
+        Works on a copy of the words in memory (8 bytes each, some three times that while it sorts).
+        """
+        with self._database.errors():
+            words = self._list.words()
+        return pairs.near_pairs(words, max_distance)
+
+    def verify(self) -> list[str]:
+        """Return what is wrong with the file, a line for each; nothing is repaired."""
+        problems = self._database.integrity()
+        with self._database.reading():
+            problems += self._list.disagreements()
+        return problems
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Return a context in which all changes are one transaction, for speed or atomicity."""
+        return self._database.writing()
+
+    def checkpoint(self) -> None:
+        """Bring all changes into the file itself."""
+        self._database.checkpoint()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def __len__(self) -> int:
+        with self._database.errors():
+            return self._list.count()
+
+    def __contains__(self, word: int) -> bool:
+        with self._database.errors():
+            return word in self._list
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _create(connection: sqlite3.Connection, blocks: int) -> None:
+    postings.layout(blocks)  # refuses wrong numbers
+    connection.execute(_META)
+    connection.execute(postings.SCHEMA)
+    connection.execute("INSERT INTO meta VALUES ('blocks', ?)", (str(blocks),))
+
+
+def _check_word(word: int) -> None:
+    if not 0 <= word < 1 << 64:
+        raise ConfigError(f"word ({word}) must be 0 to 2**64 - 1")

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from dedup.errors import ConfigError, IndexUnavailable
+from dedup.index import BlockIndex
+from dedup.index.pairs import MAX_PAIR_DISTANCE, near_pairs
+from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
+
+BLOCKS = range(MIN_BLOCKS, MAX_BLOCKS + 1)
+
+
+def cluster(bits: list[int]) -> int:
+    word = 0x0F0F_3C3C_5555_0001
+    for bit in bits:
+        word ^= 1 << bit
+    return word
+
+
+# Random words, clusters around one, and words that differ in few blocks only: zeros and ones too.
+words = (
+    st.integers(0, 2**64 - 1)
+    | st.lists(st.integers(0, 63), max_size=13).map(cluster)
+    | st.sampled_from([0, 2**64 - 1, 1, 1 << 63, 0xFFFF, 0xFFFF << 48])
+)
+
+
+class LikeASet(RuleBasedStateMachine):
+    """A set of integers and a linear scan, against the file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "words.db"
+        self.known: set[int] = set()
+
+    @initialize(blocks=st.sampled_from(BLOCKS))
+    def create(self, blocks: int) -> None:
+        self.blocks = blocks
+        self.index = BlockIndex(self.path, blocks=blocks)
+
+    @rule(word=words)
+    def add(self, word: int) -> None:
+        assert self.index.add(word) is (word not in self.known)
+        self.known.add(word)
+
+    @rule(many=st.lists(words, max_size=30))
+    def add_many(self, many: list[int]) -> None:
+        added = self.index.add_many(np.array(many, np.uint64))
+        assert added == len(set(many) - self.known)
+        self.known |= set(many)
+
+    @rule(word=words, known=st.booleans(), place=st.integers(0, 1000))
+    def remove(self, word: int, known: bool, place: int) -> None:
+        if known and self.known:
+            word = sorted(self.known)[place % len(self.known)]
+        assert self.index.remove(word) is (word in self.known)
+        self.known.discard(word)
+
+    @rule(word=words, radius=st.integers(0, 12))
+    def find(self, word: int, radius: int) -> None:
+        near = [other for other in self.known if (other ^ word).bit_count() <= radius]
+        assert sorted(self.index.find(word, radius)) == sorted(near)
+
+    @rule(radius=st.integers(0, 3))
+    def pairs(self, radius: int) -> None:
+        assert sorted(self.index.near_pairs(radius)) == slow_pairs(self.known, radius)
+
+    @rule()
+    def reopen(self) -> None:
+        self.index.close()
+        self.index = BlockIndex(self.path, blocks=4)
+        assert self.index.blocks == self.blocks
+
+    @invariant()
+    def sound(self) -> None:
+        assert len(self.index) == len(self.known)
+        assert self.index.verify() == []
+
+    def teardown(self) -> None:
+        self.index.close()
+        self.folder.cleanup()
+
+
+TestLikeASet = LikeASet.TestCase
+TestLikeASet.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+def slow_pairs(known: set[int], radius: int) -> list[tuple[int, int]]:
+    ordered = sorted(known)
+    return [
+        (a, b) for n, a in enumerate(ordered) for b in ordered[n + 1 :] if (a ^ b).bit_count() <= radius
+    ]
+
+
+@given(st.sets(words, max_size=60), st.integers(0, MAX_PAIR_DISTANCE))
+def test_pairs_are_all_pairs_once(known: set[int], radius: int) -> None:
+    array = np.array(sorted(known), np.uint64)
+    assert sorted(near_pairs(array, radius)) == slow_pairs(known, radius)
+
+
+@settings(max_examples=20)
+@given(st.lists(words, min_size=1, max_size=40), st.integers(0, 12))
+def test_every_number_of_blocks_gives_the_same_answers(many: list[int], radius: int) -> None:
+    answers = []
+    with tempfile.TemporaryDirectory() as folder:
+        for blocks in BLOCKS:
+            with BlockIndex(Path(folder) / f"{blocks}.db", blocks=blocks) as index:
+                index.add_many(np.array(many, np.uint64))
+                answers.append([sorted(index.find(word, radius)) for word in many])
+    assert all(answer == answers[0] for answer in answers)
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+def test_bulk_and_single_adding_agree(tmp_path: Path, blocks: int) -> None:
+    rng = np.random.default_rng(blocks)
+    many = rng.integers(0, 2**64, 30_000, np.uint64)
+    many[:20_000] >>= np.uint64(40)  # crowded keys, many chunks
+    with BlockIndex(tmp_path / "bulk.db", blocks=blocks) as bulk:
+        assert bulk.add_many(many[:12_000]) == len(set(many[:12_000].tolist()))
+        bulk.add_many(many[:300])
+        bulk.add_many(many)
+        with BlockIndex(tmp_path / "single.db", blocks=blocks) as single:
+            with single.transaction():
+                for word in many.tolist():
+                    single.add(word)
+            assert len(bulk) == len(single) == len(set(many.tolist()))
+            assert bulk.verify() == single.verify() == []
+            for word in many[::3000].tolist():
+                assert sorted(bulk.find(word, 8)) == sorted(single.find(word, 8))
+
+
+def test_a_failed_transaction_changes_nothing(tmp_path: Path) -> None:
+    with BlockIndex(tmp_path / "words.db") as index:
+        index.add(1)
+        with pytest.raises(RuntimeError), index.transaction():
+            index.add(2)
+            raise RuntimeError
+        assert list(index.find(1, 12)) == [1]
+
+
+@pytest.mark.parametrize("word", [-1, 2**64])
+def test_what_is_no_word_is_refused(tmp_path: Path, word: int) -> None:
+    with BlockIndex(tmp_path / "words.db") as index:
+        for call in (index.add, index.remove, lambda word: index.find(word, 3)):
+            with pytest.raises(ConfigError, match="must be 0 to"):
+                call(word)
+
+
+@pytest.mark.parametrize("radius", [-1, 17])
+def test_distances_out_of_range_are_refused(tmp_path: Path, radius: int) -> None:
+    with BlockIndex(tmp_path / "words.db") as index:
+        with pytest.raises(ConfigError, match="max_distance"):
+            index.find(1, radius)
+        with pytest.raises(ConfigError, match="max_distance"):
+            list(index.near_pairs(radius))
+
+
+def test_an_index_of_pages_is_no_set_of_words(tmp_path: Path) -> None:
+    from dedup import SQLiteIndex
+
+    SQLiteIndex(tmp_path / "pages.db").close()
+    with pytest.raises(IndexUnavailable, match="another program"):
+        BlockIndex(tmp_path / "pages.db")
+
+
+def test_damage_is_found(tmp_path: Path) -> None:
+    with BlockIndex(tmp_path / "words.db", blocks=4) as index:
+        index.add_many(np.arange(100, dtype=np.uint64))
+    with sqlite3.connect(tmp_path / "words.db") as connection:
+        connection.execute("DELETE FROM postings WHERE id = (SELECT max(id) FROM postings)")
+    connection.close()
+    with BlockIndex(tmp_path / "words.db") as index:
+        assert index.verify() == ["block 3: not the words of block 0"]
