@@ -75,6 +75,17 @@ class Canonical:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidates:
+    """Canonicals that may match, in the order of `nearness`.
+
+    Those that cannot pass verification may be left out (`may_verify`); *looked_at* counts them too.
+    """
+
+    canonicals: Sequence[Canonical]
+    looked_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Version:
     """A row of the page's own URL in the last earlier run that saw it.
 
@@ -139,25 +150,6 @@ def match(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Mat
     Equal bytes are an exact duplicate, an equal sequence of `MIN_EQUAL_TOKENS` tokens or more is
     a near-duplicate, and so is a candidate, by content or by structure, that passes verification.
     """
-    return _match(canonical, page, similarity(canonical.sketch, page.sketch), config)
-
-
-def first_duplicate(
-    page: Fingerprint, candidates: Sequence[Canonical], config: DedupConfig
-) -> tuple[Canonical, Match] | None:
-    """Return the first of *candidates* that *page* repeats, with the match; verified all at once."""
-    if not candidates:
-        return None
-    sketches = b"".join([candidate.fingerprint.sketch for candidate in candidates])
-    alike = similarities(page.sketch, np.frombuffer(sketches, np.uint8).reshape(-1, BINS)).tolist()
-    for candidate, estimate in zip(candidates, alike, strict=True):
-        found = _match(candidate.fingerprint, page, estimate, config)
-        if found.is_duplicate:
-            return candidate, found
-    return None
-
-
-def _match(canonical: Fingerprint, page: Fingerprint, alike: float, config: DedupConfig) -> Match:
     content = word_distance(canonical.content, page.content)
     structure = word_distance(canonical.structure, page.structure)
     if page.is_empty:
@@ -166,6 +158,7 @@ def _match(canonical: Fingerprint, page: Fingerprint, alike: float, config: Dedu
         return Match(Reason.EXACT_DUPLICATE, content, structure, 1.0)
     if has_equal_tokens(canonical, page):
         return Match(Reason.NEAR_DUPLICATE, content, structure, 1.0)
+    alike = similarity(canonical.sketch, page.sketch)
     is_candidate = _within(content, config.max_distance) or (
         content is not None
         and uses_structure(config)
@@ -173,6 +166,15 @@ def _match(canonical: Fingerprint, page: Fingerprint, alike: float, config: Dedu
     )
     is_duplicate = is_candidate and (not config.verify or alike >= config.min_similarity)
     return Match(Reason.NEAR_DUPLICATE if is_duplicate else Reason.NEW, content, structure, alike)
+
+
+def may_verify(page: Fingerprint, sketches: Sequence[bytes], config: DedupConfig) -> list[bool]:
+    """Return for each of *sketches* whether a candidate with it could be a near-duplicate of *page*."""
+    if not config.verify or not sketches:
+        return [True] * len(sketches)
+    rows = np.frombuffer(b"".join(sketches), np.uint8).reshape(-1, BINS)
+    passing: list[bool] = (similarities(page.sketch, rows) >= config.min_similarity).tolist()
+    return passing
 
 
 def has_equal_tokens(canonical: Fingerprint, page: Fingerprint) -> bool:
@@ -200,7 +202,7 @@ def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
 def decide(
     page: Fingerprint,
     versions: Sequence[Version],
-    find_candidates: Callable[[], Iterable[Sequence[Canonical]]],
+    find_candidates: Callable[[], Iterable[Candidates]],
     config: DedupConfig,
 ) -> Verdict:
     """Return the verdict on *page*.
@@ -215,9 +217,11 @@ def decide(
         return _unchanged(page, version, config)
     looked_at = 0
     for candidates in find_candidates():
-        looked_at += len(candidates)
-        if duplicate := first_duplicate(page, candidates, config):
-            return replace(_verdict(duplicate[1], duplicate[0], kept=False), candidates=looked_at)
+        looked_at += candidates.looked_at
+        for canonical in candidates.canonicals:
+            found = match(canonical.fingerprint, page, config)
+            if found.is_duplicate:
+                return replace(_verdict(found, canonical, kept=False), candidates=looked_at)
     only = versions[0] if len(versions) == 1 else None
     replaced = only.canonical if only and only.is_own else None
     return Verdict(

@@ -13,7 +13,7 @@ from dedup.config import DedupConfig
 from dedup.errors import DedupError, IndexMismatch
 from dedup.fingerprints import Fingerprint
 from dedup.index.urls import scope_key, url_key
-from dedup.verdict import Canonical, Outcome, Reason, Verdict, Version, decide
+from dedup.verdict import Candidates, Canonical, Outcome, Reason, Verdict, Version, decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,6 @@ class Index(ABC):
                 return verdict
             outcome = Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
             row = self._add(sighting, verdict, outcome)
-            if row.listed:
-                self._enlist(row)
             if confirmed:
                 self._supersede(row)
             return replace(verdict, row=row.id)
@@ -324,11 +322,12 @@ class Index(ABC):
         """Rows of the URL in its last earlier run that this run has not met again."""
 
     @abstractmethod
-    def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterable[Sequence[Canonical]]:
+    def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterable[Candidates]:
         """Listed canonicals of kind and scope that may match, in order, without own versions."""
 
     @abstractmethod
-    def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row: ...
+    def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:
+        """Store a row, listed if it `is_canonical`."""
 
     @abstractmethod
     def _settle(self, row: int, outcome: Outcome) -> None: ...

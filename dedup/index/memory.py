@@ -11,6 +11,7 @@ from dataclasses import replace
 from dedup.config import DedupConfig
 from dedup.index.base import Index, NoSuchRow, Row, Run, Sighting, is_canonical
 from dedup.verdict import (
+    Candidates,
     Canonical,
     Outcome,
     Reason,
@@ -92,7 +93,7 @@ class MemoryIndex(Index):
             if row.sighting.run == last and row.origin not in met_again
         ]
 
-    def _candidates(self, sighting: Sighting, config: DedupConfig) -> list[list[Canonical]]:
+    def _candidates(self, sighting: Sighting, config: DedupConfig) -> list[Candidates]:
         page = sighting.fingerprint
         group = [row for row in self._group(sighting) if row.listed]
         met_again = {
@@ -124,7 +125,8 @@ class MemoryIndex(Index):
             words = [other.structure for other in prints]
             near += _newest(page.structure, others, words, config)
         found = {other.id: other for other in near}
-        return [sorted(found.values(), key=lambda other: nearness(page, other))]
+        ordered = sorted(found.values(), key=lambda other: nearness(page, other))
+        return [Candidates(ordered, len(ordered))]
 
     def _group(self, sighting: Sighting) -> list[Row]:
         group = (sighting.kind, sighting.scope)

@@ -29,7 +29,8 @@ from dedup.words import WORD_BITS
 
 MIN_BLOCKS, MAX_BLOCKS = 4, 8
 DEFAULT_BLOCKS = 5
-CHUNK = 256
+# Two full chunks fill a page of SQLite's; with 256 words only one would fit.
+CHUNK = 252
 FIELDS = ("content", "structure")
 
 SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, words BLOB NOT NULL)"
@@ -90,12 +91,12 @@ class PostingList:
     def find(self, word: int, max_distance: int) -> list[int]:
         """Return the words within *max_distance* bits (inclusive) of *word*, in no order."""
         keys = self._probes(word, max_distance)
-        near = [
-            self._near(word, max_distance, keys[start : start + _KEYS_A_STATEMENT])
-            for start in range(0, len(keys), _KEYS_A_STATEMENT)
-        ]
-        found: list[int] = np.unique(np.concatenate(near)).tolist()
-        return found
+        found: set[int] = set()
+        for start in range(0, len(keys), _KEYS_A_STATEMENT):
+            words = self._words(keys[start : start + _KEYS_A_STATEMENT])
+            near = np.bitwise_count(words ^ np.uint64(word)) <= max_distance
+            found.update(words[near].tolist())
+        return list(found)
 
     def count(self) -> int:
         """Return how many words there are."""
@@ -151,16 +152,13 @@ class PostingList:
 
     def _probes(self, word: int, max_distance: int) -> list[int]:
         radius, extra = divmod(max_distance, len(self._layout))
-        return [
-            self._key_start(block, word) ^ (mask << _CHUNK_BITS)
-            for block, (_, width) in enumerate(self._layout)
-            for mask in key_masks(width, radius if block <= extra else radius - 1)
-        ]
-
-    def _near(self, word: int, max_distance: int, keys: list[int]) -> Words:
-        words = self._words(keys)
-        near: Words = words[np.bitwise_count(words ^ np.uint64(word)) <= max_distance]
-        return near
+        keys: list[int] = []
+        for block, (_, width) in enumerate(self._layout):
+            masks = _shifted_masks(width, radius if block <= extra else radius - 1)
+            if masks:
+                start = self._key_start(block, word)
+                keys += [start ^ mask for mask in masks]
+        return keys
 
     def _words(self, keys: list[int]) -> Words:
         return _joined(self._connection.execute(_lookup(len(keys)), keys).fetchall())
@@ -294,9 +292,17 @@ def key_masks(width: int, radius: int) -> tuple[int, ...]:
 
 
 @cache
+def _shifted_masks(width: int, radius: int) -> tuple[int, ...]:
+    return tuple(mask << _CHUNK_BITS for mask in key_masks(width, radius))
+
+
+@cache
 def _lookup(keys: int) -> str:
-    if keys == 1:
-        return f"SELECT words FROM postings WHERE id BETWEEN ?1 AND ?1 + {_KEY_SPAN}"
+    if keys <= MAX_BLOCKS:
+        return " UNION ALL ".join(
+            f"SELECT words FROM postings WHERE id BETWEEN ?{key} AND ?{key} + {_KEY_SPAN}"
+            for key in range(1, keys + 1)
+        )
     values = ",".join(["(?)"] * keys)
     return (
         f"WITH k(start) AS (VALUES {values}) SELECT words FROM k CROSS JOIN postings "

@@ -5,17 +5,29 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
+from operator import itemgetter
+from typing import Any
 
 from dedup.config import DedupConfig
 from dedup.index.base import Sighting
 from dedup.index.postings import PostingList
 from dedup.index.tables import SELECT_CANONICAL, canonical_of
-from dedup.verdict import MIN_EQUAL_TOKENS, Canonical, nearness, uses_structure
+from dedup.verdict import (
+    MIN_EQUAL_TOKENS,
+    Candidates,
+    may_verify,
+    nearness,
+    uses_structure,
+)
 from dedup.words import signed
 
 # Most duplicates are this near, and looking that far costs little; the rest comes second.
 NEAR = 3
 _BATCH = 500
+
+# A row of `SELECT_CANONICAL`: most are ruled out before it is worth to make a canonical of them.
+Found = tuple[Any, ...]
 
 # Own versions from other runs are no candidates, unless this run has met them again.
 _NOT_OWN = (
@@ -40,28 +52,35 @@ class Search:
     config: DedupConfig
     _seen: set[int] = field(default_factory=set)
 
-    def batches(self) -> Iterator[list[Canonical]]:
+    def batches(self) -> Iterator[Candidates]:
         """Yield canonicals in the order of `nearness`, in batches, each found only when asked for."""
         page, config = self.sighting.fingerprint, self.config
-        yield self._fresh(self._equal("body_digest", page.body_digest))
+        yield self._equal("body_digest", page.body_digest)
         if page.tokens >= MIN_EQUAL_TOKENS:
-            yield self._fresh(self._equal("token_digest", page.token_digest))
+            yield self._equal("token_digest", page.token_digest)
         if page.content:
             for distance in sorted({min(NEAR, config.max_distance), config.max_distance}):
-                yield self._fresh(self._near_content(distance))
+                yield self._near(self._near_content(distance))
         if page.structure and uses_structure(config):
-            yield self._fresh(self._near_structure())
+            yield self._near(self._near_structure())
 
-    def _fresh(self, found: Iterable[Canonical]) -> list[Canonical]:
+    def _equal(self, column: str, value: bytes) -> Candidates:
+        where = f"AND {column} = ? ORDER BY id LIMIT ?"
+        return self._ordered(self._select(where, [value, self.config.max_candidates]))
+
+    def _near(self, found: Iterable[Found]) -> Candidates:
+        """Return those not seen before that the sketches do not rule out; few, mostly none, do."""
+        new = [fields for fields in found if fields[0] not in self._seen]
+        passing = may_verify(self.sighting.fingerprint, [fields[3] for fields in new], self.config)
+        return self._ordered(list(compress(new, passing)), len(new))
+
+    def _ordered(self, found: list[Found], looked_at: int | None = None) -> Candidates:
+        self._seen.update(fields[0] for fields in found)
         page = self.sighting.fingerprint
-        new = [canonical for canonical in found if canonical.id not in self._seen]
-        self._seen.update(canonical.id for canonical in new)
-        return sorted(new, key=lambda canonical: nearness(page, canonical))
+        canonicals = sorted(map(canonical_of, found), key=lambda canonical: nearness(page, canonical))
+        return Candidates(canonicals, len(found) if looked_at is None else looked_at)
 
-    def _equal(self, column: str, value: bytes) -> Iterator[Canonical]:
-        return self._select(f"AND {column} = ? ORDER BY id LIMIT ?", [value, self.config.max_candidates])
-
-    def _near_content(self, distance: int) -> Iterator[Canonical]:
+    def _near_content(self, distance: int) -> Iterator[Found]:
         """Yield canonicals of the nearest words, of equally near ones the oldest, up to the cap."""
         page, left = self.sighting.fingerprint.content, self.config.max_candidates
         words = self.content.find(page, distance)
@@ -75,7 +94,7 @@ class Search:
             left -= len(found)
             yield from found
 
-    def _near_structure(self) -> list[Canonical]:
+    def _near_structure(self) -> list[Found]:
         """Return the newest canonicals of the nearest words."""
         page, limit = self.sighting.fingerprint.structure, self.config.max_structure_candidates
         words = self.structure.find(page, self.config.structure_max_distance)
@@ -91,7 +110,7 @@ class Search:
                 "AND structure = ? ORDER BY id DESC LIMIT ?", [signed(word), limit]
             )
         ]
-        found.sort(key=lambda canonical: canonical.id)
+        found.sort(key=itemgetter(0))
         return found[-limit:]
 
     def _newest_words(self, words: Sequence[int], limit: int) -> list[int]:
@@ -106,18 +125,18 @@ class Search:
         }
         return sorted(newest, key=lambda word: -newest[word])[:limit]
 
-    def _of_words(self, words: Sequence[int], limit: int) -> list[Canonical]:
+    def _of_words(self, words: Sequence[int], limit: int) -> list[Found]:
         """Return the oldest canonicals of *words*."""
-        found: list[Canonical] = []
+        found: list[Found] = []
         for start in range(0, len(words), _BATCH):
             batch = [signed(word) for word in words[start : start + _BATCH]]
             marks = ",".join("?" * len(batch))
             found += self._select(f"AND content IN ({marks}) ORDER BY id LIMIT ?", [*batch, limit])
-        return sorted(found, key=lambda canonical: canonical.id)[:limit]
+        return sorted(found, key=itemgetter(0))[:limit]
 
-    def _select(self, where: str, values: Sequence[object]) -> Iterator[Canonical]:
+    def _select(self, where: str, values: Sequence[object]) -> list[Found]:
         rows = self.connection.execute(SELECT_CANONICAL + _NOT_OWN + where, (*self._own(), *values))
-        return map(canonical_of, rows)
+        return rows.fetchall()
 
     def _own(self) -> tuple[int, str, int]:
         return (self.scope, self.sighting.url_key, self.sighting.run)

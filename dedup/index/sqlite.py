@@ -28,7 +28,7 @@ from dedup.index.tables import (
     row_of,
     values_of,
 )
-from dedup.verdict import Canonical, Outcome, Verdict, Version
+from dedup.verdict import Candidates, Outcome, Verdict, Version
 from dedup.words import signed, unsigned
 
 _BATCH = 500
@@ -235,7 +235,7 @@ class SQLiteIndex(Index):
         )
         return [self._version(row) for row in rows]
 
-    def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterator[list[Canonical]]:
+    def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterator[Candidates]:
         scope = self._scope(sighting.kind, sighting.scope)
         content, structure = (self._postings(field, scope) for field in FIELDS)
         return Search(self._connection, sighting, scope, content, structure, config).batches()
@@ -244,16 +244,22 @@ class SQLiteIndex(Index):
         scope = self._scope(sighting.kind, sighting.scope, create=True)
         cursor = self._connection.execute(INSERT, values_of(sighting, verdict, scope, outcome))
         assert cursor.lastrowid is not None
-        return Row(cursor.lastrowid, sighting, verdict, outcome, is_canonical(verdict))
+        row = Row(cursor.lastrowid, sighting, verdict, outcome, is_canonical(verdict))
+        if row.listed:
+            self._add_words(row)
+        return row
 
     def _settle(self, row: int, outcome: Outcome) -> None:
         self._connection.execute("UPDATE pages SET outcome = ? WHERE id = ?", (outcome, row))
 
     def _enlist(self, row: Row) -> None:
+        self._connection.execute("UPDATE pages SET listed = 1 WHERE id = ?", (row.id,))
+        self._add_words(row)
+
+    def _add_words(self, row: Row) -> None:
         for postings, word in self._listed_words(row):
             if word not in postings:
                 postings.add(word)
-        self._connection.execute("UPDATE pages SET listed = 1 WHERE id = ?", (row.id,))
 
     def _delist(self, row: Row) -> None:
         self._connection.execute("UPDATE pages SET listed = 0 WHERE id = ?", (row.id,))

@@ -8,7 +8,7 @@ from typing import Any
 
 from dedup.fingerprints import Fingerprint
 from dedup.index import postings
-from dedup.index.base import Row, Sighting
+from dedup.index.base import Row, Sighting, is_canonical
 from dedup.verdict import Canonical, Outcome, Reason, Verdict
 from dedup.words import signed, unsigned
 
@@ -85,8 +85,9 @@ SELECT = (
     "p.outcome, p.listed, c.url, c.run "
     "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
 )
+# Of a canonical: what to order and verify it by, then the rest.
 SELECT_CANONICAL = (
-    "SELECT id, url, run, outcome, content, structure, sketch, body_digest, token_digest, tokens "
+    "SELECT id, content, structure, sketch, url, run, outcome, body_digest, token_digest, tokens "
     "FROM pages WHERE scope = ?1 AND listed "
 )
 
@@ -100,7 +101,7 @@ def create(connection: sqlite3.Connection, blocks: int) -> None:
 
 
 def values_of(sighting: Sighting, verdict: Verdict, scope: int, outcome: Outcome) -> tuple[Any, ...]:
-    """Return what `INSERT` takes; *scope* is the number of its group.  The row is not listed."""
+    """Return what `INSERT` takes; *scope* is the number of its group."""
     page = sighting.fingerprint
     return (
         *(sighting.run, scope, sighting.url, sighting.url_key, sighting.time),
@@ -109,7 +110,7 @@ def values_of(sighting: Sighting, verdict: Verdict, scope: int, outcome: Outcome
         *(page.body_digest, page.token_digest, page.tokens),
         *(verdict.reason, verdict.kept, verdict.content_distance, verdict.structure_distance),
         *(verdict.similarity, verdict.canonical, verdict.previous, verdict.replaces),
-        *(outcome, False),
+        *(outcome, is_canonical(verdict)),
     )
 
 
@@ -138,8 +139,9 @@ def row_of(fields: Sequence[Any]) -> Row:
 
 def canonical_of(fields: Sequence[Any]) -> Canonical:
     """Return the canonical behind what `SELECT_CANONICAL` gave."""
-    row, url, run, outcome, *page = fields
-    return Canonical(row, url, run, outcome == Outcome.PENDING, _fingerprint(page))
+    row, content, structure, sketch, url, run, outcome, *rest = fields
+    page = _fingerprint((content, structure, sketch, *rest))
+    return Canonical(row, url, run, outcome == Outcome.PENDING, page)
 
 
 def _fingerprint(fields: Sequence[Any]) -> Fingerprint:
