@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.progress import Progress
 
 from dedup import __version__
 from dedup.errors import DedupError
 from dedup.index import Run, SQLiteIndex
+from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.printable import printable
 from dedup.report.clusters import clusters
 from dedup.report.export import write_csv, write_jsonl, write_text
 
 _WRITERS = {"text": write_text, "jsonl": write_jsonl, "csv": write_csv}
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+class _Age(click.ParamType[float]):
+    """A number and a unit, in seconds."""
+
+    name = "age"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the seconds in *value*, for instance 30d."""
+        number, unit = str(value)[:-1], str(value)[-1:]
+        if unit not in _UNITS or not number.isdecimal():
+            self.fail(
+                f"{value!r} must be a whole number with one of the units {', '.join(_UNITS)}", param, ctx
+            )
+        return float(number) * _UNITS[unit]
 
 
 class _Group(click.Group):
@@ -88,17 +110,70 @@ def runs(index: Path | None) -> None:
 
 @main.command()
 @_index_option
-@click.option("--run", type=int, required=True, help="The number of the run, see `dedup runs`.")
-def forget(index: Path | None, run: int) -> None:
-    """Undo a run: nothing is compared with its pages any more.
+def orphans(index: Path | None) -> None:
+    """List the pages that were dropped for a page which is gone.
 
-    What other runs dropped for its pages is marked as orphaned; crawl it again to have it.
+    Their canonical was kept by a run that was forgotten, or was lost on its way to storage after
+    another process had dropped them. Crawl these URLs again to have them.
     """
     with _opened(index) as opened:
-        if run not in {known.id for known in opened.runs()}:
-            raise DedupError(f"there is no run {run} in {opened.name}; see `dedup runs`")
-        count = opened.forget_run(run)
-        click.echo(f"Run {run} is forgotten: {count:,} rows.")
+        found = opened.orphans()
+        for row in found:
+            click.echo(printable(row.sighting.url, limit=2000) or "(no URL)")
+    click.echo(f"{len(found):,} orphans", err=True)
+
+
+@main.command()
+@_index_option
+@click.option("--run", type=int, help="Undo the run of this number, see `dedup runs`.")
+@click.option("--url", help="Forget what was seen at this URL.")
+@click.option(
+    "--older-than", type=_Age(), help="Forget what no page has repeated for so long: 30d, 12h."
+)
+def forget(index: Path | None, run: int | None, url: str | None, older_than: float | None) -> None:
+    """Forget pages: nothing is compared with them any more.
+
+    What was dropped for them is marked as orphaned; `dedup orphans` lists it. Nothing is deleted:
+    the rows stay in the index, as forgotten.
+
+    \b
+    Examples:
+      dedup forget --run 3
+      dedup forget --url https://example.com/page
+      dedup forget --older-than 90d
+    """
+    if (run is None) + (url is None) + (older_than is None) != 2:
+        raise click.UsageError("give one of --run, --url and --older-than")
+    with _opened(index) as opened:
+        if run is not None:
+            if run not in {known.id for known in opened.runs()}:
+                raise DedupError(f"there is no run {run} in {opened.name}; see `dedup runs`")
+            count = opened.forget_run(run)
+        elif url is not None:
+            count = opened.forget_url(url)
+        else:
+            assert older_than is not None
+            count = opened.forget_unseen_since(time.time() - older_than)
+        click.echo(f"{count:,} rows are forgotten.")
+
+
+@main.command()
+@_index_option
+@click.option(
+    "--blocks",
+    type=click.IntRange(MIN_BLOCKS, MAX_BLOCKS),
+    help="Into how many blocks words are cut from now on.",
+)
+def rebuild(index: Path | None, blocks: int | None) -> None:
+    """Make the posting lists anew from the rows: after damage, or with other blocks.
+
+    Fewer blocks are faster for many pages (4 from some millions on), more for few. Answers never
+    depend on it. The file stays as it is until the new lists are whole.
+    """
+    with _opened(index) as opened, Progress(console=Console(stderr=True)) as bars:
+        bar = bars.add_task("rebuilding", total=None)
+        opened.rebuild(blocks, lambda done, total: bars.update(bar, completed=done, total=total))
+    click.echo(f"{opened.name} is rebuilt with {opened.blocks} blocks.")
 
 
 @main.command()

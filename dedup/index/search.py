@@ -71,6 +71,7 @@ class Search:
     def _near(self, found: Iterable[Found]) -> Candidates:
         """Return those not seen before that the sketches do not rule out; few, mostly none, do."""
         new = [fields for fields in found if fields[0] not in self._seen]
+        self._seen.update(fields[0] for fields in new)
         passing = may_verify(self.sighting.fingerprint, [fields[3] for fields in new], self.config)
         return self._ordered(list(compress(new, passing)), len(new))
 

@@ -6,17 +6,21 @@ The file can be shared by several processes of one host.  Every public method is
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
 
+import numpy as np
+
 from dedup.config import DedupConfig
+from dedup.errors import IndexUnavailable
+from dedup.hashing import Words
 from dedup.index.base import Index, NoSuchRow, Row, Run, Sighting, is_canonical
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.files import RunLock
-from dedup.index.postings import DEFAULT_BLOCKS, FIELDS, PostingList
+from dedup.index.postings import DEFAULT_BLOCKS, FIELDS, PostingList, layout
 from dedup.index.search import Search
 from dedup.index.tables import (
     APPLICATION_ID,
@@ -29,7 +33,7 @@ from dedup.index.tables import (
     values_of,
 )
 from dedup.verdict import Candidates, Outcome, Verdict, Version
-from dedup.words import signed, unsigned
+from dedup.words import signed
 
 _BATCH = 500
 
@@ -53,11 +57,12 @@ class SQLiteIndex(Index):
     ) -> None:
         self._locks: dict[int, RunLock] = {}
         self._scopes: dict[tuple[str, str], int] = {}
+        self._blocks = blocks
         self._database = _database(path, blocks=blocks, timeout=timeout, must_exist=not create)
         self._connection = self._database.connection
         try:
             with self._database.errors():
-                self._blocks = int(self._database.meta("blocks"))
+                self._read_blocks()
             self._bury_dead_runs()
         except BaseException:
             self._database.close()
@@ -84,6 +89,7 @@ class SQLiteIndex(Index):
         lock.acquire()
         try:
             with self._writing():
+                self._read_blocks()
                 run = self._resumable(spider, job)
                 if run is None:
                     cursor = self._connection.execute(
@@ -190,12 +196,41 @@ class SQLiteIndex(Index):
         return problems
 
     def _verify_list(self, field: str, scope: int) -> Iterator[str]:
-        rows = self._connection.execute(
-            f"SELECT DISTINCT {field} FROM pages WHERE scope = ? AND listed AND {field} != 0", (scope,)
-        )
-        expected = {unsigned(word) for (word,) in rows}
+        expected = set(self._words_of_rows(field, scope).tolist())
         for problem in self._postings(field, scope).problems(expected):
             yield f"{field} list of scope {scope}, {problem}"
+
+    def rebuild(
+        self, blocks: int | None = None, progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Make the posting lists anew from the rows, with another number of *blocks* if given.
+
+        One transaction: until it is whole, the file is what it was.  *progress* is told how many
+        lists are done, of how many.  Raises `IndexUnavailable` while a crawl is using the index.
+        """
+        with self._writing():
+            if any(run.ended is None for run in self.runs()):
+                raise IndexUnavailable(
+                    f"{self.name} is in use by a crawl; rebuild it when that has ended"
+                )
+            blocks = blocks or self._blocks
+            layout(blocks)  # refuses wrong numbers
+            self._connection.execute("DELETE FROM postings")
+            scopes = self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall()
+            lists = [(field, scope) for (scope,) in scopes for field in FIELDS]
+            for done, (field, scope) in enumerate(lists, 1):
+                postings = PostingList(self._connection, field, scope, blocks=blocks)
+                postings.add_many(self._words_of_rows(field, scope))
+                if progress:
+                    progress(done, len(lists))
+            self._connection.execute("UPDATE meta SET value = ? WHERE name = 'blocks'", (str(blocks),))
+        self._blocks = blocks
+
+    def _words_of_rows(self, field: str, scope: int) -> Words:
+        rows = self._connection.execute(
+            f"SELECT {field} FROM pages WHERE scope = ? AND listed AND {field} != 0", (scope,)
+        )
+        return np.fromiter((word for (word,) in rows), np.int64).view(np.uint64)
 
     def recipe(self) -> Mapping[str, str]:
         with self._database.errors():
@@ -217,8 +252,15 @@ class SQLiteIndex(Index):
                 [(f"recipe.{name}", value) for name, value in recipe.items()],
             )
 
-    def _reading(self) -> AbstractContextManager[None]:
-        return self._database.reading()
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._database.reading():
+            self._read_blocks()
+            yield
+
+    def _read_blocks(self) -> None:
+        # Between two runs another process may have rebuilt the posting lists.
+        self._blocks = int(self._database.meta("blocks"))
 
     def _writing(self) -> AbstractContextManager[None]:
         return self._database.writing()

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -94,9 +95,72 @@ def test_runs_lists_them(index: Path) -> None:
 
 
 def test_forget_undoes_a_run(index: Path) -> None:
-    assert run("forget", "--index", index, "--run", 1).output == "Run 1 is forgotten: 3 rows.\n"
+    assert run("forget", "--index", index, "--run", 1).output == "3 rows are forgotten.\n"
     assert "1 pages dropped" in run("report", index).output
     assert "orphaned" in run("report", index).output
+
+
+def test_forget_takes_a_url_or_an_age(index: Path) -> None:
+    assert run("forget", "--index", index, "--url", "HTTP://a/2#x").output == "1 rows are forgotten.\n"
+    assert run("forget", "--index", index, "--older-than", "1d").output == "0 rows are forgotten.\n"
+    time.sleep(1.1)
+    assert run("forget", "--index", index, "--older-than", "1s").output == "3 rows are forgotten.\n"
+    assert "0 pages dropped" in run("report", index).output
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--run", "1", "--url", "x"], ["--older-than", "30"], ["--older-than", "xd"]]
+)
+def test_forget_wants_one_thing(index: Path, arguments: list[str]) -> None:
+    assert run("forget", "--index", index, *arguments).exit_code == 2
+
+
+def test_orphans_lists_what_leaned_on_a_forgotten_page(index: Path) -> None:
+    run("forget", "--index", index, "--run", 1)
+    result = run("orphans", "--index", index)
+    assert result.stdout == "http://a/4\n"
+    assert result.stderr == "1 orphans\n"
+
+
+def test_rebuild_changes_blocks_and_repairs(index: Path) -> None:
+    with SQLiteIndex(index) as opened:
+        opened._connection.execute("DELETE FROM postings")
+    assert run("check", "--index", index).exit_code == 1
+    assert "rebuilt with 8 blocks" in run("rebuild", "--index", index, "--blocks", 8).stdout
+    assert run("check", "--index", index).exit_code == 0
+    with SQLiteIndex(index) as opened, Detector(opened, spider="first") as detector:
+        assert opened.blocks == 8
+        assert detector.check(page(text(1), "http://new/")).is_duplicate
+
+
+def test_rebuild_leaves_an_index_in_use_alone(index: Path) -> None:
+    with SQLiteIndex(index) as opened:
+        opened.begin_run("living")
+        before = index.read_bytes()
+        result = run("rebuild", "--index", index)
+        assert (result.exit_code, "is in use by a crawl" in result.output) == (1, True)
+        assert index.read_bytes() == before
+
+
+def test_an_index_opened_before_a_rebuild_reads_the_new_lists(index: Path) -> None:
+    with SQLiteIndex(index) as opened:
+        with SQLiteIndex(index) as other:
+            other.rebuild(4)
+        with Detector(opened, spider="first") as detector:
+            assert detector.judge(page(edited(1, 4), "http://new/")).is_duplicate
+            assert detector.check(page(edited(1, 4), "http://new/")).is_duplicate
+        assert opened.verify() == []
+
+
+def test_a_rebuild_that_fails_leaves_the_index_as_it_was(index: Path) -> None:
+    def fail(done: int, total: int) -> None:
+        raise RuntimeError
+
+    with SQLiteIndex(index) as opened:
+        with pytest.raises(RuntimeError):
+            opened.rebuild(4, fail)
+    with SQLiteIndex(index) as opened:
+        assert (opened.blocks, opened.verify()) == (5, [])
 
 
 def test_an_unknown_run_is_an_error(index: Path) -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from dedup import DedupConfig, Detector, Page, Reason
+from dedup import DedupConfig, Detector, Fingerprint, Page, Reason, Verdict
 from dedup.index import Index
 from dedup.verdict import MIN_EQUAL_TOKENS
 from tests.pages import edited, page, text
@@ -149,3 +151,33 @@ def test_the_nearest_canonical_is_named_not_the_first(index: Index) -> None:
         copy = detector.check(page(edited(1), "http://copy/"))
     assert far.reason == near.reason == Reason.NEW
     assert copy.canonical == near.row
+
+
+def crowd(index: Index, sketches: int, config: DedupConfig) -> list[Verdict]:
+    """Add pages whose content words are one or two bits apart and whose texts are not alike."""
+    run = index.begin_run("s")
+    verdicts = []
+    for number in range(sketches):
+        sketch = random.Random(number).randbytes(256).replace(b"\0", b"\1")
+        digest = number.to_bytes(16, "big")
+        found = Fingerprint(0xABCDEF ^ 1 << number % 60, 77, sketch, digest, digest, 300)
+        verdicts.append(index.find_or_add(found, f"http://a/{number}", run=run, config=config))
+    return verdicts
+
+
+def test_a_crowd_of_unlike_pages_is_kept_and_looked_at_up_to_the_cap(index: Index) -> None:
+    config = DedupConfig(max_candidates=40, max_structure_candidates=10)
+    verdicts = crowd(index, 150, config)
+    assert {verdict.reason for verdict in verdicts} == {Reason.NEW}
+    assert verdicts[30].candidates == 30
+    assert 40 <= verdicts[-1].candidates <= 50
+
+
+def test_the_cap_leaves_the_nearest(index: Index) -> None:
+    config = DedupConfig(max_candidates=1, max_structure_candidates=0)
+    crowd(index, 50, config)
+    run = index.begin_run("s")
+    sketch = random.Random(7).randbytes(256).replace(b"\0", b"\1")
+    copy = Fingerprint(0xABCDEF ^ 1 << 7, 1, sketch, b"x" * 16, b"y" * 16, 300)
+    verdict = index.find_or_add(copy, "http://b/", run=run, config=config)
+    assert (verdict.reason, verdict.canonical_url) == (Reason.NEAR_DUPLICATE, "http://a/7")

@@ -101,6 +101,16 @@ class SameAnswers(RuleBasedStateMachine):
         run = self.slow.runs()[place % len(self.slow.runs())].id
         assert self.fast.forget_run(run) == self.slow.forget_run(run)
 
+    @rule(url=st.integers(0, len(URLS) - 1))
+    def forget_url(self, url: int) -> None:
+        assert self.fast.forget_url(URLS[url]) == self.slow.forget_url(URLS[url])
+
+    @rule(url=st.integers(0, len(URLS) - 1))
+    def history(self, url: int) -> None:
+        slow, fast = self.slow.history(URLS[url]), self.fast.history(URLS[url])
+        assert [row.id for row in fast] == [row.id for row in slow]
+        assert [row.id for row in self.fast.orphans()] == [row.id for row in self.slow.orphans()]
+
     @precondition(lambda self: not self.pending)
     @rule()
     def reopen(self) -> None:

@@ -1,0 +1,72 @@
+"""An index of an older schema is brought up or refused, never misread."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from dedup import Detector, Reason, SQLiteIndex
+from dedup.errors import IndexUnavailable
+from dedup.index import sqlite, tables
+from tests.crawling import ROOT
+from tests.pages import page, text
+
+# One file for each schema that a release has written: pages 1 to 3 of `tests.pages` at
+# http://a/1 to 3, a copy of the first at http://a/4, in one run of the spider "old".
+STORED = sorted((ROOT / "tests" / "fixtures").glob("index-schema-*.db"))
+
+
+@pytest.fixture(params=STORED, ids=lambda path: path.stem)
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return Path(shutil.copy(request.param, tmp_path / "pages.db"))
+
+
+def test_every_schema_has_a_stored_file() -> None:
+    assert [path.stem for path in STORED] == [
+        f"index-schema-{version}" for version in range(1, tables.SCHEMA_VERSION + 1)
+    ]
+
+
+def test_a_stored_index_still_knows_its_pages(old: Path) -> None:
+    with SQLiteIndex(old) as index:
+        assert index.verify() == []
+        assert [row.verdict.reason for row in index.rows()] == [Reason.NEW] * 3 + [
+            Reason.EXACT_DUPLICATE
+        ]
+        with Detector(index, spider="old") as detector:
+            assert detector.check(page(text(2), "http://a/2")).reason is Reason.UNCHANGED
+            copy = detector.check(page(text(3), "http://b/"))
+            assert (copy.reason, copy.canonical_url) == (Reason.EXACT_DUPLICATE, "http://a/3")
+
+
+def migrated(monkeypatch: pytest.MonkeyPatch, *statements: str) -> None:
+    version = tables.SCHEMA_VERSION
+    monkeypatch.setattr(sqlite, "SCHEMA_VERSION", version + 1)
+    monkeypatch.setattr(sqlite, "MIGRATIONS", {version: statements})
+
+
+def test_an_older_schema_is_migrated_in_one_transaction(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrated(monkeypatch, "ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT 'moved'")
+    for _ in range(2):
+        with SQLiteIndex(old) as index:
+            assert len(list(index.rows())) == 4
+            assert index._connection.execute("SELECT note FROM runs").fetchone() == ("moved",)
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SQLiteIndex(old).close()
+    before = old.read_bytes()
+    migrated(monkeypatch, "CREATE TABLE half (x)", "THIS IS NO STATEMENT")
+    with pytest.raises(IndexUnavailable, match="syntax error"):
+        SQLiteIndex(old)
+    assert old.read_bytes() == before
+    with sqlite3.connect(old) as connection:
+        assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'half'").fetchall()
+    connection.close()
