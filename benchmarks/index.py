@@ -490,7 +490,8 @@ def curve(folder: Path, largest: int, output: Path | None) -> None:
     click.echo("\n".join(lines))
     count = 100_000
     while count <= largest:
-        for blocks in (4, DEFAULT_BLOCKS):
+        # Past ten million the default is not the number to choose, see `dedup rebuild`.
+        for blocks in (4, DEFAULT_BLOCKS) if count <= TEN_MILLION else (4,):
             path = folder / "curve.db"
             rng = np.random.default_rng(SEED)
             begin = time.perf_counter()
