@@ -90,13 +90,18 @@ class PostingList:
 
     def find(self, word: int, max_distance: int) -> list[int]:
         """Return the words within *max_distance* bits (inclusive) of *word*, in no order."""
+        found: list[int] = self.near(word, max_distance).tolist()
+        return found
+
+    def near(self, word: int, max_distance: int) -> Words:
+        """Return the words within *max_distance* bits (inclusive) of *word* as a sorted array."""
         keys = self._probes(word, max_distance)
-        found: set[int] = set()
+        parts = []
         for start in range(0, len(keys), _KEYS_A_STATEMENT):
             words = self._words(keys[start : start + _KEYS_A_STATEMENT])
-            near = np.bitwise_count(words ^ np.uint64(word)) <= max_distance
-            found.update(words[near].tolist())
-        return list(found)
+            parts.append(words[np.bitwise_count(words ^ np.uint64(word)) <= max_distance])
+        found: Words = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return found if len(found) < 2 else np.unique(found)
 
     def count(self) -> int:
         """Return how many words there are."""

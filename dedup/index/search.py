@@ -9,7 +9,10 @@ from itertools import compress
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from dedup.config import DedupConfig
+from dedup.hashing import Words
 from dedup.index.base import Sighting
 from dedup.index.postings import PostingList
 from dedup.index.tables import SELECT_CANONICAL, canonical_of
@@ -20,7 +23,6 @@ from dedup.verdict import (
     nearness,
     uses_structure,
 )
-from dedup.words import signed
 
 # Most duplicates are this near, and looking that far costs little; the rest comes second.
 NEAR = 3
@@ -84,7 +86,7 @@ class Search:
     def _near_content(self, distance: int) -> Iterator[Found]:
         """Yield canonicals of the nearest words, of equally near ones the oldest, up to the cap."""
         page, left = self.sighting.fingerprint.content, self.config.max_candidates
-        words = self.content.find(page, distance)
+        words = self.content.near(page, distance)
         if len(words) <= min(_BATCH, left):
             found = self._of_words(words, left + 1)
             if len(found) <= left:
@@ -98,39 +100,34 @@ class Search:
     def _near_structure(self) -> list[Found]:
         """Return the newest canonicals of the nearest words."""
         page, limit = self.sighting.fingerprint.structure, self.config.max_structure_candidates
-        words = self.structure.find(page, self.config.structure_max_distance)
-        nearest = [
-            word for near in _by_distance(page, words, self.config.max_candidates) for word in near
-        ]
-        if len(nearest) > limit:
-            nearest = self._newest_words(nearest, limit)
+        words = self.structure.near(page, self.config.structure_max_distance)
+        if len(words) > limit:
+            nearest = np.concatenate(list(_by_distance(page, words, self.config.max_candidates)))
+            words = self._newest_words(nearest, limit)
         found = [
-            canonical
-            for word in nearest
-            for canonical in self._select(
-                "AND structure = ? ORDER BY id DESC LIMIT ?", [signed(word), limit]
-            )
+            fields
+            for word in words.view(np.int64).tolist()
+            for fields in self._select("AND structure = ? ORDER BY id DESC LIMIT ?", [word, limit])
         ]
         found.sort(key=itemgetter(0))
         return found[-limit:]
 
-    def _newest_words(self, words: Sequence[int], limit: int) -> list[int]:
+    def _newest_words(self, words: Words, limit: int) -> Words:
         """Return the words with the newest pages: the newest pages of all are among theirs."""
-        newest = {
-            word: self.connection.execute(
-                f"SELECT max(id) FROM pages WHERE scope = ?1 AND listed {_NOT_OWN} AND structure = ?4",
-                (*self._own(), signed(word)),
-            ).fetchone()[0]
-            or 0
-            for word in words
-        }
-        return sorted(newest, key=lambda word: -newest[word])[:limit]
+        statement = (
+            f"SELECT max(id) FROM pages WHERE scope = ?1 AND listed {_NOT_OWN} AND structure = ?4"
+        )
+        newest = [
+            self.connection.execute(statement, (*self._own(), word)).fetchone()[0] or 0
+            for word in words.view(np.int64).tolist()
+        ]
+        return words[np.argsort(newest)[-limit:]]
 
-    def _of_words(self, words: Sequence[int], limit: int) -> list[Found]:
+    def _of_words(self, words: Words, limit: int) -> list[Found]:
         """Return the oldest canonicals of *words*."""
         found: list[Found] = []
         for start in range(0, len(words), _BATCH):
-            batch = [signed(word) for word in words[start : start + _BATCH]]
+            batch = words[start : start + _BATCH].view(np.int64).tolist()
             marks = ",".join("?" * len(batch))
             found += self._select(f"AND content IN ({marks}) ORDER BY id LIMIT ?", [*batch, limit])
         return sorted(found, key=itemgetter(0))[:limit]
@@ -143,14 +140,9 @@ class Search:
         return (self.scope, self.sighting.url_key, self.sighting.run)
 
 
-def _by_distance(word: int, words: Sequence[int], limit: int) -> Iterator[list[int]]:
-    """Yield *words* in groups of equal distance to *word*, the nearest first, *limit* in all."""
-    ordered = sorted(words, key=lambda other: ((other ^ word).bit_count(), other))[:limit]
-    group: list[int] = []
-    for other in ordered:
-        if group and (other ^ word).bit_count() != (group[0] ^ word).bit_count():
-            yield group
-            group = []
-        group.append(other)
-    if group:
-        yield group
+def _by_distance(word: int, words: Words, limit: int) -> list[Words]:
+    """Return the *limit* words nearest to *word*, of equally near ones the smallest, by distance."""
+    distances = np.bitwise_count(words ^ np.uint64(word))
+    order = np.lexsort((words, distances))[:limit]
+    groups: list[Words] = np.split(words[order], np.flatnonzero(np.diff(distances[order])) + 1)
+    return groups
