@@ -178,12 +178,14 @@ class Database:
 
 
 def _explained(error: sqlite3.Error) -> str:
+    if getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE":
+        return "the disk is full"
     text = str(error)
     for part, explanation in (
         ("locked", "another process held the index for too long"),
         ("busy", "another process held the index for too long"),
         ("readonly", "the index cannot be written (read-only file or folder)"),
-        ("unable to open", "the file cannot be opened or made here"),
+        ("unable to open", "the file cannot be opened or made here (is the folder read-only?)"),
         ("full", "the disk is full"),
         ("I/O error", f"the disk cannot be written or read ({text})"),
         ("malformed", f"the file is damaged ({text})"),

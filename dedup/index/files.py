@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -91,5 +93,13 @@ class RunLock:
 
     def release(self) -> None:
         """Give the lock back and remove its file."""
-        self._lock.release(force=True)
-        self._path.unlink(missing_ok=True)
+        if self._lock.is_locked:
+            self._lock.release(force=True)
+            with suppress(OSError):  # what stays is removed at an opening
+                self._path.unlink()
+
+
+def lock_names(index: Path) -> set[str]:
+    """Return the names of the locks whose files are beside *index*, held or not."""
+    made = re.compile(re.escape(index.name) + "-run-([0-9a-f]{32})")
+    return {found[1] for name in os.listdir(index.parent) if (found := made.fullmatch(name))}

@@ -19,7 +19,7 @@ from dedup.errors import IndexUnavailable
 from dedup.hashing import Words
 from dedup.index.base import Index, NoSuchRow, Row, Run, Sighting, is_canonical
 from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.files import RunLock
+from dedup.index.files import RunLock, lock_names
 from dedup.index.postings import DEFAULT_BLOCKS, FIELDS, PostingList, layout
 from dedup.index.search import Search
 from dedup.index.tables import (
@@ -86,9 +86,9 @@ class SQLiteIndex(Index):
 
     def begin_run(self, spider: str = "", *, job: str = "", settings: str = "") -> Run:
         lock = RunLock(self.path)
-        lock.acquire()
         try:
             with self._writing():
+                lock.acquire()  # in here: `_remove_stray_locks` shall not see it without its run
                 self._read_blocks()
                 run = self._resumable(spider, job)
                 if run is None:
@@ -150,6 +150,22 @@ class SQLiteIndex(Index):
                 if still:
                     self._end_run(run, "died")
             lock.release()
+        self._remove_stray_locks()
+
+    def _remove_stray_locks(self) -> None:
+        """Remove what processes left that died just before a run began or just after it ended."""
+        if not self._stray_locks():
+            return
+        with self._writing():
+            for name in self._stray_locks():
+                lock = RunLock(self.path, name)
+                if lock.acquire():
+                    lock.release()
+
+    def _stray_locks(self) -> set[str]:
+        with self._database.errors():
+            runs = self._connection.execute("SELECT lock FROM runs WHERE ended IS NULL").fetchall()
+        return lock_names(self.path) - {name for (name,) in runs}
 
     def runs(self) -> list[Run]:
         with self._database.errors():
