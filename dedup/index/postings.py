@@ -73,7 +73,7 @@ class PostingList:
 
         Like `add` for each, but sorted by key first, so that every chunk is written once.
         """
-        new = self._new(np.sort(np.ascontiguousarray(words, np.uint64)))
+        new = self._new(_distinct(np.ascontiguousarray(words, np.uint64)))
         for block, (shift, width) in enumerate(self._layout):
             keys = (new >> np.uint64(shift) & np.uint64((1 << width) - 1)).astype(np.uint16)
             order = np.argsort(keys, kind="stable")
@@ -101,7 +101,7 @@ class PostingList:
             words = self._words(keys[start : start + _KEYS_A_STATEMENT])
             parts.append(words[np.bitwise_count(words ^ np.uint64(word)) <= max_distance])
         found: Words = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return found if len(found) < 2 else np.unique(found)
+        return _distinct(found)
 
     def count(self) -> int:
         """Return how many words there are."""
@@ -178,9 +178,7 @@ class PostingList:
         return start, start + (1 << (_KEY_BITS + _CHUNK_BITS)) - 1
 
     def _new(self, words: Words) -> Words:
-        """Return those of the sorted *words* that are not in the list, each once."""
-        if len(words) > 1:
-            words = words[np.concatenate(([True], words[1:] != words[:-1]))]
+        """Return those of *words*, sorted and distinct, that are not in the list."""
         if len(words) > _FEW:
             known = self.words()
         else:
@@ -317,6 +315,15 @@ def _lookup(keys: int) -> str:
 
 def _joined(rows: list[tuple[bytes]]) -> Words:
     return np.frombuffer(b"".join([words for (words,) in rows]), "<u8")
+
+
+def _distinct(words: Words) -> Words:
+    """Return *words* sorted, each once; on large arrays several times faster than `np.unique`."""
+    if len(words) < 2:
+        return words
+    words = np.sort(words)
+    distinct: Words = words[np.concatenate(([True], words[1:] != words[:-1]))]
+    return distinct
 
 
 def _word_bytes(word: int) -> bytes:
