@@ -19,6 +19,7 @@ from dedup.index.tables import SELECT_CANONICAL, canonical_of
 from dedup.verdict import (
     MIN_EQUAL_TOKENS,
     Candidates,
+    Canonical,
     may_verify,
     nearness,
     uses_structure,
@@ -28,8 +29,8 @@ from dedup.verdict import (
 NEAR = 3
 _BATCH = 500
 
-# A row of `SELECT_CANONICAL`: most are ruled out before it is worth to make a canonical of them.
-Found = tuple[Any, ...]
+# A row's number and sketch: most are ruled out by it, and the rest of their row is never read.
+Sketched = tuple[int, bytes]
 
 # Own versions from other runs are no candidates, unless this run has met them again.
 _NOT_OWN = (
@@ -68,22 +69,31 @@ class Search:
 
     def _equal(self, column: str, value: bytes) -> Candidates:
         where = f"AND {column} = ? ORDER BY id LIMIT ?"
-        return self._ordered(self._select(where, [value, self.config.max_candidates]))
+        found = self._canonicals(where, [value, self.config.max_candidates])
+        self._seen.update(canonical.id for canonical in found)
+        return Candidates(self._ordered(found), len(found))
 
-    def _near(self, found: Iterable[Found]) -> Candidates:
-        """Return those not seen before that the sketches do not rule out; few, mostly none, do."""
-        new = [fields for fields in found if fields[0] not in self._seen]
-        self._seen.update(fields[0] for fields in new)
-        passing = may_verify(self.sighting.fingerprint, [fields[3] for fields in new], self.config)
-        return self._ordered(list(compress(new, passing)), len(new))
+    def _near(self, found: Iterable[Sketched]) -> Candidates:
+        """Return those not seen before that their sketches do not rule out; mostly there are none."""
+        new = [(row, sketch) for row, sketch in found if row not in self._seen]
+        self._seen.update(row for row, _ in new)
+        passing = may_verify(self.sighting.fingerprint, [sketch for _, sketch in new], self.config)
+        rows = [row for row, _ in compress(new, passing)]
+        canonicals = [
+            canonical
+            for start in range(0, len(rows), _BATCH)
+            for canonical in self._of_rows(rows[start : start + _BATCH])
+        ]
+        return Candidates(self._ordered(canonicals), len(new))
 
-    def _ordered(self, found: list[Found], looked_at: int | None = None) -> Candidates:
-        self._seen.update(fields[0] for fields in found)
+    def _of_rows(self, rows: list[int]) -> list[Canonical]:
+        return self._canonicals(f"AND id IN ({','.join('?' * len(rows))})", rows)
+
+    def _ordered(self, found: list[Canonical]) -> list[Canonical]:
         page = self.sighting.fingerprint
-        canonicals = sorted(map(canonical_of, found), key=lambda canonical: nearness(page, canonical))
-        return Candidates(canonicals, len(found) if looked_at is None else looked_at)
+        return sorted(found, key=lambda canonical: nearness(page, canonical))
 
-    def _near_content(self, distance: int) -> Iterator[Found]:
+    def _near_content(self, distance: int) -> Iterator[Sketched]:
         """Yield canonicals of the nearest words, of equally near ones the oldest, up to the cap."""
         page, left = self.sighting.fingerprint.content, self.config.max_candidates
         words = self.content.near(page, distance)
@@ -97,7 +107,7 @@ class Search:
             left -= len(found)
             yield from found
 
-    def _near_structure(self) -> list[Found]:
+    def _near_structure(self) -> list[Sketched]:
         """Return the newest canonicals of the nearest words."""
         page, limit = self.sighting.fingerprint.structure, self.config.max_structure_candidates
         words = self.structure.near(page, self.config.structure_max_distance)
@@ -105,39 +115,40 @@ class Search:
             nearest = np.concatenate(list(_by_distance(page, words, self.config.max_candidates)))
             words = self._newest_words(nearest, limit)
         found = [
-            fields
+            sketched
             for word in words.view(np.int64).tolist()
-            for fields in self._select("AND structure = ? ORDER BY id DESC LIMIT ?", [word, limit])
+            for sketched in self._sketches("AND structure = ? ORDER BY id DESC LIMIT ?", [word, limit])
         ]
         found.sort(key=itemgetter(0))
         return found[-limit:]
 
     def _newest_words(self, words: Words, limit: int) -> Words:
         """Return the words with the newest pages: the newest pages of all are among theirs."""
-        statement = (
-            f"SELECT max(id) FROM pages WHERE scope = ?1 AND listed {_NOT_OWN} AND structure = ?4"
-        )
+        # Not max(id): beside other conditions it would read all pages of a word.
         newest = [
-            self.connection.execute(statement, (*self._own(), word)).fetchone()[0] or 0
+            max(self._sketches("AND structure = ? ORDER BY id DESC LIMIT 1", [word]), default=(0, b""))
             for word in words.view(np.int64).tolist()
         ]
-        return words[np.argsort(newest)[-limit:]]
+        return words[np.argsort([row for row, _ in newest])[-limit:]]
 
-    def _of_words(self, words: Words, limit: int) -> list[Found]:
+    def _of_words(self, words: Words, limit: int) -> list[Sketched]:
         """Return the oldest canonicals of *words*."""
-        found: list[Found] = []
+        found: list[Sketched] = []
         for start in range(0, len(words), _BATCH):
             batch = words[start : start + _BATCH].view(np.int64).tolist()
             marks = ",".join("?" * len(batch))
-            found += self._select(f"AND content IN ({marks}) ORDER BY id LIMIT ?", [*batch, limit])
+            found += self._sketches(f"AND content IN ({marks}) ORDER BY id LIMIT ?", [*batch, limit])
         return sorted(found, key=itemgetter(0))[:limit]
 
-    def _select(self, where: str, values: Sequence[object]) -> list[Found]:
-        rows = self.connection.execute(SELECT_CANONICAL + _NOT_OWN + where, (*self._own(), *values))
-        return rows.fetchall()
+    def _sketches(self, where: str, values: Sequence[object]) -> list[Sketched]:
+        return self._fetch("SELECT id, sketch FROM pages WHERE scope = ?1 AND listed ", where, values)
 
-    def _own(self) -> tuple[int, str, int]:
-        return (self.scope, self.sighting.url_key, self.sighting.run)
+    def _canonicals(self, where: str, values: Sequence[object]) -> list[Canonical]:
+        return [canonical_of(fields) for fields in self._fetch(SELECT_CANONICAL, where, values)]
+
+    def _fetch(self, select: str, where: str, values: Sequence[object]) -> list[Any]:
+        own = (self.scope, self.sighting.url_key, self.sighting.run)
+        return self.connection.execute(select + _NOT_OWN + where, (*own, *values)).fetchall()
 
 
 def _by_distance(word: int, words: Words, limit: int) -> list[Words]:

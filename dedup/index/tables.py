@@ -85,9 +85,8 @@ SELECT = (
     "p.outcome, p.listed, c.url, c.run "
     "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
 )
-# Of a canonical: what to order and verify it by, then the rest.
 SELECT_CANONICAL = (
-    "SELECT id, content, structure, sketch, url, run, outcome, body_digest, token_digest, tokens "
+    "SELECT id, url, run, outcome, content, structure, sketch, body_digest, token_digest, tokens "
     "FROM pages WHERE scope = ?1 AND listed "
 )
 
@@ -139,9 +138,8 @@ def row_of(fields: Sequence[Any]) -> Row:
 
 def canonical_of(fields: Sequence[Any]) -> Canonical:
     """Return the canonical behind what `SELECT_CANONICAL` gave."""
-    row, content, structure, sketch, url, run, outcome, *rest = fields
-    page = _fingerprint((content, structure, sketch, *rest))
-    return Canonical(row, url, run, outcome == Outcome.PENDING, page)
+    row, url, run, outcome, *page = fields
+    return Canonical(row, url, run, outcome == Outcome.PENDING, _fingerprint(page))
 
 
 def _fingerprint(fields: Sequence[Any]) -> Fingerprint:
