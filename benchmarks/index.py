@@ -521,7 +521,6 @@ def curve(folder: Path, largest: int, output: Path | None) -> None:
             path.unlink()
         count *= 10
     if output:
-        (output / "index-curve.md").write_text("\n".join(lines) + "\n")
         _plot(series, output / "index-curve.svg")
 
 
@@ -585,9 +584,7 @@ _PROCESSES: dict[str, Callable[[Path, int], None]] = {
 @click.argument("figures", nargs=-1, type=click.Choice([*FIGURES, "curve", *_PROCESSES]))
 @click.option("--words", "count", default=TEN_MILLION, show_default=True, help="How many words.")
 @click.option("--largest", default=TEN_MILLION, show_default=True, help="Where the curve ends.")
-@click.option(
-    "--output", type=click.Path(path_type=Path), help="Folder for the table and plot of the curve."
-)
+@click.option("--output", type=click.Path(path_type=Path), help="Folder for the plot of the curve.")
 @click.option("--path", type=click.Path(path_type=Path), hidden=True)
 def main(
     figures: tuple[str, ...], count: int, largest: int, output: Path | None, path: Path | None
