@@ -6,7 +6,6 @@ import asyncio
 from collections import defaultdict
 from typing import Any
 
-from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -21,7 +20,7 @@ class WaitingRoom:
         """Wait until *row* is settled; return False if it was not within *seconds*."""
         if seconds <= 0:
             return False
-        wait = self._wait_asyncio if is_asyncio_available() else self._wait_twisted
+        wait = self._wait_asyncio if _has_asyncio() else self._wait_twisted
         return await wait(row, seconds)
 
     def settled(self, row: int) -> None:
@@ -51,3 +50,12 @@ class WaitingRoom:
 
         self._futures[row].append(wake)
         return await maybe_deferred_to_future(settled)
+
+
+def _has_asyncio() -> bool:
+    # Scrapy's own function for this came with 2.14.
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
