@@ -481,7 +481,7 @@ def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, cr
 
 
 def curve(folder: Path, largest: int, output: Path | None) -> None:
-    """Build, file size and lookups, cold and warm, from 10^5 words on; as a table and a plot."""
+    """Build, file size and lookups, cold and warm, from 10^5 words on; a table and, with *output*, a plot."""
     lines = [
         "| words | blocks | build s | B a word | k=3 cold µs | k=3 µs | k=10 cold µs | k=10 µs |",
         "|---|---|---|---|---|---|---|---|",

@@ -13,14 +13,13 @@ from typing import Self
 from dedup.errors import ConfigError
 from dedup.hashing import Words
 from dedup.index import pairs, postings
-from dedup.index.database import BUSY_TIMEOUT, Database
+from dedup.index.database import BUSY_TIMEOUT, META, Database
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList
 
 # "dedb" in ASCII.
 APPLICATION_ID = 0x64656462
 SCHEMA_VERSION = 1
 MAX_DISTANCE = 16
-_META = "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
 
 
 class BlockIndex:
@@ -137,7 +136,7 @@ class BlockIndex:
 
 def _create(connection: sqlite3.Connection, blocks: int) -> None:
     postings.layout(blocks)  # refuses wrong numbers
-    connection.execute(_META)
+    connection.execute(META)
     connection.execute(postings.SCHEMA)
     connection.execute("INSERT INTO meta VALUES ('blocks', ?)", (str(blocks),))
 

@@ -24,6 +24,9 @@ _PRAGMAS = (
 )
 _WAL_PAUSE = 0.02
 
+# Where a file keeps what it knows about itself; every schema has this table.
+META = "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+
 # Statements that bring a schema to the next version, by the version they start from.
 Migrations = Mapping[int, Sequence[str]]
 

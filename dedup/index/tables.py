@@ -9,6 +9,7 @@ from typing import Any
 from dedup.fingerprints import Fingerprint
 from dedup.index import postings
 from dedup.index.base import Row, Sighting, is_canonical
+from dedup.index.database import META
 from dedup.verdict import Canonical, Outcome, Reason, Verdict
 from dedup.words import signed, unsigned
 
@@ -17,7 +18,6 @@ APPLICATION_ID = 0x64656475
 SCHEMA_VERSION = 1
 MIGRATIONS: dict[int, Sequence[str]] = {}
 
-META = "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
 SCHEMA = (
     META,
     """CREATE TABLE runs (
