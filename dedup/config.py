@@ -11,6 +11,7 @@ from dedup.errors import ConfigError
 STRUCTURES = ("tag_ngrams", "tag_decay")
 SCOPES = ("spider", "host", "domain", "global")
 UNCHANGED = ("keep", "drop")
+CANONICAL_LINKS = ("record", "decide")
 
 # The version of everything a fingerprint depends on that is no field of its own.
 RECIPE_VERSION = 1
@@ -49,6 +50,9 @@ class DedupConfig:
     """Pages are compared within one `spider`, `host`, `domain` (public suffix) or all (`global`)."""
     unchanged: str = "keep"
     """What becomes of a page that a later run finds unchanged: `keep` or `drop`."""
+    canonical_link: str = "record"
+    """What a page's ``rel=canonical`` does: it is put on `record`, or it may `decide`, so that the
+    page repeats the one seen at that URL whatever their texts are."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -64,6 +68,7 @@ class DedupConfig:
         _check_choice(self, "structure", STRUCTURES)
         _check_choice(self, "scope", SCOPES)
         _check_choice(self, "unchanged", UNCHANGED)
+        _check_choice(self, "canonical_link", CANONICAL_LINKS)
 
     def recipe(self) -> dict[str, str]:
         """Return all that a fingerprint depends on, as text; an index holds one recipe only."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from typing import Self
 
 from dedup.config import DedupConfig
@@ -19,7 +20,8 @@ class Detector:
     """Tells new pages from copies of those that *index* has seen, by the rules of *config*.
 
     All its pages belong to one run of *spider*, which begins with the first page recorded and
-    ends with `close`; *job* names a run that can be resumed.  Raises `IndexMismatch` if the index
+    ends with `close`; *job* names a run that can be resumed, *action* says what becomes of copies
+    (see `dedup.index.Run`).  Raises `IndexMismatch` if the index
     was built with another recipe.  The index stays open; it belongs to the caller.
 
     >>> from dedup import MemoryIndex
@@ -38,19 +40,20 @@ class Detector:
         *,
         job: str = "",
         settings: str = "",
+        action: str = "drop",
     ) -> None:
         index.require_recipe(config.recipe())
         self.index = index
         self.config = config
-        self._begin = (spider, job, settings)
+        self._begin = (spider, job, settings, action)
         self._run: Run | None = None
 
     @property
     def run(self) -> Run:
         """The run that this detector records; begins it."""
         if self._run is None:
-            spider, job, settings = self._begin
-            self._run = self.index.begin_run(spider, job=job, settings=settings)
+            spider, job, settings, action = self._begin
+            self._run = self.index.begin_run(spider, job=job, settings=settings, action=action)
         return self._run
 
     def judge(self, page: Page, *, kind: str = "page") -> Verdict:
@@ -66,6 +69,8 @@ class Detector:
                 scope=scope_key(self.config.scope, spider=spider, url=page.url),
                 run=self._run.id if self._run else upcoming,
                 time=time.time(),
+                title=page.title,
+                canonical_link=page.canonical_link,
             ),
             self.config,
         )
@@ -81,7 +86,7 @@ class Detector:
         *,
         kind: str = "page",
         confirmed: bool = False,
-        wait: bool = False,
+        wait_for: Collection[int] = (),
     ) -> Verdict:
         """Judge and record *page* with its fingerprint *found*; see `Index.find_or_add`."""
         return self.index.find_or_add(
@@ -93,7 +98,7 @@ class Detector:
             title=page.title,
             canonical_link=page.canonical_link,
             confirmed=confirmed,
-            wait=wait,
+            wait_for=wait_for,
         )
 
     def close(self, ending: str = "finished") -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lxml import etree
@@ -53,11 +53,15 @@ class Page:
         """Return a page that is plain text, without structure."""
         return cls._from_reading(Reading(text=text), _bytes(text), url)
 
+    def at(self, url: str, body: bytes | str) -> Page:
+        """Return the same page at another URL, read off *body*, which has the same tree."""
+        return replace(self, url=url, body_digest=_digest(_bytes(body)))
+
     @classmethod
     def _from_reading(cls, reading: Reading, body: bytes, url: str) -> Page:
         return cls(
             url=url,
-            body_digest=digest(body) if body and not body.isspace() else b"",
+            body_digest=_digest(body),
             text=reading.text,
             title=reading.title,
             canonical_link=reading.canonical_link,
@@ -77,6 +81,10 @@ def read_html(text: str) -> Reading:
     except (etree.ParserError, etree.XMLSyntaxError):  # nothing in it that could be an element
         root = None
     return Reading() if root is None else read_tree(root)
+
+
+def _digest(body: bytes) -> bytes:
+    return digest(body) if body and not body.isspace() else b""
 
 
 def _bytes(body: bytes | str) -> bytes:

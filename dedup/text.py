@@ -99,8 +99,11 @@ def read_tree(root: Any) -> Reading:
     """Return what stands in the lxml tree under *root*, which is not changed; never recurses.
 
     The text is what a reader sees, without `BOILERPLATE` elements and roles; where fewer than
-    MIN_MAIN_WORDS words or less than MIN_MAIN_SHARE of all words remain, with them.
+    MIN_MAIN_WORDS words or less than MIN_MAIN_SHARE of all words remain, with them.  A root with
+    nothing in it is no structure: Scrapy makes one for a page without any element.
     """
+    if not len(root) and not root.text:
+        return Reading()
     walk = _Walk(root)
     return Reading(
         text=walk.text(),

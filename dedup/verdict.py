@@ -26,12 +26,13 @@ class Reason(StrEnum):
     NEW = "new"
     EXACT_DUPLICATE = "exact_duplicate"
     NEAR_DUPLICATE = "near_duplicate"
+    CANONICAL_LINK = "canonical_link"
     UNCHANGED = "unchanged"
     UPDATED = "updated"
     NOT_JUDGED = "not_judged"
 
 
-DUPLICATE_REASONS = frozenset((Reason.EXACT_DUPLICATE, Reason.NEAR_DUPLICATE))
+DUPLICATE_REASONS = frozenset((Reason.EXACT_DUPLICATE, Reason.NEAR_DUPLICATE, Reason.CANONICAL_LINK))
 
 
 class Outcome(StrEnum):
@@ -138,6 +139,11 @@ class Verdict:
         """Whether the page should be dropped."""
         return not self.kept
 
+    @property
+    def repeats_another(self) -> bool:
+        """Whether the page is a copy of another one, now or as an unchanged copy of earlier."""
+        return not self.kept and self.canonical != self.previous
+
 
 def compare(a: Page | Fingerprint, b: Page | Fingerprint, config: DedupConfig = _DEFAULT) -> Match:
     """Return what would happen to *b* after *a* at another URL, two pages or two fingerprints."""
@@ -204,17 +210,23 @@ def decide(
     versions: Sequence[Version],
     find_candidates: Callable[[], Iterable[Candidates]],
     config: DedupConfig,
+    *,
+    declared: Canonical | None = None,
 ) -> Verdict:
     """Return the verdict on *page*.
 
     *versions* are the rows of its URL in the last earlier run that saw it, less those that this
     run has met again already; *find_candidates* gives batches of canonicals that are no versions
-    of it, in the order of `nearness`, and is asked no further than needed.
+    of it, in the order of `nearness`, and is asked no further than needed.  *declared* is the
+    canonical that the page itself names, where such links decide.
     """
     if page.is_empty:
         return Verdict(Reason.NOT_JUDGED, kept=True)
     if version := _same_version(page, versions):
         return _unchanged(page, version, config)
+    if declared:
+        found = match(declared.fingerprint, page, config)
+        return _verdict(replace(found, reason=Reason.CANONICAL_LINK), declared, kept=False)
     looked_at = 0
     for candidates in find_candidates():
         looked_at += candidates.looked_at

@@ -30,11 +30,16 @@ class Crawl:
     log: str
 
     def dedup(self) -> dict[str, Any]:
-        """Return the stats of dedup without their prefix."""
-        return {
+        """Return what dedup counted: its stats without their prefix, without times and sizes."""
+        found = {
             name.removeprefix("dedup/"): value
             for name, value in self.stats.items()
             if name.startswith("dedup/")
+        }
+        return {
+            name: value
+            for name, value in found.items()
+            if not name.startswith(("seconds/", "index/", "candidates", "lookups"))
         }
 
 

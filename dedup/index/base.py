@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Self
@@ -12,7 +12,7 @@ from typing import Self
 from dedup.config import DedupConfig
 from dedup.errors import DedupError, IndexMismatch
 from dedup.fingerprints import Fingerprint
-from dedup.index.urls import scope_key, url_key
+from dedup.index.urls import joined_key, scope_key, url_key
 from dedup.verdict import Candidates, Canonical, Outcome, Reason, Verdict, Version, decide
 
 
@@ -22,7 +22,8 @@ class Run:
 
     Times are seconds since 1970; *ended* is None while it lives.  *ending* is how it ended:
     Scrapy's close reason, or "died".  *job* names a crawl that can be resumed (Scrapy's JOBDIR),
-    *settings* is a digest of what it was run with.
+    *settings* is a digest of what it was run with, *action* what was done with copies: "drop",
+    "mark" or "dry run".
     """
 
     id: int
@@ -32,6 +33,16 @@ class Run:
     started: float
     ended: float | None = None
     ending: str = ""
+    action: str = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How much an index holds: rows, orphans among them, bytes on disk (0 in memory)."""
+
+    rows: int
+    orphans: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,12 @@ class Sighting:
     time: float
     title: str = ""
     canonical_link: str = ""
+
+    @property
+    def declared_key(self) -> str:
+        """The canonical form of the URL that the page declares as its own, "" for none or its URL."""
+        key = joined_key(self.url, self.canonical_link) if self.canonical_link else ""
+        return key if key != self.url_key else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +137,13 @@ class Index(ABC):
         title: str = "",
         canonical_link: str = "",
         confirmed: bool = True,
-        wait: bool = False,
+        wait_for: Collection[int] = (),
     ) -> Verdict:
         """Judge a page and record it, in one transaction; two callers never both hear `new`.
 
         *kind* ("page" or "item") and the scope keep pages apart: they see only their own.  The
-        row is confirmed at once, or else pending until `confirm` or `release`.  With *wait* a
-        page that repeats a pending canonical of the same *run* is not recorded: its verdict has
+        row is confirmed at once, or else pending until `confirm` or `release`.  A page that
+        repeats a pending canonical of one of the runs *wait_for* is not recorded: its verdict has
         no row, and it can be asked about again when that one is settled.
         """
         spider = run.spider if spider is None else spider
@@ -143,7 +160,7 @@ class Index(ABC):
         )
         with self._writing():
             verdict = self._decide(sighting, config)
-            if wait and verdict.canonical_is_pending and verdict.canonical_run == run.id:
+            if verdict.canonical_is_pending and verdict.canonical_run in wait_for:
                 return verdict
             outcome = Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
             row = self._add(sighting, verdict, outcome)
@@ -153,7 +170,24 @@ class Index(ABC):
 
     def _decide(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         versions = self._versions(sighting) if sighting.url_key else []
-        return decide(sighting.fingerprint, versions, lambda: self._candidates(sighting, config), config)
+        declared = self._declared(sighting) if config.canonical_link == "decide" else None
+        return decide(
+            sighting.fingerprint,
+            versions,
+            lambda: self._candidates(sighting, config),
+            config,
+            declared=declared,
+        )
+
+    def _declared(self, sighting: Sighting) -> Canonical | None:
+        """Return the canonical that the URL leads to which the page declares as its own, if one does."""
+        if not sighting.declared_key:
+            return None
+        for row in reversed(self._rows_at(sighting, sighting.declared_key)):
+            canonical = row if row.verdict.canonical is None else self.row(row.verdict.canonical)
+            if canonical.listed and canonical.sighting.url_key != sighting.url_key:
+                return canonical.as_canonical()
+        return None
 
     def _version(self, row: Row) -> Version:
         canonical = row.verdict.canonical
@@ -175,6 +209,10 @@ class Index(ABC):
             found = self.row(row)
             if found.outcome is Outcome.PENDING:
                 self._withdraw(found, Outcome.RELEASED)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Join what is called inside to one transaction, all or nothing."""
+        return self._writing()
 
     def forget_run(self, run: int) -> int:
         """Undo *run*: forget all its rows; return how many."""
@@ -240,7 +278,9 @@ class Index(ABC):
     # Runs
 
     @abstractmethod
-    def begin_run(self, spider: str = "", *, job: str = "", settings: str = "") -> Run:
+    def begin_run(
+        self, spider: str = "", *, job: str = "", settings: str = "", action: str = "drop"
+    ) -> Run:
         """Return a new run, or the unfinished one of the same *job* and spider, which goes on."""
 
     @abstractmethod
@@ -268,6 +308,10 @@ class Index(ABC):
     @abstractmethod
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         """Return the canonicals with most copies dropped in *run*, and how many, the largest first."""
+
+    @abstractmethod
+    def statistics(self) -> Statistics:
+        """Return how much there is, without reading it all."""
 
     @abstractmethod
     def verify(self) -> list[str]:
@@ -320,6 +364,10 @@ class Index(ABC):
     @abstractmethod
     def _versions(self, sighting: Sighting) -> Sequence[Version]:
         """Rows of the URL in its last earlier run that this run has not met again."""
+
+    @abstractmethod
+    def _rows_at(self, sighting: Sighting, url_key: str) -> list[Row]:
+        """Return the rows of a URL in the kind and scope of *sighting*, the oldest first."""
 
     @abstractmethod
     def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterable[Candidates]:

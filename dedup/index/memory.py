@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from dedup.config import DedupConfig
-from dedup.index.base import Index, NoSuchRow, Row, Run, Sighting, is_canonical
+from dedup.index.base import Index, NoSuchRow, Row, Run, Sighting, Statistics, is_canonical
 from dedup.verdict import (
     Candidates,
     Canonical,
@@ -36,14 +36,17 @@ class MemoryIndex(Index):
     def name(self) -> str:
         return "the index in memory"
 
-    def begin_run(self, spider: str = "", *, job: str = "", settings: str = "") -> Run:
+    def begin_run(
+        self, spider: str = "", *, job: str = "", settings: str = "", action: str = "drop"
+    ) -> Run:
         for run in reversed(self._runs):
             is_over = run.ended is not None and run.ending != "finished"
             if job and (run.job, run.spider) == (job, spider) and is_over:
-                resumed = replace(run, ended=None, ending="")
+                resumed = replace(run, ended=None, ending="", action=action)
                 self._runs[run.id - 1] = resumed
                 return resumed
-        self._runs.append(Run(len(self._runs) + 1, spider, job, settings, time.time()))
+        number = len(self._runs) + 1
+        self._runs.append(Run(number, spider, job, settings, time.time(), action=action))
         return self._runs[-1]
 
     def end_run(self, run: Run, ending: str) -> None:
@@ -63,6 +66,9 @@ class MemoryIndex(Index):
         )
         largest = sorted(dropped.items(), key=lambda found: (-found[1], found[0] or 0))
         return [(self.row(canonical), size) for canonical, size in largest[:limit] if canonical]
+
+    def statistics(self) -> Statistics:
+        return Statistics(rows=len(self._all), orphans=len(self.orphans()), bytes=0)
 
     def verify(self) -> list[str]:
         return []
@@ -92,6 +98,9 @@ class MemoryIndex(Index):
             for row in earlier
             if row.sighting.run == last and row.origin not in met_again
         ]
+
+    def _rows_at(self, sighting: Sighting, url_key: str) -> list[Row]:
+        return [row for row in self._group(sighting) if row.sighting.url_key == url_key]
 
     def _candidates(self, sighting: Sighting, config: DedupConfig) -> list[Candidates]:
         page = sighting.fingerprint

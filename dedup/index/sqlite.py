@@ -17,7 +17,7 @@ import numpy as np
 from dedup.config import DedupConfig
 from dedup.errors import IndexUnavailable
 from dedup.hashing import Words
-from dedup.index.base import Index, NoSuchRow, Row, Run, Sighting, is_canonical
+from dedup.index.base import Index, NoSuchRow, Row, Run, Sighting, Statistics, is_canonical
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.files import RunLock, lock_names
 from dedup.index.postings import DEFAULT_BLOCKS, FIELDS, PostingList, layout
@@ -84,7 +84,9 @@ class SQLiteIndex(Index):
 
     # Runs
 
-    def begin_run(self, spider: str = "", *, job: str = "", settings: str = "") -> Run:
+    def begin_run(
+        self, spider: str = "", *, job: str = "", settings: str = "", action: str = "drop"
+    ) -> Run:
         lock = RunLock(self.path)
         try:
             with self._writing():
@@ -93,14 +95,15 @@ class SQLiteIndex(Index):
                 run = self._resumable(spider, job)
                 if run is None:
                     cursor = self._connection.execute(
-                        "INSERT INTO runs (spider, job, settings, lock, started) VALUES (?, ?, ?, ?, ?)",
-                        (spider, job, settings, lock.name, time.time()),
+                        "INSERT INTO runs (spider, job, settings, lock, started, action) "
+                        "VALUES (?, ?, ?, ?, ?, ?)",
+                        (spider, job, settings, lock.name, time.time(), action),
                     )
                     run = cursor.lastrowid
                 else:
                     self._connection.execute(
-                        "UPDATE runs SET lock = ?, ended = NULL, ending = '' WHERE id = ?",
-                        (lock.name, run),
+                        "UPDATE runs SET lock = ?, action = ?, ended = NULL, ending = '' WHERE id = ?",
+                        (lock.name, action, run),
                     )
         except BaseException:
             lock.release()
@@ -170,7 +173,7 @@ class SQLiteIndex(Index):
     def runs(self) -> list[Run]:
         with self._database.errors():
             rows = self._connection.execute(
-                "SELECT id, spider, job, settings, started, ended, ending FROM runs ORDER BY id"
+                "SELECT id, spider, job, settings, started, ended, ending, action FROM runs ORDER BY id"
             ).fetchall()
         return [Run(*row) for row in rows]
 
@@ -202,6 +205,15 @@ class SQLiteIndex(Index):
                 (run, limit),
             ).fetchall()
         return [(self.row(canonical), size) for canonical, size in largest]
+
+    def statistics(self) -> Statistics:
+        with self._database.errors():
+            (rows,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
+            (orphans,) = self._connection.execute(
+                "SELECT count(*) FROM pages WHERE outcome != 'confirmed' AND outcome = 'orphaned'"
+            ).fetchone()
+        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return Statistics(rows, orphans, sum(file.stat().st_size for file in files if file.exists()))
 
     def verify(self) -> list[str]:
         problems = self._database.integrity()
@@ -292,6 +304,12 @@ class SQLiteIndex(Index):
             (scope, sighting.url_key, sighting.run),
         )
         return [self._version(row) for row in rows]
+
+    def _rows_at(self, sighting: Sighting, url_key: str) -> list[Row]:
+        scope = self._scope(sighting.kind, sighting.scope)
+        return self._select(
+            "WHERE p.scope = ? AND p.url_key = ? AND p.url_key != '' ORDER BY p.id", (scope, url_key)
+        )
 
     def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterator[Candidates]:
         scope = self._scope(sighting.kind, sighting.scope)

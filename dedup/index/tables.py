@@ -15,8 +15,10 @@ from dedup.words import signed, unsigned
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
-SCHEMA_VERSION = 1
-MIGRATIONS: dict[int, Sequence[str]] = {}
+SCHEMA_VERSION = 2
+MIGRATIONS: dict[int, Sequence[str]] = {
+    1: ("ALTER TABLE runs ADD COLUMN action TEXT NOT NULL DEFAULT 'drop'",),
+}
 
 SCHEMA = (
     META,
@@ -28,7 +30,8 @@ SCHEMA = (
         lock TEXT NOT NULL,
         started REAL NOT NULL,
         ended REAL,
-        ending TEXT NOT NULL DEFAULT ''
+        ending TEXT NOT NULL DEFAULT '',
+        action TEXT NOT NULL DEFAULT 'drop'
     )""",
     """CREATE TABLE scopes (
         id INTEGER PRIMARY KEY,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from tldextract import TLDExtract
 from w3lib.url import canonicalize_url
@@ -21,6 +21,18 @@ def url_key(url: str) -> str:
         return canonicalize_url(url) if url else ""
     except ValueError:
         return url
+
+
+def joined_key(base: str, link: str) -> str:
+    """Return the `url_key` of *link* as it stands on the page *base*.
+
+    >>> joined_key("http://example.com/a/b", "../c#top")
+    'http://example.com/c'
+    """
+    try:
+        return url_key(urljoin(base, link))
+    except ValueError:
+        return link
 
 
 def scope_key(scope: str, *, spider: str, url: str) -> str:

@@ -11,20 +11,25 @@ if TYPE_CHECKING:
     from dedup.plugin.middleware import DedupSpiderMiddleware
     from dedup.plugin.pages import page_from_response
     from dedup.plugin.pipeline import DedupPipeline
+    from dedup.plugin.responses import DedupResponseMiddleware, DuplicateResponse
 
 __all__ = [
     "Addon",
     "DedupPipeline",
+    "DedupResponseMiddleware",
     "DedupSpiderMiddleware",
     "DuplicatePage",
+    "DuplicateResponse",
     "page_from_response",
 ]
 
 _HOMES = {
     "Addon": "addon",
     "DedupPipeline": "pipeline",
+    "DedupResponseMiddleware": "responses",
     "DedupSpiderMiddleware": "middleware",
     "DuplicatePage": "errors",
+    "DuplicateResponse": "responses",
     "page_from_response": "pages",
 }
 

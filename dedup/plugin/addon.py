@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dedup.plugin.middleware import DedupSpiderMiddleware
 from dedup.plugin.pipeline import DedupPipeline
+from dedup.plugin.responses import DedupResponseMiddleware
 from dedup.plugin.settings import read_settings
 from dedup.plugin.tracking import TrackingPipeline
 
@@ -18,10 +19,12 @@ PIPELINE_PRIORITY = 250
 TRACKING_PRIORITY = -1_000_000
 # The last to see what a spider yields, as it will reach the pipelines.
 MIDDLEWARE_PRIORITY = 25
+# The last to see a response, when all others have let it pass: an error page is filtered at 50.
+RESPONSES_PRIORITY = 950
 
 
 class Addon:
-    """Puts the pipeline and the spider middleware in their places; a user's own priorities win."""
+    """Puts the pipeline and the spider middlewares in their places; a user's own priorities win."""
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Change *settings*; raises `dedup.errors.ConfigError` for a bad ``DEDUP_`` setting."""
@@ -30,5 +33,6 @@ class Addon:
             ("ITEM_PIPELINES", TrackingPipeline, TRACKING_PRIORITY),
             ("ITEM_PIPELINES", DedupPipeline, PIPELINE_PRIORITY),
             ("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, MIDDLEWARE_PRIORITY),
+            ("SPIDER_MIDDLEWARES", DedupResponseMiddleware, RESPONSES_PRIORITY),
         ):
             settings.setdefault_in_component_priority_dict(name, component, priority)

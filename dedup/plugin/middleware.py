@@ -1,4 +1,4 @@
-"""The place where a response and its items are seen together."""
+"""The place where a response and all that came of it are seen together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request
 
-from dedup.plugin.pages import page_from_response
+from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import PluginSettings, read_settings
 from dedup.plugin.tracking import Handed, Tracker, TrackingPipeline
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class DedupSpiderMiddleware:
-    """Tells the pipeline which items are exempt and, with ``DEDUP_SOURCE = "response"``, their pages.
+    """Tells the pipeline which items are exempt, and hands it the response that gave an item.
 
-    An item stands for its response only if it is the only one, so the first is held back until
-    the callback yields a second item or ends; requests pass at once.
+    With ``DEDUP_SOURCE = "response"`` an item stands for its response if it is the only one, so
+    the first is held back until the callback yields a second item or ends; requests pass at once.
+    What was decided on the response before its callback is settled here, when that has ended.
     """
 
     def __init__(self, crawler: Crawler, settings: PluginSettings) -> None:
@@ -34,58 +35,81 @@ class DedupSpiderMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
-        tracker = self._tracker()
-        if tracker is None or not (self._judges_responses or _is_exempt(response)):
+        tracking = self._crawler.get_item_pipeline(TrackingPipeline)
+        if tracking is None:
             handled = result
-        elif _is_exempt(response):
-            handled = _exempted(result, tracker)
+        elif is_exempt(response):
+            handled = _handed(result, tracking.tracker, is_exempt=True)
+        elif self._judges_responses:
+            handled = self._with_page(result, response, tracking.tracker)
         else:
-            handled = _with_page(result, response, tracker)
+            handled = _handed(result, tracking.tracker, response=response)
         async for output in handled:
             yield output
+        self._settle(response)
 
-    def _tracker(self) -> Tracker | None:
-        pipeline = self._crawler.get_item_pipeline(TrackingPipeline)
-        return pipeline.tracker if pipeline else None
+    async def _with_page(
+        self, result: AsyncIterator[Any], response: Response, tracker: Tracker
+    ) -> AsyncIterator[Any]:
+        """Yield all of *result*, the only item of it last and standing for *response*."""
+        held: list[Any] = []
+        is_only = True
+        try:
+            async for output in result:
+                if not _is_item(output):
+                    yield output
+                elif is_only and not held:
+                    held.append(output)
+                else:
+                    is_only = False
+                    for item in [*held, output]:
+                        tracker.hand_over(Handed(item, response))
+                        yield item
+                    held.clear()
+        except Exception:
+            for item in held:  # what the callback yielded before it failed is not lost
+                tracker.hand_over(Handed(item, response))
+                yield item
+            raise
+        for item in held:
+            tracker.hand_over(self._only(item, response))
+            yield item
+
+    def _only(self, item: Any, response: Response) -> Handed:
+        verdict = self._verdicts().pop(response, None)
+        if verdict is None or verdict.row is None:
+            return Handed(item, response, is_only=True)
+        return Handed(item, verdict=verdict, url=response.url)
+
+    def _settle(self, response: Response) -> None:
+        """Confirm a response that was judged before its callback, unless its item will tell."""
+        verdict = self._verdicts().pop(response, None)
+        pipeline = self._crawler.get_item_pipeline(DedupPipeline)
+        if pipeline and verdict and verdict.kept and verdict.row is not None:
+            pipeline.judge.settle(verdict.row, kept=True)
+
+    def _verdicts(self) -> Any:
+        pipeline = self._crawler.get_item_pipeline(DedupPipeline)
+        return pipeline.judge.verdicts if pipeline else {}
 
 
-async def _exempted(result: AsyncIterator[Any], tracker: Tracker) -> AsyncIterator[Any]:
+async def _handed(
+    result: AsyncIterator[Any],
+    tracker: Tracker,
+    *,
+    response: Response | None = None,
+    is_exempt: bool = False,
+) -> AsyncIterator[Any]:
     async for output in result:
         if _is_item(output):
-            tracker.hand_over(Handed(output, is_exempt=True))
+            tracker.hand_over(Handed(output, response, is_exempt=is_exempt))
         yield output
 
 
-async def _with_page(
-    result: AsyncIterator[Any], response: Response, tracker: Tracker
-) -> AsyncIterator[Any]:
-    """Yield all of *result*, the only item of it last and with the page of *response*."""
-    held: list[Any] = []
-    is_only = True
-    try:
-        async for output in result:
-            if not _is_item(output):
-                yield output
-            elif is_only and not held:
-                held.append(output)
-            else:
-                is_only = False
-                while held:
-                    yield held.pop()
-                yield output
-    except Exception:
-        while held:  # what the callback yielded before it failed is not lost
-            yield held.pop()
-        raise
-    for item in held:
-        if page := page_from_response(response):
-            tracker.hand_over(Handed(item, page=page))
-        yield item
+def is_exempt(response: Response) -> bool:
+    """Return whether the request of *response* has ``meta={"dedup": False}``."""
+    return response.request is not None and response.request.meta.get("dedup") is False
 
 
 def _is_item(output: Any) -> bool:
     return output is not None and not isinstance(output, Request)
-
-
-def _is_exempt(response: Response) -> bool:
-    return response.request is not None and response.request.meta.get("dedup") is False

@@ -20,36 +20,41 @@ _HTML_FIELDS = ("html", "body")
 _pages: WeakKeyDictionary[Response, Page] = WeakKeyDictionary()
 
 
-def page_from_response(response: Response) -> Page | None:
+def page_from_response(response: Response | None) -> Page | None:
     """Return the page of an HTML *response*, None for any other one.
 
     The tree that Scrapy parsed is used, and not changed, unless the bytes turn out to be in
     another encoding than they claim.  A second call for the same response costs nothing.
     """
-    if not isinstance(response, HtmlResponse):
-        return None
-    page = _pages.get(response)
-    if page is None:
-        page = _pages[response] = _read(response)
-    return page
+    return _page_of(response) if isinstance(response, HtmlResponse) else None
 
 
-def page_from_item(item: Any, settings: PluginSettings) -> Page | None:
-    """Return the page that the fields of *item* make, None where they hold no text."""
+def page_from_item(item: Any, settings: PluginSettings, response: Response | None = None) -> Page | None:
+    """Return the page that the fields of *item* make, None where they hold no text.
+
+    HTML that is the text of *response* is not parsed again: its tree is shared.
+    """
     if not ItemAdapter.is_item(item):
         return None
     adapter = ItemAdapter(item)
     url = adapter.get(settings.url_field)
     url = url if isinstance(url, str) else ""
     if settings.html_field:
-        return _html_page(adapter.get(settings.html_field), url)
+        return _html_page(adapter.get(settings.html_field), url, response)
     if settings.text_fields:
         return _text_page([adapter.get(field) for field in settings.text_fields], url)
     for field in _HTML_FIELDS:
-        if page := _html_page(adapter.get(field), url):
+        if page := _html_page(adapter.get(field), url, response):
             return page
     values = [value for field, value in adapter.items() if field != settings.url_field]
     return _text_page([value for value in values if isinstance(value, str)], url)
+
+
+def _page_of(response: HtmlResponse) -> Page:
+    page = _pages.get(response)
+    if page is None:
+        page = _pages[response] = _read(response)
+    return page
 
 
 def _read(response: HtmlResponse) -> Page:
@@ -64,8 +69,20 @@ def _is_well_decoded(response: HtmlResponse) -> bool:
     return encoding_of(response.body, response.encoding) == resolve_encoding(response.encoding)
 
 
-def _html_page(value: Any, url: str) -> Page | None:
-    return Page.from_html(value, url=url) if isinstance(value, str | bytes) and value else None
+def _html_page(value: Any, url: str, response: Response | None) -> Page | None:
+    if not isinstance(value, str | bytes) or not value:
+        return None
+    if isinstance(response, HtmlResponse) and _is_text_of(response, value):
+        return _page_of(response).at(url, value)
+    return Page.from_html(value, url=url)
+
+
+def _is_text_of(response: HtmlResponse, value: str | bytes) -> bool:
+    """Whether the tree of *response* is what parsing *value* would give."""
+    if isinstance(value, bytes):
+        is_utf8 = response.encoding == "utf-8" and "\ufffd" not in response.text
+        return value == response.body and (value.isascii() or is_utf8)
+    return value == response.text and _is_well_decoded(response)
 
 
 def _text_page(values: list[Any], url: str) -> Page | None:

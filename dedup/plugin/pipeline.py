@@ -1,27 +1,22 @@
-"""The item pipeline: judge, then keep or drop."""
+"""The item pipeline: judge, then keep, drop or mark."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import signals
+from scrapy.utils.defer import deferred_from_coro
 
-from dedup.detector import Detector
-from dedup.errors import IndexUnavailable
-from dedup.fingerprints import Fingerprint, fingerprint
-from dedup.hashing import digest
-from dedup.index import SQLiteIndex
 from dedup.page import Page
 from dedup.plugin.errors import DuplicatePage, explained
-from dedup.plugin.pages import page_from_item
+from dedup.plugin.judge import Judge, Question
+from dedup.plugin.marking import CannotMark, Marker, known_item_classes
+from dedup.plugin.pages import page_from_item, page_from_response
 from dedup.plugin.settings import PluginSettings, read_settings
-from dedup.plugin.summary import summary
 from dedup.plugin.tracking import Token, Tracker, TrackingPipeline
-from dedup.plugin.waiting import WaitingRoom
-from dedup.printable import printable
+from dedup.plugin.waiting import has_asyncio
 from dedup.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
@@ -38,20 +33,25 @@ class DedupPipeline:
     """
 
     def __init__(self, crawler: Crawler, settings: PluginSettings) -> None:
+        self.judge = Judge(crawler, settings)
+        """What decides on items and responses of this crawl."""
         self._crawler = crawler
         self._settings = settings
         self._tracker = Tracker()
-        self._waiting = WaitingRoom()
-        self._detector: Detector | None = None
-        self._reported: set[str] = set()
+        self._marker = Marker(settings.mark_prefix) if settings.action == "mark" else None
+        self._ending: Any = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         pipeline = cls(crawler, read_settings(crawler.settings))
+        if pipeline._marker:
+            pipeline._marker.require(known_item_classes(pipeline._settings, crawler.settings))
         for signal, receiver in (
             (signals.item_scraped, pipeline._item_scraped),
             (signals.item_dropped, pipeline._item_lost),
             (signals.item_error, pipeline._item_lost),
+            (signals.spider_idle, pipeline.judge.confirm),
+            # Not `close_spider`, which does not know how the crawl ended.
             (signals.spider_closed, pipeline._spider_closed),
         ):
             crawler.signals.connect(receiver, signal)
@@ -60,30 +60,13 @@ class DedupPipeline:
     def open_spider(self, spider: Any = None) -> None:
         if tracking := self._crawler.get_item_pipeline(TrackingPipeline):
             self._tracker = tracking.tracker
-        index = SQLiteIndex(self._settings.index_path)
-        try:
-            self._detector = Detector(
-                index,
-                self._settings.config,
-                self._spider_name,
-                job=self._job,
-                settings=digest(repr(self._settings).encode()).hex(),
-            )
-            run = self._detector.run
-        except BaseException:
-            index.close()
-            raise
-        logger.info("Deduplicating into %s, run %d%s", index.name, run.id, self._predecessors())
-
-    @property
-    def _spider_name(self) -> str:
-        assert self._crawler.spider is not None
-        return self._crawler.spider.name
-
-    @property
-    def _job(self) -> str:
-        folder = self._crawler.settings.get("JOBDIR")
-        return str(Path(folder).resolve()) if folder else ""
+        run = self.judge.open()
+        logger.info(
+            "Deduplicating into %s, run %d%s%s",
+            *(self._settings.index_path, run.id),
+            "" if run.action == "drop" else f" ({run.action}: nothing is dropped)",
+            self._predecessors(),
+        )
 
     def _predecessors(self) -> str:
         assert self._crawler.engine is not None
@@ -100,78 +83,96 @@ class DedupPipeline:
     def process_item(self, item: Any, spider: Any = None) -> Any:
         """Return *item*, an awaitable of it if it must wait, or raise `DuplicatePage`."""
         token = self._tracker.judged(item)
-        self._count("seen")
+        self.judge.count("seen")
+        if verdict := token.handed.verdict:
+            return self._act(item, token, token.handed.url, verdict)
         try:
-            page = self._page(item, token)
-            found = fingerprint(page, self._settings.config) if page else None
+            question = self._question(item, token)
         except Exception:
             # A page that we cannot read is our fault: a traceback in the log, and the item goes on.
             logger.exception("An item could not be judged and is kept")
             return self._keep_unjudged(item)
-        if page is None or found is None:
+        finally:
+            token.handed.response = None
+        if question is None:
             return self._keep_unjudged(item)
-        kind = "page" if token.handed.page else "item"
-        verdict = self._ask(page, found, kind)
+        verdict = self.judge.ask(question)
         if verdict is None:
             return self._keep_unjudged(item)
         if verdict.row is None:
-            return self._wait(item, token, page, found, kind, verdict)
-        return self._act(item, token, page, verdict)
+            return self._wait(item, token, question, verdict)
+        return self._act(item, token, question.page.url, verdict)
 
-    def _page(self, item: Any, token: Token) -> Page | None:
-        if token.handed.is_exempt:
+    def _question(self, item: Any, token: Token) -> Question | None:
+        handed = token.handed
+        if handed.is_exempt:
             return None
-        return token.handed.page or page_from_item(item, self._settings)
+        with self.judge.timed("parse"):
+            page = page_from_response(handed.response) if handed.is_only else None
+            kind = "page" if page else "item"
+            page = page or self._page_from_item(item, token)
+        return self.judge.question(page, kind) if page else None
 
-    def _ask(self, page: Page, found: Fingerprint, kind: str) -> Verdict | None:
-        assert self._detector is not None
-        try:
-            verdict = self._detector.submit(page, found, kind=kind, wait=True)
-        except IndexUnavailable as error:
-            self._report(error)
-            return None
-        if verdict.candidates >= self._settings.config.max_candidates:
-            self._count("candidates_capped")
-            if "cap" not in self._reported:
-                self._reported.add("cap")
-                logger.warning(
-                    "<%s> is near more than DEDUP_MAX_CANDIDATES (%d) pages; only the nearest were "
-                    "looked at, here and wherever dedup/candidates_capped counts it",
-                    printable(page.url),
-                    self._settings.config.max_candidates,
-                )
-        return verdict
+    def _page_from_item(self, item: Any, token: Token) -> Page | None:
+        own = self._settings.page_from_item
+        own = getattr(self._crawler.spider, "dedup_page_from_item", own)
+        if own is None:
+            return page_from_item(item, self._settings, token.handed.response)
+        page = own(item)
+        if page is not None and not isinstance(page, Page):
+            raise TypeError(f"page_from_item must return a Page or None, not {type(page).__name__}")
+        return page
 
-    async def _wait(  # noqa: PLR0917
-        self, item: Any, token: Token, page: Page, found: Fingerprint, kind: str, verdict: Verdict
-    ) -> Any:
+    async def _wait(self, item: Any, token: Token, question: Question, verdict: Verdict) -> Any:
         """Hold a copy back until the fate of the item that it repeats is known."""
-        deadline = monotonic() + self._settings.wait
-        asked: Verdict | None = verdict
-        while asked is not None and asked.row is None:
-            assert asked.canonical is not None
-            if not await self._waiting.wait(asked.canonical, deadline - monotonic()):
-                self._count("wait_timeout")
-                return self._keep_unjudged(item)
-            asked = self._ask(page, found, kind)
-        return self._keep_unjudged(item) if asked is None else self._act(item, token, page, asked)
+        try:
+            settled = await self.judge.ask_again(question, verdict)
+        except TimeoutError:
+            self.judge.count("wait_timeout")
+            return self._keep_unjudged(item)
+        if settled is None:
+            return self._keep_unjudged(item)
+        return self._act(item, token, question.page.url, settled)
 
-    def _act(self, item: Any, token: Token, page: Page, verdict: Verdict) -> Any:
-        self._count(verdict.reason)
+    def _act(self, item: Any, token: Token, url: str, verdict: Verdict) -> Any:
+        self.judge.count(verdict.reason)
         if verdict.kept:
             token.row = verdict.row
-            self._count("kept")
-            return item
-        self._count("dropped")
-        assert self._detector is not None
-        if verdict.canonical_run != self._detector.run.id:
-            self._count("dropped_for_earlier_run")
-        logger.info("Dropped %s", explained(page.url, verdict))
-        raise DuplicatePage(page.url, verdict)
+            self.judge.count("kept")
+            return self._marked(item, verdict)
+        if self.judge.is_of_earlier_run(verdict):
+            self.judge.count("dropped_for_earlier_run")
+        if self._settings.dry_run or self._marker:
+            return self._let_go(item, url, verdict)
+        self.judge.count("dropped")
+        logger.info("Dropped %s", explained(url, verdict))
+        raise DuplicatePage(url, verdict)
+
+    def _let_go(self, item: Any, url: str, verdict: Verdict) -> Any:
+        self.judge.count("would_drop" if self._settings.dry_run else "marked")
+        logger.info(
+            "%s %s", "Would drop" if self._settings.dry_run else "Marked", explained(url, verdict)
+        )
+        return self._marked(item, verdict)
+
+    def _marked(self, item: Any, verdict: Verdict) -> Any:
+        if self._marker and not self._settings.dry_run:
+            try:
+                self._marker.mark(item, verdict)
+            except CannotMark as error:
+                self._end_crawl(error)
+        return item
+
+    def _end_crawl(self, error: CannotMark) -> None:
+        """Stop: whoever asked for marks shall not get a crawl without them."""
+        self.judge.count("mark_errors")
+        if self._ending is None:
+            logger.error("The crawl is ended, items are kept unmarked: %s", error)
+            self._ending = _close_spider(self._crawler, "dedup_cannot_mark")
 
     def _keep_unjudged(self, item: Any) -> Any:
-        self._count(Reason.NOT_JUDGED)
-        self._count("kept")
+        self.judge.count(Reason.NOT_JUDGED)
+        self.judge.count("kept")
         return item
 
     def _item_scraped(self, item: Any) -> None:
@@ -182,38 +183,17 @@ class DedupPipeline:
 
     def _settle(self, item: Any, *, kept: bool) -> None:
         token = self._tracker.settle(item)
-        if token is None or token.row is None or self._detector is None:
-            return
-        index = self._detector.index
-        try:
-            (index.confirm if kept else index.release)(token.row)
-        except IndexUnavailable as error:
-            self._report(error)
-        if not kept:
-            self._count("released")
-        self._waiting.settled(token.row)
-
-    def _report(self, error: IndexUnavailable) -> None:
-        self._count("index_errors")
-        if str(error) not in self._reported:
-            self._reported.add(str(error))
-            logger.error("Pages are kept without being judged: %s", error)
-
-    def _count(self, name: str) -> None:
-        assert self._crawler.stats is not None
-        self._crawler.stats.inc_value(f"dedup/{name}")
+        if token is not None and token.row is not None:
+            self.judge.settle(token.row, kept=kept)
 
     def _spider_closed(self, reason: str) -> None:
-        # Not in `close_spider`, which does not know how the crawl ended.
-        if self._detector is None:
-            return
-        detector, self._detector = self._detector, None
-        run, index = detector.run, detector.index
-        assert self._crawler.stats is not None
-        try:
-            detector.close(reason)
-            logger.info("%s", summary(self._crawler.stats.get_stats(), index, run))
-        except IndexUnavailable as error:
-            logger.error("The run could not be ended: %s", error)
-        finally:
-            index.close()
+        self.judge.close(reason)
+
+
+def _close_spider(crawler: Crawler, reason: str) -> Any:
+    """Begin to close the spider; return what must be kept alive until it is closed."""
+    engine: Any = crawler.engine
+    if not hasattr(engine, "close_spider_async"):  # before Scrapy 2.14
+        return engine.close_spider(crawler.spider, reason)
+    closing = engine.close_spider_async(reason=reason)
+    return asyncio.ensure_future(closing) if has_asyncio() else deferred_from_coro(closing)

@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
 from dedup.config import DedupConfig
 from dedup.errors import ConfigError
+from dedup.page import Page
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+PageFromItem = Callable[[Any], Page | None]
+
 PREFIX = "DEDUP_"
-SOURCES = ("item", "response")
+_CHOICES = {
+    "source": ("item", "response"),
+    "action": ("drop", "mark"),
+    "skip": ("nothing", "links", "callback"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,17 +42,44 @@ class PluginSettings:
     """The fields of an item that hold its text."""
     url_field: str = "url"
     """The field of an item that holds its URL."""
+    page_from_item: PageFromItem | None = field(default=None, repr=False)
+    """A function, or its dotted path, that makes the page of an item, None for one not to judge."""
+    action: str = "drop"
+    """What becomes of a copy: `drop` it, or `mark` it with what it repeats and let it go on."""
+    mark_prefix: str = "dedup_"
+    """What the names of the fields begin with that `mark` fills."""
+    item_classes: tuple[Any, ...] = ()
+    """Classes of items, or their dotted paths, whose fields are checked at start for `mark`."""
+    dry_run: bool = False
+    """Judge, record and report, but let every item and request go on as it is."""
     wait: float = 30.0
     """How many seconds a copy waits for the fate of the item that it repeats."""
+    skip: str = "nothing"
+    """What is skipped of a response that is a copy: `nothing`, the `links` that its callback gives,
+    or the whole `callback`; unless `nothing`, responses are judged before their callback."""
+    min_depth: int = 1
+    """Of responses at less depth than this (start pages are at 0) nothing is skipped."""
+    exploration_share: float = 0.05
+    """The share (0 to 1) of copies of which nothing is skipped all the same."""
+    cluster_share: float = 0.2
+    """The log warns when copies of one page are more than this share (0 to 1) of a host's pages."""
     config: DedupConfig = field(default_factory=DedupConfig)
 
     def __post_init__(self) -> None:
-        if self.source not in SOURCES:
-            raise ConfigError(f"source ({self.source!r}) must be one of {', '.join(SOURCES)}")
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                raise ConfigError(f"{name} ({value!r}) must be one of {', '.join(choices)}")
+        for name, rule in (("wait", "0 seconds or more"), ("min_depth", "0 or more")):
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"{name} ({getattr(self, name)}) must be {rule}")
+        for name in ("exploration_share", "cluster_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} ({getattr(self, name)}) must be 0 to 1")
         if not self.index:
             raise ConfigError("index ('') must be the path of a file")
-        if self.wait < 0:
-            raise ConfigError(f"wait ({self.wait}) must be 0 seconds or more")
+        if not self.mark_prefix.isidentifier():
+            raise ConfigError(f"mark_prefix ({self.mark_prefix!r}) must be the beginning of a name")
 
     @property
     def index_path(self) -> str:
@@ -88,12 +124,27 @@ def _read(settings: BaseSettings, name: str, wanted: type) -> Any:
         tuple: lambda name: tuple(settings.getlist(name)),
     }
     value = settings.get(name)
+    if wanted is NoneType:
+        return _loaded(name, value)
     if wanted is int and isinstance(value, float) and not value.is_integer():
         raise ConfigError(f"{name} ({value!r}) must be a whole number")
     try:
         return readers[wanted](name)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{name} ({value!r}) must be of type {wanted.__name__}") from error
+
+
+def _loaded(name: str, value: Any) -> Any:
+    """Return the function that *value* is, or that it is the dotted path of."""
+    try:
+        found = load_object(value)
+    except (ImportError, NameError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"{name} ({value!r}) must be a function or its dotted path: {error}"
+        ) from error
+    if not callable(found):
+        raise ConfigError(f"{name} ({value!r}) must be a function or its dotted path")
+    return found
 
 
 def _as_setting(message: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dedup.index import Index, Run
+from dedup.plugin.shares import Swallowed
 from dedup.printable import printable
 
 LARGEST = 5
@@ -15,21 +16,34 @@ _LINES = (
     ("kept", "kept"),
     ("near-duplicates", "near_duplicate"),
     ("exact duplicates", "exact_duplicate"),
+    ("canonical links", "canonical_link"),
     ("unchanged", "unchanged"),
     ("updated", "updated"),
     ("not judged", "not_judged"),
 )
+_ALWAYS = frozenset(name for _, name in _LINES) - {"canonical_link"}
+
+# What becomes of a copy, by the action of the run.
+_COPIES = {"drop": ("dropped", "dropped"), "mark": ("marked", "marked")}
+_DRY_RUN = ("would be dropped", "would_drop")
 
 
-def summary(stats: Mapping[str, Any], index: Index, run: Run) -> str:
+def summary(
+    stats: Mapping[str, Any], index: Index, run: Run, swallowed: Sequence[Swallowed] = ()
+) -> str:
     """Return the summary of a *run* from its *stats*, several lines."""
     counts = {name: stats.get(f"dedup/{name}", 0) for _, name in _LINES}
-    dropped = stats.get("dedup/dropped", 0)
-    share = dropped / counts["seen"] if counts["seen"] else 0.0
+    label, name = _COPIES.get(run.action, _DRY_RUN)
+    copies = stats.get(f"dedup/{name}", 0)
+    share = copies / counts["seen"] if counts["seen"] else 0.0
     lines = [f"Deduplication of run {run.id}:"]
-    lines += [f"  {label:<18}{counts[name]:>10,}" for label, name in _LINES]
-    lines.append(f"  {'dropped':<18}{dropped:>10,}  ({share:.1%} of all seen)")
-    lines += _earlier(stats, run) + _troubles(stats) + _clusters(index, run)
+    lines += [
+        f"  {label:<18}{counts[name]:>10,}" for label, name in _LINES if counts[name] or name in _ALWAYS
+    ]
+    lines.append(f"  {label:<18}{copies:>10,}  ({share:.1%} of all seen)")
+    lines += _earlier(stats, run) + _skipped(stats) + _troubles(stats)
+    lines += [_warning(found) for found in swallowed]
+    lines += _clusters(index, run)
     lines += [f"  index:  {index.name}", f"  report: dedup report {index.name}"]
     return "\n".join(lines)
 
@@ -44,11 +58,31 @@ def _earlier(stats: Mapping[str, Any], run: Run) -> list[str]:
     ]
 
 
+def _skipped(stats: Mapping[str, Any]) -> list[str]:
+    seen = stats.get("dedup/responses/seen", 0)
+    if not seen:
+        return []
+    saved = stats.get("dedup/requests_saved", 0)
+    explored = stats.get("dedup/responses/explored", 0)
+    return [
+        f"  {saved:,} requests saved: {seen:,} responses were judged before their callback, "
+        f"{explored:,} copies explored all the same"
+    ]
+
+
+def _warning(found: Swallowed) -> str:
+    return (
+        f"  WARNING: {found.copies:,} of {found.seen:,} pages of {printable(found.host)} "
+        f"({found.share:.0%}) are copies of {printable(found.canonical_url)}: look whether they are"
+    )
+
+
 def _troubles(stats: Mapping[str, Any]) -> list[str]:
     texts = (
         ("released", "kept here but dropped or failed in a later pipeline"),
         ("wait_timeout", "kept because the item they repeat took too long"),
         ("index_errors", "errors of the index, see above"),
+        ("mark_errors", "kept unmarked because their type has no place for it, see above"),
     )
     counts = ((stats.get(f"dedup/{name}", 0), text) for name, text in texts)
     return [f"  {count:,} {text}" for count, text in counts if count]
@@ -58,7 +92,7 @@ def _clusters(index: Index, run: Run) -> list[str]:
     largest = index.largest_clusters(run.id, LARGEST)
     if not largest:
         return []
-    lines = ["  largest clusters (copies dropped in this run, page they repeat):"]
+    lines = ["  largest clusters (copies found in this run, page they repeat):"]
     return lines + [
         f"    {copies:>8,}  {printable(canonical.sighting.url) or '(no URL)'}"
         for canonical, copies in largest

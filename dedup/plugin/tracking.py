@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dedup.page import Page
+from dedup.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
 
 # Items that a spider middleware swallowed after ours would wait here for ever.
 _MAX_HANDED = 10_000
@@ -21,11 +24,18 @@ _MAX_HANDED = 10_000
 
 @dataclass(slots=True, eq=False)
 class Handed:
-    """What the spider middleware knows of an item: the page it stands for, or that it is exempt."""
+    """What the spider middleware knows of an item: the response that gave it, and more.
+
+    *is_only* says that the response is to be judged in its place, *verdict* (on the page *url*)
+    that it was judged already, *is_exempt* that nothing is to be judged.
+    """
 
     item: Any
-    page: Page | None = None
+    response: Response | None = None
+    is_only: bool = False
     is_exempt: bool = False
+    verdict: Verdict | None = None
+    url: str = ""
 
 
 @dataclass(slots=True, eq=False)

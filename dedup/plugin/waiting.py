@@ -5,32 +5,43 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from typing import Any
+from weakref import WeakValueDictionary
 
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 
 class WaitingRoom:
-    """Coroutines that wait for rows of the index to be settled, with or without asyncio."""
+    """Coroutines that wait for rows of one index to be settled, with or without asyncio.
+
+    *runs* are the runs of this process: what they leave pending can be waited for.
+    """
 
     def __init__(self) -> None:
-        self._futures: defaultdict[int, list[Any]] = defaultdict(list)
+        self.runs: set[int] = set()
+        self._wakers: defaultdict[int, list[Any]] = defaultdict(list)
 
     async def wait(self, row: int, seconds: float) -> bool:
         """Wait until *row* is settled; return False if it was not within *seconds*."""
         if seconds <= 0:
             return False
-        wait = self._wait_asyncio if _has_asyncio() else self._wait_twisted
+        wait = self._wait_asyncio if has_asyncio() else self._wait_twisted
         return await wait(row, seconds)
 
     def settled(self, row: int) -> None:
         """Wake all that wait for *row*."""
-        for wake in self._futures.pop(row, ()):
+        for wake in self._wakers.pop(row, ()):
             wake()
+
+    def leave(self, run: int) -> None:
+        """Wake everybody: *run* is over, and with it whatever it left pending."""
+        self.runs.discard(run)
+        for row in list(self._wakers):
+            self.settled(row)
 
     async def _wait_asyncio(self, row: int, seconds: float) -> bool:
         event = asyncio.Event()
-        self._futures[row].append(event.set)
+        self._wakers[row].append(event.set)
         try:
             await asyncio.wait_for(event.wait(), seconds)
         except TimeoutError:
@@ -48,12 +59,21 @@ class WaitingRoom:
                 timer.cancel()
                 settled.callback(True)
 
-        self._futures[row].append(wake)
+        self._wakers[row].append(wake)
         return await maybe_deferred_to_future(settled)
 
 
-def _has_asyncio() -> bool:
-    # Scrapy's own function for this came with 2.14.
+# Crawlers of one process that share an index share its room; nothing else knows them all.
+_rooms: WeakValueDictionary[str, WaitingRoom] = WeakValueDictionary()
+
+
+def waiting_room(index: str) -> WaitingRoom:
+    """Return the room of the index of that path, one for all crawlers of this process."""
+    return _rooms.setdefault(index, WaitingRoom())
+
+
+def has_asyncio() -> bool:
+    """Return whether an asyncio loop is running; Scrapy's own function for this came with 2.14."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -16,7 +16,7 @@ def response(body: bytes, content_type: str = "text/html") -> HtmlResponse:
     return HtmlResponse("http://a/", body=body, headers={"Content-Type": content_type})
 
 
-@pytest.mark.parametrize(
+BODIES = pytest.mark.parametrize(
     ("body", "content_type"),
     [
         (b"<p>plain</p>", "text/html"),
@@ -29,8 +29,29 @@ def response(body: bytes, content_type: str = "text/html") -> HtmlResponse:
         (b"", "text/html"),
         (b"<p>a\x00b</p>", "text/html"),
         (bytes(range(256)), "text/html; charset=utf-8"),
+        (b"\xef\xbb\xbf<p>marked</p>", "text/html"),
+        (b"<!-- nothing -->", "text/html"),
+        (b"  \n", "text/html"),
     ],
 )
+
+
+@BODIES
+@pytest.mark.parametrize("as_text", [True, False])
+def test_an_item_shares_the_tree_of_its_response(body: bytes, content_type: str, as_text: bool) -> None:
+    origin = response(body, content_type)
+    item = {"url": "http://b/", "html": origin.text if as_text else body}
+    assert page_from_item(item, PluginSettings(), origin) == page_from_item(item, PluginSettings())
+
+
+def test_an_item_with_other_html_is_read_by_itself() -> None:
+    item = {"url": "http://b/", "html": "<p>cleaned</p>"}
+    found = page_from_item(item, PluginSettings(), response(b"<p>as it came</p>"))
+    assert found is not None
+    assert found.text == "cleaned"
+
+
+@BODIES
 def test_a_response_reads_like_its_bytes(body: bytes, content_type: str) -> None:
     found = page_from_response(response(body, content_type))
     declared = content_type.partition("charset=")[2] or None

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
 from scrapy.settings import Settings
 
-from dedup import DedupConfig
+from dedup import DedupConfig, Page
 from dedup.errors import ConfigError
 from dedup.plugin.settings import PluginSettings, read_settings, setting_names
 from tests.crawling import ROOT
@@ -22,6 +23,12 @@ def test_values_from_the_command_line_are_text() -> None:
     assert found.text_fields == ("title", "text")
 
 
+@pytest.mark.parametrize("value", [Page.from_text, "dedup.plugin.pages.page_from_response"])
+def test_a_function_is_given_itself_or_by_its_path(value: object) -> None:
+    found = read_settings(Settings({"DEDUP_PAGE_FROM_ITEM": value}))
+    assert callable(found.page_from_item)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
@@ -35,6 +42,15 @@ def test_values_from_the_command_line_are_text() -> None:
         ("DEDUP_MAX_DISTANCE", "x", r"DEDUP_MAX_DISTANCE \('x'\) must be of type int"),
         ("DEDUP_MIN_SIMILARITY", 2, r"DEDUP_MIN_SIMILARITY \(2.0\) must be 0 to 1"),
         ("DEDUP_WAIT", -1, r"DEDUP_WAIT \(-1.0\) must be 0 seconds or more"),
+        ("DEDUP_ACTION", "keep", r"DEDUP_ACTION \('keep'\) must be one of drop, mark"),
+        ("DEDUP_SKIP", "all", r"DEDUP_SKIP \('all'\) must be one of nothing, links, callback"),
+        ("DEDUP_MIN_DEPTH", -1, r"DEDUP_MIN_DEPTH \(-1\) must be 0 or more"),
+        ("DEDUP_EXPLORATION_SHARE", 2, r"DEDUP_EXPLORATION_SHARE \(2.0\) must be 0 to 1"),
+        ("DEDUP_CLUSTER_SHARE", "nan", r"DEDUP_CLUSTER_SHARE \(nan\) must be 0 to 1"),
+        ("DEDUP_MARK_PREFIX", "", r"DEDUP_MARK_PREFIX \(''\) must be the beginning of a name"),
+        ("DEDUP_CANONICAL_LINK", "x", r"DEDUP_CANONICAL_LINK \('x'\) must be one of record, decide"),
+        ("DEDUP_PAGE_FROM_ITEM", "no.such.thing", r"DEDUP_PAGE_FROM_ITEM \('no.such.thing'\) must be a"),
+        ("DEDUP_PAGE_FROM_ITEM", "math.pi", r"DEDUP_PAGE_FROM_ITEM \('math.pi'\) must be a function"),
         ("DEDUP_INDEX", "", r"DEDUP_INDEX \(''\) must be the path of a file"),
     ],
 )
@@ -43,8 +59,38 @@ def test_bad_settings_name_setting_value_and_rule(name: str, value: object, mess
         read_settings(Settings({name: value}))
 
 
-def test_the_readme_lists_every_setting_with_its_default() -> None:
-    table = re.findall(
-        r"^\| `(DEDUP_\w+)` \| `([^`]*)` \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
+_TYPES = {
+    "text": str,
+    "path": str,
+    "list": tuple,
+    "bool": bool,
+    "number": (int, float),
+    "bits": int,
+    "seconds": float,
+    "share": float,
+    "function or its path": type(None),
+}
+
+
+def readme_settings() -> list[tuple[str, str, str, str]]:
+    """Name, type, default and example of every setting in the README's table."""
+    row = re.compile(
+        r"^\| `(DEDUP_\w+)` \| ([\w ]+), `([^`]*)` \| [^|]+ \| `([^`]+)` \| [^|]+ \|$", re.MULTILINE
     )
-    assert dict(table) == {name: repr(default) for name, default in setting_names().items()}
+    return row.findall((ROOT / "README.md").read_text("utf-8"))
+
+
+def test_the_readme_lists_every_setting_with_its_default() -> None:
+    table = {name: default for name, _, default, _ in readme_settings()}
+    assert table == {name: repr(default) for name, default in setting_names().items()}
+
+
+@pytest.mark.parametrize(("name", "kind", "default", "example"), readme_settings())
+def test_the_readme_gives_types_and_examples_that_work(
+    name: str, kind: str, default: str, example: str
+) -> None:
+    assert isinstance(ast.literal_eval(default), _TYPES[kind])
+    value = ast.literal_eval(example)
+    assert repr(value) != default
+    if kind != "function or its path":
+        read_settings(Settings({name: value}))

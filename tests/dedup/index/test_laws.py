@@ -21,6 +21,7 @@ CONFIGS = [
     DedupConfig(verify=False, unchanged="drop"),
     DedupConfig(max_candidates=2, max_structure_candidates=3, max_distance=12),
     DedupConfig(scope="host", max_distance=3, structure_max_distance=12),
+    DedupConfig(canonical_link="decide"),
 ]
 URLS = ["", "http://a/1", "http://a/2", "http://b/1", "http://b/1#x"]
 CONTENTS = [text(1), edited(1), edited(1, 20), edited(1, 50), text(2), edited(2), "a b", "b a", ""]
@@ -57,9 +58,10 @@ class SameAnswers(RuleBasedStateMachine):
         found=st.integers(0, len(PRINTS) - 1),
         url=st.integers(0, len(URLS) - 1),
         config=st.integers(0, len(CONFIGS) - 1),
+        link=st.integers(0, len(URLS) - 1),
         kind=st.sampled_from(["page", "item"]),
         confirmed=st.booleans(),
-        wait=st.booleans(),
+        wait_for=st.sets(st.integers(1, 5)),
         newest=st.booleans(),
     )
     def find_or_add(
@@ -67,9 +69,10 @@ class SameAnswers(RuleBasedStateMachine):
         found: int,
         url: int,
         config: int,
+        link: int,
         kind: str,
         confirmed: bool,
-        wait: bool,
+        wait_for: set[int],
         newest: bool,
     ) -> None:
         slow_run, fast_run = self.runs[-1 if newest else 0]
@@ -81,7 +84,8 @@ class SameAnswers(RuleBasedStateMachine):
                 config=CONFIGS[config],
                 kind=kind,
                 confirmed=confirmed,
-                wait=wait,
+                canonical_link=URLS[link],
+                wait_for=wait_for,
             )
             for index, run in ((self.slow, slow_run), (self.fast, fast_run))
         )
@@ -125,6 +129,11 @@ class SameAnswers(RuleBasedStateMachine):
     @invariant()
     def same_rows(self) -> None:
         assert [_facts(row) for row in self.fast.rows()] == [_facts(row) for row in self.slow.rows()]
+
+    @invariant()
+    def same_statistics(self) -> None:
+        slow, fast = self.slow.statistics(), self.fast.statistics()
+        assert (fast.rows, fast.orphans) == (slow.rows, slow.orphans)
 
     @invariant()
     def sound(self) -> None:

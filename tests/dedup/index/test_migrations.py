@@ -45,7 +45,7 @@ def test_a_stored_index_still_knows_its_pages(old: Path) -> None:
 def migrated(monkeypatch: pytest.MonkeyPatch, *statements: str) -> None:
     version = tables.SCHEMA_VERSION
     monkeypatch.setattr(sqlite, "SCHEMA_VERSION", version + 1)
-    monkeypatch.setattr(sqlite, "MIGRATIONS", {version: statements})
+    monkeypatch.setattr(sqlite, "MIGRATIONS", {**tables.MIGRATIONS, version: statements})
 
 
 def test_an_older_schema_is_migrated_in_one_transaction(

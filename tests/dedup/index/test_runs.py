@@ -15,7 +15,8 @@ def add(
     index: Index, run: Run, url: str, content: str, *, confirmed: bool = False, wait: bool = False
 ) -> Verdict:
     found = fingerprint(page(content))
-    return index.find_or_add(found, url, run=run, config=CONFIG, confirmed=confirmed, wait=wait)
+    wait_for = [run.id] if wait else []
+    return index.find_or_add(found, url, run=run, config=CONFIG, confirmed=confirmed, wait_for=wait_for)
 
 
 def number(verdict: Verdict) -> int:

@@ -1,0 +1,254 @@
+"""The judge of one crawl: asks the index for both doors, settles what it kept, and counts."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from dedup.detector import Detector
+from dedup.errors import IndexUnavailable
+from dedup.fingerprints import Fingerprint, fingerprint
+from dedup.hashing import digest
+from dedup.index import Index, Run, SQLiteIndex
+from dedup.page import Page
+from dedup.plugin.settings import PluginSettings
+from dedup.plugin.shares import Shares
+from dedup.plugin.summary import summary
+from dedup.plugin.waiting import WaitingRoom, waiting_room
+from dedup.printable import printable
+from dedup.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
+
+# Confirmations go into the transaction of the next question, or into one of their own by then.
+_CONFIRM_WITHIN = 1.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A page with its fingerprint; *kind* ("page" or "item") says what it is compared with."""
+
+    page: Page
+    fingerprint: Fingerprint
+    kind: str
+
+
+class Judge:
+    """One crawl's run of the index.
+
+    A page that cannot be judged is kept by its door; here it is None instead of a verdict.
+    """
+
+    def __init__(self, crawler: Crawler, settings: PluginSettings) -> None:
+        self.settings = settings
+        self.verdicts: WeakKeyDictionary[Response, Verdict] = WeakKeyDictionary()
+        """The verdicts on responses that were judged before their callback."""
+        self._crawler = crawler
+        self._detector: Detector | None = None
+        self._room = WaitingRoom()
+        self._shares = Shares(settings.cluster_share)
+        self._kept: list[int] = []
+        self._confirmed_at = 0.0
+        self._reported: set[str] = set()
+
+    def open(self) -> Run:
+        """Open the index and begin a run, or go on with that of the same ``JOBDIR``."""
+        assert self._crawler.spider is not None
+        index = SQLiteIndex(self.settings.index_path)
+        try:
+            detector = Detector(
+                index,
+                self.settings.config,
+                self._crawler.spider.name,
+                job=self._job,
+                settings=digest(repr(self.settings).encode()).hex(),
+                action="dry run" if self.settings.dry_run else self.settings.action,
+            )
+            run = detector.run
+        except BaseException:
+            index.close()
+            raise
+        self._detector = detector
+        self._room = waiting_room(str(index.path.resolve()))
+        self._room.runs.add(run.id)
+        return run
+
+    @property
+    def _job(self) -> str:
+        folder = self._crawler.settings.get("JOBDIR")
+        return str(Path(folder).resolve()) if folder else ""
+
+    # Asking
+
+    def question(self, page: Page, kind: str) -> Question:
+        """Return what `ask` takes: *page* with its fingerprint."""
+        with self.timed("fingerprint"):
+            return Question(page, fingerprint(page, self.settings.config), kind)
+
+    def ask(self, question: Question) -> Verdict | None:
+        """Judge and record; a verdict without row repeats what is pending in this process."""
+        if self._detector is None:
+            return None
+        page = question.page
+        try:
+            with self.timed("index"), self._detector.index.transaction():
+                self._confirm()
+                verdict = self._detector.submit(
+                    page, question.fingerprint, kind=question.kind, wait_for=self._room.runs
+                )
+        except IndexUnavailable as error:
+            self._report(error)
+            return None
+        self._kept.clear()
+        self._confirmed_at = monotonic()
+        self._note(page.url, verdict)
+        return verdict
+
+    async def ask_again(self, question: Question, verdict: Verdict | None) -> Verdict | None:
+        """Wait for the fate of what *verdict* names, and ask again, until there is a row.
+
+        Raises `TimeoutError` when ``DEDUP_WAIT`` is over.
+        """
+        deadline = monotonic() + self.settings.wait
+        while verdict is not None and verdict.row is None:
+            assert verdict.canonical is not None
+            if not await self._room.wait(verdict.canonical, deadline - monotonic()):
+                raise TimeoutError
+            verdict = self.ask(question)
+        return verdict
+
+    def settle(self, row: int, *, kept: bool) -> None:
+        """Confirm a pending row, or release it."""
+        if self._detector is None:
+            return
+        if kept:
+            self._kept.append(row)
+            if monotonic() - self._confirmed_at >= _CONFIRM_WITHIN:
+                self.confirm()
+        else:
+            self.count("released")
+            try:
+                self._detector.index.release(row)
+            except IndexUnavailable as error:
+                self._report(error)
+        self._room.settled(row)
+
+    def confirm(self) -> None:
+        """Confirm now what was kept since the last question."""
+        if self._detector is None or not self._kept:
+            return
+        try:
+            with self.timed("index"), self._detector.index.transaction():
+                self._confirm()
+        except IndexUnavailable as error:
+            self._report(error)
+            return
+        self._kept.clear()
+        self._confirmed_at = monotonic()
+
+    def _confirm(self) -> None:
+        assert self._detector is not None
+        for row in self._kept:
+            self._detector.index.confirm(row)
+
+    # Counting
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to the stat ``dedup/`` *name*."""
+        assert self._crawler.stats is not None
+        self._crawler.stats.inc_value(f"dedup/{name}", by)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Add the seconds that a step took to its stat."""
+        assert self._crawler.stats is not None
+        begin = perf_counter()
+        try:
+            yield
+        finally:
+            seconds: Any = perf_counter() - begin  # Scrapy annotates counts as whole numbers
+            self._crawler.stats.inc_value(f"dedup/seconds/{step}", seconds)
+
+    def is_of_earlier_run(self, verdict: Verdict) -> bool:
+        """Whether what *verdict* names was kept by another run than this one."""
+        return self._detector is not None and verdict.canonical_run != self._detector.run.id
+
+    def _note(self, url: str, verdict: Verdict) -> None:
+        assert self._crawler.stats is not None
+        self.count("lookups")
+        self.count("candidates", verdict.candidates)
+        self._crawler.stats.max_value("dedup/candidates_max", verdict.candidates)
+        if verdict.candidates >= self.settings.config.max_candidates:
+            self._note_flood(url)
+        if verdict.row is None:
+            return
+        self._shares.page(url)
+        if verdict.repeats_another and verdict.canonical is not None:
+            found = self._shares.copy(url, verdict.canonical, verdict.canonical_url)
+            if found:
+                self.count("large_clusters")
+                logger.warning(
+                    "%d of %d pages of %s (%.0f%%) so far are copies of <%s>: a trap, or pages of one "
+                    "template that only look alike? See `dedup report`; DEDUP_CLUSTER_SHARE is %g",
+                    *(found.copies, found.seen, printable(found.host), 100 * found.share),
+                    *(printable(found.canonical_url), self.settings.cluster_share),
+                )
+
+    def _note_flood(self, url: str) -> None:
+        self.count("candidates_capped")
+        if "cap" not in self._reported:
+            self._reported.add("cap")
+            logger.warning(
+                "<%s> is near more than DEDUP_MAX_CANDIDATES (%d) pages; only the nearest were "
+                "looked at, here and wherever dedup/candidates_capped counts it",
+                printable(url),
+                self.settings.config.max_candidates,
+            )
+
+    def _report(self, error: IndexUnavailable) -> None:
+        self.count("index_errors")
+        if str(error) not in self._reported:
+            self._reported.add(str(error))
+            logger.error("Pages are kept without being judged: %s", error)
+
+    # The end
+
+    def close(self, reason: str) -> None:
+        """End the run, log its summary, close the index."""
+        if self._detector is None:
+            return
+        self.confirm()
+        detector, self._detector = self._detector, None
+        run, index = detector.run, detector.index
+        assert self._crawler.stats is not None
+        try:
+            detector.close(reason)
+            self._take_stock(index)
+            stats = self._crawler.stats.get_stats()
+            logger.info("%s", summary(stats, index, run, self._shares.noticed()))
+        except IndexUnavailable as error:
+            logger.error("The run could not be ended: %s", error)
+        finally:
+            self._room.leave(run.id)
+            index.close()
+
+    def _take_stock(self, index: Index) -> None:
+        stats = self._crawler.stats
+        assert stats is not None
+        found = index.statistics()
+        stats.set_value("dedup/index/rows", found.rows)
+        stats.set_value("dedup/index/bytes", found.bytes)
+        stats.set_value("dedup/index/orphans", found.orphans)
+        if lookups := stats.get_value("dedup/lookups"):
+            mean = stats.get_value("dedup/candidates", 0) / lookups
+            stats.set_value("dedup/candidates_per_lookup", round(mean, 3))

@@ -1,0 +1,73 @@
+"""Items that are marked instead of dropped: which fields, and can a type of item hold them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from itemadapter import ItemAdapter
+from scrapy.utils.misc import load_object
+
+from dedup.errors import ConfigError, DedupError
+from dedup.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from dedup.plugin.settings import PluginSettings
+
+# Attributes of a verdict; a field is named after them, behind a prefix.
+MARKS = ("reason", "canonical_url", "content_distance", "structure_distance", "similarity")
+
+
+class CannotMark(DedupError):  # noqa: N818
+    """An item has no place for the marks."""
+
+
+class Marker:
+    """Writes verdicts into the fields of items whose names begin with *prefix*."""
+
+    def __init__(self, prefix: str) -> None:
+        self.fields = {prefix + mark: mark for mark in MARKS}
+
+    def mark(self, item: Any, verdict: Verdict) -> None:
+        """Fill the fields of *item*; raises `CannotMark`, and changes nothing, if one is missing."""
+        if missing := self.missing(type(item)):
+            raise CannotMark(_explained(type(item), missing))
+        adapter = ItemAdapter(item)
+        try:
+            for field, attribute in self.fields.items():
+                value = getattr(verdict, attribute)
+                adapter[field] = str(value) if attribute == "reason" else value
+        except Exception as error:  # frozen, or validated by other rules: the item type decides
+            raise CannotMark(f"{type(item).__qualname__} refuses a mark: {error}") from error
+
+    def missing(self, item_class: type) -> list[str]:
+        """Return the fields that *item_class* has no place for; a dict has place for all."""
+        names = ItemAdapter.get_field_names_from_class(item_class)
+        return [] if names is None else [field for field in self.fields if field not in names]
+
+    def require(self, item_classes: Iterable[type]) -> None:
+        """Raise `ConfigError` if an item of one of the classes could not be marked."""
+        for item_class in item_classes:
+            if missing := self.missing(item_class):
+                raise ConfigError(f"DEDUP_ACTION ('mark') fails: {_explained(item_class, missing)}")
+
+
+def known_item_classes(own: PluginSettings, settings: BaseSettings) -> list[type]:
+    """Return the item classes that the settings name: ``DEDUP_ITEM_CLASSES``, and those of feeds."""
+    named = list(own.item_classes)
+    for feed in settings.getdict("FEEDS").values():
+        named += feed.get("item_classes") or []
+    try:
+        return [load_object(name) for name in named]
+    except (ImportError, NameError, TypeError, ValueError) as error:
+        raise ConfigError(f"DEDUP_ITEM_CLASSES ({named!r}) must be classes: {error}") from error
+
+
+def _explained(item_class: type, missing: list[str]) -> str:
+    name = f"{item_class.__module__}.{item_class.__qualname__}"
+    return (
+        f"{name} has no field {', '.join(missing)}; "
+        "declare them, set DEDUP_MARK_PREFIX, or use DEDUP_ACTION = 'drop'"
+    )

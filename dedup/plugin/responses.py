@@ -1,0 +1,150 @@
+"""The page door: responses are judged before their callback, and of copies something is skipped."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+
+from dedup.errors import ConfigError
+from dedup.hashing import murmur3
+from dedup.index.urls import joined_key, url_key
+from dedup.page import Page
+from dedup.plugin.errors import explained
+from dedup.plugin.judge import Judge
+from dedup.plugin.middleware import is_exempt
+from dedup.plugin.pages import page_from_response
+from dedup.plugin.pipeline import DedupPipeline
+from dedup.plugin.settings import PluginSettings, read_settings
+from dedup.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
+
+# URLs of saved requests that are remembered, so that one that many copies link to counts once.
+_REMEMBERED = 20_000
+
+
+class DuplicateResponse(IgnoreRequest):
+    """The response repeats a page that was seen, so its callback is not run; *verdict* names it."""
+
+    def __init__(self, response: Response, verdict: Verdict) -> None:
+        super().__init__(explained(response.url, verdict))
+        self.response = response
+        self.verdict = verdict
+
+
+class DedupResponseMiddleware:
+    """Judges responses, and skips the links or the callback of those that are copies.
+
+    Start pages (``DEDUP_MIN_DEPTH``) and a share of the copies (``DEDUP_EXPLORATION_SHARE``, by
+    URL, the same ones each time) are followed all the same, so that a crawl cannot starve.  A
+    response that repeats one whose callback is still running is not judged.
+    """
+
+    def __init__(self, crawler: Crawler, settings: PluginSettings) -> None:
+        self._crawler = crawler
+        self._settings = settings
+        self._withheld: WeakSet[Response] = WeakSet()
+        self._saved: dict[str, None] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        settings = read_settings(crawler.settings)
+        if settings.skip == "nothing":
+            raise NotConfigured
+        return cls(crawler, settings)
+
+    @property
+    def _judge(self) -> Judge:
+        pipeline = self._crawler.get_item_pipeline(DedupPipeline)
+        if pipeline is None:
+            raise ConfigError("DEDUP_SKIP needs the pipeline dedup.plugin.DedupPipeline")
+        return pipeline.judge
+
+    def process_spider_input(self, response: Response, spider: Any = None) -> None:
+        """Judge *response*; raises `DuplicateResponse` if its callback is to be skipped."""
+        if is_exempt(response):
+            return
+        judge = self._judge
+        judge.count("responses/seen")
+        page, verdict = self._judged(response)
+        if page is None or verdict is None:
+            judge.count("responses/not_judged")
+            return
+        judge.verdicts[response] = verdict
+        judge.count(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
+        if verdict.row is None or not self._skips(response, verdict):
+            return
+        logger.info("Skipped the %s of %s", self._settings.skip, explained(response.url, verdict))
+        if self._settings.skip == "callback":
+            judge.count("callbacks_skipped")
+            self._save(joined_key(response.url, link) for link in page.links)
+            raise DuplicateResponse(response, verdict)
+        self._withheld.add(response)
+
+    def _judged(self, response: Response) -> tuple[Page | None, Verdict | None]:
+        judge = self._judge
+        try:
+            with judge.timed("parse"):
+                page = page_from_response(response)
+            return page, judge.ask(judge.question(page, "page")) if page else None
+        except Exception:
+            # A page that we cannot read is our fault: a traceback in the log, and it is followed.
+            logger.exception("A response could not be judged and is followed")
+            return None, None
+
+    def _skips(self, response: Response, verdict: Verdict) -> bool:
+        if not verdict.repeats_another or self._settings.dry_run:
+            return False
+        if _depth(response) < self._settings.min_depth:
+            return False
+        if murmur3(response.url) / 2**64 < self._settings.exploration_share:
+            self._judge.count("responses/explored")
+            return False
+        return True
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any], spider: Any = None
+    ) -> AsyncIterator[Any]:
+        """Yield what the callback gave, without the requests of a copy."""
+        withholds = response in self._withheld
+        self._withheld.discard(response)
+        async for output in result:
+            if withholds and isinstance(output, Request):
+                self._save([url_key(output.url)])
+            else:
+                yield output
+
+    def process_spider_exception(
+        self, response: Response, exception: Exception, spider: Any = None
+    ) -> Iterable[Any] | None:
+        """Take a skipped callback for done; release a page whose callback failed."""
+        if isinstance(exception, DuplicateResponse):
+            return []
+        self._withheld.discard(response)
+        verdict = self._judge.verdicts.pop(response, None)
+        if verdict and verdict.kept and verdict.row is not None:
+            self._judge.settle(verdict.row, kept=False)
+        return None
+
+    def _save(self, urls: Iterable[str]) -> None:
+        """Count requests that were not made, each URL once as long as it is remembered."""
+        for url in urls:
+            if url in self._saved:
+                continue
+            if len(self._saved) >= _REMEMBERED:
+                del self._saved[next(iter(self._saved))]
+            self._saved[url] = None
+            self._judge.count("requests_saved")
+
+
+def _depth(response: Response) -> int:
+    return int(response.meta.get("depth", 0)) if response.request is not None else 0

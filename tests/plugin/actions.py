@@ -1,0 +1,89 @@
+"""Spiders and items for the tests on marking, dry runs and pages of one's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from scrapy import Field, Item, Request, Spider
+from scrapy.http import Response
+
+from dedup import Page
+
+
+class Plain(Item):
+    url = Field()
+    text = Field()
+
+
+class Marked(Plain):
+    dedup_reason = Field()
+    dedup_canonical_url = Field()
+    dedup_content_distance = Field()
+    dedup_structure_distance = Field()
+    dedup_similarity = Field()
+
+
+@dataclass
+class MarkedData:
+    url: str
+    text: str
+    near_reason: str | None = None
+    near_canonical_url: str | None = None
+    near_content_distance: int | None = None
+    near_structure_distance: int | None = None
+    near_similarity: float | None = None
+
+
+@dataclass(frozen=True)
+class Frozen:
+    url: str
+    text: str
+    near_reason: str | None = None
+    near_canonical_url: str | None = None
+    near_content_distance: int | None = None
+    near_structure_distance: int | None = None
+    near_similarity: float | None = None
+
+
+CLASSES: dict[str, type] = {
+    "dict": dict,
+    "Plain": Plain,
+    "Marked": Marked,
+    "MarkedData": MarkedData,
+    "Frozen": Frozen,
+}
+
+
+class TypedSpider(Spider):
+    """Yields the items that *items* lists as JSON, from a callback, as the class named *type*."""
+
+    name = "typed"
+    items = "[]"
+    type = "dict"
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request("data:,", self.parse)
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        for item in json.loads(self.items):
+            yield CLASSES[self.type](**item)
+
+
+class OwnPageSpider(TypedSpider):
+    """Makes pages of its items by itself: from the text in reverse order, or not at all."""
+
+    name = "own"
+
+    def dedup_page_from_item(self, item: Any) -> Page | None:
+        return page_of_reversed(item)
+
+
+def page_of_reversed(item: Any) -> Page | None:
+    """Return a page of the item's words in reverse order; items without text have none."""
+    if item["text"] == "wrong":
+        return "no page"  # type: ignore[return-value]
+    words = item["text"].split()
+    return Page.from_text(" ".join(reversed(words)), url=item["url"]) if words else None

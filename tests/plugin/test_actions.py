@@ -1,0 +1,121 @@
+"""Drop, mark or only say: what becomes of a copy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup import Page, SQLiteIndex, fingerprint
+from dedup.verdict import Outcome
+from tests.crawling import Crawl, crawl
+from tests.pages import edited, text
+
+ITEMS = [
+    {"url": "http://a/1", "text": text(1)},
+    {"url": "http://a/2", "text": text(1)},
+    {"url": "http://a/3", "text": edited(1)},
+    {"url": "http://a/4", "text": text(2)},
+]
+
+
+def run(folder: Path, *, type: str = "dict", spider: str = "TypedSpider", **settings: Any) -> Crawl:  # noqa: A002
+    arguments = {"items": json.dumps(ITEMS), "type": type}
+    return crawl(folder, f"tests.plugin.actions.{spider}", settings, arguments)
+
+
+@pytest.mark.parametrize(
+    ("type_", "prefix"), [("dict", "dedup_"), ("Marked", "dedup_"), ("MarkedData", "near_")]
+)
+def test_marked_items_say_what_they_repeat(tmp_path: Path, type_: str, prefix: str) -> None:
+    done = run(tmp_path, type=type_, DEDUP_ACTION="mark", DEDUP_MARK_PREFIX=prefix)
+    items = {item["url"]: item for item in done.items}
+    marks = {
+        url: (item[f"{prefix}reason"], item[f"{prefix}canonical_url"]) for url, item in items.items()
+    }
+    assert marks == {
+        "http://a/1": ("new", ""),
+        "http://a/2": ("exact_duplicate", "http://a/1"),
+        "http://a/3": ("near_duplicate", "http://a/1"),
+        "http://a/4": ("new", ""),
+    }
+    near = items["http://a/3"]
+    assert near[f"{prefix}content_distance"] <= 10
+    assert 0.6 <= near[f"{prefix}similarity"] < 1
+    assert near[f"{prefix}structure_distance"] is None
+    counts = done.dedup()
+    assert (counts["marked"], counts["kept"], counts.get("dropped")) == (2, 2, None)
+    assert "Marked near_duplicate: <http://a/3> repeats <http://a/1>" in done.log
+    assert "marked                     2  (50.0% of all seen)" in done.log
+
+
+def kept(index: SQLiteIndex) -> set[str]:
+    return {row.sighting.url for row in index.rows() if row.verdict.kept}
+
+
+def test_what_was_marked_is_on_record_like_what_was_dropped(tmp_path: Path) -> None:
+    run(tmp_path, DEDUP_ACTION="mark")
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert kept(index) == {"http://a/1", "http://a/4"}
+        assert {row.outcome for row in index.rows()} == {Outcome.CONFIRMED}
+        assert [made.action for made in index.runs()] == ["mark"]
+    assert run(tmp_path).dedup()["unchanged"] == 4
+
+
+@pytest.mark.parametrize("where", ["DEDUP_ITEM_CLASSES", "FEEDS"])
+def test_an_item_class_without_the_fields_is_refused_at_start(tmp_path: Path, where: str) -> None:
+    name = "tests.plugin.actions.Plain"
+    settings: dict[str, Any] = {"DEDUP_ITEM_CLASSES": [name]}
+    if where == "FEEDS":
+        feed = {"format": "jsonlines", "item_classes": [name]}
+        settings = {"FEEDS": {str(tmp_path / "items.jsonl"): feed}}
+    done = run(tmp_path, type="Plain", DEDUP_ACTION="mark", **settings)
+    assert (
+        "DEDUP_ACTION ('mark') fails: tests.plugin.actions.Plain has no field dedup_reason" in done.log
+    )
+    assert done.items == []
+    assert "item_scraped_count" not in done.stats
+
+
+@pytest.mark.parametrize(
+    ("type_", "message"),
+    [("Plain", "Plain has no field dedup_reason"), ("Frozen", "Frozen refuses a mark")],
+)
+def test_an_unknown_item_class_without_the_fields_ends_the_crawl(
+    tmp_path: Path, type_: str, message: str
+) -> None:
+    prefix = "dedup_" if type_ == "Plain" else "near_"
+    done = run(tmp_path, type=type_, DEDUP_ACTION="mark", DEDUP_MARK_PREFIX=prefix)
+    assert done.stats["finish_reason"] == "dedup_cannot_mark"
+    assert "The crawl is ended, items are kept unmarked: " in done.log
+    assert message in done.log
+    assert len(done.items) == done.dedup()["mark_errors"] == 4  # nothing is lost
+
+
+@pytest.mark.parametrize("action", ["drop", "mark"])
+def test_a_dry_run_records_and_changes_nothing(tmp_path: Path, action: str) -> None:
+    done = run(tmp_path, type="Plain", DEDUP_ACTION=action, DEDUP_DRY_RUN=True)
+    assert sorted(done.items, key=str) == ITEMS
+    counts = done.dedup()
+    assert (counts["would_drop"], counts["exact_duplicate"], counts["near_duplicate"]) == (2, 1, 1)
+    assert "Would drop near_duplicate: <http://a/3> repeats <http://a/1>" in done.log
+    assert "would be dropped           2  (50.0% of all seen)" in done.log
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert kept(index) == {"http://a/1", "http://a/4"}
+        assert [made.action for made in index.runs()] == ["dry run"]
+
+
+@pytest.mark.parametrize("by_setting", [True, False])
+def test_a_project_makes_pages_of_items_by_itself(tmp_path: Path, by_setting: bool) -> None:
+    items = [*ITEMS, {"url": "http://a/5", "text": ""}, {"url": "http://a/6", "text": "wrong"}]
+    settings = {"DEDUP_PAGE_FROM_ITEM": "tests.plugin.actions.page_of_reversed"} if by_setting else {}
+    spider = "TypedSpider" if by_setting else "OwnPageSpider"
+    done = crawl(tmp_path, f"tests.plugin.actions.{spider}", settings, {"items": json.dumps(items)})
+    assert {item["url"][-1] for item in done.items} == {"1", "4", "5", "6"}
+    assert done.dedup()["not_judged"] == 2
+    assert "page_from_item must return a Page or None, not str" in done.log
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        first = next(index.rows()).sighting.fingerprint
+    assert first == fingerprint(Page.from_text(" ".join(reversed(text(1).split()))))
