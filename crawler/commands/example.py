@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import argparse
 from threading import Event
+from urllib.parse import urljoin
 
 from scrapy.commands import BaseRunSpiderCommand
 from scrapy.exceptions import UsageError
+from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawler.example import served
+from crawler.example.traps import CALENDAR, SESSIONS
+
+# Whoever tries the traps without skipping (-s DEDUP_SKIP=nothing) shall not wait for ever.
+_IN_TRAPS = {"DEDUP_SKIP": "links", "CLOSESPIDER_PAGECOUNT": 500}
 
 
 class Command(BaseRunSpiderCommand):
@@ -23,12 +29,15 @@ class Command(BaseRunSpiderCommand):
         return (
             "Serve the example site on 127.0.0.1 and crawl it with the spider 'site'. "
             "Crawl it a second time and every page comes out unchanged. "
-            "With --serve the site is only served, until Ctrl-C."
+            "With --serve the site is only served, until Ctrl-C. With --trap the crawl begins in a "
+            "calendar without end and in pages whose links have ever new session ids; it ends all the "
+            "same, because the links of copies are not followed (DEDUP_SKIP=links)."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--serve", action="store_true", help="serve the site and crawl nothing")
+        parser.add_argument("--trap", action="store_true", help="crawl the endless part of the site")
         parser.add_argument("--port", type=int, default=8765, help="port to serve on (default: 8765)")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -37,6 +46,10 @@ class Command(BaseRunSpiderCommand):
         # Nobody has to be spared on this machine.
         self.settings.set("AUTOTHROTTLE_ENABLED", False, priority="cmdline")
         self.settings.set("CONCURRENT_REQUESTS_PER_DOMAIN", 16, priority="cmdline")
+        if opts.trap:
+            for name, value in _IN_TRAPS.items():
+                if self.settings.getpriority(name) != SETTINGS_PRIORITIES["cmdline"]:
+                    self.settings.set(name, value, priority="cmdline")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.crawler_process is not None
@@ -46,7 +59,10 @@ class Command(BaseRunSpiderCommand):
                     print(f"Serving {url} until Ctrl-C")
                     _wait()
                 else:
-                    self.crawler_process.crawl("site", url=url, **opts.spargs)
+                    starts = (
+                        [urljoin(url, path) for path in (CALENDAR, SESSIONS)] if opts.trap else [url]
+                    )
+                    self.crawler_process.crawl("site", url=" ".join(starts), **opts.spargs)
                     self.crawler_process.start()
         except OSError as error:
             raise UsageError(f"port {opts.port}: {error.strerror}", print_help=False) from error

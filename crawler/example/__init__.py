@@ -1,6 +1,7 @@
 """A small website written to try the crawler on: served from this folder, on this machine only.
 
-Every page that a crawl should drop stands in `COPIES`; all others are unique.
+Every page that a crawl should drop stands in `COPIES`; all others are unique.  No page links to the
+endless ones in `crawler.example.traps`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+
+from crawler.example.traps import trap_page
 
 PAGES = Path(__file__).parent / "pages"
 MIRROR = "/mirror"
@@ -36,20 +39,25 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/sitemap.xml":
-            self._send_sitemap()
+            self._send(self._sitemap(), "application/xml")
+        elif page := trap_page(self.path):
+            self._send(page, "text/html; charset=utf-8")
         else:
             super().do_GET()
 
-    def _send_sitemap(self) -> None:
+    def _sitemap(self) -> str:
         site = f"http://{self.headers['Host']}"
         entries = "".join(
             f"<url><loc>{site}/{page.relative_to(PAGES).as_posix()}</loc></url>"
             for page in sorted(PAGES.rglob("*.html"))
         )
         namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
-        body = f'<urlset xmlns="{namespace}">{entries}</urlset>'.encode()
+        return f'<urlset xmlns="{namespace}">{entries}</urlset>'
+
+    def _send(self, text: str, content_type: str) -> None:
+        body = text.encode()
         self.send_response(200)
-        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

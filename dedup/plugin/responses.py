@@ -10,7 +10,6 @@ from weakref import WeakSet
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
-from dedup.errors import ConfigError
 from dedup.hashing import murmur3
 from dedup.index.urls import joined_key, url_key
 from dedup.page import Page
@@ -63,51 +62,39 @@ class DedupResponseMiddleware:
         return cls(crawler, settings)
 
     @property
-    def _judge(self) -> Judge:
+    def _judge(self) -> Judge | None:
+        """The judge of this crawl, None in one that has switched the pipeline off."""
         pipeline = self._crawler.get_item_pipeline(DedupPipeline)
-        if pipeline is None:
-            raise ConfigError("DEDUP_SKIP needs the pipeline dedup.plugin.DedupPipeline")
-        return pipeline.judge
+        return pipeline.judge if pipeline else None
 
     def process_spider_input(self, response: Response, spider: Any = None) -> None:
         """Judge *response*; raises `DuplicateResponse` if its callback is to be skipped."""
-        if is_exempt(response):
-            return
         judge = self._judge
+        if judge is None or is_exempt(response):
+            return
         judge.count("responses/seen")
-        page, verdict = self._judged(response)
+        page, verdict = _judged(response, judge)
         if page is None or verdict is None:
             judge.count("responses/not_judged")
             return
         judge.verdicts[response] = verdict
         judge.count(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
-        if verdict.row is None or not self._skips(response, verdict):
+        if verdict.row is None or not self._skips(response, verdict, judge):
             return
         logger.info("Skipped the %s of %s", self._settings.skip, explained(response.url, verdict))
         if self._settings.skip == "callback":
             judge.count("callbacks_skipped")
-            self._save(joined_key(response.url, link) for link in page.links)
+            self._save([joined_key(response.url, link) for link in page.links], judge)
             raise DuplicateResponse(response, verdict)
         self._withheld.add(response)
 
-    def _judged(self, response: Response) -> tuple[Page | None, Verdict | None]:
-        judge = self._judge
-        try:
-            with judge.timed("parse"):
-                page = page_from_response(response)
-            return page, judge.ask(judge.question(page, "page")) if page else None
-        except Exception:
-            # A page that we cannot read is our fault: a traceback in the log, and it is followed.
-            logger.exception("A response could not be judged and is followed")
-            return None, None
-
-    def _skips(self, response: Response, verdict: Verdict) -> bool:
+    def _skips(self, response: Response, verdict: Verdict, judge: Judge) -> bool:
         if not verdict.repeats_another or self._settings.dry_run:
             return False
         if _depth(response) < self._settings.min_depth:
             return False
-        if murmur3(response.url) / 2**64 < self._settings.exploration_share:
-            self._judge.count("responses/explored")
+        if is_explored(response.url, self._settings.exploration_share):
+            judge.count("responses/explored")
             return False
         return True
 
@@ -115,11 +102,11 @@ class DedupResponseMiddleware:
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
         """Yield what the callback gave, without the requests of a copy."""
-        withholds = response in self._withheld
+        judge = self._judge if response in self._withheld else None
         self._withheld.discard(response)
         async for output in result:
-            if withholds and isinstance(output, Request):
-                self._save([url_key(output.url)])
+            if judge and isinstance(output, Request):
+                self._save([url_key(output.url)], judge)
             else:
                 yield output
 
@@ -130,12 +117,13 @@ class DedupResponseMiddleware:
         if isinstance(exception, DuplicateResponse):
             return []
         self._withheld.discard(response)
-        verdict = self._judge.verdicts.pop(response, None)
-        if verdict and verdict.kept and verdict.row is not None:
-            self._judge.settle(verdict.row, kept=False)
+        judge = self._judge
+        verdict = judge.verdicts.pop(response, None) if judge else None
+        if judge and verdict and verdict.kept and verdict.row is not None:
+            judge.settle(verdict.row, kept=False)
         return None
 
-    def _save(self, urls: Iterable[str]) -> None:
+    def _save(self, urls: Iterable[str], judge: Judge) -> None:
         """Count requests that were not made, each URL once as long as it is remembered."""
         for url in urls:
             if url in self._saved:
@@ -143,7 +131,23 @@ class DedupResponseMiddleware:
             if len(self._saved) >= _REMEMBERED:
                 del self._saved[next(iter(self._saved))]
             self._saved[url] = None
-            self._judge.count("requests_saved")
+            judge.count("requests_saved")
+
+
+def is_explored(url: str, share: float) -> bool:
+    """Return whether *url* is in the *share* (0 to 1) of copies that are followed all the same."""
+    return murmur3(url) < share * 2**64
+
+
+def _judged(response: Response, judge: Judge) -> tuple[Page | None, Verdict | None]:
+    try:
+        with judge.timed("parse"):
+            page = page_from_response(response)
+        return page, judge.ask(judge.question(page, "page")) if page else None
+    except Exception:
+        # A page that we cannot read is our fault: a traceback in the log, and it is followed.
+        logger.exception("A response could not be judged and is followed")
+        return None, None
 
 
 def _depth(response: Response) -> int:

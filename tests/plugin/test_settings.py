@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
@@ -59,7 +60,7 @@ def test_bad_settings_name_setting_value_and_rule(name: str, value: object, mess
         read_settings(Settings({name: value}))
 
 
-_TYPES = {
+_TYPES: dict[str, Any] = {
     "text": str,
     "path": str,
     "list": tuple,

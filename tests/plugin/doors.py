@@ -1,0 +1,92 @@
+"""A spider for the tests on responses that are judged before their callback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+from scrapy import Request, Spider
+from scrapy.exceptions import DropItem
+from scrapy.http import Response
+
+
+class DoorSpider(Spider):
+    """Requests a page for each of *contents* (JSON), one after the other, with the callback *how*.
+
+    Every page comes with two links, one of its own and one that all have.
+    """
+
+    name = "doors"
+    contents = "[]"
+    how = "parse"
+    meta = "{}"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number, content in enumerate(json.loads(self.contents)):
+            links = f'<a href="http://127.0.0.1:9/{number}">1</a><a href="http://127.0.0.1:9/all">2</a>'
+            page = f"<html><body><p>{content}</p><!-- {number} -->{links}</body></html>"
+            yield Request(
+                f"data:text/html;charset=utf-8,{quote(page)}",
+                getattr(self, self.how),
+                errback=self.failed if self.how == "with_errback" else None,
+                priority=-number,
+                meta=json.loads(self.meta),
+            )
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        yield {"url": response.url[-6:], "text": response.css("p::text").get()}
+        for link in response.css("a"):
+            yield Request(link.attrib["href"], self.parse, meta={"dont_retry": True})
+
+    def no_item(self, response: Response) -> Iterator[Any]:
+        yield from (output for output in self.parse(response) if isinstance(output, Request))
+
+    def two_items(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url[-6:], "text": "first " + str(response.css("p::text").get())}
+        yield {"url": response.url[-6:], "text": "second"}
+
+    def fail_late(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url[-6:], "text": None}
+        self._fail_first(response)
+
+    async def fail_async(self, response: Response) -> AsyncIterator[Any]:
+        self._fail_first(response)
+        yield {"url": response.url[-6:], "text": None}
+
+    def fail_at_once(self, response: Response) -> list[Any]:
+        self._fail_first(response)
+        return [{"url": response.url[-6:], "text": None}]
+
+    def with_errback(self, response: Response) -> Iterator[Any]:
+        return self.parse(response)
+
+    def failed(self, failure: Any) -> Iterator[Any]:
+        yield {"url": "errback", "text": type(failure.value).__name__}
+
+    def _fail_first(self, response: Response) -> None:
+        if "<!-- 0 -->" in response.text:
+            raise RuntimeError("the callback failed")
+
+
+class Forgiving:
+    """A spider middleware that takes every exception for no output."""
+
+    def process_spider_exception(
+        self, response: Response, exception: Exception, spider: Any = None
+    ) -> Iterable[Any]:
+        return []
+
+
+class PickyStorage:
+    """A pipeline that drops the first item."""
+
+    def __init__(self) -> None:
+        self._is_first = True
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        if self._is_first:
+            self._is_first = False
+            raise DropItem("storage does not want it", log_level="DEBUG")
+        return item

@@ -1,0 +1,208 @@
+"""The page door: responses judged before their callback, and what is skipped of copies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawler.example import served
+from crawler.example.traps import CALENDAR, SESSIONS
+from dedup import SQLiteIndex
+from dedup.plugin.responses import is_explored
+from dedup.verdict import Outcome, Reason
+from tests.crawling import Crawl, crawl
+from tests.pages import edited, text
+
+LIMIT = 60
+TRAP: dict[str, Any] = {
+    "CLOSESPIDER_PAGECOUNT": LIMIT,
+    "DEDUP_SOURCE": "response",
+    "DEDUP_EXPLORATION_SHARE": 0,
+}
+
+
+def trapped(folder: Path, **settings: Any) -> Crawl:
+    with served() as url:
+        starts = " ".join(url.rstrip("/") + path for path in (CALENDAR, SESSIONS))
+        return crawl(folder, "crawler.spiders.site.SiteSpider", {**TRAP, **settings}, {"url": starts})
+
+
+def doors(folder: Path, *contents: str, how: str = "parse", meta: Any = None, **settings: Any) -> Crawl:
+    everything = {
+        "CONCURRENT_REQUESTS": 1,
+        "DEDUP_SKIP": "links",
+        "DEDUP_MIN_DEPTH": 0,
+        "DEDUP_EXPLORATION_SHARE": 0,
+        **settings,
+    }
+    arguments = {"contents": json.dumps(contents), "how": how, "meta": json.dumps(meta or {})}
+    return crawl(folder, "tests.plugin.doors.DoorSpider", everything, arguments)
+
+
+def rows(folder: Path) -> list[tuple[str, Reason, Outcome]]:
+    with SQLiteIndex(folder / "pages.db") as index:
+        assert index.verify() == []
+        return [(row.sighting.kind, row.verdict.reason, row.outcome) for row in index.rows()]
+
+
+def test_a_crawl_in_a_trap_does_not_end_by_itself(tmp_path: Path) -> None:
+    assert trapped(tmp_path).stats["finish_reason"] == "closespider_pagecount"
+
+
+@pytest.mark.parametrize("skip", ["links", "callback"])
+def test_a_crawl_gets_out_of_traps_with_every_unique_page(tmp_path: Path, skip: str) -> None:
+    done = trapped(tmp_path, DEDUP_SKIP=skip)
+    assert done.stats["finish_reason"] == "finished"
+    assert {item["title"] for item in done.items} == {
+        "January 2026",
+        "On the island: tides",
+        "On the island: boats",
+        "On the island: birds",
+    }
+    counts = done.dedup()
+    assert counts["requests_saved"] > counts["responses/near_duplicate"] > 3
+    assert counts.get("callbacks_skipped", 0) == (
+        counts["responses/near_duplicate"] if skip != "links" else 0
+    )
+    assert f"{counts['requests_saved']} requests saved: " in done.log
+    assert f"Skipped the {skip} of near_duplicate: <http://127.0.0.1:" in done.log
+
+
+def test_a_recrawl_gets_out_too_and_follows_what_is_unchanged(tmp_path: Path) -> None:
+    trapped(tmp_path, DEDUP_SKIP="links")
+    done = trapped(tmp_path, DEDUP_SKIP="links", DEDUP_UNCHANGED="drop")
+    assert done.stats["finish_reason"] == "finished"
+    assert done.dedup()["responses/seen"] > 4
+
+
+def test_copies_that_are_explored_are_followed(tmp_path: Path) -> None:
+    done = trapped(tmp_path, DEDUP_SKIP="links", DEDUP_EXPLORATION_SHARE=1)
+    assert done.stats["finish_reason"] == "closespider_pagecount"
+    assert done.dedup()["responses/explored"] > LIMIT // 2
+
+
+def test_exploration_takes_its_share_and_the_same_urls_each_time() -> None:
+    urls = [f"http://a/{number}" for number in range(20_000)]
+    explored = [url for url in urls if is_explored(url, 0.05)]
+    assert 0.045 < len(explored) / len(urls) < 0.055
+    assert explored == [url for url in urls if is_explored(url, 0.05)]
+    assert not any(is_explored(url, 0) for url in urls)
+    assert all(is_explored(url, 1) for url in urls)
+
+
+def test_links_of_copies_are_withheld_and_their_items_judged(tmp_path: Path) -> None:
+    done = doors(tmp_path, text(1), edited(1), text(2), DEDUP_SOURCE="response", RETRY_ENABLED=False)
+    assert done.dedup()["requests_saved"] == 2  # the link that all pages have counts once
+    assert done.stats["scheduler/enqueued"] == 3 + 4 - 1
+    assert (len(done.items), done.dedup()["dropped"]) == (2, 1)
+    # One row a page, shared by both doors.
+    assert [row[:2] for row in rows(tmp_path)] == [
+        ("page", Reason.NEW),
+        ("page", Reason.NEAR_DUPLICATE),
+        ("page", Reason.NEW),
+    ]
+
+
+def test_start_pages_are_followed_at_the_default_depth(tmp_path: Path) -> None:
+    done = doors(tmp_path, text(1), text(1), DEDUP_MIN_DEPTH=1, RETRY_ENABLED=False)
+    assert done.stats["scheduler/enqueued"] == 2 + 3
+    assert done.dedup()["responses/near_duplicate"] == 1
+    assert "requests_saved" not in done.dedup()
+
+
+def test_a_dry_run_skips_nothing(tmp_path: Path) -> None:
+    done = doors(
+        tmp_path, text(1), text(1), DEDUP_DRY_RUN=True, DEDUP_SKIP="callback", RETRY_ENABLED=False
+    )
+    assert len(done.items) == 2
+    assert done.stats["scheduler/enqueued"] == 2 + 3
+
+
+def test_exempt_requests_are_not_judged(tmp_path: Path) -> None:
+    done = doors(tmp_path, text(1), text(1), meta={"dedup": False}, RETRY_ENABLED=False)
+    assert len(done.items) == 2
+    assert "responses/seen" not in done.dedup()
+
+
+def test_error_pages_are_filtered_before_they_are_judged(tmp_path: Path) -> None:
+    with served() as url:
+        starts = f"{url}no-such-page.html {url}nor-this.html"
+        settings = {"DEDUP_SKIP": "links", "DEDUP_SOURCE": "response"}
+        done = crawl(tmp_path, "crawler.spiders.site.SiteSpider", settings, {"url": starts})
+    assert done.stats["httperror/response_ignored_status_count/404"] == 2
+    assert "responses/seen" not in done.dedup()
+
+
+@pytest.mark.parametrize("how", ["fail_late", "fail_async", "fail_at_once"])
+@pytest.mark.parametrize("forgiven", [True, False])
+@pytest.mark.parametrize("source", ["item", "response"])
+def test_a_page_whose_callback_failed_is_nobodys_canonical(
+    tmp_path: Path, how: str, forgiven: bool, source: str
+) -> None:
+    middlewares = {"tests.plugin.doors.Forgiving": 500} if forgiven else {}
+    done = doors(
+        tmp_path, text(1), text(1), how=how, DEDUP_SOURCE=source, SPIDER_MIDDLEWARES=middlewares
+    )
+    pages = [row for row in rows(tmp_path) if row[0] == "page"]
+    assert pages[:2] == [("page", Reason.NEW, Outcome.RELEASED), ("page", Reason.NEW, Outcome.CONFIRMED)]
+    if (how, forgiven, source) == ("fail_late", True, "response"):
+        # Its item was kept after all, and stands for the page.
+        pages.pop()
+    assert len(pages) == 2
+    assert done.dedup()["released"] >= 1
+
+
+@pytest.mark.parametrize("how", ["no_item", "two_items"])
+def test_a_page_without_one_item_counts_when_its_callback_ended(tmp_path: Path, how: str) -> None:
+    doors(tmp_path, text(1), text(1), how=how, DEDUP_SOURCE="response", RETRY_ENABLED=False)
+    pages = [row for row in rows(tmp_path) if row[0] == "page"]
+    assert pages == [
+        ("page", Reason.NEW, Outcome.CONFIRMED),
+        ("page", Reason.NEAR_DUPLICATE, Outcome.CONFIRMED),
+    ]
+
+
+def test_a_page_whose_only_item_storage_lost_is_nobodys_canonical(tmp_path: Path) -> None:
+    done = doors(
+        tmp_path,
+        text(1),
+        text(1),
+        DEDUP_SOURCE="response",
+        RETRY_ENABLED=False,
+        ITEM_PIPELINES={"tests.plugin.doors.PickyStorage": 300},
+    )
+    assert [row[2] for row in rows(tmp_path)] == [Outcome.RELEASED, Outcome.CONFIRMED]
+    assert len(done.items) == 1
+
+
+def test_the_errback_of_a_skipped_callback_hears_why(tmp_path: Path) -> None:
+    done = doors(
+        tmp_path, text(1), text(1), how="with_errback", DEDUP_SKIP="callback", RETRY_ENABLED=False
+    )
+    assert [item["text"] for item in done.items if item["url"] == "errback"] == ["DuplicateResponse"]
+
+
+def test_without_the_pipeline_nothing_is_skipped(tmp_path: Path) -> None:
+    done = doors(
+        tmp_path,
+        text(1),
+        text(1),
+        RETRY_ENABLED=False,
+        ITEM_PIPELINES={"dedup.plugin.pipeline.DedupPipeline": None},
+    )
+    assert len(done.items) == 2
+    assert done.stats["scheduler/enqueued"] == 2 + 3
+
+
+def test_what_is_not_html_is_followed(tmp_path: Path) -> None:
+    done = crawl(
+        tmp_path,
+        "tests.plugin.actions.TypedSpider",
+        {"DEDUP_SKIP": "callback", "DEDUP_MIN_DEPTH": 0},
+        {"items": json.dumps([{"url": "http://a/", "text": text(1)}])},
+    )
+    assert len(done.items) == 1
+    assert done.dedup()["responses/not_judged"] == 1
