@@ -18,7 +18,7 @@ from dedup.errors import DedupError
 from dedup.index import Run, SQLiteIndex
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.printable import printable
-from dedup.report.clusters import clusters
+from dedup.report.clusters import KEEPS, report_of
 from dedup.report.export import write_csv, write_jsonl, write_text
 
 _WRITERS = {"text": write_text, "jsonl": write_jsonl, "csv": write_csv}
@@ -81,22 +81,36 @@ def _index_option(function: Callable[..., Any]) -> Callable[..., Any]:
     help="For a person, or one record for each page dropped.",
 )
 @click.option(
+    "--keep",
+    type=click.Choice(list(KEEPS)),
+    default="first",
+    show_default=True,
+    help="Name the best page of each cluster by this rule; a crawl keeps the first it sees.",
+)
+@click.option(
     "--output",
     type=click.File("w", encoding="utf-8", lazy=True),
     default="-",
     help="Where to [default: the terminal].",
 )
-def report(path: Path | None, index: Path | None, run: int | None, form: str, output: Any) -> None:
+def report(  # noqa: PLR0917
+    path: Path | None, index: Path | None, run: int | None, form: str, keep: str, output: Any
+) -> None:
     """Print the clusters: each page kept, and the pages dropped for it, the largest first.
+
+    A crawl keeps the first page that it sees of several copies, because it cannot know what comes
+    later. --keep names the one to have instead: the newest, the longest text, the shortest URL,
+    one by https, or the one that the pages name as their rel=canonical.
 
     \b
     Examples:
       dedup report
       dedup report pages.db --run 3
       dedup report pages.db --format csv --output dropped.csv
+      dedup report --keep longest
     """
     with _opened(path or index) as opened:
-        _WRITERS[form](clusters(opened, run), output)
+        _WRITERS[form](report_of(opened, run, keep=keep), output)
 
 
 @main.command()
@@ -203,4 +217,5 @@ def _opened(path: Path | None) -> SQLiteIndex:
 def _run_line(run: Run) -> str:
     began = datetime.fromtimestamp(run.started).isoformat(" ", "seconds")
     ending = run.ending or "running"
-    return f"{run.id:>5}  {began}  {printable(ending):<12}  {printable(run.spider)}"
+    what = "" if run.action == "drop" else f"  ({printable(run.action)})"
+    return f"{run.id:>5}  {began}  {printable(ending):<12}  {printable(run.spider)}{what}"

@@ -60,10 +60,9 @@ class Sighting:
     canonical_link: str = ""
 
     @property
-    def declared_key(self) -> str:
-        """The canonical form of the URL that the page declares as its own, "" for none or its URL."""
-        key = joined_key(self.url, self.canonical_link) if self.canonical_link else ""
-        return key if key != self.url_key else ""
+    def canonical_key(self) -> str:
+        """The canonical form of the URL that the page declares as its canonical one, "" for none."""
+        return joined_key(self.url, self.canonical_link) if self.canonical_link else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +180,10 @@ class Index(ABC):
 
     def _declared(self, sighting: Sighting) -> Canonical | None:
         """Return the canonical that the URL leads to which the page declares as its own, if one does."""
-        if not sighting.declared_key:
+        key = sighting.canonical_key
+        if key in ("", sighting.url_key):
             return None
-        for row in reversed(self._rows_at(sighting, sighting.declared_key)):
+        for row in reversed(self._rows_at(sighting, key)):
             canonical = row if row.verdict.canonical is None else self.row(row.verdict.canonical)
             if canonical.listed and canonical.sighting.url_key != sighting.url_key:
                 return canonical.as_canonical()
