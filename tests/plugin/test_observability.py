@@ -1,0 +1,69 @@
+"""What a crawl tells: stats, one line for each drop, warnings, the summary."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from dedup import SQLiteIndex
+from tests.crawling import crawl
+from tests.pages import edited, text
+
+ITEMS = [{"url": f"http://a/{number}", "text": text(number % 5)} for number in range(40)]
+SWALLOWED = [{"url": f"http://trap/{n}", "text": edited(9, 1 + n % 9)} for n in range(30)]
+
+
+def test_stats_tell_sizes_times_and_how_hard_the_lookups_were(tmp_path: Path) -> None:
+    arguments = {"items": json.dumps(ITEMS)}
+    done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, arguments)
+    stats = {name.removeprefix("dedup/"): value for name, value in done.stats.items()}
+    assert (stats["seen"], stats["new"], stats["exact_duplicate"], stats["kept"]) == (40, 5, 35, 5)
+    assert stats["index/rows"] == 40
+    assert stats["index/orphans"] == 0
+    assert stats["index/bytes"] >= (tmp_path / "pages.db").stat().st_size
+    assert stats["lookups"] >= 40
+    assert stats["candidates_per_lookup"] == round(stats["candidates"] / stats["lookups"], 3)
+    assert 0 < stats["candidates_per_lookup"] <= 1 == stats["candidates_max"]
+    for step in ("parse", "fingerprint", "index"):
+        assert 0 < stats[f"seconds/{step}"] < 60
+
+
+def test_every_drop_is_one_line_at_info(tmp_path: Path) -> None:
+    arguments = {"items": json.dumps(ITEMS)}
+    done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {"LOG_LEVEL": "INFO"}, arguments)
+    lines = [line for line in done.log.splitlines() if "repeats" in line]
+    assert len(lines) == 35
+    pattern = (
+        r"INFO: Dropped exact_duplicate: <http://a/\d+> repeats <http://a/[0-4]> \(content distance 0,"
+    )
+    assert all(re.search(pattern, line) for line in lines)
+
+
+def test_orphans_of_earlier_runs_are_counted(tmp_path: Path) -> None:
+    arguments = {"items": json.dumps(ITEMS)}
+    crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, {"items": json.dumps(ITEMS[:5])})
+    crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, {"items": json.dumps(ITEMS[5:8])})
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        index.forget_run(1)
+    done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, arguments)
+    assert done.stats["dedup/index/orphans"] == 3
+
+
+def test_a_cluster_that_swallows_a_site_is_warned_about_once_and_in_the_summary(tmp_path: Path) -> None:
+    arguments = {"items": json.dumps(SWALLOWED + ITEMS)}
+    settings = {"DEDUP_CLUSTER_SHARE": 0.5}
+    done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", settings, arguments)
+    warnings = [line for line in done.log.splitlines() if "WARNING: " in line and "trap" in line]
+    assert len(warnings) == 2
+    assert re.search(
+        r"WARNING: \d+ of \d+ pages of trap \(\d+%\) so far are copies of <http://trap/", warnings[0]
+    )
+    assert "29 of 30 pages of trap (97%) are copies of http://trap/0" in warnings[1]
+    assert done.dedup()["large_clusters"] == 1
+
+
+def test_small_clusters_are_not_warned_about(tmp_path: Path) -> None:
+    arguments = {"items": json.dumps(SWALLOWED + ITEMS)}
+    done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {"DEDUP_CLUSTER_SHARE": 1}, arguments)
+    assert "large_clusters" not in done.dedup()

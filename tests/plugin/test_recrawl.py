@@ -1,0 +1,105 @@
+"""The same site crawled again, and URLs that lead to one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup import Reason, SQLiteIndex
+from tests.crawling import Crawl, crawl
+from tests.pages import edited, text
+from tests.serving import document, site
+
+
+def crawled(folder: Path, url: str, *, source: str = "response", **settings: Any) -> Crawl:
+    in_order = {"CONCURRENT_REQUESTS": 1, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
+    everything = {"DEDUP_SOURCE": source, **in_order, **settings}
+    return crawl(folder, "crawler.spiders.site.SiteSpider", everything, {"url": url, "html": "1"})
+
+
+def paths(done: Crawl) -> list[str]:
+    return sorted("/" + item["url"].split("/", 3)[3] for item in done.items)
+
+
+def reasons(folder: Path, run: int) -> dict[str, Reason]:
+    with SQLiteIndex(folder / "pages.db") as index:
+        rows = [row for row in index.rows() if row.sighting.run == run]
+        return {"/" + row.sighting.url.split("/", 3)[3]: row.verdict.reason for row in rows}
+
+
+def small_site() -> dict[str, str]:
+    links = ("/a", "/a?print", "/b", "/c")
+    return {
+        "/": document(text(1), links=links),
+        "/a": document(text(2)),
+        "/a?print": document(text(2)),
+        "/b": document(text(3)),
+        "/c": document(text(4)),
+    }
+
+
+@pytest.mark.parametrize("source", ["item", "response"])
+def test_the_second_crawl_of_an_unchanged_site_finds_every_page_unchanged(
+    tmp_path: Path, source: str
+) -> None:
+    with site(small_site()) as url:
+        first = crawled(tmp_path, url, source=source)
+        second = crawled(tmp_path, url, source=source)
+    assert paths(first) == paths(second) == ["/", "/a", "/b", "/c"]
+    assert second.dedup()["unchanged"] == 5
+    assert set(reasons(tmp_path, 2).values()) == {Reason.UNCHANGED}
+
+
+def test_changed_pages_come_through_as_updated_and_new_ones_as_new(tmp_path: Path) -> None:
+    pages = small_site()
+    with site(pages) as url:
+        crawled(tmp_path, url)
+        pages["/b"] = document(edited(3, 2))
+        pages["/c"] = document(text(5), links=("/d",))
+        pages["/d"] = document(text(6))
+        second = crawled(tmp_path, url, DEDUP_UNCHANGED="drop")
+        third = crawled(tmp_path, url, DEDUP_UNCHANGED="drop")
+    assert paths(second) == ["/b", "/c", "/d"]
+    found = reasons(tmp_path, 2)
+    assert (found["/b"], found["/c"], found["/d"]) == (Reason.UPDATED, Reason.UPDATED, Reason.NEW)
+    assert third.items == []
+
+
+@pytest.mark.parametrize("skip", ["nothing", "links", "callback"])
+def test_with_the_page_door_a_recrawl_reaches_the_same_pages(tmp_path: Path, skip: str) -> None:
+    settings: dict[str, Any] = {"DEDUP_SKIP": skip, "DEDUP_EXPLORATION_SHARE": 0}
+    with site(small_site()) as url:
+        assert paths(crawled(tmp_path, url, **settings)) == ["/", "/a", "/b", "/c"]
+        assert paths(crawled(tmp_path, url, **settings)) == ["/", "/a", "/b", "/c"]
+
+
+def test_a_redirected_url_is_one_page_now_and_in_the_next_crawl(tmp_path: Path) -> None:
+    with site({"/old": "/new", "/older": "/old", "/new": document(text(2))}) as url:
+        starts = f"{url}new {url}old {url}older"
+        # Scrapy itself asks for no redirect target twice, unless it is told to.
+        settings: dict[str, Any] = {"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}
+        first = crawled(tmp_path, starts, **settings)
+        second = crawled(tmp_path, starts, **settings)
+    assert paths(first) == paths(second) == ["/new"]
+    assert (first.dedup()["exact_duplicate"], second.dedup()["unchanged"]) == (2, 3)
+
+
+@pytest.mark.parametrize(("setting", "kept"), [("record", ["/", "/a", "/b"]), ("decide", ["/", "/a"])])
+def test_a_canonical_link_is_recorded_and_decides_if_it_may(
+    tmp_path: Path, setting: str, kept: list[str]
+) -> None:
+    pages = {
+        "/": document(text(1), links=("/a", "/b")),
+        "/a": document(text(2), canonical="/a"),
+        "/b": document(text(3), canonical="/a"),
+    }
+    with site(pages) as url:
+        done = crawled(tmp_path, url, DEDUP_CANONICAL_LINK=setting)
+        again = crawled(tmp_path, url, DEDUP_CANONICAL_LINK=setting)
+    assert paths(done) == paths(again) == kept
+    assert done.dedup().get("canonical_link", 0) == 3 - len(kept)
+    assert ("canonical links" in done.log) is (setting == "decide")
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert [row.sighting.canonical_link for row in index.rows()] == ["", "/a", "/a"] * 2
