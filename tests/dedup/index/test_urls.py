@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from w3lib.url import canonicalize_url
+
+from dedup.index.urls import _IS_CANONICAL, url_key
+
+
+@given(st.from_regex(_IS_CANONICAL, fullmatch=True))
+@example("http://a:80/")
+@example("http://a.b-c/x//y.z")
+@example("http://1.2.3.4:8080/~me/-_.html")
+@example("http://xn--a/")
+def test_what_is_taken_for_canonical_is(url: str) -> None:
+    assert url_key(url) == canonicalize_url(url) == url
+
+
+@given(st.text(alphabet="htps:/.abA%?&=#;01~-_ é\\[]@", max_size=30))
+@example("http://a.b")
+@example("HTTP://A/")
+@example("http://a/%7e")
+@example("http://a//?")
+@example("a/./x/../y//z")
+@example("..x")
+def test_others_get_the_form_of_w3lib(rest: str) -> None:
+    for url in (rest, f"http://{rest}", f"http://host/{rest}"):
+        try:
+            expected = canonicalize_url(url) if url else ""
+        except ValueError:
+            expected = url
+        assert url_key(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("http://a/?b=2&a=1", "http://a/?a=1&b=2"),
+        ("http://A/x#top", "http://a/x"),
+        ("http://[", "http://["),
+        ("", ""),
+    ],
+)
+def test_keys(url: str, key: str) -> None:
+    assert url_key(url) == key
