@@ -11,7 +11,8 @@ from w3lib.url import canonicalize_url
 
 # URLs that are in canonical form already, as most are: w3lib takes 50 times longer to say so.
 _IS_CANONICAL = re.compile(
-    r"(?!.*/\.)https?://[a-z0-9]+(?:[.-][a-z0-9]+)*(?::[0-9]{1,4})?/[A-Za-z0-9._~/-]*"
+    r"(?!.*/\.)https?://[a-z0-9]+(?:[.-][a-z0-9]+)*(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}))?"
+    r"/[A-Za-z0-9._~/-]*"
 )
 
 
