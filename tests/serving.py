@@ -1,0 +1,41 @@
+"""A website made of strings, on 127.0.0.1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+
+def document(title: str, content: str) -> str:
+    """Return a page with *content*, which is HTML, and a link home."""
+    return f"<html><head><title>{title}</title></head><body>{content}<a href='/'>home</a></body></html>"
+
+
+@contextmanager
+def serving(pages: Mapping[str, str]) -> Iterator[str]:
+    """Serve *pages*, a map from path to HTML, while the context lasts; gives the site's URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            page = pages.get(self.path)
+            body = (page or "nothing here").encode()
+            self.send_response(404 if page is None else 200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
