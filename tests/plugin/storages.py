@@ -36,7 +36,7 @@ async def pause_until(is_true: Callable[[], bool]) -> None:
 class Slow:
     """Takes its time over every item, and hands on another object."""
 
-    async def process_item(self, item: Any) -> Any:
+    async def process_item(self, item: Any, spider: Any = None) -> Any:
         await pause(0.2)
         return dict(item)
 
@@ -44,7 +44,7 @@ class Slow:
 class Held:
     """Stands before ours; lets an item pass when its file *after* is there, *later* by some seconds."""
 
-    async def process_item(self, item: Any) -> Any:
+    async def process_item(self, item: Any, spider: Any = None) -> Any:
         if item.get("after"):
             await pause_until(Path(item["after"]).exists)
             await pause(item.get("later", 0))
@@ -54,7 +54,7 @@ class Held:
 class Gated:
     """Makes the file *reached* of an item, waits for its file *until*, then obeys its *fate*."""
 
-    async def process_item(self, item: Any) -> Any:
+    async def process_item(self, item: Any, spider: Any = None) -> Any:
         if item.get("reached"):
             Path(item["reached"]).touch()
         if item.get("until"):
@@ -75,7 +75,7 @@ class Batching:
         self._held = 0
         self._stored = 0
 
-    async def process_item(self, item: Any) -> Any:
+    async def process_item(self, item: Any, spider: Any = None) -> Any:
         number = self._held
         self._held += 1
         if self._held - self._stored == self.size:
