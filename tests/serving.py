@@ -1,4 +1,4 @@
-"""A website made of strings, on 127.0.0.1."""
+"""A website made of strings and bytes, on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ def document(title: str, content: str) -> str:
 
 
 @contextmanager
-def serving(pages: Mapping[str, str]) -> Iterator[str]:
-    """Serve *pages*, a map from path to HTML, while the context lasts; gives the site's URL."""
+def serving(pages: Mapping[str, str | bytes]) -> Iterator[str]:
+    """Serve *pages*, a map from path to HTML or to bytes of another kind, while the context lasts.
+
+    Gives the URL of the site.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            page = pages.get(self.path)
-            body = (page or "nothing here").encode()
-            self.send_response(404 if page is None else 200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
+            page = pages.get(self.path, "nothing here")
+            body = page if isinstance(page, bytes) else page.encode()
+            self.send_response(200 if self.path in pages else 404)
+            kind = "application/octet-stream" if isinstance(page, bytes) else "text/html; charset=utf-8"
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -125,7 +125,7 @@ def test_one_line_in_the_settings_deduplicates_a_site(project: Project) -> None:
 
 
 @pytest.fixture(scope="module")
-def pages() -> dict[str, str]:
+def pages() -> dict[str, str | bytes]:
     """Two pages of quotes; the second begins with the last quote of the first."""
     more = "<ul><li class='next'><a href='/page/2'>more</a></li></ul>"
     return {
@@ -154,7 +154,7 @@ def quote_html(text: str, author: str) -> str:
     ],
 )
 def test_an_echoed_quote_is_dropped_and_all_others_of_a_page_are_kept(
-    project: Project, pages: dict[str, str], spider: str, source: str, tmp_path: Path
+    project: Project, pages: dict[str, str | bytes], spider: str, source: str, tmp_path: Path
 ) -> None:
     with serving(pages) as site:
         items = project.crawl(spider, site, DEDUP_INDEX=str(tmp_path / "quotes.db"), DEDUP_SOURCE=source)
