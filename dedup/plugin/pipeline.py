@@ -20,7 +20,7 @@ from dedup.plugin.pages import page_from_item
 from dedup.plugin.settings import PluginSettings, read_settings
 from dedup.plugin.summary import summary
 from dedup.plugin.tracking import Token, Tracker, TrackingPipeline
-from dedup.plugin.waiting import WaitingRoom
+from dedup.plugin.waiting import Seat, WaitingRoom
 from dedup.printable import printable
 from dedup.verdict import Reason, Verdict
 
@@ -115,7 +115,7 @@ class DedupPipeline:
         if verdict is None:
             return self._keep_unjudged(item)
         if verdict.row is None:
-            return self._wait(item, token, page, found, kind, verdict)
+            return self._wait(item, token, page, found, kind, self._seat(verdict))
         return self._act(item, token, page, verdict)
 
     def _page(self, item: Any, token: Token) -> Page | None:
@@ -142,19 +142,24 @@ class DedupPipeline:
                 )
         return verdict
 
+    def _seat(self, verdict: Verdict) -> Seat:
+        assert verdict.canonical is not None
+        return self._waiting.enter(verdict.canonical)
+
     async def _wait(  # noqa: PLR0917
-        self, item: Any, token: Token, page: Page, found: Fingerprint, kind: str, verdict: Verdict
+        self, item: Any, token: Token, page: Page, found: Fingerprint, kind: str, seat: Seat
     ) -> Any:
         """Hold a copy back until the fate of the item that it repeats is known."""
         deadline = monotonic() + self._settings.wait
-        asked: Verdict | None = verdict
-        while asked is not None and asked.row is None:
-            assert asked.canonical is not None
-            if not await self._waiting.wait(asked.canonical, deadline - monotonic()):
-                self._count("wait_timeout")
+        while await seat.wait(deadline - monotonic()):
+            verdict = self._ask(page, found, kind)
+            if verdict is None:
                 return self._keep_unjudged(item)
-            asked = self._ask(page, found, kind)
-        return self._keep_unjudged(item) if asked is None else self._act(item, token, page, asked)
+            if verdict.row is not None:
+                return self._act(item, token, page, verdict)
+            seat = self._seat(verdict)
+        self._count("wait_timeout")
+        return self._keep_unjudged(item)
 
     def _act(self, item: Any, token: Token, page: Page, verdict: Verdict) -> Any:
         self._count(verdict.reason)
