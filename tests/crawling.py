@@ -1,33 +1,38 @@
 """Real crawls for tests: each in a process of its own, because a reactor runs only once.
 
-    python -m tests.crawling SPIDER SETTINGS ARGUMENTS RESULT
+    python -m tests.crawling JOB
 
-SPIDER is a dotted path; SETTINGS and ARGUMENTS are JSON; RESULT is the file that gets the stats.
+JOB is JSON: the class of the process, the spiders (dotted paths) with their arguments, the
+settings, whether Scrapy's deprecation warnings are errors, the file that gets the stats.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
+TIMEOUT = 120.0
 
 
 @dataclass(frozen=True)
 class Crawl:
-    """What a crawl left: its exit code, stats, items and log."""
+    """What a crawl left: its exit code, stats, items and log, and the stats of further spiders."""
 
     code: int
     stats: dict[str, Any]
     items: list[dict[str, Any]]
     log: str
+    others: list[dict[str, Any]] = field(default_factory=list)
 
     def dedup(self) -> dict[str, Any]:
         """Return what dedup counted: its stats without their prefix, without times and sizes."""
@@ -43,74 +48,135 @@ class Crawl:
         }
 
 
+class Running:
+    """A crawl under way, to be waited for or signalled."""
+
+    def __init__(self, folder: Path, job: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self._log = folder / "log.txt"
+        with self._log.open("w") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.crawling", json.dumps(job)],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment(),
+            )
+
+    def wait_for(self, text: str, times: int = 1) -> None:
+        """Wait until *text* stands in the log so many times."""
+        wait_until(
+            lambda: self._log.read_text("utf-8").count(text) >= times or self._process.poll() is not None
+        )
+        log = self._log.read_text("utf-8")
+        assert log.count(text) >= times, log
+
+    def send(self, number: signal.Signals) -> None:
+        """Send the process a signal."""
+        self._process.send_signal(number)
+
+    def finish(self) -> Crawl:
+        """Wait for the end of the crawl and return what it left."""
+        try:
+            code = self._process.wait(TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            raise AssertionError(f"the crawl hangs:\n{self._log.read_text('utf-8')}") from None
+        result, feed = self._folder / "result.json", self._folder / "items.jsonl"
+        stats = json.loads(result.read_text()) if result.exists() else [{}]
+        lines = feed.read_text("utf-8").splitlines() if feed.exists() else []
+        items = [json.loads(line) for line in lines]
+        return Crawl(code, stats[0], items, self._log.read_text("utf-8"), stats[1:])
+
+
+def wait_until(is_true: Any) -> None:
+    """Wait until *is_true* returns something true."""
+    deadline = time.monotonic() + TIMEOUT
+    while not is_true():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.02)
+
+
+def started(
+    folder: Path,
+    spider: str,
+    settings: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, str] | None = None,
+    *,
+    others: Sequence[tuple[str, Mapping[str, str]]] = (),
+    process: str = "CrawlerProcess",
+    strict: bool = True,
+) -> Running:
+    """Start *spider*, and the *others* in the same process; see `crawl`."""
+    result, feed = folder / "result.json", folder / "items.jsonl"
+    for path in (result, feed):
+        path.unlink(missing_ok=True)
+    job = {
+        "process": process,
+        "spiders": [(spider, arguments or {}), *others],
+        "settings": {
+            "ADDONS": {"dedup.plugin.Addon": 500},
+            "DEDUP_INDEX": str(folder / "pages.db"),
+            "FEEDS": {str(feed): {"format": "jsonlines"}},
+            "TELNETCONSOLE_ENABLED": False,
+            **(settings or {}),
+        },
+        "strict": strict,
+        "result": str(result),
+    }
+    return Running(folder, job)
+
+
 def crawl(
     folder: Path,
     spider: str,
     settings: Mapping[str, Any] | None = None,
     arguments: Mapping[str, str] | None = None,
+    **choices: Any,
 ) -> Crawl:
     """Run *spider* with the add-on, its index and feed in *folder*."""
-    result, feed = folder / "result.json", folder / "items.jsonl"
-    for path in (result, feed):
-        path.unlink(missing_ok=True)
-    everything = {
-        "ADDONS": {"dedup.plugin.Addon": 500},
-        "DEDUP_INDEX": str(folder / "pages.db"),
-        "FEEDS": {str(feed): {"format": "jsonlines"}},
-        "TELNETCONSOLE_ENABLED": False,
-        **(settings or {}),
-    }
-    command = [sys.executable, "-m", "tests.crawling", spider]
-    command += [json.dumps(everything), json.dumps(arguments or {}), str(result)]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=120, env=_environment(), check=False
-    )
-    lines = feed.read_text("utf-8").splitlines() if feed.exists() else []
-    return Crawl(
-        done.returncode,
-        json.loads(result.read_text()) if result.exists() else {},
-        [json.loads(line) for line in lines],
-        done.stdout + done.stderr,
-    )
+    return started(folder, spider, settings, arguments, **choices).finish()
 
 
 def scrapy(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run the command ``scrapy`` in this project."""
     command = [sys.executable, "-m", "scrapy", *arguments]
     return subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, timeout=120, env=_environment(), check=False
+        command, cwd=cwd, capture_output=True, text=True, timeout=120, env=environment(), check=False
     )
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """Return the environment without what would choose another project or settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
 
 
-def _main(spider: str, settings: str, arguments: str, result: str) -> None:
+def _main(job: Mapping[str, Any]) -> None:
     from scrapy import signals
-    from scrapy.crawler import CrawlerProcess
     from scrapy.exceptions import ScrapyDeprecationWarning
     from scrapy.utils.misc import load_object
 
-    warnings.simplefilter("error", ScrapyDeprecationWarning)
-    process = CrawlerProcess(json.loads(settings))
-    crawler = process.create_crawler(load_object(spider))
+    if job["strict"]:
+        warnings.simplefilter("error", ScrapyDeprecationWarning)
+    process = load_object(f"scrapy.crawler.{job['process']}")(job["settings"])
+    crawlers = [process.create_crawler(load_object(spider)) for spider, _ in job["spiders"]]
 
     def save() -> None:
-        assert crawler.stats is not None
-        stats = {
-            name: value
-            for name, value in crawler.stats.get_stats().items()
-            if not hasattr(value, "year")
-        }
-        Path(result).write_text(json.dumps(stats))
+        Path(job["result"]).write_text(json.dumps([_stats(crawler) for crawler in crawlers]))
 
-    crawler.signals.connect(save, signals.engine_stopped, weak=False)
-    process.crawl(crawler, **json.loads(arguments))
+    for crawler, (_, arguments) in zip(crawlers, job["spiders"], strict=True):
+        crawler.signals.connect(save, signals.engine_stopped, weak=False)
+        process.crawl(crawler, **arguments)
     process.start()
     if process.bootstrap_failed:
         sys.exit(1)
 
 
+def _stats(crawler: Any) -> dict[str, Any]:
+    stats = crawler.stats.get_stats().items()
+    return {name: value for name, value in stats if not hasattr(value, "year")}
+
+
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    _main(json.loads(sys.argv[1]))

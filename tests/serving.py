@@ -1,39 +1,43 @@
-"""A site of a few pages that a test may change between two crawls, served on 127.0.0.1."""
+"""A website made of strings and bytes, on 127.0.0.1."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 
-def document(content: str, *, links: tuple[str, ...] = (), canonical: str = "") -> str:
-    """Return a page of *content* with links."""
-    head = f'<link rel="canonical" href="{canonical}">' if canonical else ""
-    anchors = "".join(f'<a href="{link}">{link}</a> ' for link in links)
-    return f"<html><head>{head}</head><body><p>{content}</p><nav>{anchors}</nav></body></html>"
+def document(title: str, content: str) -> str:
+    """Return a page with *content*, which is HTML, and a link home."""
+    return f"<html><head><title>{title}</title></head><body>{content}<a href='/'>home</a></body></html>"
 
 
 @contextmanager
-def site(pages: dict[str, str]) -> Iterator[str]:
-    """Serve *pages*, paths to documents; one that begins with ``/`` is a redirect to that path."""
+def serving(pages: Mapping[str, str | bytes]) -> Iterator[str]:
+    """Serve *pages*, a map from path to HTML or to bytes of another kind, while the context lasts.
+
+    HTML that begins with ``/`` is a path to redirect to.  The map may change meanwhile.  Gives the
+    URL of the site.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = pages.get(self.path)
-            body = (found or "nothing here").encode()
-            is_redirect = found is not None and found.startswith("/")
-            self.send_response(302 if is_redirect else 200 if found is not None else 404)
-            if is_redirect:
-                self.send_header("Location", str(found))
-            self.send_header("Content-Type", "text/html; charset=utf-8")
+            page = pages.get(self.path, "nothing here")
+            body = page if isinstance(page, bytes) else page.encode()
+            if isinstance(page, str) and page.startswith("/"):
+                self.send_response(302)
+                self.send_header("Location", page)
+            else:
+                self.send_response(200 if self.path in pages else 404)
+            kind = "application/octet-stream" if isinstance(page, bytes) else "text/html; charset=utf-8"
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Say nothing."""
+            pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = Thread(target=server.serve_forever, daemon=True)

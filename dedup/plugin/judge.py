@@ -20,7 +20,7 @@ from dedup.page import Page
 from dedup.plugin.settings import PluginSettings
 from dedup.plugin.shares import Shares
 from dedup.plugin.summary import summary
-from dedup.plugin.waiting import WaitingRoom, waiting_room
+from dedup.plugin.waiting import Seat, WaitingRoom, waiting_room
 from dedup.printable import printable
 from dedup.verdict import Verdict
 
@@ -114,18 +114,23 @@ class Judge:
         self._note(page.url, verdict)
         return verdict
 
-    async def ask_again(self, question: Question, verdict: Verdict | None) -> Verdict | None:
-        """Wait for the fate of what *verdict* names, and ask again, until there is a row.
+    def seat(self, verdict: Verdict) -> Seat:
+        """Return a seat to wait in for the fate of what *verdict*, which has no row, names."""
+        assert verdict.canonical is not None
+        return self._room.enter(verdict.canonical)
+
+    async def ask_again(self, question: Question, seat: Seat) -> Verdict | None:
+        """Wait in *seat*, ask again, and so on, until there is a verdict with a row.
 
         Raises `TimeoutError` when ``DEDUP_WAIT`` is over.
         """
         deadline = monotonic() + self.settings.wait
-        while verdict is not None and verdict.row is None:
-            assert verdict.canonical is not None
-            if not await self._room.wait(verdict.canonical, deadline - monotonic()):
-                raise TimeoutError
+        while await seat.wait(deadline - monotonic()):
             verdict = self.ask(question)
-        return verdict
+            if verdict is None or verdict.row is not None:
+                return verdict
+            seat = self.seat(verdict)
+        raise TimeoutError
 
     def settle(self, row: int, *, kept: bool) -> None:
         """Confirm a pending row, or release it."""

@@ -16,7 +16,7 @@ from dedup.plugin.marking import CannotMark, Marker, known_item_classes
 from dedup.plugin.pages import page_from_item, page_from_response
 from dedup.plugin.settings import PluginSettings, read_settings
 from dedup.plugin.tracking import Token, Tracker, TrackingPipeline
-from dedup.plugin.waiting import has_asyncio
+from dedup.plugin.waiting import Seat, has_asyncio
 from dedup.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class DedupPipeline:
         if verdict is None:
             return self._keep_unjudged(item)
         if verdict.row is None:
-            return self._wait(item, token, question, verdict)
+            return self._wait(item, token, question, self.judge.seat(verdict))
         return self._act(item, token, question.page.url, verdict)
 
     def _question(self, item: Any, token: Token) -> Question | None:
@@ -123,16 +123,16 @@ class DedupPipeline:
             raise TypeError(f"page_from_item must return a Page or None, not {type(page).__name__}")
         return page
 
-    async def _wait(self, item: Any, token: Token, question: Question, verdict: Verdict) -> Any:
+    async def _wait(self, item: Any, token: Token, question: Question, seat: Seat) -> Any:
         """Hold a copy back until the fate of the item that it repeats is known."""
         try:
-            settled = await self.judge.ask_again(question, verdict)
+            verdict = await self.judge.ask_again(question, seat)
         except TimeoutError:
             self.judge.count("wait_timeout")
             return self._keep_unjudged(item)
-        if settled is None:
+        if verdict is None:
             return self._keep_unjudged(item)
-        return self._act(item, token, question.page.url, settled)
+        return self._act(item, token, question.page.url, verdict)
 
     def _act(self, item: Any, token: Token, url: str, verdict: Verdict) -> Any:
         self.judge.count(verdict.reason)

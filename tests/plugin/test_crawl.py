@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import version_info
 
 from dedup import SQLiteIndex
 from dedup.verdict import Outcome, Reason
@@ -32,6 +33,13 @@ def rows(folder: Path) -> list[tuple[str, Outcome]]:
     with SQLiteIndex(folder / "pages.db") as index:
         assert index.verify() == []
         return [(row.sighting.url, row.outcome) for row in index.rows()]
+
+
+def refused(done: Crawl) -> bool:
+    """Return whether nothing was crawled, and the exit code is the one of a failed start."""
+    # Scrapy 2.13 ends with 0 whatever happens at the start.
+    code = 0 if version_info[:2] == (2, 13) else 1
+    return (done.code, done.stats, done.items) == (code, {}, [])
 
 
 def test_copies_are_dropped_counted_and_explained(tmp_path: Path) -> None:
@@ -198,16 +206,15 @@ def test_a_bad_setting_stops_the_crawl_with_one_clear_error(
     tmp_path: Path, settings: dict[str, Any], message: str
 ) -> None:
     done = items(tmp_path, item(1, text(1)), **settings)
-    assert done.code == 1
+    assert refused(done)
     assert message in done.log.strip().splitlines()[-1]
-    assert done.items == []
 
 
 def test_an_index_that_is_no_database_stops_the_crawl_and_stays(tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
     path.write_text("my precious notes")
     done = items(tmp_path, item(1, text(1)))
-    assert done.code == 1
+    assert refused(done)
     assert "is not an index (no SQLite file); it was left as it is" in done.log
     assert path.read_text() == "my precious notes"
 
@@ -215,7 +222,7 @@ def test_an_index_that_is_no_database_stops_the_crawl_and_stays(tmp_path: Path) 
 def test_an_index_of_another_recipe_stops_the_crawl(tmp_path: Path) -> None:
     items(tmp_path, item(1, text(1)))
     done = items(tmp_path, item(1, text(1)), DEDUP_SHINGLE=3)
-    assert done.code == 1
+    assert refused(done)
     assert "was built with shingle=4, now shingle=3; set shingle=4 again" in done.log
 
 

@@ -10,7 +10,13 @@ import pytest
 from dedup import Reason, SQLiteIndex
 from tests.crawling import Crawl, crawl
 from tests.pages import edited, text
-from tests.serving import document, site
+from tests.serving import serving
+
+
+def document(content: str, *, links: tuple[str, ...] = (), canonical: str = "") -> str:
+    head = f'<link rel="canonical" href="{canonical}">' if canonical else ""
+    anchors = "".join(f'<a href="{link}">{link}</a> ' for link in links)
+    return f"<html><head>{head}</head><body><p>{content}</p><nav>{anchors}</nav></body></html>"
 
 
 def crawled(folder: Path, url: str, *, source: str = "response", **settings: Any) -> Crawl:
@@ -44,7 +50,7 @@ def small_site() -> dict[str, str]:
 def test_the_second_crawl_of_an_unchanged_site_finds_every_page_unchanged(
     tmp_path: Path, source: str
 ) -> None:
-    with site(small_site()) as url:
+    with serving(small_site()) as url:
         first = crawled(tmp_path, url, source=source)
         second = crawled(tmp_path, url, source=source)
     assert paths(first) == paths(second) == ["/", "/a", "/b", "/c"]
@@ -54,7 +60,7 @@ def test_the_second_crawl_of_an_unchanged_site_finds_every_page_unchanged(
 
 def test_changed_pages_come_through_as_updated_and_new_ones_as_new(tmp_path: Path) -> None:
     pages = small_site()
-    with site(pages) as url:
+    with serving(pages) as url:
         crawled(tmp_path, url)
         pages["/b"] = document(edited(3, 2))
         pages["/c"] = document(text(5), links=("/d",))
@@ -70,13 +76,13 @@ def test_changed_pages_come_through_as_updated_and_new_ones_as_new(tmp_path: Pat
 @pytest.mark.parametrize("skip", ["nothing", "links", "callback"])
 def test_with_the_page_door_a_recrawl_reaches_the_same_pages(tmp_path: Path, skip: str) -> None:
     settings: dict[str, Any] = {"DEDUP_SKIP": skip, "DEDUP_EXPLORATION_SHARE": 0}
-    with site(small_site()) as url:
+    with serving(small_site()) as url:
         assert paths(crawled(tmp_path, url, **settings)) == ["/", "/a", "/b", "/c"]
         assert paths(crawled(tmp_path, url, **settings)) == ["/", "/a", "/b", "/c"]
 
 
 def test_a_redirected_url_is_one_page_now_and_in_the_next_crawl(tmp_path: Path) -> None:
-    with site({"/old": "/new", "/older": "/old", "/new": document(text(2))}) as url:
+    with serving({"/old": "/new", "/older": "/old", "/new": document(text(2))}) as url:
         starts = f"{url}new {url}old {url}older"
         # Scrapy itself asks for no redirect target twice, unless it is told to.
         settings: dict[str, Any] = {"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}
@@ -95,7 +101,7 @@ def test_a_canonical_link_is_recorded_and_decides_if_it_may(
         "/a": document(text(2), canonical="/a"),
         "/b": document(text(3), canonical="/a"),
     }
-    with site(pages) as url:
+    with serving(pages) as url:
         done = crawled(tmp_path, url, DEDUP_CANONICAL_LINK=setting)
         again = crawled(tmp_path, url, DEDUP_CANONICAL_LINK=setting)
     assert paths(done) == paths(again) == kept

@@ -1,0 +1,103 @@
+"""Storage that is slow, waits for others or fails: pipelines and feeds of other people's projects."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from scrapy.exceptions import DropItem
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from tests.plugin.spiders import ItemSpider
+
+
+async def pause(seconds: float) -> None:
+    """Let others run, under whatever loop or reactor there is."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        from twisted.internet import reactor
+
+        later: Deferred[None] = Deferred()
+        reactor.callLater(seconds, later.callback, None)  # type: ignore[arg-type]
+        await maybe_deferred_to_future(later)
+    else:
+        await asyncio.sleep(seconds)
+
+
+async def pause_until(is_true: Callable[[], bool]) -> None:
+    while not is_true():
+        await pause(0.02)
+
+
+class Slow:
+    """Takes its time over every item, and hands on another object."""
+
+    async def process_item(self, item: Any, spider: Any = None) -> Any:
+        await pause(0.2)
+        return dict(item)
+
+
+class Held:
+    """Stands before ours; lets an item pass when its file *after* is there, *later* by some seconds."""
+
+    async def process_item(self, item: Any, spider: Any = None) -> Any:
+        if item.get("after"):
+            await pause_until(Path(item["after"]).exists)
+            await pause(item.get("later", 0))
+        return item
+
+
+class Gated:
+    """Makes the file *reached* of an item, waits for its file *until*, then obeys its *fate*."""
+
+    async def process_item(self, item: Any, spider: Any = None) -> Any:
+        if item.get("reached"):
+            Path(item["reached"]).touch()
+        if item.get("until"):
+            await pause_until(Path(item["until"]).exists)
+        if item.get("fate") == "drop":
+            raise DropItem("storage does not want it")
+        if item.get("fate") == "fail":
+            raise RuntimeError("storage is down")
+        return item
+
+
+class Batching:
+    """Holds items back until there are *size* of them, then lets all go at once."""
+
+    size = 3
+
+    def __init__(self) -> None:
+        self._held = 0
+        self._stored = 0
+
+    async def process_item(self, item: Any, spider: Any = None) -> Any:
+        number = self._held
+        self._held += 1
+        if self._held - self._stored == self.size:
+            self._stored = self._held
+        await pause_until(lambda: number < self._stored)
+        return item
+
+
+class FailingFeed:
+    """A feed storage that takes every item and fails when the feed is to be stored."""
+
+    def __init__(self, uri: str, *, feed_options: dict[str, Any] | None = None) -> None:
+        self._path = Path(uri.removeprefix("failing://"))
+
+    def open(self, spider: Any) -> Any:
+        return self._path.open("wb")
+
+    def store(self, file: Any) -> Any:
+        file.close()
+        self._path.unlink()
+        raise OSError("the upload failed")
+
+
+class OtherSpider(ItemSpider):
+    name = "others"

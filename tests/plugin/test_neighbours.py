@@ -1,0 +1,190 @@
+"""The add-on beside those of other people: each changes how requests or items travel."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import zlib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from dedup import SQLiteIndex
+from dedup.verdict import Outcome
+from tests.crawling import Crawl, crawl
+from tests.pages import edited, text
+from tests.serving import document, serving
+
+ADDONS = {"dedup.plugin.Addon": 500}
+LINKS = "".join(f"<a href='/{number}'>{number}</a>" for number in range(1, 5))
+# Two pages are copies, of another and of the first.
+PAGES = {
+    "/": document("home", f"<p>{text(0)}</p>{LINKS}"),
+    "/1": document("one", f"<p>{text(1)}</p>"),
+    "/2": document("two", f"<p>{text(2)}</p>"),
+    "/3": document("one", f"<p>{edited(1)}</p>"),
+    "/4": document("home", f"<p>{text(0)}</p>{LINKS}"),
+}
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    with serving(PAGES) as url:
+        yield url
+
+
+def numbers(site: str, items: list[dict[str, Any]]) -> set[str]:
+    """Return which pages of the site were kept, the copies by the name of their first page."""
+    same = {"/3": "/1", "/4": "/"}
+    found = [f"/{item['url'].removeprefix(site)}" for item in items]
+    kept = {same.get(path, path) for path in found}
+    assert len(kept) == len(found)
+    return kept
+
+
+def outcomes(folder: Path) -> set[Outcome]:
+    with SQLiteIndex(folder / "pages.db") as index:
+        assert index.verify() == []
+        return {row.outcome for row in index.rows()}
+
+
+# scrapy-redis
+
+
+@pytest.fixture
+def redis_port() -> Iterator[int]:
+    pytest.importorskip("scrapy_redis")
+    server = pytest.importorskip("fakeredis").TcpFakeServer(("127.0.0.1", 0))
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_crawl_from_a_redis_queue_is_deduplicated(tmp_path: Path, site: str, redis_port: int) -> None:
+    client = import_module("redis").Redis(port=redis_port)
+    client.lpush("queue:urls", json.dumps({"url": site}))
+    settings = {
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+        "ITEM_PIPELINES": {"scrapy_redis.pipelines.RedisPipeline": 300},
+        "REDIS_HOST": "127.0.0.1",
+        "REDIS_PORT": redis_port,
+    }
+    done = crawl(tmp_path, "tests.plugin.redis_spiders.QueueSpider", settings, strict=False)
+    stored = [json.loads(item) for item in client.lrange("queue:items", 0, -1)]
+    assert numbers(site, stored) == numbers(site, done.items) == {"/", "/1", "/2"}, done.log
+    assert outcomes(tmp_path) == {Outcome.CONFIRMED}
+
+
+# scrapy-playwright
+
+
+def rendered(folder: Path, site: str, **settings: Any) -> Crawl:
+    pytest.importorskip("scrapy_playwright")
+    handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
+    everything = {"DOWNLOAD_HANDLERS": {"http": handler, "https": handler}, **settings}
+    spider = "tests.plugin.rendering.RenderedSpider"
+    arguments = {"url": site, "render": "1" if "PLAYWRIGHT_LAUNCH_OPTIONS" in settings else ""}
+    return crawl(folder, spider, everything, arguments, strict=False)
+
+
+def test_plain_requests_beside_playwright_are_deduplicated(tmp_path: Path, site: str) -> None:
+    done = rendered(tmp_path, site)
+    assert numbers(site, done.items) == {"/", "/1", "/2"}, done.log
+    assert "playwright/page_count" not in done.stats
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["item", "response"])
+def test_pages_rendered_by_a_browser_are_deduplicated(tmp_path: Path, source: str) -> None:
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("there is no Chromium here")
+    options = {
+        "executable_path": browser,
+        "args": ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
+    }
+    # The text is written by a script: the pages differ only when they are rendered.
+    pages = {
+        path: document("rendered", f"<p></p>{LINKS if path == '/' else ''}{script(text(seed))}")
+        for path, seed in {"/": 0, "/1": 1, "/2": 2, "/3": 1, "/4": 0}.items()
+    }
+    with serving(pages) as site:
+        done = rendered(tmp_path, site, PLAYWRIGHT_LAUNCH_OPTIONS=options, DEDUP_SOURCE=source)
+        assert numbers(site, done.items) == {"/", "/1", "/2"}, done.log
+    assert done.stats["playwright/page_count"] >= 5
+    assert all("word" in item["html"] for item in done.items)
+
+
+def script(content: str) -> str:
+    return f"<script>document.querySelector('p').textContent = '{content}'</script>"
+
+
+# scrapy-poet
+
+
+@pytest.mark.parametrize("source", ["item", "response"])
+def test_items_of_page_objects_are_deduplicated(tmp_path: Path, site: str, source: str) -> None:
+    pytest.importorskip("scrapy_poet")
+    settings = {"ADDONS": {"scrapy_poet.Addon": 300, **ADDONS}, "DEDUP_SOURCE": source}
+    spider = "tests.plugin.poet_spiders.PoetSpider"
+    done = crawl(tmp_path, spider, settings, {"url": site}, strict=False)
+    assert numbers(site, done.items) == {"/", "/1", "/2"}, done.log
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert {row.sighting.kind for row in index.rows()} == {
+            "page" if source == "response" else "item"
+        }
+
+
+# The pipelines for files and images
+
+
+def png(shade: int) -> bytes:
+    """Return a picture of 60 by 60 grey points."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        checksum = struct.pack(">I", zlib.crc32(kind + content))
+        return struct.pack(">I", len(content)) + kind + content + checksum
+
+    lines = zlib.compress((b"\x00" + bytes([shade]) * 60) * 60)
+    header = struct.pack(">IIBBBBB", 60, 60, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", lines) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    ("kind", "priority", "fetched"), [("files", 1, 4), ("files", 300, 2), ("images", 300, 2)]
+)
+def test_media_of_a_copy_are_fetched_only_in_front_of_us(
+    tmp_path: Path, kind: str, priority: int, fetched: int
+) -> None:
+    if kind == "images":
+        pytest.importorskip("PIL")
+    media: dict[str, str | bytes] = {f"/media/{number}": png(number) for number in range(4)}
+    with serving(media) as site:
+        items = [
+            {
+                "url": f"http://a/{number}",
+                "text": text(number // 2),
+                "file_urls": [f"{site}media/{number}"],
+                "image_urls": [f"{site}media/{number}"],
+            }
+            for number in range(4)
+        ]
+        settings = {
+            "ITEM_PIPELINES": {f"scrapy.pipelines.{kind}.{kind.capitalize()}Pipeline": priority},
+            f"{kind.upper()}_STORE": str(tmp_path / "media"),
+        }
+        spider = "tests.plugin.spiders.ItemSpider"
+        done = crawl(tmp_path, spider, settings, {"items": json.dumps(items)})
+    assert len(done.items) == 2, done.log
+    assert all(item[kind][0]["status"] == "downloaded" for item in done.items)
+    assert len([path for path in (tmp_path / "media").rglob("*") if path.is_file()]) == fetched
+    assert outcomes(tmp_path) == {Outcome.CONFIRMED}

@@ -1,0 +1,162 @@
+"""As a stranger does it: the wheel, a new environment, a new project, one line in its settings."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from crawler.example import COPIES, PAGES, served
+from tests.crawling import ROOT, environment
+from tests.serving import document, serving
+
+pytestmark = pytest.mark.slow
+
+# What pip says when it reaches no registry.
+UNREACHABLE = ("No matching distribution found", "Could not find a version", "connection broken")
+QUOTES = (
+    ("Every tide takes the sand from one beach and owes it to another.", "Mara Quill"),
+    ("A lighthouse never asks a ship where it has been.", "Mara Quill"),
+    ("He who counts the waves has never had to bail.", "Ole Finn"),
+    ("Fog is only the sea trying on the land.", "Mara Quill"),
+    ("Rope remembers every knot, and forgives most of them.", "Ole Finn"),
+    ("The storm you prepared for goes to visit your neighbour.", "Tam Reddick"),
+)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project of Scrapy's in an environment that has our wheel."""
+
+    python: Path
+    folder: Path
+
+    def run(self, *command: str) -> str:
+        """Run a command of the environment in the project; return what it printed."""
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={name: value for name, value in environment().items() if name != "PYTHONPATH"},
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def scrapy(self, *arguments: str) -> str:
+        return self.run(str(self.python), "-m", "scrapy", *arguments)
+
+    def crawl(self, spider: str, url: str, **settings: str) -> list[dict[str, Any]]:
+        """Crawl without the pauses that a new project makes; return the feed."""
+        settings = {"DOWNLOAD_DELAY": "0", "CONCURRENT_REQUESTS_PER_DOMAIN": "8", **settings}
+        options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+        self.scrapy("crawl", spider, "-a", f"url={url}", "-O", "feed.jsonl", *options)
+        return [json.loads(line) for line in (self.folder / "feed.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    for name in ("dedup", "crawler", "settings", "tests"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(target), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if any(text in done.stdout + done.stderr for text in UNREACHABLE):
+        pytest.skip("no package registry answers, and the wheel cannot be built")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return next(target.glob("scrapy_dedup-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def project(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    folder = tmp_path_factory.mktemp("stranger")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
+    python = folder / "venv/bin/python"
+    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
+    subprocess.run([*install, "--no-deps", "--no-index", str(wheel)], check=True, timeout=300)
+    # The dependencies are those of this environment; a path file in there is not read again.
+    (packages,) = (folder / "venv").glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    made = Project(python, folder)
+    made.scrapy("startproject", "museum")
+    made = Project(python, folder / "museum")
+    with (made.folder / "museum/settings.py").open("a") as settings:
+        settings.write('ADDONS = {"dedup.plugin.Addon": 500}\n')
+    shutil.copy(ROOT / "tests/strangers.py", made.folder / "museum/spiders")
+    return made
+
+
+def test_the_package_comes_from_the_wheel_and_nothing_else_of_ours_does(project: Project) -> None:
+    home = project.run(str(project.python), "-c", "import dedup; print(dedup.__file__)")
+    assert Path(home.strip()).is_relative_to(project.python.parent.parent)
+    look = (
+        "from importlib.util import find_spec; print(*map(find_spec, ('crawler', 'settings', 'tests')))"
+    )
+    assert project.run(str(project.python), "-c", look).split() == ["None"] * 3
+
+
+def test_one_line_in_the_settings_deduplicates_a_site(project: Project) -> None:
+    with served() as site:
+        items = project.crawl("plain", site)
+    kept = [urlsplit(str(item["url"])) for item in items]
+    paths = [f"{url.path}?{url.query}" if url.query else url.path for url in kept]
+    assert [len([path for path in paths if path in group]) for group in COPIES] == [1] * len(COPIES)
+    copies = {path for group in COPIES for path in group}
+    pages = {f"/{page.relative_to(PAGES).as_posix()}" for page in PAGES.rglob("*.html")}
+    assert sorted(set(paths) - copies) == sorted(pages - copies)
+    assert all(set(item) == {"title", "url", "html"} for item in items)
+    assert (project.folder / ".scrapy/dedup.db").exists()
+
+    report = project.scrapy("dedup", "report")
+    assert report.startswith("9 pages dropped in 8 clusters\n")  # the first request is not filtered
+    assert project.run(str(project.python.with_name("dedup")), "report") == report
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str | bytes]:
+    """Two pages of quotes; the second begins with the last quote of the first."""
+    more = "<ul><li class='next'><a href='/page/2'>more</a></li></ul>"
+    return {
+        "/": document("Quotes", "".join(quote_html(*quote) for quote in QUOTES[:4]) + more),
+        "/page/2": document("Quotes", "".join(quote_html(*quote) for quote in QUOTES[3:])),
+    }
+
+
+def quote_html(text: str, author: str) -> str:
+    return (
+        f"<div class='quote'><span class='text'>{text}</span> by <small class='author'>{author}</small>"
+        "<a class='tag'>sea</a> <a class='tag'>weather</a></div>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spider", "source"),
+    [
+        ("quotes", "item"),
+        ("quotes", "response"),
+        ("quotes_item", "item"),
+        ("quotes_loader", "item"),
+        ("quotes_dataclass", "item"),
+        ("quotes_attrs", "item"),
+        ("quotes_pydantic", "item"),
+    ],
+)
+def test_an_echoed_quote_is_dropped_and_all_others_of_a_page_are_kept(
+    project: Project, pages: dict[str, str | bytes], spider: str, source: str, tmp_path: Path
+) -> None:
+    with serving(pages) as site:
+        items = project.crawl(spider, site, DEDUP_INDEX=str(tmp_path / "quotes.db"), DEDUP_SOURCE=source)
+    assert sorted((item["text"], item["author"]) for item in items) == sorted(QUOTES)
+    assert {item["url"] for item in items} == {site, f"{site}page/2"}
