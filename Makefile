@@ -1,16 +1,23 @@
 # make crawl   makes the environment, installs, serves the example site and crawls it
 # make test    runs the tests in the same environment
+# make oldest  runs the tests of the plugin on the oldest Scrapy, in an environment beside it
 VENV ?= .venv
+OLDEST_VENV ?= $(VENV)-oldest
+OLDEST_SCRAPY = scrapy==2.13.*
 PYTHON ?= python3
 BIN = $(VENV)/bin
+INSTALL = -m pip install --quiet --editable ".[fast]" --group dev
 
-.PHONY: crawl test lint types check
+.PHONY: crawl test oldest lint types check
 
 crawl: $(VENV)/installed
 	$(BIN)/scrapy example
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto
+
+oldest: $(OLDEST_VENV)/installed
+	$(OLDEST_VENV)/bin/python -m pytest -n auto tests/plugin tests/crawler tests/test_stranger.py
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -19,10 +26,16 @@ lint: $(VENV)/installed
 types: $(VENV)/installed
 	$(BIN)/mypy
 
-check: lint types test
+check: lint types test oldest
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[fast]" --group dev
+	$(BIN)/python $(INSTALL)
+	touch $@
+
+$(OLDEST_VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(OLDEST_VENV)
+	$(OLDEST_VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(OLDEST_VENV)/bin/python $(INSTALL) "$(OLDEST_SCRAPY)"
 	touch $@

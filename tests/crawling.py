@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,7 +90,7 @@ class Running:
         return Crawl(code, stats[0], items, self._log.read_text("utf-8"), stats[1:])
 
 
-def wait_until(is_true: Any) -> None:
+def wait_until(is_true: Callable[[], bool]) -> None:
     """Wait until *is_true* returns something true."""
     deadline = time.monotonic() + TIMEOUT
     while not is_true():

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, Response
-from w3lib.encoding import resolve_encoding
+from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.charset import encoding_of
 from dedup.page import Page
@@ -58,15 +58,22 @@ def _page_of(response: HtmlResponse) -> Page:
 
 
 def _read(response: HtmlResponse) -> Page:
-    if _is_well_decoded(response):
+    declared = _header_encoding(response)
+    if _is_well_decoded(response, declared):
         return Page.from_tree(response.selector.root, body=response.body, url=response.url)
-    return Page.from_html(response.body, url=response.url, encoding=response.encoding)
+    return Page.from_html(response.body, url=response.url, encoding=declared)
 
 
-def _is_well_decoded(response: HtmlResponse) -> bool:
+def _header_encoding(response: HtmlResponse) -> str | None:
+    # Not `response.encoding`: where nothing is declared that is a guess, and each Scrapy has its own.
+    content_type = response.headers.get("Content-Type") or b""
+    return http_content_type_encoding(content_type.decode("latin-1"))
+
+
+def _is_well_decoded(response: HtmlResponse, declared: str | None) -> bool:
     if response.body.isascii() or ("\ufffd" not in response.text and response.encoding == "utf-8"):
         return True
-    return encoding_of(response.body, response.encoding) == resolve_encoding(response.encoding)
+    return encoding_of(response.body, declared) == resolve_encoding(response.encoding)
 
 
 def _html_page(value: Any, url: str, response: Response | None) -> Page | None:

@@ -22,6 +22,7 @@ BODIES = pytest.mark.parametrize(
         (b"<p>plain</p>", "text/html"),
         (f"<p>{ZH}</p>".encode(), "text/html; charset=utf-8"),
         (f"<p>{ZH}</p>".encode("gb18030"), "text/html; charset=gb2312"),
+        (f"<p>{ZH * 3}</p>".encode("gb18030"), "text/html"),
         (f"<meta charset=gbk><p>{ZH}</p>".encode("gb18030"), "text/html"),
         (f"<p>{ZH}</p>".encode(), "text/html; charset=iso-8859-1"),
         (f"<p>{ZH}</p>".encode("gb18030"), "text/html; charset=utf-8"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,9 +21,9 @@ from dedup.verdict import Outcome, Reason
 from tests.crawling import Crawl, Running, crawl, started, wait_until
 from tests.pages import edited, text
 
-ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 SELECT = "twisted.internet.selectreactor.SelectReactor"
 ITEMS = "tests.plugin.spiders.ItemSpider"
+PAGES = "tests.plugin.spiders.OneItemAPage"
 OTHERS = "tests.plugin.storages.OtherSpider"
 PLAIN = "tests.strangers.PlainSpider"
 GATED = {"tests.plugin.storages.Gated": 300}
@@ -32,8 +32,7 @@ new_in_2_14 = pytest.mark.skipif(version_info < (2, 14), reason="came with Scrap
 new_in_2_15 = pytest.mark.skipif(version_info < (2, 15), reason="came with Scrapy 2.15")
 
 HOSTS = [
-    pytest.param("CrawlerProcess", {}, id="the default"),
-    pytest.param("CrawlerProcess", {"TWISTED_REACTOR": ASYNCIO}, id="asyncio"),
+    pytest.param("CrawlerProcess", {}, id="asyncio"),
     pytest.param("CrawlerProcess", {"TWISTED_REACTOR": None}, id="the reactor of Twisted's choice"),
     pytest.param("CrawlerProcess", {"TWISTED_REACTOR": SELECT}, id="no asyncio"),
     pytest.param("AsyncCrawlerProcess", {}, id="coroutines", marks=new_in_2_14),
@@ -173,33 +172,32 @@ def slowly(folder: Path, **settings: Any) -> dict[str, Any]:
     return {**job, "CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0.1, **settings}
 
 
-CONTENTS = [text(number // 2) for number in range(24)]
-CONTENTS_OF_ONE = {"contents": json.dumps(CONTENTS)}
-PAGES = "tests.plugin.spiders.OneItemAPage"
+# Twelve pages, each with a copy behind it.
+TWELVE = {"contents": json.dumps([text(number // 2) for number in range(24)])}
 
 
 def pause_by_signal(folder: Path) -> Crawl:
-    running = started(folder, PAGES, slowly(folder), CONTENTS_OF_ONE)
+    running = started(folder, PAGES, slowly(folder), TWELVE)
     running.wait_for("Dropped ", times=3)
     running.send(signal.SIGINT)
     return running.finish()
 
 
 def pause_by_count(folder: Path) -> Crawl:
-    return crawl(folder, PAGES, slowly(folder, CLOSESPIDER_PAGECOUNT=7), CONTENTS_OF_ONE)
+    return crawl(folder, PAGES, slowly(folder, CLOSESPIDER_PAGECOUNT=7), TWELVE)
 
 
 @pytest.mark.parametrize(
     ("pause", "reason"), [(pause_by_signal, "shutdown"), (pause_by_count, "closespider_pagecount")]
 )
 def test_a_paused_job_goes_on_in_its_run_and_loses_nothing(
-    tmp_path: Path, pause: Any, reason: str
+    tmp_path: Path, pause: Callable[[Path], Crawl], reason: str
 ) -> None:
     paused = pause(tmp_path)
     assert paused.stats["finish_reason"] == reason
     assert [run.ending for run in runs(tmp_path)] == [reason]
     assert 0 < len(paused.items) < 12
-    resumed = crawl(tmp_path, PAGES, slowly(tmp_path, DOWNLOAD_DELAY=0), CONTENTS_OF_ONE)
+    resumed = crawl(tmp_path, PAGES, slowly(tmp_path, DOWNLOAD_DELAY=0), TWELVE)
     assert [run.ending for run in runs(tmp_path)] == ["finished"]
     assert len(dedup("runs", tmp_path)) == 1
     assert len(paused.items) + len(resumed.items) == 12
@@ -236,7 +234,9 @@ def kill(running: Running) -> None:
 
 
 @pytest.mark.parametrize("end", [terminate_twice, kill])
-def test_what_a_killed_crawl_left_pending_is_crawled_again(tmp_path: Path, end: Any) -> None:
+def test_what_a_killed_crawl_left_pending_is_crawled_again(
+    tmp_path: Path, end: Callable[[Running], None]
+) -> None:
     found = [item(1, text(1), until=str(tmp_path / "never")), item(2, text(2)), item(3, text(1))]
     running = started(tmp_path, ITEMS, {"ITEM_PIPELINES": GATED}, listed(*found))
     wait_until(lambda: is_confirmed(tmp_path, "http://a/2"))
