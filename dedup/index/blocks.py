@@ -12,7 +12,7 @@ from typing import Self
 
 from dedup.errors import ConfigError
 from dedup.hashing import Words
-from dedup.index import pairs, postings
+from dedup.index import chunks, pairs, postings
 from dedup.index.database import BUSY_TIMEOUT, META, Database
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList
 
@@ -137,7 +137,7 @@ class BlockIndex:
 def _create(connection: sqlite3.Connection, blocks: int) -> None:
     postings.layout(blocks)  # refuses wrong numbers
     connection.execute(META)
-    connection.execute(postings.SCHEMA)
+    connection.execute(chunks.SCHEMA)
     connection.execute("INSERT INTO meta VALUES ('blocks', ?)", (str(blocks),))
 
 
