@@ -54,6 +54,9 @@ class Banding:
             if value < 1:
                 raise ConfigError(f"{name} ({value}) must be 1 or more")
 
+    def __str__(self) -> str:
+        return f"{self.bands} bands of {self.rows} rows"
+
     @property
     def length(self) -> int:
         """How many places of a signature the bands take."""
@@ -193,6 +196,11 @@ def densified(sketch: bytes, length: int = BINS) -> Words:
     sources[empty] = orders[np.arange(len(empty)), filled[orders].argmax(axis=1)]
     signature: Words = sources.astype(np.uint64) << _BIN_BITS | values[sources]
     return signature
+
+
+def sketch_keys(sketch: bytes, banding: Banding) -> Words:
+    """Return the band keys of the signature that *sketch* holds, none if it says too little."""
+    return band_keys(densified(sketch, banding.length), banding)
 
 
 def _areas_over(low: float, high: float, length: int) -> Iterator[NDArray[np.float64]]:

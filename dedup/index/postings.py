@@ -34,6 +34,8 @@ _WORD_BYTES = WORD_BITS // 8
 _KEYS_A_STATEMENT = 500
 # Up to so many words, asking for each is faster than reading the whole list.
 _FEW = 10_000
+# Further from a word than its keys within two bits, reading the whole list is as fast.
+_RADII = 3
 
 
 class PostingList(Chunks):
@@ -91,6 +93,20 @@ class PostingList(Chunks):
             parts.append(words[np.bitwise_count(words ^ np.uint64(word)) <= max_distance])
         found: Words = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return _distinct(found)
+
+    def nearest(self, word: int, max_distance: int = WORD_BITS) -> tuple[int, Words] | None:
+        """Return the smallest distance to *word* and all words at it, sorted; None if none is within.
+
+        Looks ever further around, and at all words where nothing is near.
+        """
+        reaches = [len(self._layout) * (radius + 1) - 1 for radius in range(_RADII)]
+        for reach in (*reaches, WORD_BITS):
+            near = self.near(word, reach) if reach < WORD_BITS else self.words()
+            distances = np.bitwise_count(near ^ np.uint64(word))
+            distance = int(distances.min(initial=WORD_BITS + 1))
+            if distance <= reach or reach >= max_distance:
+                return (distance, near[distances == distance]) if distance <= max_distance else None
+        return None
 
     def count(self) -> int:
         """Return how many words there are."""
