@@ -30,10 +30,12 @@ NOTHING = np.uint64(2**64 - 1)
 MIN_FILLED_BINS = 2
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-# Hashes taken at once: a block of them under all orders fits the processor's cache.
-_HASHES_AT_ONCE = 256
+# Hashes under their orders that are worked on at once: they fit the processor's cache.
+_AT_ONCE = 32_768
 # Points of Gauss and Legendre: exact up to 127 places, and far finer than it matters from there on.
 _QUADRATURE = 64
+# So many bins of an order hold a filled one for all but a few places, even of short pages.
+_FEW_BINS = 24
 _BIN_BITS = np.uint64(8)
 
 
@@ -126,8 +128,9 @@ def minima(hashes: Words, length: int = DEFAULT_LENGTH, seed: int = 0) -> Words:
         raise ConfigError(f"length ({length}) must be 1 or more")
     factors, offsets = _orders(length, seed)
     smallest = np.full(length, NOTHING)
-    for start in range(0, len(hashes), _HASHES_AT_ONCE):
-        block = hashes[start : start + _HASHES_AT_ONCE]
+    step = max(1, _AT_ONCE // length)
+    for start in range(0, len(hashes), step):
+        block = hashes[start : start + step]
         np.minimum(smallest, (factors * block + offsets).min(axis=1), out=smallest)
     return smallest
 
@@ -192,8 +195,11 @@ def densified(sketch: bytes, length: int = BINS) -> Words:
         return np.full(length, NOTHING)
     sources = np.arange(length)
     empty = np.flatnonzero(~filled[:length])
-    orders = _bin_orders()[empty]
-    sources[empty] = orders[np.arange(len(empty)), filled[orders].argmax(axis=1)]
+    for tries in (_FEW_BINS, BINS):
+        orders = _bin_orders()[empty, :tries]
+        found = filled[orders]
+        sources[empty] = orders[np.arange(len(empty)), found.argmax(axis=1)]
+        empty = empty[~found.any(axis=1)]
     signature: Words = sources.astype(np.uint64) << _BIN_BITS | values[sources]
     return signature
 

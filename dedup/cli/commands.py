@@ -169,7 +169,7 @@ def forget(index: Path | None, run: int | None, url: str | None, older_than: flo
 @click.option(
     "--bands",
     metavar="BANDSxROWS",
-    help="Only make the lists of bands, for instance 32x3, or none.",
+    help="Only make the lists of bands, for instance 24x3, or none.",
 )
 def rebuild(index: Path | None, blocks: int | None, bands: str | None) -> None:
     """Make the posting lists anew from the rows: after damage, or with other blocks.
@@ -222,7 +222,7 @@ def _banding(text: str) -> Banding | None:
         return None
     numbers = re.fullmatch(r"(\d{1,3})x(\d{1,3})", text)
     if numbers is None:
-        raise click.UsageError(f"--bands {text!r} must be bands x rows, for instance 32x3, or none")
+        raise click.UsageError(f"--bands {text!r} must be bands x rows, for instance 24x3, or none")
     return Banding(int(numbers[1]), int(numbers[2]))
 
 

@@ -24,8 +24,8 @@ from dedup.words import WORD_BITS
 CHUNK = 252
 SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, words BLOB NOT NULL)"
 
-CHUNK_BITS, PLACE_BITS = 18, 19
-_LIST_SHIFT = CHUNK_BITS + PLACE_BITS
+CHUNK_BITS, _PLACE_BITS = 18, 19
+_LIST_SHIFT = CHUNK_BITS + _PLACE_BITS
 MAX_LIST = (1 << (63 - _LIST_SHIFT)) - 1
 # A scope has three lists: two of words, counted from 0 up, and one of bands, from the end down.
 _MAX_SCOPE = MAX_LIST // 3

@@ -496,7 +496,7 @@ class SQLiteIndex(Index):
 
 
 def _banding(text: str) -> Banding | None:
-    """Return the banding behind what the file says of it, for instance 32x3."""
+    """Return the banding behind what the file says of it, for instance 24x3."""
     bands, _, rows = text.partition("x")
     return Banding(int(bands), int(rows)) if rows else None
 

@@ -136,10 +136,10 @@ def test_rebuild_changes_blocks_and_repairs(index: Path) -> None:
 
 
 def test_rebuild_makes_bands_and_takes_them_out(index: Path) -> None:
-    output = run("rebuild", "--index", index, "--bands", "32x3").stdout
-    assert output.endswith("is rebuilt with 5 blocks and 32 bands of 3 rows.\n")
+    output = run("rebuild", "--index", index, "--bands", "24x3").stdout
+    assert output.endswith("is rebuilt with 5 blocks and 24 bands of 3 rows.\n")
     with SQLiteIndex(index) as opened:
-        assert (opened.banding, opened.verify()) == (Banding(32, 3), [])
+        assert (opened.banding, opened.verify()) == (Banding(24, 3), [])
     assert run("rebuild", "--index", index, "--bands", "none").stdout.endswith("with 5 blocks.\n")
     with SQLiteIndex(index) as opened:
         assert (opened.banding, opened.verify()) == (None, [])
@@ -148,7 +148,7 @@ def test_rebuild_makes_bands_and_takes_them_out(index: Path) -> None:
 @pytest.mark.parametrize(
     ("bands", "message"),
     [
-        ("32", "must be bands x rows, for instance 32x3"),
+        ("32", "must be bands x rows, for instance 24x3"),
         ("0x3", r"bands \(0\) must be 1 or more"),
         ("99x9", r"bands \(99\) times rows \(9\) must be at most 256"),
     ],

@@ -182,7 +182,7 @@ def test_bands_are_made_for_the_pages_that_are_there(tmp_path: Path) -> None:
             detector.check(page(text(1), "http://a/"))
         assert index.banding is None
         with Detector(index, MINHASH) as detector:
-            assert index.banding == Banding(32, 3)
+            assert index.banding == Banding(24, 3)
             assert detector.check(page(edited(1), "http://b/")).is_duplicate
         with Detector(index) as detector:  # bands stay and are kept up
             detector.check(page(text(2), "http://c/"))
@@ -198,7 +198,7 @@ def test_the_banding_outlives_the_process(tmp_path: Path) -> None:
         with SQLiteIndex(tmp_path / "pages.db") as index, Detector(index, MINHASH) as detector:
             detector.check(page(text(seed), f"http://a/{seed}"))
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert index.banding == Banding(32, 3)
+        assert index.banding == Banding(24, 3)
         index.band(None)
         assert index.banding is None
     with SQLiteIndex(tmp_path / "pages.db") as index:
@@ -226,7 +226,7 @@ def test_bands_are_not_changed_while_a_crawl_goes_on(tmp_path: Path) -> None:
 def test_missing_bands_are_an_error_not_a_silence(tmp_path: Path) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
         run = index.begin_run("s")
-        with pytest.raises(IndexMismatch, match="no lists of 32 bands of 3 rows"):
+        with pytest.raises(IndexMismatch, match="no lists of 24 bands of 3 rows"):
             index.find_or_add(fingerprint(page(text(1))), run=run, config=MINHASH)
         assert list(index.rows()) == []
         index.end_run(run, "failed")
@@ -239,13 +239,13 @@ def test_verify_and_rebuild_know_bands(tmp_path: Path) -> None:
         bands = index._bands(1)
         assert bands is not None
         bands.clear()
-        assert index.verify() == ["list of bands of scope 1: 32 entries missing"]
+        assert index.verify() == ["list of bands of scope 1: 24 entries missing"]
         index.rebuild()
         assert index.verify() == []
 
 
 def test_shared_bands_are_none_where_bands_find_nothing() -> None:
     sketch = sketch_like(0, 0)
-    assert shared_bands(sketch, sketch, MINHASH) == 32
+    assert shared_bands(sketch, sketch, MINHASH) == 24
     assert shared_bands(sketch, sketch, DedupConfig()) == 0
     assert shared_bands(EMPTY, EMPTY, MINHASH) == shared_bands(EMPTY, sketch, MINHASH) == 0
