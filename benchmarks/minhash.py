@@ -1,6 +1,6 @@
 """MinHash as a finder of candidates: what it finds, what that costs, and datasketch in the same run.
 
-    python -m benchmarks.minhash                       # signatures, s-curve and an index of 20,000 pages
+    python -m benchmarks.minhash                       # all but the sets, with 20,000 pages
     python -m benchmarks.minhash index --pages 100000
     python -m benchmarks.minhash sets FOLDER...        # folders with pairs.csv (a, b, ...) and its pages
 
@@ -26,7 +26,7 @@ import numpy as np
 
 from dedup import DedupConfig, Fingerprint, Page, SQLiteIndex, fingerprint
 from dedup.hashing import Words, hash_words
-from dedup.index import Run
+from dedup.index import BlockIndex, Run
 from dedup.minhash import Banding, band_keys, jaccard, minhash, minima, sketch_keys
 from dedup.sketch import BINS, shingle_hashes, similarities, sketch
 
@@ -85,15 +85,15 @@ def signatures() -> None:
 
 
 def curve() -> None:
-    """How often pairs of a known similarity meet, by size, in 1,000 pairs each."""
+    """How often pairs of a known similarity meet, by size, in 500 pairs each."""
     from datasketch import MinHash, MinHashLSH
 
     rng = np.random.default_rng(SEED)
     table("similarity", "members", f"s-curve, {BANDING}", "sketch", "signature", "datasketch")
     for similarity in (0.1, 0.2, 0.4, 0.6, 0.8):
-        for size in (8, 30, 100, 1000):
+        for size in (8, 100, 1000):
             met = np.zeros(3)
-            for _ in range(1000):
+            for _ in range(500):
                 a, b, exact = pair(rng, size, similarity)
                 keys = [
                     [sketch_keys(sketch(one, 1), BANDING) for one in (a, b)],
@@ -105,7 +105,7 @@ def curve() -> None:
                 ours, theirs = (_peer_signature(MinHash, one) for one in (a, b))
                 lsh.insert("a", ours)
                 met[2] += bool(lsh.query(theirs))
-            shown = [f"{share:.3f}" for share in met / 1000]
+            shown = [f"{share:.3f}" for share in met / 500]
             line(f"{exact:.3f}", size, f"{BANDING.s_curve(exact):.3f}", *shown)
 
 
@@ -284,6 +284,33 @@ def _shares(found: list[bool], known: list[tuple[int, float]]) -> list[str]:
     return shown
 
 
+# The nearest word
+
+
+def nearest(words: int) -> None:
+    """The nearest of many words on disk, of one near a stored word and of any, beside a scan in memory."""
+    rng = np.random.default_rng(SEED)
+    stored = rng.integers(1, 2**64, words, np.uint64)
+    near = (stored[:100] ^ np.uint64(0b10101)).tolist()
+    any_word = rng.integers(1, 2**64, 30, np.uint64).tolist()
+    table(f"{words:,} words", "µs", "scan of an array, µs", "distance")
+    with tempfile.TemporaryDirectory() as folder, BlockIndex(Path(folder) / "words.db") as opened:
+        opened.add_many(stored)
+        for name, queries in (("near one", near), ("any", any_word)):
+            found = [opened.nearest(query) for query in queries]
+            if [distance for _, distance in filter(None, found)] != [_scan(stored, q) for q in queries]:
+                raise SystemExit("not the distance that a scan finds")
+            ours = micros(lambda queries=queries: [opened.nearest(q) for q in queries], 1, 3)  # type: ignore[misc]
+            scan = micros(lambda queries=queries: [_scan(stored, q) for q in queries], 1, 3)  # type: ignore[misc]
+            distances = {distance for _, distance in filter(None, found)}
+            shown = f"{min(distances)} to {max(distances)}"
+            line(name, f"{ours / len(queries):.0f}", f"{scan / len(queries):.0f}", shown)
+
+
+def _scan(words: Words, query: int) -> int:
+    return int(np.bitwise_count(words ^ np.uint64(query)).min())
+
+
 # Labelled sets
 
 
@@ -343,27 +370,22 @@ def _finders(seen: list[Fingerprint]) -> Any:
         words = np.array([getattr(one, field) for one in seen], np.uint64)
         near = np.bitwise_count(words[:, None] ^ words) <= limit
         yield f"{field} within {limit}", near & (words[:, None] > 0) & (words > 0)
-    for banding in (
-        Banding(20, 3),
-        Banding(24, 3),
-        BANDING,
-        Banding(40, 4),
-        Banding(64, 4),
-        Banding(42, 6),
-    ):
+    for bands, rows in ((20, 3), (24, 3), (32, 3), (40, 4), (64, 4), (42, 6)):
+        banding = Banding(bands, rows)
         met = np.zeros((len(seen), len(seen)), bool)
         keys = [sketch_keys(one.sketch, banding) for one in seen]
         has = np.array([len(one) > 0 for one in keys])
-        rows = np.stack([one if len(one) else np.zeros(banding.bands, np.uint64) for one in keys])
-        for band in rows.T:
+        by_page = np.stack([one if len(one) else np.zeros(banding.bands, np.uint64) for one in keys])
+        for band in by_page.T:
             met |= band[:, None] == band
         yield str(banding), met & has & has[:, None]
 
 
+FIGURES = ["all", "signatures", "curve", "index", "nearest", "sets"]
+
+
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
-@click.argument(
-    "figure", default="all", type=click.Choice(["all", "signatures", "curve", "index", "sets"])
-)
+@click.argument("figure", default="all", type=click.Choice(FIGURES))
 @click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--pages", default=20_000, show_default=True, help="How many pages, of each set at most.")
 def main(figure: str, folders: tuple[Path, ...], pages: int) -> None:
@@ -373,6 +395,8 @@ def main(figure: str, folders: tuple[Path, ...], pages: int) -> None:
         curve()
     if figure in ("all", "index"):
         index(pages)
+    if figure in ("all", "nearest"):
+        nearest(50 * pages)
     if figure == "sets":
         sets(folders, pages)
 

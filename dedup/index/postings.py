@@ -101,11 +101,12 @@ class PostingList(Chunks):
         """
         reaches = [len(self._layout) * (radius + 1) - 1 for radius in range(_RADII)]
         for reach in (*reaches, WORD_BITS):
-            near = self.near(word, reach) if reach < WORD_BITS else self.words()
+            near = self.near(word, reach) if reach < WORD_BITS else self.block_words(0)
             distances = np.bitwise_count(near ^ np.uint64(word))
             distance = int(distances.min(initial=WORD_BITS + 1))
             if distance <= reach or reach >= max_distance:
-                return (distance, near[distances == distance]) if distance <= max_distance else None
+                found = np.sort(near[distances == distance])
+                return (distance, found) if distance <= max_distance else None
         return None
 
     def count(self) -> int:
