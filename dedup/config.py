@@ -12,6 +12,10 @@ STRUCTURES = ("tag_ngrams", "tag_decay")
 SCOPES = ("spider", "host", "domain", "global")
 UNCHANGED = ("keep", "drop")
 CANONICAL_LINKS = ("record", "decide")
+CANDIDATES = ("simhash", "minhash", "both")
+
+# The bins of a page's sketch, which its bands are cut from.
+SKETCH_BINS = 256
 
 # The version of everything a fingerprint depends on that is no field of its own.
 RECIPE_VERSION = 1
@@ -40,6 +44,14 @@ class DedupConfig:
     max_candidates: int = 1000
     """At most this many canonicals (1 to 100,000) are looked at by content, the nearest; reaching it
     is counted and warned about."""
+    candidates: str = "simhash"
+    """What finds candidates by content: `simhash` words within `max_distance`, `minhash` sketches
+    with an equal band, or `both`.  Bands find nothing without `verify`."""
+    bands: int = 24
+    """How many bands a sketch is cut into, for `minhash`; `bands` times `rows` is at most 256."""
+    rows: int = 3
+    """How many bins of the sketch a band has, for `minhash`.  24 bands of 3 find 99.7 % of the pages
+    that share .60 of their shingles, 18 % of those that share .20 (`dedup.minhash.Banding`)."""
     structure: str = "tag_ngrams"
     """How tags become structure: `tag_ngrams` or `tag_decay`."""
     structure_decay: float = 0.45
@@ -69,6 +81,11 @@ class DedupConfig:
         _check_choice(self, "scope", SCOPES)
         _check_choice(self, "unchanged", UNCHANGED)
         _check_choice(self, "canonical_link", CANONICAL_LINKS)
+        _check_choice(self, "candidates", CANDIDATES)
+        _check_range(self, "rows", 1, SKETCH_BINS)
+        _check_range(self, "bands", 1, SKETCH_BINS // self.rows)
+        if self.candidates != "simhash" and not self.verify:
+            raise ConfigError(f"candidates ({self.candidates!r}) must be 'simhash' without verify")
 
     def recipe(self) -> dict[str, str]:
         """Return all that a fingerprint depends on, as text; an index holds one recipe only."""

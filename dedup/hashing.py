@@ -17,6 +17,8 @@ DIGEST_SIZE = 16
 _FNV_OFFSET = 0xCBF29CE484222325
 _FNV_PRIME = 0x100000001B3
 _MASK = (1 << 64) - 1
+_MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+_HALF = np.uint64(33)
 
 
 def murmur3(feature: str) -> int:
@@ -43,6 +45,14 @@ def hash_words(features: Collection[str], hasher: Hasher = murmur3) -> Words:
     # mmh3 takes str twice as fast as bytes, but crashes the process on a lone surrogate.
     encoded = features if _is_valid(features) else map(_utf8, features)
     return np.frombuffer(b"".join(map(mmh3.hash_bytes, encoded)), "<u8")[::2]
+
+
+def mixed(words: Words) -> Words:
+    """Return *words* with their bits stirred, one to one: MurmurHash3's 64-bit finalizer."""
+    words = (words ^ (words >> _HALF)) * _MIX_1
+    words = (words ^ (words >> _HALF)) * _MIX_2
+    result: Words = words ^ (words >> _HALF)
+    return result
 
 
 def digest(data: bytes) -> bytes:

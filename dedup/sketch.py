@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.hashing import Words
+from dedup.config import SKETCH_BINS
+from dedup.hashing import Words, mixed
 
-BINS = 256
+BINS = SKETCH_BINS
 EMPTY = bytes(BINS)
 
 Bytes = NDArray[np.uint8]
@@ -21,8 +22,6 @@ _BIN_SHIFT = np.uint64(56)
 _VALUES = 255
 _CHANCE = 1 / _VALUES  # two different hashes give the same byte this often
 _EDGES = np.arange(BINS, dtype=np.uint64) << _BIN_SHIFT
-_MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
-_HALF = np.uint64(33)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -46,8 +45,8 @@ def shingle_hashes(words: Words, size: int) -> Words:
     count = len(words) - size + 1
     hashes = words[:count].copy()
     for offset in range(1, size):
-        hashes = _mixed(hashes) * _STEP + words[offset : offset + count]
-    return _mixed(hashes)
+        hashes = mixed(hashes) * _STEP + words[offset : offset + count]
+    return mixed(hashes)
 
 
 def similarity(a: bytes, b: bytes) -> float:
@@ -67,10 +66,3 @@ def similarities(a: bytes, many: Bytes) -> NDArray[np.float64]:
     share = both / np.maximum(either, 1)
     estimates: NDArray[np.float64] = np.maximum(0.0, (share - _CHANCE) / (1 - _CHANCE))
     return estimates
-
-
-def _mixed(hashes: Words) -> Words:
-    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_1
-    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_2
-    result: Words = hashes ^ (hashes >> _HALF)
-    return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dedup.index.base import Index, Row, Run, Sighting, Statistics
+from dedup.index.base import Index, Neighbour, Row, Run, Sighting, Statistics
 from dedup.index.blocks import BlockIndex
 from dedup.index.memory import MemoryIndex
 from dedup.index.sqlite import SQLiteIndex
@@ -11,6 +11,7 @@ __all__ = [
     "BlockIndex",
     "Index",
     "MemoryIndex",
+    "Neighbour",
     "Row",
     "Run",
     "SQLiteIndex",

@@ -1,0 +1,405 @@
+"""MinHash as a finder of candidates: what it finds, what that costs, and datasketch in the same run.
+
+    python -m benchmarks.minhash                       # all but the sets, with 20,000 pages
+    python -m benchmarks.minhash index --pages 100000
+    python -m benchmarks.minhash sets FOLDER...        # folders with pairs.csv (a, b, ...) and its pages
+
+Pages are random texts and edits of them, so that their exact Jaccard similarity is known.  The peer
+comes with `pip install --group bench`.  Times are of the processor, so that other load counts less;
+signatures, sketches and words are made before the clock runs.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+import numpy as np
+
+from dedup import DedupConfig, Fingerprint, Page, SQLiteIndex, fingerprint
+from dedup.hashing import Words, hash_words
+from dedup.index import BlockIndex, Run
+from dedup.minhash import Banding, band_keys, jaccard, minhash, minima, sketch_keys
+from dedup.sketch import BINS, shingle_hashes, similarities, sketch
+
+SEED = 20
+DEFAULT = DedupConfig()
+BANDING = Banding(DEFAULT.bands, DEFAULT.rows)
+SHARES = ((0.6, 0.65), (0.65, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.01))
+
+
+def micros(call: Callable[[], object], calls: int = 100, repeats: int = 7) -> float:
+    times = []
+    for _ in range(repeats):
+        begin = time.process_time()
+        for _ in range(calls):
+            call()
+        times.append((time.process_time() - begin) / calls * 1e6)
+    return median(times)
+
+
+def table(*columns: str) -> None:
+    click.echo(f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+
+
+def line(*cells: object) -> None:
+    click.echo(f"| {' | '.join(str(cell) for cell in cells)} |")
+
+
+# Signatures
+
+
+def signatures() -> None:
+    """The time of one signature of 300 shingles, from features and from their hashes."""
+    from datasketch import MinHash
+
+    shingles = [f"the {n} brown fox" for n in range(300)]
+    encoded = [shingle.encode() for shingle in shingles]
+    hashes = hash_words(shingles)
+    table("300 shingles", "ours", "datasketch", "ratio")
+    for length in (128, 256, 1024):
+        empty = MinHash(length)
+
+        def theirs(empty: Any = empty) -> None:
+            empty.copy().update_batch(encoded)
+
+        ours = micros(lambda length=length: minhash(shingles, length))  # type: ignore[misc]
+        peer = micros(theirs)
+        line(f"signature of {length}", f"{ours:.0f} µs", f"{peer:.0f} µs", f"{peer / ours:.1f} x")
+    ours = micros(lambda: minima(hashes, 128))
+    line("signature of 128 from hashes that are there", f"{ours:.0f} µs", "", "")
+    sketched = sketch(hashes, 1)
+    ours = micros(lambda: sketch_keys(sketched, BANDING))
+    line(f"{BANDING}, from the sketch that is there", f"{ours:.0f} µs", "", "")
+
+
+# The s-curve
+
+
+def curve() -> None:
+    """How often pairs of a known similarity meet, by size, in 500 pairs each."""
+    from datasketch import MinHash, MinHashLSH
+
+    rng = np.random.default_rng(SEED)
+    table("similarity", "members", f"s-curve, {BANDING}", "sketch", "signature", "datasketch")
+    for similarity in (0.1, 0.2, 0.4, 0.6, 0.8):
+        for size in (8, 100, 1000):
+            met = np.zeros(3)
+            for _ in range(500):
+                a, b, exact = pair(rng, size, similarity)
+                keys = [
+                    [sketch_keys(sketch(one, 1), BANDING) for one in (a, b)],
+                    [band_keys(minima(one, BANDING.length), BANDING) for one in (a, b)],
+                ]
+                for place, (one, other) in enumerate(keys):
+                    met[place] += len(one) == len(other) and bool(np.any(one == other))
+                lsh = MinHashLSH(num_perm=BANDING.length, params=(BANDING.bands, BANDING.rows))
+                ours, theirs = (_peer_signature(MinHash, one) for one in (a, b))
+                lsh.insert("a", ours)
+                met[2] += bool(lsh.query(theirs))
+            shown = [f"{share:.3f}" for share in met / 500]
+            line(f"{exact:.3f}", size, f"{BANDING.s_curve(exact):.3f}", *shown)
+
+
+def pair(rng: np.random.Generator, size: int, similarity: float) -> tuple[Words, Words, float]:
+    shared = round(2 * size * similarity / (1 + similarity))
+    drawn = rng.integers(0, 2**64, 2 * size - shared, np.uint64)
+    return drawn[:size], drawn[size - shared :], shared / (2 * size - shared)
+
+
+def _peer_signature(kind: Any, hashes: Words, length: int = BANDING.length) -> Any:
+    made = kind(length, hashfunc=_first_bytes)
+    made.update_batch([word.tobytes() for word in hashes])
+    return made
+
+
+def _first_bytes(data: bytes) -> int:
+    return int.from_bytes(data[:4], "little")
+
+
+# An index
+
+
+@dataclass(frozen=True)
+class Text:
+    """A page of the benchmark: its fingerprint and the hashes of its shingles."""
+
+    seen: Fingerprint
+    shingles: Words
+
+
+def text(words: Sequence[str]) -> Text:
+    hashes = shingle_hashes(hash_words(words), DEFAULT.shingle)
+    return Text(fingerprint(Page.from_text(" ".join(words))), hashes)
+
+
+def texts(count: int, queries: int) -> tuple[list[Text], list[Text], list[tuple[int, float]]]:
+    """Return texts to store, texts to ask for, and for each of these its source and similarity.
+
+    A source of -1 is a text of its own.  Edits replace, insert or take out runs of words.
+    """
+    rng = random.Random(SEED)
+    vocabulary = [f"w{number}" for number in range(20_000)]
+    weights = [1 / (rank + 10) for rank in range(len(vocabulary))]
+    tokens = [rng.choices(vocabulary, weights, k=rng.randrange(30, 400)) for _ in range(count)]
+    stored = [text(words) for words in tokens]
+    asked, known = [], []
+    for number in range(queries):
+        source = rng.randrange(count) if number % 3 else -1
+        words = list(tokens[source]) if number % 3 else rng.choices(vocabulary, weights, k=200)
+        if source >= 0:
+            for _ in range(rng.randrange(1, 1 + len(words) // 12)):
+                place = rng.randrange(len(words))
+                words[place : place + rng.choice((0, 1, 1, 4))] = rng.choices(
+                    vocabulary, k=rng.choice((0, 1, 1, 6))
+                )
+        asked.append(text(words))
+        same = jaccard(set(stored[source].shingles.tolist()), set(asked[-1].shingles.tolist()))
+        known.append((source, same if source >= 0 else 0.0))
+    return stored, asked, known
+
+
+def index(pages: int) -> None:
+    """Store pages, then ask for edits of them and for others, with each finder."""
+    stored, asked, known = texts(pages, 3000)
+    table(
+        f"{pages:,} pages",
+        "find and add µs",
+        "ask, new µs",
+        "ask, edit µs",
+        "candidates, new page",
+        "file B a page",
+        *(f"found, {low}-{high:.3g}" for low, high in SHARES),
+    )
+    for name, structure in (("simhash", 64), ("minhash", 0), ("both", 0)):
+        config = DedupConfig(candidates=name, max_structure_candidates=structure)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "pages.db"
+            with SQLiteIndex(path) as opened:
+                _measure(opened, config, stored=stored, asked=asked, known=known)
+    _measure_peer(stored, asked, known)
+
+
+def _measure(
+    opened: SQLiteIndex,
+    config: DedupConfig,
+    *,
+    stored: list[Text],
+    asked: list[Text],
+    known: list[tuple[int, float]],
+) -> None:
+    opened.prepare(config)
+    run = opened.begin_run("bench")
+    adding = []
+    for number, one in enumerate(stored):
+        begin = time.process_time()
+        opened.find_or_add(one.seen, f"http://a.example/{number}", run=run, config=config)
+        adding.append(time.process_time() - begin)
+    found, times, candidates = _ask(opened, run, config, asked, known)
+    opened._database.checkpoint()
+    size = opened.path.stat().st_size / len(stored)
+    new = [time for time, (source, _) in zip(times, known, strict=True) if source < 0]
+    edits = [time for time, (source, _) in zip(times, known, strict=True) if source >= 0]
+    line(
+        config.candidates,
+        f"{median(adding[-len(adding) // 4 :]) * 1e6:.0f}",
+        f"{median(new) * 1e6:.0f}",
+        f"{median(edits) * 1e6:.0f}",
+        f"{candidates:.2f}",
+        f"{size:.0f}",
+        *_shares(found, known),
+    )
+    opened.end_run(run, "finished")
+
+
+def _ask(
+    opened: SQLiteIndex, run: Run, config: DedupConfig, asked: list[Text], known: list[tuple[int, float]]
+) -> tuple[list[bool], list[float], float]:
+    """Return what is found, how long it takes, and the candidates that a new page has on average."""
+    found, times, looked_at = [], [], []
+    with opened._writing():
+        for one, (source, _) in zip(asked, known, strict=True):
+            sighting = _sighting(one.seen, run)
+            begin = time.process_time()
+            verdict = opened._decide(sighting, config)
+            times.append(time.process_time() - begin)
+            found.append(verdict.canonical == source + 1)
+            if source < 0:
+                looked_at.append(verdict.candidates)
+    return found, times, float(np.mean(looked_at))
+
+
+def _sighting(seen: Fingerprint, run: Run) -> Any:
+    from dedup.index import Sighting
+    from dedup.index.urls import scope_key
+
+    return Sighting(seen, "", "", "page", scope_key("spider", spider="bench", url=""), run.id, 0.0)
+
+
+def _measure_peer(stored: list[Text], asked: list[Text], known: list[tuple[int, float]]) -> None:
+    from datasketch import MinHash, MinHashLSH
+
+    lsh = MinHashLSH(num_perm=BANDING.length, params=(BANDING.bands, BANDING.rows))
+    adding = []
+    for number, one in enumerate(stored):
+        signature = _peer_signature(MinHash, one.shingles)
+        begin = time.process_time()
+        lsh.insert(str(number), signature, check_duplication=False)
+        adding.append(time.process_time() - begin)
+    found, times, candidates = [], [], []
+    for one, (source, _) in zip(asked, known, strict=True):
+        signature = _peer_signature(MinHash, one.shingles)
+        begin = time.process_time()
+        keys = lsh.query(signature)
+        times.append(time.process_time() - begin)
+        found.append(str(source) in keys)
+        candidates += [len(keys)] if source < 0 else []
+    new = [time for time, (source, _) in zip(times, known, strict=True) if source < 0]
+    edits = [time for time, (source, _) in zip(times, known, strict=True) if source >= 0]
+    line(
+        "datasketch MinHashLSH, in memory, unverified",
+        f"{median(adding[-len(adding) // 4 :]) * 1e6:.0f}",
+        f"{median(new) * 1e6:.0f}",
+        f"{median(edits) * 1e6:.0f}",
+        f"{np.mean(candidates):.2f}",
+        "",
+        *_shares(found, known),
+    )
+
+
+def _shares(found: list[bool], known: list[tuple[int, float]]) -> list[str]:
+    """Return how much was found by similarity; an edit is counted where its source is the answer."""
+    shown = []
+    for low, high in SHARES:
+        of = [hit for hit, (_, similarity) in zip(found, known, strict=True) if low <= similarity < high]
+        shown.append(f"{np.mean(of):.3f} of {len(of)}" if of else "-")
+    return shown
+
+
+# The nearest word
+
+
+def nearest(words: int) -> None:
+    """The nearest of many words on disk, of one near a stored word and of any, beside a scan in memory."""
+    rng = np.random.default_rng(SEED)
+    stored = rng.integers(1, 2**64, words, np.uint64)
+    near = (stored[:100] ^ np.uint64(0b10101)).tolist()
+    any_word = rng.integers(1, 2**64, 30, np.uint64).tolist()
+    table(f"{words:,} words", "µs", "scan of an array, µs", "distance")
+    with tempfile.TemporaryDirectory() as folder, BlockIndex(Path(folder) / "words.db") as opened:
+        opened.add_many(stored)
+        for name, queries in (("near one", near), ("any", any_word)):
+            found = [opened.nearest(query) for query in queries]
+            if [distance for _, distance in filter(None, found)] != [_scan(stored, q) for q in queries]:
+                raise SystemExit("not the distance that a scan finds")
+            ours = micros(lambda queries=queries: [opened.nearest(q) for q in queries], 1, 3)  # type: ignore[misc]
+            scan = micros(lambda queries=queries: [_scan(stored, q) for q in queries], 1, 3)  # type: ignore[misc]
+            distances = {distance for _, distance in filter(None, found)}
+            shown = f"{min(distances)} to {max(distances)}"
+            line(name, f"{ours / len(queries):.0f}", f"{scan / len(queries):.0f}", shown)
+
+
+def _scan(words: Words, query: int) -> int:
+    return int(np.bitwise_count(words ^ np.uint64(query)).min())
+
+
+# Labelled sets
+
+
+def sets(folders: Sequence[Path], pages: int) -> None:
+    """Of all pairs of pages that would be confirmed: which does each finder see, at what price?"""
+    for folder in folders:
+        seen = [
+            fingerprint(Page.from_html((folder / path).read_bytes())) for path in _chosen(folder, pages)
+        ]
+        _report_set(folder.name, seen)
+
+
+def _chosen(folder: Path, pages: int) -> list[str]:
+    with (folder / "pairs.csv").open(newline="", encoding="utf-8") as file:
+        pairs = [(row["a"], row["b"]) for row in csv.DictReader(file)]
+    random.Random(SEED).shuffle(pairs)
+    chosen: dict[str, None] = {}
+    for a, b in pairs:
+        if len(chosen) >= pages:
+            break
+        chosen |= {a: None, b: None}
+    return list(chosen)
+
+
+def _report_set(name: str, seen: list[Fingerprint]) -> None:
+    sketches = np.frombuffer(b"".join(one.sketch for one in seen), np.uint8).reshape(-1, BINS)
+    upper = np.triu_indices(len(seen), 1)
+    alike = np.stack([similarities(one.sketch, sketches) for one in seen]).astype(np.float32)[upper]
+    table(
+        name,
+        "candidates a page",
+        "below .60",
+        "of the pairs from .60 on",
+        *(f"{a}-{b:.3g}" for a, b in SHARES),
+    )
+    for finder, pairs in _finders(seen):
+        met = pairs[upper]
+        confirmed = alike >= DEFAULT.min_similarity
+        shown = []
+        for low, high in SHARES:
+            inside = (alike >= low) & (alike < high)
+            shown.append(f"{met[inside].mean():.3f} of {inside.sum():,}" if inside.any() else "-")
+        line(
+            finder,
+            f"{met.sum() * 2 / len(seen):.2f}",
+            f"{(met & ~confirmed).sum() * 2 / len(seen):.2f}",
+            f"{met[confirmed].mean():.4f} of {confirmed.sum():,}",
+            *shown,
+        )
+
+
+def _finders(seen: list[Fingerprint]) -> Any:
+    for field, limit in (
+        ("content", DEFAULT.max_distance),
+        ("structure", DEFAULT.structure_max_distance),
+    ):
+        words = np.array([getattr(one, field) for one in seen], np.uint64)
+        near = np.bitwise_count(words[:, None] ^ words) <= limit
+        yield f"{field} within {limit}", near & (words[:, None] > 0) & (words > 0)
+    for bands, rows in ((20, 3), (24, 3), (32, 3), (40, 4), (64, 4), (42, 6)):
+        banding = Banding(bands, rows)
+        met = np.zeros((len(seen), len(seen)), bool)
+        keys = [sketch_keys(one.sketch, banding) for one in seen]
+        has = np.array([len(one) > 0 for one in keys])
+        by_page = np.stack([one if len(one) else np.zeros(banding.bands, np.uint64) for one in keys])
+        for band in by_page.T:
+            met |= band[:, None] == band
+        yield str(banding), met & has & has[:, None]
+
+
+FIGURES = ["all", "signatures", "curve", "index", "nearest", "sets"]
+
+
+@click.command(help=__doc__.splitlines()[0] if __doc__ else "")
+@click.argument("figure", default="all", type=click.Choice(FIGURES))
+@click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--pages", default=20_000, show_default=True, help="How many pages, of each set at most.")
+def main(figure: str, folders: tuple[Path, ...], pages: int) -> None:
+    if figure in ("all", "signatures"):
+        signatures()
+    if figure in ("all", "curve"):
+        curve()
+    if figure in ("all", "index"):
+        index(pages)
+    if figure in ("all", "nearest"):
+        nearest(50 * pages)
+    if figure == "sets":
+        sets(folders, pages)
+
+
+if __name__ == "__main__":
+    main()
