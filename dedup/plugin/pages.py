@@ -58,10 +58,9 @@ def _page_of(response: HtmlResponse) -> Page:
 
 
 def _read(response: HtmlResponse) -> Page:
-    declared = _header_encoding(response)
-    if _is_well_decoded(response, declared):
+    if _is_well_decoded(response):
         return Page.from_tree(response.selector.root, body=response.body, url=response.url)
-    return Page.from_html(response.body, url=response.url, encoding=declared)
+    return Page.from_html(response.body, url=response.url, encoding=_header_encoding(response))
 
 
 def _header_encoding(response: HtmlResponse) -> str | None:
@@ -70,10 +69,11 @@ def _header_encoding(response: HtmlResponse) -> str | None:
     return http_content_type_encoding(content_type.decode("latin-1"))
 
 
-def _is_well_decoded(response: HtmlResponse, declared: str | None) -> bool:
+def _is_well_decoded(response: HtmlResponse) -> bool:
     if response.body.isascii() or ("\ufffd" not in response.text and response.encoding == "utf-8"):
         return True
-    return encoding_of(response.body, declared) == resolve_encoding(response.encoding)
+    expected = encoding_of(response.body, _header_encoding(response))
+    return expected == resolve_encoding(response.encoding)
 
 
 def _html_page(value: Any, url: str, response: Response | None) -> Page | None:
