@@ -9,7 +9,7 @@ from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.index.base import Index, Run, Sighting
 from dedup.index.urls import scope_key, url_key
-from dedup.page import Page
+from dedup.page import PARSER, Page
 from dedup.verdict import Verdict
 
 _DEFAULT = DedupConfig()
@@ -40,6 +40,7 @@ class Detector:
         settings: str = "",
     ) -> None:
         index.require_recipe(config.recipe())
+        index.note_parser(PARSER)
         self.index = index
         self.config = config
         self._begin = (spider, job, settings)

@@ -11,6 +11,8 @@ from dedup.charset import decode
 from dedup.hashing import digest
 from dedup.text import Reading, read_tree
 
+PARSER = "libxml2 " + ".".join(map(str, etree.LIBXML_VERSION))
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
