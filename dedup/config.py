@@ -31,12 +31,12 @@ WEIGHTS = (
     "textrank",
     "levels",
 )
-STRUCTURES = ("tag_ngrams", "tag_decay", "tag_paths", "tag_classes")
+STRUCTURES = ("decayed_ngrams", "tag_ngrams", "tag_decay", "tag_paths", "tag_classes")
 HASHERS = ("murmur3", "fnv1", "fnv1a")
 FILES = ("user_dictionary", "stop_words", "frequencies")
 # The choices for which a size or a decay means something.
 SIZED = ("word_shingles", "character_ngrams")
-DECAYED = ("tag_decay", "tag_paths")
+DECAYED = ("decayed_ngrams", "tag_decay", "tag_paths")
 SCOPES = ("spider", "host", "domain", "global")
 UNCHANGED = ("keep", "drop")
 
@@ -53,14 +53,14 @@ class DedupConfig:
 
     max_distance: int = 10
     """A page within this many bits (0 to 12) of a canonical's content word is a candidate."""
-    min_similarity: float = 0.60
+    min_similarity: float = 0.62
     """A candidate is a duplicate from this estimated Jaccard similarity (0 to 1) of shingles on."""
     verify: bool = True
     """Whether candidates must pass `min_similarity`; without, every content candidate is a duplicate."""
-    structure_max_distance: int = 3
+    structure_max_distance: int = 5
     """A page within this many bits (0 to 12) of a canonical's structure word is a candidate as well,
     never more: structure alone drops nothing.  Unused without `verify`."""
-    same_template_distance: int = 9
+    same_template_distance: int = 14
     """Pages within this many bits (0 to 64) of structure are shown as one template in reports."""
     max_structure_candidates: int = 64
     """The structure channel looks at this many canonicals at most, the newest (0 switches it off)."""
@@ -86,11 +86,12 @@ class DedupConfig:
     frequencies: str = ""
     """Path of a table of inverse document frequencies made by `dedup frequencies`; without one
     they are jieba's for Chinese words and 1 for others."""
-    structure: str = "tag_ngrams"
+    structure: str = "decayed_ngrams"
     """How tags become structure: one of `STRUCTURES`, or the dotted path of a function of your
     own, ``structure(page: Page) -> dict[str, float]``."""
-    structure_decay: float = 0.45
-    """Weight of a tag one level deeper (above 0, at most 1), for `tag_decay` and `tag_paths`."""
+    structure_decay: float = 0.0
+    """Weight of what lies one level deeper (at most 1): 0 stands for 0.97 with `decayed_ngrams`,
+    0.45 with `tag_decay` and `tag_paths`; the others have none."""
     hasher: str = "murmur3"
     """How features become words: one of `HASHERS`, or the dotted path of a function of your own,
     ``hasher(feature: str) -> int``, 0 to 2**64 - 1."""
@@ -114,7 +115,7 @@ class DedupConfig:
         _check_range(self, "same_template_distance", 0, 64)
         _check_range(self, "max_structure_candidates", 0, 100_000)
         _check_range(self, "max_candidates", 1, 100_000)
-        _check_range(self, "structure_decay", 0.001, 1)
+        _check_range(self, "structure_decay", 0, 1)
         _check_range(self, "shingle", 1, 16)
         _check_range(self, "term_size", 0, 16)
         _check_range(self, "keywords", 0, 100_000)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dedup.config import DedupConfig
-from dedup.features import Terms, structure_features
 from dedup.hashing import digest
 from dedup.page import Page
-from dedup.simhashing import fold, simhash
+from dedup.simhashing import fold
 from dedup.sketch import sketch
-from dedup.terms import terms_of, words_of
+from dedup.structure import structure_words
+from dedup.terms import Terms, terms_of, words_of
 from dedup.weighting import weights_of
 
 _DEFAULT = DedupConfig()
@@ -50,7 +50,7 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
         term_hashes = terms.words(hasher)
     return Fingerprint(
         content=fold(term_hashes, weights_of(terms, page.text, config), tie=config.tie),
-        structure=simhash(structure_features(page, config), hasher=hasher, tie=config.tie),
+        structure=fold(*structure_words(page, config, hasher), tie=config.tie),
         sketch=sketch(hashes[vocabulary.sequence], config.shingle),
         body_digest=page.body_digest,
         token_digest=digest(" ".join(words).encode("utf-8", "surrogatepass")),

@@ -204,7 +204,7 @@ _NOTED = frozenset(("a", "area", "link", "title"))
 
 
 def _state_of(tag: str, element: Any) -> int:
-    if tag in INVISIBLE or element.get("hidden") is not None:
+    if tag in INVISIBLE:
         return _HIDDEN
     if tag in BOILERPLATE:
         return _ASIDE
