@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -71,17 +72,25 @@ def _hashed_runs(page: Page, config: DedupConfig, hasher: Hasher) -> tuple[Words
     size = min(RUN, len(page.tags))
     if not size:
         return np.zeros(0, np.uint64), np.zeros(0)
-    numbers = {tag: number for number, tag in enumerate(dict.fromkeys(page.tags))}
+    tags = dict.fromkeys(page.tags)
+    numbers = dict(zip(tags, range(len(tags)), strict=True))
     sequence = np.fromiter(map(numbers.__getitem__, page.tags), np.intp, len(page.tags))
-    runs = shingle_hashes(hash_words(numbers, hasher)[sequence], size)
-    depths = np.minimum(np.array(page.depths), MAX_DEPTH)
-    outermost = np.lib.stride_tricks.sliding_window_view(depths, size).min(axis=1)
-    order = np.lexsort((outermost, runs))
+    runs = shingle_hashes(hash_words(tags, hasher)[sequence], size)
+    depths = np.fromiter(page.depths, np.intp, len(page.depths))
+    outermost = depths[: len(runs)]
+    for offset in range(1, size):
+        outermost = np.minimum(outermost, depths[offset : offset + len(runs)])
+    order = runs.argsort()
     runs = runs[order]
-    first = np.concatenate(([True], runs[1:] != runs[:-1]))
-    decay = config.structure_decay or NGRAM_DECAY
-    by_depth = np.array([round(WEIGHT_UNIT * decay**depth) for depth in range(MAX_DEPTH + 1)], float)
-    return runs[first], by_depth[outermost[order][first]]
+    firsts = np.flatnonzero(np.concatenate(([True], runs[1:] != runs[:-1])))
+    nearest = np.minimum.reduceat(outermost[order], firsts)
+    weights = _weights_by_depth(config.structure_decay or NGRAM_DECAY)
+    return runs[firsts], weights[np.minimum(nearest, MAX_DEPTH)]
+
+
+@cache
+def _weights_by_depth(decay: float) -> Weights:
+    return np.array([round(WEIGHT_UNIT * decay**depth) for depth in range(MAX_DEPTH + 1)], np.float64)
 
 
 def tag_ngrams(page: Page, _: DedupConfig) -> Mapping[str, float]:

@@ -24,7 +24,7 @@ from dedup.dictionary import (
 from dedup.errors import ConfigError
 from dedup.hashing import Hasher, Words, hash_words, murmur3
 from dedup.textrank import textrank
-from dedup.tokens import is_han, tokens
+from dedup.tokens import is_han, normalized, tokens
 
 CHARACTER_NGRAM = 4
 WORD_SHINGLE = 3
@@ -54,11 +54,10 @@ class Terms:
     @classmethod
     def from_tokens(cls, tokens: Sequence[str]) -> Terms:
         """Return the terms of a text."""
-        numbers: dict[str, int] = {}
-        sequence = np.fromiter(
-            (numbers.setdefault(token, len(numbers)) for token in tokens), np.intp, len(tokens)
-        )
-        return cls(list(numbers), np.bincount(sequence, minlength=len(numbers)), sequence)
+        names = list(dict.fromkeys(tokens))
+        numbers = dict(zip(names, range(len(names)), strict=True))
+        sequence = np.fromiter(map(numbers.__getitem__, tokens), np.intp, len(tokens))
+        return cls(names, np.bincount(sequence, minlength=len(names)), sequence)
 
     def words(self, hasher: Hasher = murmur3) -> Words:
         """Return the hash of each of *names*."""
@@ -73,7 +72,9 @@ class Terms:
         if frequencies:
             return own_frequencies(frequencies)[self.names]
         idf = np.ones(len(self.names))
-        han = [number for number, name in enumerate(self.names) if is_han(name)]
+        if "".join(self.names).isascii():
+            return idf
+        han = [number for number, name in enumerate(self.names) if not name.isascii() and is_han(name)]
         if han:
             idf[han] = han_frequencies()[[self.names[number] for number in han]]
         return idf
@@ -117,7 +118,7 @@ def character_ngrams(text: str, config: DedupConfig) -> list[str]:
     All of a shorter text is one.  Needs no words, so it suits every script (M. Damashek, Gauging
     similarity with n-grams, Science 1995).
     """
-    characters = "".join(re.findall(r"\w+", normalize("NFKC", text).lower()))
+    characters = "".join(re.findall(r"\w+", normalized(text)))
     return ["".join(run) for run in _runs(characters, config.term_size or CHARACTER_NGRAM)]
 
 
@@ -130,7 +131,7 @@ def unicode_words(text: str, _: DedupConfig) -> list[str]:
     >>> unicode_words("Don't pay 1,000.50 for 武汉", DedupConfig())
     ["don't", 'pay', '1,000.50', 'for', '武', '汉']
     """
-    return _UNICODE_WORD.findall(normalize("NFKC", text).lower())
+    return _UNICODE_WORD.findall(normalized(text))
 
 
 def keywords_tfidf(words: Sequence[str], config: DedupConfig) -> list[str]:
@@ -174,7 +175,7 @@ def _best(words: Sequence[str], names: list[str], ranks: list[float], config: De
 def _jieba(mode: str) -> Callable[[str, DedupConfig], list[str]]:
     def cut(text: str, config: DedupConfig) -> list[str]:
         segment = jieba_segmenter(mode, config.user_dictionary)
-        return [word for word in segment(normalize("NFKC", text).lower()) if _WORD.search(word)]
+        return [word for word in segment(normalized(text)) if _WORD.search(word)]
 
     return cut
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
+
+from lxml import etree
 
 INVISIBLE = frozenset(
     [
@@ -130,51 +133,56 @@ class _Walk:
         self._run(root)
 
     def text(self) -> str:
-        everything = _lines(self._chunks)
         if not self._aside:
-            return everything
+            return _lines(self._chunks)
         main = self._chunks.copy()
         for part in reversed(self._aside):
             del main[part]
         text = _lines(main)
-        enough = max(MIN_MAIN_WORDS, MIN_MAIN_SHARE * _word_count(everything))
-        return text if _word_count(text) >= enough else everything
+        enough = max(MIN_MAIN_WORDS, MIN_MAIN_SHARE * _word_count("".join(self._chunks)))
+        return text if _word_count(text) >= enough else _lines(self._chunks)
 
-    def _run(self, root: Any) -> None:  # noqa: C901 - the one hot loop; calls would cost a third
-        tags, depths, chunks = self.tags, self.depths, self._chunks
+    def _run(self, root: Any) -> None:  # noqa: C901, PLR0912, PLR0915 - hot: calls would cost a third
+        tags, depths, classes, chunks = self.tags, self.depths, self.classes, self._chunks
+        with_role = _boilerplate_by_role(root)
         open_elements: list[Any] = []
         open_states: list[int] = []
+        open_tags: list[Any] = []
         innermost, state = None, _VISIBLE  # of the element that is open
-        aside_start = 0
-
-        def close() -> None:
-            # Leave the innermost element: what follows it belongs to its parent.
-            nonlocal innermost, state
-            element, was = open_elements.pop(), open_states.pop()
-            innermost = open_elements[-1] if open_elements else None
-            state = open_states[-1] if open_states else _VISIBLE
-            if was == _ASIDE and state == _VISIBLE:
-                self._aside.append(slice(aside_start, len(chunks)))
-            if state != _HIDDEN and innermost is not None:
-                if element.tag not in INLINE and was != _HIDDEN:
-                    chunks.append(_BREAK)
-                if tail := element.tail:
-                    chunks.append(tail)
-
-        for element in root.iter():
-            parent = element.getparent()
-            while innermost is not parent and open_elements:
-                close()
+        depth = aside_start = 0
+        for element in chain(root.iter(), (None,)):
+            parent = None if element is None else element.getparent()
+            while innermost is not parent and depth:
+                # Leave the innermost element: what follows it belongs to its parent.
+                left, was, tag = open_elements.pop(), open_states.pop(), open_tags.pop()
+                depth -= 1
+                if not depth:
+                    innermost, state = None, _VISIBLE
+                else:
+                    innermost, state = open_elements[-1], open_states[-1]
+                if was == _ASIDE and state == _VISIBLE:
+                    self._aside.append(slice(aside_start, len(chunks)))
+                if state != _HIDDEN and depth:
+                    if was != _HIDDEN and tag not in INLINE:
+                        chunks.append(_BREAK)
+                    if tail := left.tail:
+                        chunks.append(tail)
+            if element is None:
+                break
             tag = element.tag
             if isinstance(tag, str):
                 tags.append(tag)
-                depths.append(len(open_elements))
-                self.classes.append(element.get("class") or "")
+                depths.append(depth)
+                classes.append(element.get("class") or "")
                 if state != _HIDDEN:
-                    was, state = state, max(state, _state_of(tag, element))
-                    if state != _HIDDEN:
-                        if was != state:
+                    own = _STATES.get(tag, _VISIBLE)
+                    if with_role and own == _VISIBLE and element in with_role:
+                        own = _ASIDE
+                    if own > state:
+                        if own == _ASIDE:
                             aside_start = len(chunks)
+                        state = own
+                    if state != _HIDDEN:
                         if tag not in INLINE:
                             chunks.append(_BREAK)
                         if text := element.text:
@@ -185,9 +193,9 @@ class _Walk:
                 state = _HIDDEN
             open_elements.append(element)
             open_states.append(state)
+            open_tags.append(tag)
+            depth += 1
             innermost = element
-        while open_elements:
-            close()
 
     def _note(self, tag: str, element: Any) -> None:
         if tag == "title":
@@ -201,22 +209,23 @@ class _Walk:
 
 _VISIBLE, _ASIDE, _HIDDEN = range(3)
 _NOTED = frozenset(("a", "area", "link", "title"))
+_STATES = dict.fromkeys(BOILERPLATE, _ASIDE) | dict.fromkeys(INVISIBLE, _HIDDEN)
+# Found all at once in C: asking every element for its role would cost a tenth of the walk.
+_WITH_ROLE = etree.XPath("descendant-or-self::*[@role]")
 
 
-def _state_of(tag: str, element: Any) -> int:
-    if tag in INVISIBLE:
-        return _HIDDEN
-    if tag in BOILERPLATE:
-        return _ASIDE
-    role = element.get("role")
-    if role and not BOILERPLATE_ROLES.isdisjoint(role.lower().split()):
-        return _ASIDE
-    return _VISIBLE
+def _boilerplate_by_role(root: Any) -> frozenset[Any]:
+    found: Any = _WITH_ROLE(root)
+    return frozenset(
+        element
+        for element in found
+        if not BOILERPLATE_ROLES.isdisjoint(element.get("role").lower().split())
+    )
 
 
 def _lines(chunks: list[str]) -> str:
-    lines = "".join(chunks).split(_BREAK)
-    return "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
+    lines = map(str.split, "".join(chunks).split(_BREAK))
+    return "\n".join([" ".join(words) for words in lines if words])
 
 
 def _word_count(text: str) -> float:

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from itertools import takewhile
 from unicodedata import normalize
 
-import numpy as np
-
 from dedup.dictionary import Segmenter, segmenter
 
 _KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
@@ -39,28 +37,33 @@ _MARKS = (
     + "\u0dd8-\u0ddf\u0df2\u0df3\u0f71-\u0f84\u0f86\u0f87\u0f8d-\u0fbc"
 )
 # Hebrew and Arabic points, and the tatweel: the same word is written with and without.
-_OPTIONAL = re.compile(
-    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]+"
-)
+_POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
+_OPTIONAL = re.compile(f"[{_POINTS}]")
 
 JAPANESE_NGRAM = 2
 UNSPACED_NGRAM = 3
 
 _IS_HAN = re.compile(f"[{_HAN}]")
-_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _HAS_KANA = re.compile(f"[{_KANA}]")
 _RUNS = re.compile(
-    rf"[{_HAN}]+|[{_UNSPACED}]+"
-    rf"|(?:[^\W{_HAN}{_UNSPACED}]|[{_MARKS}]|(?<=[0-9])[.,:](?=[0-9]))+"
+    rf"(?P<han>[{_HAN}]+)|(?P<unspaced>[{_UNSPACED}]+)"
+    rf"|(?:[^\W{_HAN}{_UNSPACED}]|[{_MARKS}{_POINTS}]|(?<=[0-9])[.,:](?=[0-9]))+"
 )
 # Spaces for the ASCII bytes that are in no word; bytes of other characters stay.
 _ASCII_WORDS = bytes(
     code if code > 127 or chr(code).isalnum() or chr(code) == "_" else 32 for code in range(256)
 )
-# Of each byte whether it is a digit (1) or may stand inside of a number (2).
-_NUMERIC = np.zeros(256, np.uint8)
-_NUMERIC[list(b"0123456789")] = 1
-_NUMERIC[list(b".,:")] = 2
+# Of each byte whether it is a digit (d), may stand inside of a number (.), or neither.
+_NUMERIC = bytes(
+    ord("d" if chr(code).isdigit() and code < 128 else "." if code in b".,:" else " ")
+    for code in range(256)
+)
+_IN_NUMBER = b"d.d"
+# What NFKC changes in nearly every Chinese page.
+_COMMON = tuple((chr(code + 0xFEE0), chr(code)) for code in b"!(),:;?") + (
+    ("\u3000", " "),
+    ("\xa0", " "),
+)
 _BETWEEN = "\n"
 
 
@@ -78,23 +81,34 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
     """
     if text.isascii():
         return _pieces(text.lower())
+    text = normalized(text)
+    has_kana = bool(_HAS_KANA.search(text))
     found: list[str | None] = []
     han: list[str] = []
-    for piece in _pieces(_OPTIONAL.sub("", normalize("NFKC", text).lower())):
+    for piece in _pieces(text):
         if piece.isascii():
             found.append(piece)
             continue
-        for run in _RUNS.findall(piece):
-            if _IS_UNSPACED.match(run):
-                found += _ngrams(run, UNSPACED_NGRAM)
-            elif not _IS_HAN.match(run):
-                found.append(run)
-            elif _HAS_KANA.search(run):
+        for match in _RUNS.finditer(piece):
+            run, kind = match[0], match.lastgroup
+            if kind == "han" and has_kana and _HAS_KANA.search(run):
                 found += _ngrams(run, JAPANESE_NGRAM)
-            else:
+            elif kind == "han":
                 han.append(run)
                 found.append(None)  # its words come from one call for all runs, which is faster
-    return list(_merged(found, _segmented(han, segment)))
+            elif kind == "unspaced":
+                found += _ngrams(run, UNSPACED_NGRAM)
+            elif run := _OPTIONAL.sub("", run):
+                found.append(run)
+    return _merged(found, iter((segment or segmenter())(_BETWEEN.join(han)))) if han else found
+
+
+def normalized(text: str) -> str:
+    """Return *text* in Unicode's form NFKC and in lower case."""
+    # Most Chinese text is in that form but for these; the full way costs ten times as much.
+    for common, plain in _COMMON:
+        text = text.replace(common, plain)
+    return normalize("NFKC", text).lower()
 
 
 def is_han(token: str) -> bool:
@@ -105,30 +119,24 @@ def is_han(token: str) -> bool:
 def _pieces(text: str) -> list[str]:
     data = text.encode("utf-8", "surrogatepass")
     spaced = bytearray(data.translate(_ASCII_WORDS))
-    for place in _places_in_numbers(data):
-        spaced[place] = data[place]
+    kinds = data.translate(_NUMERIC)
+    place = kinds.find(_IN_NUMBER)
+    while place >= 0:
+        spaced[place + 1] = data[place + 1]
+        place = kinds.find(_IN_NUMBER, place + 1)
     return spaced.decode("utf-8", "surrogatepass").split()
-
-
-def _places_in_numbers(data: bytes) -> list[int]:
-    """Return where a dot, comma or colon stands between two digits."""
-    kinds = _NUMERIC[np.frombuffer(data, np.uint8)]
-    inside = (kinds[1:-1] == 2) & (kinds[:-2] == 1) & (kinds[2:] == 1)
-    places: list[int] = (np.flatnonzero(inside) + 1).tolist()
-    return places
 
 
 def _ngrams(run: str, size: int) -> list[str]:
     return [run[start : start + size] for start in range(max(1, len(run) - size + 1))]
 
 
-def _segmented(han: list[str], segment: Segmenter | None) -> Iterator[str]:
-    return iter((segment or segmenter())(_BETWEEN.join(han)))
-
-
-def _merged(found: list[str | None], words: Iterator[str]) -> Iterator[str]:
+def _merged(found: list[str | None], words: Iterator[str]) -> list[str]:
+    """Return *found* with the words of a run, up to `_BETWEEN`, in place of each None."""
+    merged: list[str] = []
     for token in found:
         if token is None:
-            yield from takewhile(_BETWEEN.__ne__, words)
+            merged.extend(takewhile(_BETWEEN.__ne__, words))
         else:
-            yield token
+            merged.append(token)
+    return merged

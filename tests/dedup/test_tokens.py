@@ -17,7 +17,10 @@ texts = st.text(st.sampled_from(SCRIPTS), max_size=60) | st.text(max_size=40)
 def slow_tokens(text: str) -> list[str]:
     segment = jieba_segmenter()
     found: list[str] = []
-    for run in _RUNS.findall(_OPTIONAL.sub("", normalize("NFKC", text).lower())):
+    for match in _RUNS.finditer(normalize("NFKC", text).lower()):
+        run = _OPTIONAL.sub("", match[0])
+        if not run:
+            continue
         if re.match(f"[{_UNSPACED}]", run):
             found += [run[at : at + 3] for at in range(len(run)) if at == 0 or at + 3 <= len(run)]
         elif not is_han(run):
