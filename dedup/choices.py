@@ -28,7 +28,7 @@ def own_function(field: str, path: str) -> Callable[..., Any]:
     module, _, name = path.rpartition(".")
     try:
         found = getattr(import_module(module), name, None)
-    except (ImportError, ValueError) as error:
+    except Exception as error:  # the user's module may fail in any way
         raise ConfigError(f"{field} ({path!r}) must be the path of a function: {error}") from error
     if not callable(found):
         raise ConfigError(

@@ -37,7 +37,10 @@ _MARKS = (
     + "\u0dd8-\u0ddf\u0df2\u0df3\u0f71-\u0f84\u0f86\u0f87\u0f8d-\u0fbc"
 )
 # Hebrew and Arabic points, and the tatweel: the same word is written with and without.
-_POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
+_POINTS = (
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
+)
 _OPTIONAL = re.compile(f"[{_POINTS}]")
 
 JAPANESE_NGRAM = 2
@@ -60,10 +63,7 @@ _NUMERIC = bytes(
 )
 _IN_NUMBER = b"d.d"
 # What NFKC changes in nearly every Chinese page.
-_COMMON = tuple((chr(code + 0xFEE0), chr(code)) for code in b"!(),:;?") + (
-    ("\u3000", " "),
-    ("\xa0", " "),
-)
+_COMMON = (("\u3000", " "), ("\xa0", " "), *((chr(code + 0xFEE0), chr(code)) for code in b"!(),:;?"))
 _BETWEEN = "\n"
 
 
@@ -100,7 +100,7 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
                 found += _ngrams(run, UNSPACED_NGRAM)
             elif run := _OPTIONAL.sub("", run):
                 found.append(run)
-    return _merged(found, iter((segment or segmenter())(_BETWEEN.join(han)))) if han else found
+    return _merged(found, iter((segment or segmenter())(_BETWEEN.join(han)) if han else ()))
 
 
 def normalized(text: str) -> str:
