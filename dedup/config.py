@@ -57,7 +57,7 @@ class DedupConfig:
     """A candidate is a duplicate from this estimated Jaccard similarity (0 to 1) of shingles on."""
     verify: bool = True
     """Whether candidates must pass `min_similarity`; without, every content candidate is a duplicate."""
-    structure_max_distance: int = 5
+    structure_max_distance: int = 8
     """A page within this many bits (0 to 12) of a canonical's structure word is a candidate as well,
     never more: structure alone drops nothing.  Unused without `verify`."""
     same_template_distance: int = 14

@@ -16,7 +16,7 @@ FLOORS = (
     {"simhashing", "sketch", "charset", "textrank"},
     {"page", "text", "tokens"},
     {"terms", "weighting", "structure"},
-    {"features"},
+    {"features", "frequencies"},
     {"fingerprints", "verdict"},
     {"index"},
     {"detector"},
