@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -25,7 +26,7 @@ import click
 import numpy as np
 from lxml import etree
 
-from dedup import DedupConfig, Page, fingerprint, simhash
+from dedup import DedupConfig, Fingerprint, Page, fingerprint, simhash
 from dedup.dictionary import topical_words
 from dedup.hashing import digest, hash_words, murmur3
 from dedup.simhashing import fold
@@ -40,7 +41,28 @@ PAGE_SIZE = 30_000
 TERMS = 363
 TARGETS = {"English": 1000.0, "Chinese": 1200.0}
 
-SYLLABLES = ["ba", "ce", "di", "fo", "gu", "ha", "ki", "lo", "mu", "ne", "po", "ra", "si", "to", "vu", "we", "ya", "zo", "sha", "tri"]
+SYLLABLES = [
+    "ba",
+    "ce",
+    "di",
+    "fo",
+    "gu",
+    "ha",
+    "ki",
+    "lo",
+    "mu",
+    "ne",
+    "po",
+    "ra",
+    "si",
+    "to",
+    "vu",
+    "we",
+    "ya",
+    "zo",
+    "sha",
+    "tri",
+]
 
 C_SOURCE = """
 #include <stdint.h>
@@ -114,22 +136,26 @@ def pages() -> None:
         terms = Terms.from_tokens(words)
         hashes = terms.words()
         weights = weights_of(terms, page.text, config)
-        steps: dict[str, Callable[[], Any]] = {
-            "walk": lambda root=root: read_tree(root),
-            "words": lambda page=page: words_of(page.text, config),
-            "terms": lambda words=words: Terms.from_tokens(words),
-            "hashes": lambda terms=terms: terms.words(),
-            "weights": lambda terms=terms: weights_of(terms, "", config),
-            "content": lambda hashes=hashes, weights=weights: fold(hashes, weights),
-            "structure": lambda page=page: fold(*structure_words(page, config, murmur3)),
-            "sketch": lambda hashes=hashes, terms=terms: sketch(hashes[terms.sequence], 4),
-            "digests": lambda body=body, words=words: (digest(body), digest(" ".join(words).encode())),
+        steps: dict[str, Callable[[], object]] = {
+            "walk": partial(read_tree, root),
+            "words": partial(words_of, page.text, config),
+            "terms": partial(Terms.from_tokens, words),
+            "hashes": terms.words,
+            "weights": partial(weights_of, terms, "", config),
+            "content": partial(fold, hashes, weights),
+            "structure": partial(structure_words, page, config, murmur3),
+            "sketch": partial(sketch, hashes[terms.sequence], config.shingle),
+            "body digest": partial(digest, body),
         }
         for name, step in steps.items():
             say(f"{language}: {name}", timed(step, 0.3))
-        whole = timed(lambda r=root, b=body: fingerprint(Page.from_tree(r, body=b), config), 2.0)
+        whole = timed(partial(from_tree, root, body), 2.0)
         about = f"{len(body):,} bytes, {len(page.tags):,} tags, {len(words):,} words"
         say(f"{language}: page to fingerprint ({about})", whole, TARGETS[language])
+
+
+def from_tree(root: Any, body: bytes) -> Fingerprint:
+    return fingerprint(Page.from_tree(root, body=body))
 
 
 def plain_python(weights: Mapping[str, float]) -> int:

@@ -31,7 +31,7 @@ class Page:
     language: str = ""
     tags: tuple[str, ...] = ()
     depths: tuple[int, ...] = ()
-    classes: tuple[str, ...] = ()
+    classes: tuple[tuple[str, str], ...] = ()
     links: tuple[str, ...] = ()
 
     @classmethod

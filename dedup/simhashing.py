@@ -74,7 +74,7 @@ def exact(weights: Weights) -> Weights:
 
     Raises `ConfigError` unless they and their sum are finite.
     """
-    total = math.fsum(np.abs(weights))
+    total = math.fsum(np.abs(weights).tolist())  # in whatever order, the same
     if not math.isfinite(total):
         raise ConfigError("weights of a SimHash must be finite numbers with a finite sum")
     if not total:

@@ -121,11 +121,11 @@ def tag_paths(page: Page, config: DedupConfig) -> Mapping[str, float]:
 
 def tag_classes(page: Page, _: DedupConfig) -> Mapping[str, float]:
     """Return each tag with its classes in alphabetical order, weighted ln(1 + count)."""
-    counts = Counter(zip(page.tags, page.classes, strict=True))
-    merged: Counter[str] = Counter()
-    for (tag, classes), count in counts.items():
-        merged[".".join([tag, *sorted(set(classes.split()))])] += count
-    return {feature: float(np.log1p(count)) for feature, count in merged.items()}
+    features: Counter[str] = Counter(page.tags)
+    for (tag, classes), count in Counter(page.classes).items():
+        features[tag] -= count
+        features[".".join([tag, *sorted(set(classes.split()))])] += count
+    return {feature: float(np.log1p(count)) for feature, count in features.items() if count}
 
 
 def _decayed(features: object, decay: float) -> Mapping[str, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from lxml import etree
@@ -86,8 +85,8 @@ class Reading:
     """What one walk over a tree found.
 
     *tags* are the names of all elements in document order and *depths* their distances from the
-    root (0), *classes* their class attributes as written; *links* are the targets of `a` and `area`
-    as written.
+    root (0); *classes* are tag and class attribute of the elements that have one, *links* the
+    targets of `a` and `area`, as written.
     """
 
     text: str = ""
@@ -96,7 +95,7 @@ class Reading:
     language: str = ""
     tags: tuple[str, ...] = ()
     depths: tuple[int, ...] = ()
-    classes: tuple[str, ...] = ()
+    classes: tuple[tuple[str, str], ...] = ()
     links: tuple[str, ...] = ()
 
 
@@ -114,7 +113,7 @@ def read_tree(root: Any) -> Reading:
         language=(root.get("lang") or "").strip(),
         tags=tuple(walk.tags),
         depths=tuple(walk.depths),
-        classes=tuple(walk.classes),
+        classes=_classes(root),
         links=tuple(walk.links),
     )
 
@@ -125,7 +124,6 @@ class _Walk:
     def __init__(self, root: Any) -> None:
         self.tags: list[str] = []
         self.depths: list[int] = []
-        self.classes: list[str] = []
         self.links: list[str] = []
         self.title = self.canonical_link = ""
         self._chunks: list[str] = []
@@ -142,46 +140,25 @@ class _Walk:
         enough = max(MIN_MAIN_WORDS, MIN_MAIN_SHARE * _word_count("".join(self._chunks)))
         return text if _word_count(text) >= enough else _lines(self._chunks)
 
-    def _run(self, root: Any) -> None:  # noqa: C901, PLR0912, PLR0915 - hot: calls would cost a third
-        tags, depths, classes, chunks = self.tags, self.depths, self.classes, self._chunks
+    def _run(self, root: Any) -> None:  # noqa: C901, PLR0912 - the one hot loop; calls would cost a third
+        tags, depths, chunks = self.tags, self.depths, self._chunks
         with_role = _boilerplate_by_role(root)
-        open_elements: list[Any] = []
-        open_states: list[int] = []
-        open_tags: list[Any] = []
-        innermost, state = None, _VISIBLE  # of the element that is open
-        depth = aside_start = 0
-        for element in chain(root.iter(), (None,)):
-            parent = None if element is None else element.getparent()
-            while innermost is not parent and depth:
-                # Leave the innermost element: what follows it belongs to its parent.
-                left, was, tag = open_elements.pop(), open_states.pop(), open_tags.pop()
-                depth -= 1
-                if not depth:
-                    innermost, state = None, _VISIBLE
-                else:
-                    innermost, state = open_elements[-1], open_states[-1]
-                if was == _ASIDE and state == _VISIBLE:
-                    self._aside.append(slice(aside_start, len(chunks)))
-                if state != _HIDDEN and depth:
-                    if was != _HIDDEN and tag not in INLINE:
-                        chunks.append(_BREAK)
-                    if tail := left.tail:
-                        chunks.append(tail)
-            if element is None:
-                break
-            tag = element.tag
-            if isinstance(tag, str):
+        states = [_VISIBLE]  # of the elements that are open, below them the page
+        aside_start = 0
+        for event, element in etree.iterwalk(root, events=_EVENTS):
+            if event == "start":
+                tag = element.tag
                 tags.append(tag)
-                depths.append(depth)
-                classes.append(element.get("class") or "")
+                depths.append(len(states) - 1)
+                state = states[-1]
                 if state != _HIDDEN:
                     own = _STATES.get(tag, _VISIBLE)
                     if with_role and own == _VISIBLE and element in with_role:
                         own = _ASIDE
                     if own > state:
+                        state = own
                         if own == _ASIDE:
                             aside_start = len(chunks)
-                        state = own
                     if state != _HIDDEN:
                         if tag not in INLINE:
                             chunks.append(_BREAK)
@@ -189,13 +166,17 @@ class _Walk:
                             chunks.append(text)
                 if tag in _NOTED:
                     self._note(tag, element)
-            else:  # a comment or processing instruction: only what follows it is text
-                state = _HIDDEN
-            open_elements.append(element)
-            open_states.append(state)
-            open_tags.append(tag)
-            depth += 1
-            innermost = element
+                states.append(state)
+                continue
+            if event == "end":
+                was = states.pop()
+                if was == _ASIDE and states[-1] == _VISIBLE:
+                    self._aside.append(slice(aside_start, len(chunks)))
+                if states[-1] != _HIDDEN and was != _HIDDEN and element.tag not in INLINE:
+                    chunks.append(_BREAK)
+            # What follows an element, or a comment, belongs to its parent.
+            if states[-1] != _HIDDEN and len(states) > 1 and (tail := element.tail):
+                chunks.append(tail)
 
     def _note(self, tag: str, element: Any) -> None:
         if tag == "title":
@@ -211,7 +192,16 @@ _VISIBLE, _ASIDE, _HIDDEN = range(3)
 _NOTED = frozenset(("a", "area", "link", "title"))
 _STATES = dict.fromkeys(BOILERPLATE, _ASIDE) | dict.fromkeys(INVISIBLE, _HIDDEN)
 # Found all at once in C: asking every element for its role would cost a tenth of the walk.
-_WITH_ROLE = etree.XPath("descendant-or-self::*[@role]")
+_WITH_ROLE = etree.XPath("descendant-or-self::*/@role/..")
+_WITH_CLASS = etree.XPath("descendant-or-self::*/@class/..")
+_CLASSES = etree.XPath("descendant-or-self::*/@class", smart_strings=False)
+_EVENTS = ("start", "end", "comment", "pi")
+
+
+def _classes(root: Any) -> tuple[tuple[str, str], ...]:
+    elements: Any = _WITH_CLASS(root)
+    classes: Any = _CLASSES(root)
+    return tuple(zip([element.tag for element in elements], classes, strict=True))
 
 
 def _boilerplate_by_role(root: Any) -> frozenset[Any]:
