@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,13 +109,13 @@ def read_tree(root: Any) -> Reading:
     walk = _Walk(root)
     return Reading(
         text=walk.text(),
-        title=" ".join(walk.title.split()),
-        canonical_link=walk.canonical_link.strip(),
+        title=" ".join(_first(element.text for element in root.iter("title")).split()),
+        canonical_link=_first(filter(None, map(_canonical_target, root.iter("link")))).strip(),
         language=(root.get("lang") or "").strip(),
         tags=tuple(walk.tags),
         depths=tuple(walk.depths),
         classes=_classes(root),
-        links=tuple(walk.links),
+        links=_links(root),
     )
 
 
@@ -124,21 +125,24 @@ class _Walk:
     def __init__(self, root: Any) -> None:
         self.tags: list[str] = []
         self.depths: list[int] = []
-        self.links: list[str] = []
-        self.title = self.canonical_link = ""
         self._chunks: list[str] = []
         self._aside: list[slice] = []
         self._run(root)
 
     def text(self) -> str:
+        everything = "".join(self._chunks)
         if not self._aside:
-            return _lines(self._chunks)
+            return _lines(everything)
         main = self._chunks.copy()
         for part in reversed(self._aside):
             del main[part]
-        text = _lines(main)
-        enough = max(MIN_MAIN_WORDS, MIN_MAIN_SHARE * _word_count("".join(self._chunks)))
-        return text if _word_count(text) >= enough else _lines(self._chunks)
+        text = _lines("".join(main))
+        words = _word_count(text)
+        # A word and what parts it take two characters at least: mostly there is nothing to count.
+        share = MIN_MAIN_SHARE * (len(everything) / 2 + 1)
+        if words < share:
+            share = MIN_MAIN_SHARE * _word_count(everything)
+        return text if words >= max(MIN_MAIN_WORDS, share) else _lines(everything)
 
     def _run(self, root: Any) -> None:  # noqa: C901, PLR0912 - the one hot loop; calls would cost a third
         tags, depths, chunks = self.tags, self.depths, self._chunks
@@ -164,8 +168,6 @@ class _Walk:
                             chunks.append(_BREAK)
                         if text := element.text:
                             chunks.append(text)
-                if tag in _NOTED:
-                    self._note(tag, element)
                 states.append(state)
                 continue
             if event == "end":
@@ -178,22 +180,13 @@ class _Walk:
             if states[-1] != _HIDDEN and len(states) > 1 and (tail := element.tail):
                 chunks.append(tail)
 
-    def _note(self, tag: str, element: Any) -> None:
-        if tag == "title":
-            self.title = self.title or element.text or ""
-        elif tag == "link":
-            if "canonical" in (element.get("rel") or "").lower().split():
-                self.canonical_link = self.canonical_link or element.get("href") or ""
-        elif target := element.get("href"):
-            self.links.append(target)
-
 
 _VISIBLE, _ASIDE, _HIDDEN = range(3)
-_NOTED = frozenset(("a", "area", "link", "title"))
 _STATES = dict.fromkeys(BOILERPLATE, _ASIDE) | dict.fromkeys(INVISIBLE, _HIDDEN)
 # Found all at once in C: asking every element for its role would cost a tenth of the walk.
 _WITH_ROLE = etree.XPath("descendant-or-self::*/@role/..")
 _WITH_CLASS = etree.XPath("descendant-or-self::*/@class/..")
+_HREFS = etree.XPath("descendant-or-self::*[self::a or self::area]/@href", smart_strings=False)
 _CLASSES = etree.XPath("descendant-or-self::*/@class", smart_strings=False)
 _EVENTS = ("start", "end", "comment", "pi")
 
@@ -202,6 +195,22 @@ def _classes(root: Any) -> tuple[tuple[str, str], ...]:
     elements: Any = _WITH_CLASS(root)
     classes: Any = _CLASSES(root)
     return tuple(zip([element.tag for element in elements], classes, strict=True))
+
+
+def _links(root: Any) -> tuple[str, ...]:
+    found: Any = _HREFS(root)
+    return tuple(filter(None, found))
+
+
+def _canonical_target(link: Any) -> str | None:
+    if "canonical" in (link.get("rel") or "").lower().split():
+        target: str | None = link.get("href")
+        return target
+    return None
+
+
+def _first(texts: Iterable[str | None]) -> str:
+    return next(filter(None, texts), "")
 
 
 def _boilerplate_by_role(root: Any) -> frozenset[Any]:
@@ -213,8 +222,8 @@ def _boilerplate_by_role(root: Any) -> frozenset[Any]:
     )
 
 
-def _lines(chunks: list[str]) -> str:
-    lines = map(str.split, "".join(chunks).split(_BREAK))
+def _lines(text: str) -> str:
+    lines = map(str.split, text.split(_BREAK))
     return "\n".join([" ".join(words) for words in lines if words])
 
 
