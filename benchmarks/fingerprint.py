@@ -4,8 +4,8 @@
 
 Pages are made of the words of jieba's dictionary and a list of its own, 30 KB each, the tree given
 as Scrapy gives it.  Peers: `simhash` of PyPI (1e0ng), the plain Python loop, and a plain C loop,
-which is compiled where gcc is found.  Each figure is the best and the median of many runs: a busy
-machine makes the median worse, not the best.
+which is compiled where gcc is found.  Times are of the processor, not of the clock, the best and the
+median of many runs, so that other programs of the machine disturb them little.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def timed(call: Callable[[], object], seconds: float = 1.0) -> tuple[float, floa
     times: list[float] = []
     until = time.perf_counter() + seconds
     while time.perf_counter() < until or len(times) < 10:
-        begin = time.perf_counter()
+        begin = time.thread_time_ns()
         call()
-        times.append((time.perf_counter() - begin) * 1e6)
+        times.append((time.thread_time_ns() - begin) / 1e3)
     return min(times), median(times)
 
 

@@ -58,9 +58,10 @@ def fold(words: Words, weights: Weights, *, tie: bool = False) -> int:
     """Return the SimHash of hashed features; *weights* are whole numbers that sum below 2**53."""
     if not len(words):
         return 0
-    bits = np.unpackbits(words.astype("<u8").view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
-    votes = 2 * (weights @ bits) - weights.sum()
-    is_set = votes >= 0 if tie else votes > 0
+    data = np.ascontiguousarray(words, "<u8").view(np.uint8)
+    votes = 2 * np.dot(weights, np.unpackbits(data, bitorder="little").reshape(-1, WORD_BITS))
+    total = weights.sum()
+    is_set = votes >= total if tie else votes > total
     return int.from_bytes(np.packbits(is_set, bitorder="little").tobytes(), "little")
 
 
