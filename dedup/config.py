@@ -60,7 +60,7 @@ class DedupConfig:
     structure_max_distance: int = 8
     """A page within this many bits (0 to 12) of a canonical's structure word is a candidate as well,
     never more: structure alone drops nothing.  Unused without `verify`."""
-    same_template_distance: int = 14
+    same_template_distance: int = 13
     """Pages within this many bits (0 to 64) of structure are shown as one template in reports."""
     max_structure_candidates: int = 64
     """The structure channel looks at this many canonicals at most, the newest (0 switches it off)."""
