@@ -10,7 +10,7 @@ from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.index.base import Index, Neighbour, Run, Sighting
 from dedup.index.urls import scope_key, url_key
-from dedup.page import Page
+from dedup.page import PARSER, Page
 from dedup.verdict import Verdict
 from dedup.words import WORD_BITS
 
@@ -44,6 +44,7 @@ class Detector:
         action: str = "drop",
     ) -> None:
         index.prepare(config)
+        index.note_parser(PARSER)
         self.index = index
         self.config = config
         self._begin = (spider, job, settings, action)

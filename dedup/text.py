@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from lxml import etree
 
 INVISIBLE = frozenset(
     [
@@ -83,7 +86,8 @@ class Reading:
     """What one walk over a tree found.
 
     *tags* are the names of all elements in document order and *depths* their distances from the
-    root (0); *links* are the targets of `a` and `area` as written.
+    root (0); *classes* are tag and class attribute of the elements that have one, *links* the
+    targets of `a` and `area`, as written.
     """
 
     text: str = ""
@@ -92,6 +96,7 @@ class Reading:
     language: str = ""
     tags: tuple[str, ...] = ()
     depths: tuple[int, ...] = ()
+    classes: tuple[tuple[str, str], ...] = ()
     links: tuple[str, ...] = ()
 
 
@@ -107,12 +112,13 @@ def read_tree(root: Any) -> Reading:
     walk = _Walk(root)
     return Reading(
         text=walk.text(),
-        title=" ".join(walk.title.split()),
-        canonical_link=walk.canonical_link.strip(),
+        title=" ".join(_first(element.text for element in root.iter("title")).split()),
+        canonical_link=_first(filter(None, map(_canonical_target, root.iter("link")))).strip(),
         language=(root.get("lang") or "").strip(),
         tags=tuple(walk.tags),
         depths=tuple(walk.depths),
-        links=tuple(walk.links),
+        classes=_classes(root),
+        links=_links(root),
     )
 
 
@@ -122,99 +128,106 @@ class _Walk:
     def __init__(self, root: Any) -> None:
         self.tags: list[str] = []
         self.depths: list[int] = []
-        self.links: list[str] = []
-        self.title = self.canonical_link = ""
         self._chunks: list[str] = []
         self._aside: list[slice] = []
         self._run(root)
 
     def text(self) -> str:
-        everything = _lines(self._chunks)
+        everything = "".join(self._chunks)
         if not self._aside:
-            return everything
+            return _lines(everything)
         main = self._chunks.copy()
         for part in reversed(self._aside):
             del main[part]
-        text = _lines(main)
-        enough = max(MIN_MAIN_WORDS, MIN_MAIN_SHARE * _word_count(everything))
-        return text if _word_count(text) >= enough else everything
+        text = _lines("".join(main))
+        words = _word_count(text)
+        # A word and what parts it take two characters at least: mostly there is nothing to count.
+        share = MIN_MAIN_SHARE * (len(everything) / 2 + 1)
+        if words < share:
+            share = MIN_MAIN_SHARE * _word_count(everything)
+        return text if words >= max(MIN_MAIN_WORDS, share) else _lines(everything)
 
-    def _run(self, root: Any) -> None:  # noqa: C901 - the one hot loop; calls would cost a third
+    def _run(self, root: Any) -> None:  # noqa: C901, PLR0912 - the one hot loop; calls would cost a third
         tags, depths, chunks = self.tags, self.depths, self._chunks
-        open_elements: list[Any] = []
-        open_states: list[int] = []
-        innermost, state = None, _VISIBLE  # of the element that is open
+        with_role = _boilerplate_by_role(root)
+        states = [_VISIBLE]  # of the elements that are open, below them the page
         aside_start = 0
-
-        def close() -> None:
-            # Leave the innermost element: what follows it belongs to its parent.
-            nonlocal innermost, state
-            element, was = open_elements.pop(), open_states.pop()
-            innermost = open_elements[-1] if open_elements else None
-            state = open_states[-1] if open_states else _VISIBLE
-            if was == _ASIDE and state == _VISIBLE:
-                self._aside.append(slice(aside_start, len(chunks)))
-            if state != _HIDDEN and innermost is not None:
-                if element.tag not in INLINE and was != _HIDDEN:
-                    chunks.append(_BREAK)
-                if tail := element.tail:
-                    chunks.append(tail)
-
-        for element in root.iter():
-            parent = element.getparent()
-            while innermost is not parent and open_elements:
-                close()
-            tag = element.tag
-            if isinstance(tag, str):
+        for event, element in etree.iterwalk(root, events=_EVENTS):
+            if event == "start":
+                tag = element.tag
                 tags.append(tag)
-                depths.append(len(open_elements))
+                depths.append(len(states) - 1)
+                state = states[-1]
                 if state != _HIDDEN:
-                    was, state = state, max(state, _state_of(tag, element))
-                    if state != _HIDDEN:
-                        if was != state:
+                    own = _STATES.get(tag, _VISIBLE)
+                    if with_role and own == _VISIBLE and element in with_role:
+                        own = _ASIDE
+                    if own > state:
+                        state = own
+                        if own == _ASIDE:
                             aside_start = len(chunks)
+                    if state != _HIDDEN:
                         if tag not in INLINE:
                             chunks.append(_BREAK)
                         if text := element.text:
                             chunks.append(text)
-                if tag in _NOTED:
-                    self._note(tag, element)
-            else:  # a comment or processing instruction: only what follows it is text
-                state = _HIDDEN
-            open_elements.append(element)
-            open_states.append(state)
-            innermost = element
-        while open_elements:
-            close()
-
-    def _note(self, tag: str, element: Any) -> None:
-        if tag == "title":
-            self.title = self.title or element.text or ""
-        elif tag == "link":
-            if "canonical" in (element.get("rel") or "").lower().split():
-                self.canonical_link = self.canonical_link or element.get("href") or ""
-        elif target := element.get("href"):
-            self.links.append(target)
+                states.append(state)
+                continue
+            if event == "end":
+                was = states.pop()
+                if was == _ASIDE and states[-1] == _VISIBLE:
+                    self._aside.append(slice(aside_start, len(chunks)))
+                if states[-1] != _HIDDEN and was != _HIDDEN and element.tag not in INLINE:
+                    chunks.append(_BREAK)
+            # What follows an element, or a comment, belongs to its parent.
+            if states[-1] != _HIDDEN and len(states) > 1 and (tail := element.tail):
+                chunks.append(tail)
 
 
 _VISIBLE, _ASIDE, _HIDDEN = range(3)
-_NOTED = frozenset(("a", "area", "link", "title"))
+_STATES = dict.fromkeys(BOILERPLATE, _ASIDE) | dict.fromkeys(INVISIBLE, _HIDDEN)
+# Found all at once in C: asking every element for its role would cost a tenth of the walk.
+_WITH_ROLE = etree.XPath("descendant-or-self::*/@role/..")
+_WITH_CLASS = etree.XPath("descendant-or-self::*/@class/..")
+_HREFS = etree.XPath("descendant-or-self::*[self::a or self::area]/@href", smart_strings=False)
+_CLASSES = etree.XPath("descendant-or-self::*/@class", smart_strings=False)
+_EVENTS = ("start", "end", "comment", "pi")
 
 
-def _state_of(tag: str, element: Any) -> int:
-    if tag in INVISIBLE or element.get("hidden") is not None:
-        return _HIDDEN
-    if tag in BOILERPLATE:
-        return _ASIDE
-    role = element.get("role")
-    if role and not BOILERPLATE_ROLES.isdisjoint(role.lower().split()):
-        return _ASIDE
-    return _VISIBLE
+def _classes(root: Any) -> tuple[tuple[str, str], ...]:
+    elements: Any = _WITH_CLASS(root)
+    classes: Any = _CLASSES(root)
+    return tuple(zip([element.tag for element in elements], classes, strict=True))
 
 
-def _lines(chunks: list[str]) -> str:
-    lines = "".join(chunks).split(_BREAK)
-    return "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
+def _links(root: Any) -> tuple[str, ...]:
+    found: Any = _HREFS(root)
+    return tuple(filter(None, found))
+
+
+def _canonical_target(link: Any) -> str | None:
+    if "canonical" in (link.get("rel") or "").lower().split():
+        target: str | None = link.get("href")
+        return target
+    return None
+
+
+def _first(texts: Iterable[str | None]) -> str:
+    return next(filter(None, texts), "")
+
+
+def _boilerplate_by_role(root: Any) -> frozenset[Any]:
+    found: Any = _WITH_ROLE(root)
+    return frozenset(
+        element
+        for element in found
+        if not BOILERPLATE_ROLES.isdisjoint(element.get("role").lower().split())
+    )
+
+
+def _lines(text: str) -> str:
+    lines = map(str.split, text.split(_BREAK))
+    return "\n".join([" ".join(words) for words in lines if words])
 
 
 def _word_count(text: str) -> float:

@@ -12,10 +12,11 @@ ROOT = Path(__file__).parent.parent
 
 # The floors of the house, the lowest first; a module may import from its own floor and below.
 FLOORS = (
-    {"errors", "words", "hashing", "dictionary", "config", "printable"},
-    {"simhashing", "sketch", "minhash", "charset"},
+    {"errors", "words", "hashing", "choices", "dictionary", "config", "printable"},
+    {"simhashing", "sketch", "minhash", "charset", "textrank"},
     {"page", "text", "tokens"},
-    {"features"},
+    {"terms", "weighting", "structure"},
+    {"features", "frequencies"},
     {"fingerprints", "verdict"},
     {"index"},
     {"detector"},

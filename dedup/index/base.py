@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +17,8 @@ from dedup.index.urls import joined_key, scope_key, url_key
 from dedup.minhash import Banding
 from dedup.verdict import Candidates, Canonical, Outcome, Reason, Verdict, Version, banding_of, decide
 from dedup.words import WORD_BITS
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,6 +376,11 @@ class Index(ABC):
         if not stored:
             self._store_recipe(recipe)
             stored = self.recipe()
+        if (version := stored["recipe"]) != recipe["recipe"]:
+            raise IndexMismatch(
+                f"{self.name} was built by a release with recipe={version}, this one has "
+                f"recipe={recipe['recipe']}; use that release again or another DEDUP_INDEX"
+            )
         for field in sorted(stored.keys() | recipe.keys()):
             was, now = stored.get(field, "nothing"), recipe.get(field, "nothing")
             if was != now:
@@ -380,6 +388,24 @@ class Index(ABC):
                     f"{self.name} was built with {field}={was}, now {field}={now}; "
                     f"set {field}={was} again or use another DEDUP_INDEX"
                 )
+
+    def note_parser(self, parser: str) -> None:
+        """Record which HTML parser reads the pages; warn once if another one has read earlier ones.
+
+        Another parser may see other tags in broken pages: their copies could be missed, so it is
+        worth a word, but most pages come out alike, so nothing is refused.
+        """
+        recorded = self._noted("parser")
+        if recorded and recorded != parser:
+            logger.warning(
+                "The pages in %s were parsed with %s, now it is %s: broken pages among them may not "
+                "be recognised",
+                self.name,
+                recorded,
+                parser,
+            )
+        if recorded != parser:
+            self._note("parser", parser)
 
     @property
     @abstractmethod
@@ -400,6 +426,13 @@ class Index(ABC):
 
     @abstractmethod
     def _store_recipe(self, recipe: Mapping[str, str]) -> None: ...
+
+    @abstractmethod
+    def _noted(self, name: str) -> str:
+        """What was noted under *name*, "" for nothing."""
+
+    @abstractmethod
+    def _note(self, name: str, value: str) -> None: ...
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[None]: ...

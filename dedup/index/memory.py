@@ -35,6 +35,7 @@ class MemoryIndex(Index):
         self._all: list[Row] = []
         self._runs: list[Run] = []
         self._recipe: dict[str, str] = {}
+        self._notes: dict[str, str] = {}
 
     @property
     def name(self) -> str:
@@ -85,6 +86,12 @@ class MemoryIndex(Index):
 
     def _store_recipe(self, recipe: Mapping[str, str]) -> None:
         self._recipe = dict(recipe)
+
+    def _noted(self, name: str) -> str:
+        return self._notes.get(name, "")
+
+    def _note(self, name: str, value: str) -> None:
+        self._notes[name] = value
 
     def _reading(self) -> AbstractContextManager[None]:
         return nullcontext()

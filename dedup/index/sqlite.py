@@ -338,6 +338,14 @@ class SQLiteIndex(Index):
                 [(f"recipe.{name}", value) for name, value in recipe.items()],
             )
 
+    def _noted(self, name: str) -> str:
+        with self._database.errors():
+            return self._database.meta(name)
+
+    def _note(self, name: str, value: str) -> None:
+        with self._writing():
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
     @contextmanager
     def _reading(self) -> Iterator[None]:
         with self._database.reading():

@@ -19,7 +19,7 @@ from dedup.errors import ConfigError
         ({"min_similarity": float("nan")}, r"min_similarity \(nan\) must be 0 to 1"),
         ({"min_similarity": "0.5"}, r"min_similarity \('0.5'\) must be of type float"),
         ({"verify": 1}, r"verify \(1\) must be of type bool"),
-        ({"structure": "tree"}, r"structure \('tree'\) must be one of tag_ngrams, tag_decay"),
+        ({"structure": "tree"}, r"structure \('tree'\) must be one of decayed_ngrams, tag_ngrams"),
         ({"scope": "site"}, r"scope \('site'\) must be one of spider, host, domain, global"),
         ({"candidates": "lsh"}, r"candidates \('lsh'\) must be one of simhash, minhash, both"),
         (
@@ -55,4 +55,5 @@ def test_the_decay_is_in_the_recipe_where_it_is_used() -> None:
     one = DedupConfig(structure="tag_decay")
     other = DedupConfig(structure="tag_decay", structure_decay=0.5)
     assert one.recipe() != other.recipe()
-    assert DedupConfig(structure_decay=0.5).recipe() == DedupConfig().recipe()
+    one, other = (DedupConfig(structure="tag_ngrams", structure_decay=decay) for decay in (0.5, 0.6))
+    assert one.recipe() == other.recipe()

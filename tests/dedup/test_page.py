@@ -27,7 +27,7 @@ def text_of(html: str) -> str:
         ("<p>  many \n spaces\t</p>", "many spaces"),
         ("a<script>x()</script>b<style>p{}</style>c", "abc"),
         ("a<!-- no -->b<?php no ?>c", "abc"),
-        ("<p hidden>no</p>yes", "yes"),
+        ("<p hidden>a script shows it</p>yes", "a script shows it\nyes"),
         ("<noscript>no</noscript><template>no</template>yes", "yes"),
         ("<table><tr><td>a</td><td>b</td></tr></table>", "a\nb"),
         ("<em>武汉</em>会战", "武汉会战"),

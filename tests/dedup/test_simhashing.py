@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dedup import hamming_distance, simhash
 from dedup.errors import ConfigError
-from dedup.hashing import fnv1, hash_words, murmur3
+from dedup.hashing import fnv1, fnv1a, hash_words, murmur3, seeded
 
 ALL_BITS = 2**64 - 1
 
@@ -114,6 +114,42 @@ def test_hashing_many_equals_hashing_each(texts: list[str]) -> None:
 
 def test_a_lone_surrogate_is_hashed_like_any_text() -> None:
     assert hash_words(["a", "\ud800"]).tolist() == [murmur3("a"), murmur3("\ud800")]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("", 0xCBF29CE484222325), ("a", 0xAF63DC4C8601EC8C), ("foobar", 0x85944171F73967E8)],
+)
+def test_fnv1a_has_the_published_values(text: str, word: int) -> None:
+    assert fnv1a(text) == word
+
+
+@pytest.mark.parametrize("name", ["murmur3", "fnv1", "fnv1a"])
+def test_seeds_make_other_hashers(name: str) -> None:
+    texts = ["", "a", "\ud800"]
+    words = [hash_words(texts, seeded(name, seed)).tolist() for seed in (0, 1, 2**32 - 1)]
+    assert len({tuple(row) for row in words}) == 3
+    assert words[1] == [seeded(name, 1)(text) for text in texts]
+
+
+@given(features, st.booleans())
+def test_wide_words_begin_with_the_narrow_ones(weights: dict[str, float], tie: bool) -> None:
+    narrow, middle, wide = (simhash(weights, tie=tie, bits=bits) for bits in (64, 128, 256))
+    assert wide % 2**128 == middle
+    assert middle % 2**64 == narrow
+    assert wide < 2**256
+
+
+def test_wide_words_have_less_noise() -> None:
+    a = {f"word{n}": 1.0 for n in range(100)}
+    b = {f"word{n}": 1.0 for n in range(50, 150)}
+    # cosine 1/2: a third of the bits differ
+    assert 64 <= hamming_distance(simhash(a, bits=256), simhash(b, bits=256)) <= 107
+
+
+def test_bits_are_64_128_or_256() -> None:
+    with pytest.raises(ConfigError, match=r"bits \(96\) must be one of 64, 128, 256"):
+        simhash({"a": 1}, bits=96)
 
 
 def test_murmur3_is_pinned() -> None:

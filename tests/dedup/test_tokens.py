@@ -8,17 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.dictionary import RJIEBA_DICTIONARY, dictionary_digest, jieba_segmenter
-from dedup.tokens import _HAN, is_han, tokens
+from dedup.tokens import _KANA, _OPTIONAL, _RUNS, _UNSPACED, is_han, tokens
 
-SCRIPTS = "aZ9_ '.,\n-éßÅжЩأبกขаの中国武汉会战灯塔カ한국①ﬁ£€\u3000𠀀々〇ｱ"
+SCRIPTS = "aZ9_ 12.,:กำี่မြန်မាខकि्ষِ้שָܐ'.,\n-éßÅжЩأبกขаの中国武汉会战灯塔カ한국①ﬁ£€\u3000𠀀々〇ｱ"
 texts = st.text(st.sampled_from(SCRIPTS), max_size=60) | st.text(max_size=40)
 
 
 def slow_tokens(text: str) -> list[str]:
     segment = jieba_segmenter()
     found: list[str] = []
-    for run in re.findall(rf"[{_HAN}]+|[^\W{_HAN}]+", normalize("NFKC", text).lower()):
-        found += segment(run) if is_han(run) else [run]
+    for match in _RUNS.finditer(normalize("NFKC", text).lower()):
+        run = _OPTIONAL.sub("", match[0])
+        if not run:
+            continue
+        if re.match(f"[{_UNSPACED}]", run):
+            found += [run[at : at + 3] for at in range(len(run)) if at == 0 or at + 3 <= len(run)]
+        elif not is_han(run):
+            found.append(run)
+        elif re.search(f"[{_KANA}]", run):
+            found += [run[at : at + 2] for at in range(len(run)) if at == 0 or at + 2 <= len(run)]
+        else:
+            found += segment(run)
     return found
 
 
@@ -54,6 +64,19 @@ def test_rjieba_cuts_any_han_text_as_jieba_does(text: str) -> None:
         ("Москва, Россия", ["москва", "россия"]),
         ("서울 날씨", ["서울", "날씨"]),
         ("\u0000a\u0000b", ["a", "b"]),
+        # numbers are whole, dots at their ends are not theirs
+        ("3.9.1, 10:30. 1,000.50; v2.x", ["3.9.1", "10:30", "1,000.50", "v2", "x"]),
+        ("价格1.5元", ["价格", "1.5", "元"]),
+        # vowel signs belong to their word, points that may be left out do not count
+        ("हिन्दी में", ["हिन्दी", "में"]),
+        ("সূর্য தமிழ்", ["সূর্য", "தமிழ்"]),
+        ("за\u0301мок", ["за\u0301мок"]),
+        ("كِتَابٌ كـتـاب كتاب", ["كتاب", "كتاب", "كتاب"]),
+        ("שָׁלוֹם שלום", ["שלום", "שלום"]),
+        # where nothing parts words, runs of characters stand for them
+        ("灯台へ行く", ["灯台", "台へ", "へ行", "行く"]),
+        ("ไปทะเล", ["ไปท", "ปทะ", "ทะเ", "ะเล"]),
+        ("ទៅ", ["ទៅ"]),
     ],
 )
 def test_words_of_a_text(text: str, expected: list[str]) -> None:

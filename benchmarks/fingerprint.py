@@ -1,0 +1,232 @@
+"""From page to fingerprint, and SimHash against its peers, side by side in one run.
+
+    python -m benchmarks.fingerprint
+
+Pages are made of the words of jieba's dictionary and a list of its own, 30 KB each, the tree given
+as Scrapy gives it.  Peers: `simhash` of PyPI (1e0ng), the plain Python loop, and a plain C loop,
+which is compiled where gcc is found.  Times are of the processor, not of the clock, the best and the
+median of many runs, so that other programs of the machine disturb them little.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+import numpy as np
+from lxml import etree
+
+from dedup import DedupConfig, Fingerprint, Page, fingerprint, simhash
+from dedup.dictionary import topical_words
+from dedup.hashing import digest, hash_words, murmur3
+from dedup.simhashing import fold
+from dedup.sketch import sketch
+from dedup.structure import structure_words
+from dedup.terms import Terms, words_of
+from dedup.text import read_tree
+from dedup.weighting import weights_of
+
+SEED = 7
+PAGE_SIZE = 30_000
+TERMS = 363
+TARGETS = {"English": 1000.0, "Chinese": 1200.0}
+
+SYLLABLES = [
+    "ba",
+    "ce",
+    "di",
+    "fo",
+    "gu",
+    "ha",
+    "ki",
+    "lo",
+    "mu",
+    "ne",
+    "po",
+    "ra",
+    "si",
+    "to",
+    "vu",
+    "we",
+    "ya",
+    "zo",
+    "sha",
+    "tri",
+]
+
+C_SOURCE = """
+#include <stdint.h>
+#include <stddef.h>
+uint64_t simhash(const uint64_t *words, const double *weights, size_t count) {
+    double votes[64] = {0};
+    for (size_t n = 0; n < count; n++)
+        for (int bit = 0; bit < 64; bit++)
+            votes[bit] += (words[n] >> bit) & 1 ? weights[n] : -weights[n];
+    uint64_t word = 0;
+    for (int bit = 0; bit < 64; bit++)
+        if (votes[bit] > 0) word |= (uint64_t)1 << bit;
+    return word;
+}
+"""
+
+
+def timed(call: Callable[[], object], seconds: float = 1.0) -> tuple[float, float]:
+    """Return the best and the median microseconds of a call."""
+    call()
+    times: list[float] = []
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until or len(times) < 10:
+        begin = time.thread_time_ns()
+        call()
+        times.append((time.thread_time_ns() - begin) / 1e3)
+    return min(times), median(times)
+
+
+def english(rng: random.Random) -> list[str]:
+    vocabulary = ["".join(rng.choices(SYLLABLES, k=rng.choice([1, 2, 2, 3]))) for _ in range(3000)]
+    ranks = [1 / rank for rank in range(1, len(vocabulary) + 1)]
+    return [" ".join(rng.choices(vocabulary, ranks, k=12)).capitalize() + "." for _ in range(2000)]
+
+
+def chinese(rng: random.Random) -> list[str]:
+    vocabulary = rng.sample(sorted(topical_words()), 3000)
+    ranks = [1 / rank for rank in range(1, len(vocabulary) + 1)]
+    return ["".join(rng.choices(vocabulary, ranks, k=12)) + "。" for _ in range(2000)]
+
+
+def page_of(sentences: list[str]) -> bytes:
+    """Return a page of about PAGE_SIZE bytes: half of it markup, as on the web."""
+    menu = "".join(f"<li class='item n{n}'><a href='/section/{n}'>{n}</a></li>" for n in range(60))
+    parts = [f"<html><head><title>t</title></head><body><nav><ul>{menu}</ul></nav><main>"]
+    size = len(parts[0])
+    for number, sentence in enumerate(sentences):
+        part = f"<div class='entry odd'><p class='text' id='p{number}'>{sentence} <a href='/page/{number}.html'><b>more</b></a></p></div>"
+        parts.append(part)
+        size += len(part.encode())
+        if size >= PAGE_SIZE:
+            break
+    return "".join(parts).encode()
+
+
+def say(figure: str, times: tuple[float, float], target: float | None = None) -> None:
+    best, middle = times
+    verdict = "" if target is None else f"{target:.0f} ({'met' if middle <= target else 'missed'})"
+    click.echo(f"| {figure} | {best:.0f} | {middle:.0f} | {verdict} |")
+
+
+def pages() -> None:
+    """Every step of a fingerprint, and the whole."""
+    click.echo("| microseconds | best | median | target |\n|---|---|---|---|")
+    config = DedupConfig()
+    rng = random.Random(SEED)
+    for language, body in (("English", page_of(english(rng))), ("Chinese", page_of(chinese(rng)))):
+        root = etree.fromstring(body, etree.HTMLParser(encoding="utf-8"))
+        page = Page.from_tree(root, body=body)
+        words = words_of(page.text, config)
+        terms = Terms.from_tokens(words)
+        hashes = terms.words()
+        weights = weights_of(terms, page.text, config)
+        steps: dict[str, Callable[[], object]] = {
+            "walk": partial(read_tree, root),
+            "words": partial(words_of, page.text, config),
+            "terms": partial(Terms.from_tokens, words),
+            "hashes": terms.words,
+            "weights": partial(weights_of, terms, "", config),
+            "content": partial(fold, hashes, weights),
+            "structure": partial(structure_words, page, config, murmur3),
+            "sketch": partial(sketch, hashes[terms.sequence], config.shingle),
+            "body digest": partial(digest, body),
+        }
+        for name, step in steps.items():
+            say(f"{language}: {name}", timed(step, 0.3))
+        whole = timed(partial(from_tree, root, body), 2.0)
+        about = f"{len(body):,} bytes, {len(page.tags):,} tags, {len(words):,} words"
+        say(f"{language}: page to fingerprint ({about})", whole, TARGETS[language])
+
+
+def from_tree(root: Any, body: bytes) -> Fingerprint:
+    return fingerprint(Page.from_tree(root, body=body))
+
+
+def plain_python(weights: Mapping[str, float]) -> int:
+    votes = [0.0] * 64
+    for feature, weight in weights.items():
+        word = murmur3(feature)
+        for bit in range(64):
+            votes[bit] += weight if word >> bit & 1 else -weight
+    return sum(1 << bit for bit in range(64) if votes[bit] > 0)
+
+
+def compiled(folder: Path) -> Callable[[Mapping[str, float]], int] | None:
+    """Return the plain C loop, fed like ours: it takes over once the features are hashed."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        return None
+    source, library = folder / "simhash.c", folder / "simhash.so"
+    source.write_text(C_SOURCE)
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    loop = ctypes.CDLL(str(library)).simhash
+    loop.restype = ctypes.c_uint64
+    loop.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+
+    def call(weights: Mapping[str, float]) -> int:
+        words = np.ascontiguousarray(hash_words(weights.keys()))
+        values = np.fromiter(weights.values(), np.float64, len(weights))
+        return int(loop(words.ctypes.data, values.ctypes.data, len(words)))
+
+    return call
+
+
+def simhashes() -> None:
+    """`simhash` of TERMS weighted terms against its peers."""
+    rng = random.Random(SEED)
+    weights = {f"{rng.choice(SYLLABLES)}{n}": float(rng.randint(1, 9)) for n in range(TERMS)}
+    ours = timed(lambda: simhash(weights))
+    click.echo(
+        f"\n| simhash of {TERMS} terms | best | median | ours is faster, times |\n|---|---|---|---|"
+    )
+    click.echo(f"| ours | {ours[0]:.0f} | {ours[1]:.0f} | |")
+    with tempfile.TemporaryDirectory() as folder:
+        peers: dict[str, Callable[[], Any]] = {"plain Python": lambda: plain_python(weights)}
+        loop = compiled(Path(folder))
+        if loop is None:
+            click.echo("| plain C loop | no compiler | | |")
+        else:
+            if loop(weights) != simhash(weights):
+                raise SystemExit("the C loop gives another word")
+            peers["plain C loop (hashing included)"] = lambda: loop(weights)
+            words = np.ascontiguousarray(hash_words(weights.keys()))
+            values = np.fromiter(weights.values(), np.float64)
+            peers["dedup's fold alone"] = lambda: fold(words, values)
+        try:
+            from simhash import Simhash
+        except ImportError:
+            click.echo("| 1e0ng simhash | not installed | | |")
+        else:
+            peers["1e0ng simhash"] = lambda: Simhash(weights).value
+        for name, call in peers.items():
+            best, middle = timed(call)
+            click.echo(
+                f"| {name} | {best:.0f} | {middle:.0f} | {best / ours[0]:.1f} / {middle / ours[1]:.1f} |"
+            )
+
+
+@click.command()
+def main() -> None:
+    """Print both tables."""
+    pages()
+    simhashes()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Functions of the user's own, by their dotted path, wherever a name of ours may stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from dedup import DedupConfig, Page, fingerprint, simhash
+from dedup.errors import ConfigError
+from dedup.terms import Terms
+from dedup.weighting import weights_of
+
+HERE = __name__
+PAGE = Page.from_html("<h1>one two</h1><p>two three three")
+
+
+def my_terms(text: str) -> list[str]:
+    return text.split()
+
+
+def my_weights(terms: list[str]) -> dict[str, float]:
+    return {term: 0.001 * len(term) for term in terms}
+
+
+def my_structure(page: Page) -> dict[str, float]:
+    return dict.fromkeys(page.tags, 1.5)
+
+
+def my_hasher(feature: str) -> int:
+    return crc32(feature.encode()) << 32 | crc32(feature[::-1].encode())
+
+
+def bad(_: Any) -> Any:
+    return -1
+
+
+def test_own_functions_are_used_everywhere() -> None:
+    config = DedupConfig(
+        terms=f"{HERE}.my_terms",
+        weights=f"{HERE}.my_weights",
+        structure=f"{HERE}.my_structure",
+        hasher=f"{HERE}.my_hasher",
+    )
+    found = fingerprint(PAGE, config)
+    assert found.content == simhash(my_weights(my_terms(PAGE.text)), hasher=my_hasher)
+    assert found.structure == simhash(my_structure(PAGE), hasher=my_hasher)
+    assert config.recipe()["terms"] == f"{HERE}.my_terms"
+
+
+@pytest.mark.parametrize("field", ["terms", "weights", "structure", "hasher"])
+def test_what_is_no_function_is_refused(field: str) -> None:
+    for value, message in [
+        ("none_of_ours", r"\('none_of_ours'\) must be one of .*, or the path of a function"),
+        ("no.such.module", r"\('no.such.module'\) must be the path of a function: No module"),
+        (f"{HERE}.missing", "has none of that name"),
+        (f"{HERE}.HERE", "must be the path of a function"),
+        ("..", "must be the path of a function"),
+    ]:
+        with pytest.raises(ConfigError, match=f"^{field} .*{message}"):
+            DedupConfig(**{field: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("field", ["terms", "weights", "structure", "hasher"])
+def test_a_function_that_returns_nonsense_is_named(field: str) -> None:
+    config = DedupConfig(**{field: f"{HERE}.bad"})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=rf"^{field} \(.*bad.*\) must return"):
+        fingerprint(PAGE, config)
+
+
+def test_a_hasher_of_your_own_takes_no_seed() -> None:
+    with pytest.raises(ConfigError, match=r"hash_seed \(3\) must be 0"):
+        DedupConfig(hasher=f"{HERE}.my_hasher", hash_seed=3)
+
+
+def test_files_are_known_by_their_content(tmp_path: Path) -> None:
+    for name, content in (("a", "the\n"), ("b", "the\n"), ("c", "a\n")):
+        (tmp_path / name).write_text(content)
+    a, b, c = (DedupConfig(stop_words=str(tmp_path / name)).recipe() for name in "abc")
+    assert a == b != c
+    assert str(tmp_path) not in str(a)
+
+
+@pytest.mark.parametrize("field", ["user_dictionary", "stop_words", "frequencies"])
+def test_a_file_that_is_missing_is_named(field: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^{field} \('/no/such'\) must be a file that can be read"):
+        DedupConfig(**{field: "/no/such"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("content", [b"", b"word", b"word x", b"word -1", b"word nan", b"\xff 1"])
+def test_a_table_that_is_none_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "table.txt"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"^frequencies .* must"):
+        fingerprint(PAGE, DedupConfig(frequencies=str(path)))
+
+
+def test_words_of_the_user_stay_whole(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("灯塔路博物馆 100 n\n", "utf-8")
+    from dedup.terms import words_of
+
+    text = "克林顿灯塔路博物馆"
+    assert "灯塔路博物馆" not in words_of(text, DedupConfig())
+    assert "灯塔路博物馆" in words_of(text, DedupConfig(user_dictionary=str(path)))
+
+
+def test_stop_words_weigh_nothing_but_are_seen(tmp_path: Path) -> None:
+    path = tmp_path / "stop.txt"
+    path.write_text("Two\n")
+    found = fingerprint(PAGE, DedupConfig(stop_words=str(path)))
+    assert (found.tokens, found.sketch) == (5, fingerprint(PAGE).sketch)
+    assert found.content == fingerprint(Page.from_text("one three three")).content
+
+
+def test_a_table_of_your_own_gives_the_weights(tmp_path: Path) -> None:
+    path = tmp_path / "table.txt"
+    path.write_text("one 4\ntwo 1\nthree 9\n")
+    config = DedupConfig(frequencies=str(path), weights="tf_idf")
+    terms = Terms.from_tokens(["one", "two", "two", "unknown"])
+    assert weights_of(terms, "", config).tolist() == [256 * 4, 256 * 2, 256 * 4]

@@ -1,0 +1,55 @@
+"""Tables of inverse document frequencies, from documents to weights."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dedup import DedupConfig
+from dedup.cli import main
+from dedup.errors import ConfigError
+from dedup.frequencies import count_terms, read_documents
+from dedup.terms import Terms
+from dedup.weighting import weights_of
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "corpus"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "a.html").write_text("<p>the lamp</p><script>no()</script>")
+    (folder / "inner" / "b.txt").write_text("the sea, the sea")
+    records = [{"html": "<b>the sea"}, {"url": "http://skipped/", "title": "the", "text": "tide"}, {}]
+    (folder / "c.jsonl").write_text("\n".join(map(json.dumps, records)))
+    return folder
+
+
+def test_documents_are_counted_once_for_each_term(corpus: Path) -> None:
+    texts = [text for file in sorted(corpus.rglob("*.*")) for text in read_documents(file)]
+    assert count_terms(texts) == (5, {"the": 4, "sea": 2, "lamp": 1, "tide": 1})
+
+
+def test_a_table_is_counted_and_used(corpus: Path, tmp_path: Path) -> None:
+    table = tmp_path / "idf.txt"
+    done = CliRunner().invoke(main, ["frequencies", str(corpus), "--output", str(table)])
+    assert done.exit_code == 0, done.output
+    assert "2 terms of 5 documents" in done.output
+    sea, the = 1 + math.log(6 / 3), 1 + math.log(6 / 5)
+    assert table.read_text() == f"sea {sea:.6f}\nthe {the:.6f}\n"
+    config = DedupConfig(frequencies=str(table), weights="tf_idf")
+    found = weights_of(Terms.from_tokens(["the", "sea"]), "", config).tolist()
+    assert found == [round(256 * the), round(256 * sea)]
+    assert config.recipe() != DedupConfig(weights="tf_idf").recipe()
+
+
+def test_broken_lines_name_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("{broken")
+    with pytest.raises(ConfigError, match=r"^corpus \('.*x.jsonl'\) must be a file that can be read"):
+        list(read_documents(path))
+    done = CliRunner().invoke(main, ["frequencies", str(path), "--output", str(tmp_path / "y")])
+    assert (done.exit_code, "must be a file that can be read" in done.output) == (1, True)

@@ -1,0 +1,91 @@
+"""What tags are made of, with the definition in plain words as the oracle of the fast way."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Page, fingerprint, hamming_distance
+from dedup.hashing import fnv1a, mixed, murmur3
+from dedup.structure import structure_features, structure_words
+
+MASK = 2**64 - 1
+STEP = 0x9E3779B97F4A7C15
+
+trees = st.recursive(
+    st.sampled_from(["<hr>", "<b>x</b>", "<p class='b a'>"]),
+    lambda inner: st.lists(inner, max_size=5).map(lambda parts: f"<div>{''.join(parts)}</div>"),
+    max_leaves=30,
+)
+
+
+def spread(word: int) -> int:
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        word = (word ^ word >> 33) * factor & MASK
+    return word ^ word >> 33
+
+
+def slow_words(page: Page, decay: float) -> dict[int, int]:
+    size = min(5, len(page.tags))
+    weights: dict[int, int] = {}
+    for start in range(len(page.tags) - size + 1 if size else 0):
+        first, *others = (murmur3(tag) for tag in page.tags[start : start + size])
+        for other in others:
+            first = (spread(first) * STEP + other) & MASK
+        weight = round(256 * decay ** min(page.depths[start : start + size]))
+        weights[spread(first)] = max(weights.get(spread(first), 0), weight)
+    return weights
+
+
+@given(trees, st.sampled_from([0.5, 0.97, 1.0]))
+def test_runs_equal_the_plain_definition(html: str, decay: float) -> None:
+    page = Page.from_html(html)
+    words, weights = structure_words(page, DedupConfig(structure_decay=decay), murmur3)
+    assert dict(zip(words.tolist(), weights.tolist(), strict=True)) == slow_words(page, decay)
+
+
+@given(trees)
+def test_runs_have_the_weights_of_their_features(html: str) -> None:
+    page = Page.from_html(html)
+    features = structure_features(page, DedupConfig())
+    assert sorted(structure_words(page, DedupConfig(), fnv1a)[1]) == sorted(features.values())
+
+
+def test_mixing_is_one_to_one() -> None:
+    import numpy as np
+
+    words = np.arange(1000, dtype=np.uint64)
+    assert mixed(words).tolist() == [spread(word) for word in range(1000)]
+
+
+PAGE = Page.from_html("<div class='b a'><p class=a>x<p>y</div><div class='a b'></div>")
+
+
+@pytest.mark.parametrize(
+    ("structure", "features"),
+    [
+        ("tag_decay", {"html": 256, "body": 128, "div": 128, "p": 64}),
+        ("tag_paths", {"html": 256, "html/body": 128, "html/body/div": 128, "html/body/div/p": 64}),
+        ("tag_classes", {"html": 177, "body": 177, "div.a.b": 281, "p.a": 177, "p": 177}),
+        ("tag_ngrams", {"html body div p": 177, "body div p p": 177, "div p p div": 177}),
+        ("decayed_ngrams", {"html body div p p": 256, "body div p p div": 128}),
+    ],
+)
+def test_features_of_a_small_page(structure: str, features: dict[str, float]) -> None:
+    config = DedupConfig(structure=structure, structure_decay=0.5)
+    assert structure_features(PAGE, config) == features
+
+
+def test_paths_are_cut_at_four_levels() -> None:
+    page = Page.from_html("<div><div><p><b>x")
+    assert "div/div/p/b" in structure_features(page, DedupConfig(structure="tag_paths"))
+
+
+def test_a_longer_list_is_the_same_template() -> None:
+    def of_items(count: int) -> int:
+        return fingerprint(
+            Page.from_html("<h1>a</h1><ul>" + "<li><a>x</a>" * count + "</ul><p>b")
+        ).structure
+
+    assert hamming_distance(of_items(10), of_items(500)) == 0

@@ -1,0 +1,144 @@
+"""The terms that a recipe may weigh, and their weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jieba.analyse
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Page, fingerprint
+from dedup.config import TERMS, WEIGHTS
+from dedup.terms import Terms, keyword_count, terms_of, unicode_words, words_of
+from dedup.textrank import textrank
+from dedup.weighting import weights_of
+
+# Written for these tests.
+ZH = (
+    "渔村的老灯塔今年重新点亮。灯塔由村民自己修缮，资金来自渔业合作社。守塔人说，修缮以后，"
+    "渔船在夜里又能看见灯塔的光。合作社还打算在灯塔旁边建一座小型博物馆，展示渔村的历史和渔业工具。"
+    "博物馆由退休教师管理，村民可以免费参观博物馆。"
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "expected"),
+    [
+        ({"terms": "word_shingles"}, "a b c d", ["a b c", "b c d"]),
+        ({"terms": "word_shingles", "term_size": 2}, "a b", ["a b"]),
+        ({"terms": "word_shingles"}, "a b", ["a b"]),
+        ({"terms": "character_ngrams"}, "Ab, cde", ["abcd", "bcde"]),
+        ({"terms": "character_ngrams", "term_size": 2}, "武汉会战", ["武汉", "汉会", "会战"]),
+        ({"terms": "character_ngrams"}, "ab", ["ab"]),
+        ({"terms": "jieba"}, "使用c++语言", ["使用", "c++", "语言"]),
+        ({"terms": "jieba_full"}, "中华人民", ["中华", "中华人民", "华人", "人民"]),
+        ({"terms": "jieba_search"}, "中华人民", ["中华", "华人", "人民", "中华人民"]),
+        ({"terms": "unicode_words"}, "It's 3.5 €, 武汉", ["it's", "3.5", "武", "汉"]),
+        ({"terms": "keywords_tfidf", "keywords": 1}, "aa bb aa c c c", ["aa", "aa"]),
+    ],
+)
+def test_terms_of_a_text(options: dict[str, Any], text: str, expected: list[str]) -> None:
+    assert terms_of(text, DedupConfig(**options)) == expected
+
+
+@pytest.mark.parametrize("terms", TERMS)
+@given(text=st.text(max_size=60))
+def test_any_text_has_terms(terms: str, text: str) -> None:
+    config = DedupConfig(terms=terms)
+    assert all(isinstance(term, str) and term for term in terms_of(text, config))
+    assert 0 <= fingerprint(Page.from_text(text), config).content < 2**64
+
+
+def test_keywords_are_those_of_jieba() -> None:
+    words = words_of(ZH, DedupConfig())
+
+    class Cut:
+        def cut(self, _: str) -> list[str]:
+            return words
+
+    ranking = jieba.analyse.TFIDF()
+    ranking.tokenizer = Cut()
+    theirs = set(ranking.extract_tags(ZH, topK=10))
+    assert set(terms_of(ZH, DedupConfig(terms="keywords_tfidf", keywords=10))) == theirs
+
+
+def test_textrank_finds_what_jieba_finds() -> None:
+    ours = set(terms_of(ZH, DedupConfig(terms="keywords_textrank", keywords=5)))
+    theirs = set(jieba.analyse.textrank(ZH, topK=5))
+    assert len(ours & theirs) >= 3
+    assert "灯塔" in ours & theirs
+
+
+@pytest.mark.parametrize(("words", "count"), [(0, 10), (400, 20), (9999, 200)])
+def test_the_number_of_keywords_follows_the_length(words: int, count: int) -> None:
+    assert keyword_count(words, DedupConfig()) == count
+    assert keyword_count(words, DedupConfig(keywords=7)) == 7
+
+
+def slow_textrank(words: list[str]) -> dict[str, float]:
+    edges: dict[str, dict[str, float]] = {}
+    for at, one in enumerate(words):
+        for other in words[at + 1 : at + 5]:
+            edges.setdefault(one, {}).setdefault(other, 0.0)
+            edges[one][other] += 1
+            edges.setdefault(other, {}).setdefault(one, 0.0)
+            edges[other][one] += 1
+    ranks = dict.fromkeys(edges, 1.0)
+    for _ in range(10):
+        ranks = {
+            word: 0.15
+            + 0.85 * sum(ranks[n] * edges[n][word] / sum(edges[n].values()) for n in edges[word])
+            for word in edges
+        }
+    return ranks
+
+
+@given(
+    st.lists(st.sampled_from("abcdef"), max_size=20).filter(lambda words: len(set(words)) == len(words))
+)
+def test_textrank_equals_the_plain_definition(words: list[str]) -> None:
+    assert textrank(words) == pytest.approx(slow_textrank(words))
+
+
+COUNTED = ["a", "b", "a", "a", "c"]
+LN3 = 1 + math.log(3)
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ("uniform", [1, 1, 1]),
+        ("tf", [3, 1, 1]),
+        ("sublinear_tf", [LN3, 1, 1]),
+        ("tf_idf", [3, 1, 1]),
+        ("sublinear_tf_idf", [LN3, 1, 1]),
+        # of three lines, a is on all, b and c on one
+        ("line_tf_idf", [3, 1 + math.log(2), 1 + math.log(2)]),
+        ("levels", [1 + math.floor(5 * 2 / 3), 1, 1]),
+    ],
+)
+def test_weights_of_a_small_text(weights: str, expected: list[float]) -> None:
+    found = weights_of(Terms.from_tokens(COUNTED), "a b\na\na c", DedupConfig(weights=weights))
+    assert found.tolist() == [round(256 * weight) for weight in expected]
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@given(words=st.lists(st.sampled_from(["the", "灯塔", "海", "x1"]), max_size=30))
+def test_weights_are_whole_and_not_negative(weights: str, words: list[str]) -> None:
+    terms = Terms.from_tokens(words)
+    found = weights_of(terms, " ".join(words), DedupConfig(weights=weights))
+    assert len(found) == len(terms.names)
+    assert all(weight >= 0 and weight == int(weight) for weight in found.tolist())
+
+
+def test_levels_are_one_to_five() -> None:
+    words = [word for number, word in enumerate("abcdefghij", 1) for _ in range(number)]
+    found = weights_of(Terms.from_tokens(words), "", DedupConfig(weights="levels"))
+    assert (found / 256).tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+
+
+def test_an_apostrophe_parts_nothing_by_unicode() -> None:
+    assert unicode_words("l’été d'août", DedupConfig()) == ["l’été", "d'août"]
