@@ -5,15 +5,43 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dedup.dictionary import dictionary_digest, frequencies_digest
+from dedup.choices import check_choice, own_function
+from dedup.dictionary import dictionary_digest, file_digest, frequencies_digest
 from dedup.errors import ConfigError
+from dedup.hashing import Hasher, seeded
 
-STRUCTURES = ("tag_ngrams", "tag_decay")
+TERMS = (
+    "words",
+    "unicode_words",
+    "word_shingles",
+    "character_ngrams",
+    "jieba",
+    "jieba_full",
+    "jieba_search",
+    "keywords_tfidf",
+    "keywords_textrank",
+)
+WEIGHTS = (
+    "uniform",
+    "tf",
+    "sublinear_tf",
+    "tf_idf",
+    "sublinear_tf_idf",
+    "line_tf_idf",
+    "textrank",
+    "levels",
+)
+STRUCTURES = ("tag_ngrams", "tag_decay", "tag_paths", "tag_classes")
+HASHERS = ("murmur3", "fnv1", "fnv1a")
+FILES = ("user_dictionary", "stop_words", "frequencies")
+# The choices for which a size or a decay means something.
+SIZED = ("word_shingles", "character_ngrams")
+DECAYED = ("tag_decay", "tag_paths")
 SCOPES = ("spider", "host", "domain", "global")
 UNCHANGED = ("keep", "drop")
 
 # The version of everything a fingerprint depends on that is no field of its own.
-RECIPE_VERSION = 1
+RECIPE_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +67,37 @@ class DedupConfig:
     max_candidates: int = 1000
     """At most this many canonicals (1 to 100,000) are looked at by content, the nearest; reaching it
     is counted and warned about."""
+    terms: str = "words"
+    """What of the text is weighed: one of `TERMS`, or the dotted path of a function of your own,
+    ``terms(text: str) -> list[str]``, in document order.  The sketch is always of words."""
+    term_size: int = 0
+    """How many words or characters are one term (0 to 16), for `word_shingles` (0 stands for 3)
+    and `character_ngrams` (0 stands for 4)."""
+    keywords: int = 0
+    """How many different keywords a text has (0 to 100,000); 0: by its length, one for every 20
+    words, 10 to 200."""
+    user_dictionary: str = ""
+    """Path of a file with words for jieba, in its format."""
+    stop_words: str = ""
+    """Path of a file with terms that weigh nothing, a line each.  The sketch has them."""
+    weights: str = "sublinear_tf_idf"
+    """How terms are weighed: one of `WEIGHTS`, or the dotted path of a function of your own,
+    ``weights(terms: list[str]) -> dict[str, float]``, terms in document order."""
+    frequencies: str = ""
+    """Path of a table of inverse document frequencies made by `dedup frequencies`; without one
+    they are jieba's for Chinese words and 1 for others."""
     structure: str = "tag_ngrams"
-    """How tags become structure: `tag_ngrams` or `tag_decay`."""
+    """How tags become structure: one of `STRUCTURES`, or the dotted path of a function of your
+    own, ``structure(page: Page) -> dict[str, float]``."""
     structure_decay: float = 0.45
-    """Weight of a tag one level deeper (above 0, at most 1), for `tag_decay`."""
+    """Weight of a tag one level deeper (above 0, at most 1), for `tag_decay` and `tag_paths`."""
+    hasher: str = "murmur3"
+    """How features become words: one of `HASHERS`, or the dotted path of a function of your own,
+    ``hasher(feature: str) -> int``, 0 to 2**64 - 1."""
+    hash_seed: int = 0
+    """The seed of the hasher (0 to 2**32 - 1); only ours have one."""
+    tie: bool = False
+    """Whether a bit is set where the votes are equal: >= 0, not > 0."""
     shingle: int = 4
     """Tokens in a shingle of the sketch (1 to 16)."""
     scope: str = "spider"
@@ -61,22 +116,54 @@ class DedupConfig:
         _check_range(self, "max_candidates", 1, 100_000)
         _check_range(self, "structure_decay", 0.001, 1)
         _check_range(self, "shingle", 1, 16)
-        _check_choice(self, "structure", STRUCTURES)
-        _check_choice(self, "scope", SCOPES)
-        _check_choice(self, "unchanged", UNCHANGED)
+        _check_range(self, "term_size", 0, 16)
+        _check_range(self, "keywords", 0, 100_000)
+        _check_range(self, "hash_seed", 0, 2**32 - 1)
+        check_choice("terms", self.terms, TERMS)
+        check_choice("weights", self.weights, WEIGHTS)
+        check_choice("structure", self.structure, STRUCTURES)
+        check_choice("hasher", self.hasher, HASHERS)
+        _check_member(self, "scope", SCOPES)
+        _check_member(self, "unchanged", UNCHANGED)
+        if self.hash_seed and self.hasher not in HASHERS:
+            raise ConfigError(f"hash_seed ({self.hash_seed}) must be 0 for a hasher of your own")
+        self._files()
+
+    def hash_function(self) -> Hasher:
+        """Return the function that makes words of features."""
+        if self.hasher in HASHERS:
+            return seeded(self.hasher, self.hash_seed)
+        return own_function("hasher", self.hasher)
 
     def recipe(self) -> dict[str, str]:
-        """Return all that a fingerprint depends on, as text; an index holds one recipe only."""
+        """Return all that a fingerprint depends on, as text; an index holds one recipe only.
+
+        A function of the user's is known by its path, a file of the user's by its digest.
+        """
         recipe = {
             "recipe": str(RECIPE_VERSION),
+            "terms": self.terms,
+            "weights": self.weights,
             "structure": self.structure,
             "shingle": str(self.shingle),
+            "hasher": self.hasher,
+            "hash_seed": str(self.hash_seed),
+            "tie": str(self.tie),
             "jieba_dictionary": dictionary_digest(),
             "jieba_frequencies": frequencies_digest(),
+            **self._files(),
         }
-        if self.structure == "tag_decay":
-            recipe["structure_decay"] = repr(self.structure_decay)
+        if self.terms in SIZED:
+            recipe["term_size"] = str(self.term_size)
+        if self.terms.startswith("keywords"):
+            recipe["keywords"] = str(self.keywords)
+        if self.structure in DECAYED:
+            recipe["structure_decay"] = repr(float(self.structure_decay))
         return recipe
+
+    def _files(self) -> dict[str, str]:
+        """Return the digests of the user's files; raises `ConfigError` if one cannot be read."""
+        return {name: file_digest(name, path) for name in FILES if (path := getattr(self, name))}
 
 
 def _check_type(name: str, value: object, default: object) -> None:
@@ -92,7 +179,7 @@ def _check_range(config: DedupConfig, name: str, low: float, high: float) -> Non
         raise ConfigError(f"{name} ({value!r}) must be {low:g} to {high:g}")
 
 
-def _check_choice(config: DedupConfig, name: str, choices: tuple[str, ...]) -> None:
+def _check_member(config: DedupConfig, name: str, choices: tuple[str, ...]) -> None:
     value = getattr(config, name)
     if value not in choices:
         raise ConfigError(f"{name} ({value!r}) must be one of {', '.join(choices)}")

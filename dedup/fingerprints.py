@@ -10,7 +10,8 @@ from dedup.hashing import digest
 from dedup.page import Page
 from dedup.simhashing import fold, simhash
 from dedup.sketch import sketch
-from dedup.tokens import tokens
+from dedup.terms import terms_of, words_of
+from dedup.weighting import weights_of
 
 _DEFAULT = DedupConfig()
 
@@ -39,14 +40,19 @@ class Fingerprint:
 
 def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
     """Return the fingerprint of *page*; equal pages have equal ones, on every machine."""
-    found = tokens(page.text)
-    terms = Terms.from_tokens(found)
-    words = terms.words()
+    words = words_of(page.text, config)
+    vocabulary = Terms.from_tokens(words)
+    hasher = config.hash_function()
+    hashes = vocabulary.words(hasher)
+    terms, term_hashes = vocabulary, hashes
+    if config.terms != "words" or config.stop_words:
+        terms = Terms.from_tokens(terms_of(page.text, config, words))
+        term_hashes = terms.words(hasher)
     return Fingerprint(
-        content=fold(words, terms.weights()),
-        structure=simhash(structure_features(page, config)),
-        sketch=sketch(words[terms.sequence], config.shingle),
+        content=fold(term_hashes, weights_of(terms, page.text, config), tie=config.tie),
+        structure=simhash(structure_features(page, config), hasher=hasher, tie=config.tie),
+        sketch=sketch(hashes[vocabulary.sequence], config.shingle),
         body_digest=page.body_digest,
-        token_digest=digest(" ".join(found).encode("utf-8", "surrogatepass")),
-        tokens=len(found),
+        token_digest=digest(" ".join(words).encode("utf-8", "surrogatepass")),
+        tokens=len(words),
     )

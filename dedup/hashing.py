@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 
 import mmh3
 import numpy as np
 from numpy.typing import NDArray
+
+from dedup.errors import ConfigError
 
 Words = NDArray[np.uint64]
 Hasher = Callable[[str], int]
@@ -18,31 +22,92 @@ _FNV_OFFSET = 0xCBF29CE484222325
 _FNV_PRIME = 0x100000001B3
 _MASK = (1 << 64) - 1
 
-
-def murmur3(feature: str) -> int:
-    """Return the first 64 bits of MurmurHash3 x64 128 of *feature* in UTF-8 (Appleby 2011)."""
-    return int.from_bytes(mmh3.hash_bytes(_utf8(feature))[:8], "little")
+_MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+_HALF = np.uint64(33)
 
 
-def fnv1(feature: str) -> int:
-    """Return the 64-bit FNV-1 hash of *feature* in UTF-8 (Fowler, Noll, Vo; RFC 9923).
+@dataclass(frozen=True, slots=True)
+class Murmur3:
+    """The first 64 bits of MurmurHash3 x64 128 of a feature in UTF-8 (Appleby 2011).
 
-    >>> hex(fnv1(""))
-    '0xcbf29ce484222325'
+    *seed* is 0 to 2**32 - 1.
+
+    >>> hex(murmur3("hello"))
+    '0xcbd8a7b341bd9b02'
     """
-    word = _FNV_OFFSET
-    for byte in _utf8(feature):
-        word = (word * _FNV_PRIME & _MASK) ^ byte
-    return word
+
+    seed: int = 0
+
+    def __call__(self, feature: str) -> int:
+        """Return the word of *feature*."""
+        return int.from_bytes(mmh3.hash_bytes(_utf8(feature), self.seed)[:8], "little")
+
+    def words(self, features: Collection[str]) -> Words:
+        """Return the words of *features* in their order."""
+        # mmh3 takes str twice as fast as bytes, but crashes the process on a lone surrogate.
+        encoded = features if _is_valid(features) else map(_utf8, features)
+        hashed = partial(mmh3.hash_bytes, seed=self.seed) if self.seed else mmh3.hash_bytes
+        return np.frombuffer(b"".join(map(hashed, encoded)), "<u8")[::2]
+
+
+@dataclass(frozen=True, slots=True)
+class Fnv:
+    """The 64-bit FNV-1 or FNV-1a hash of a feature in UTF-8 (Fowler, Noll, Vo; RFC 9923).
+
+    Of the two, FNV-1a (*xor_first*) spreads its last byte over more bits.  A *seed* other than 0
+    is hashed in front of every feature, as four bytes, the lowest first.
+
+    >>> hex(fnv1("")), hex(fnv1a("a"))
+    ('0xcbf29ce484222325', '0xaf63dc4c8601ec8c')
+    """
+
+    xor_first: bool
+    seed: int = 0
+
+    def __call__(self, feature: str) -> int:
+        """Return the word of *feature*."""
+        data = _utf8(feature)
+        if self.seed:
+            data = self.seed.to_bytes(4, "little") + data
+        word = _FNV_OFFSET
+        if self.xor_first:
+            for byte in data:
+                word = (word ^ byte) * _FNV_PRIME & _MASK
+        else:
+            for byte in data:
+                word = (word * _FNV_PRIME & _MASK) ^ byte
+        return word
+
+
+murmur3 = Murmur3()
+fnv1 = Fnv(xor_first=False)
+fnv1a = Fnv(xor_first=True)
+
+
+def seeded(name: str, seed: int) -> Hasher:
+    """Return the hasher `murmur3`, `fnv1` or `fnv1a` with *seed*."""
+    return Murmur3(seed) if name == "murmur3" else Fnv(name == "fnv1a", seed)
 
 
 def hash_words(features: Collection[str], hasher: Hasher = murmur3) -> Words:
-    """Return the words of *features* in their order, one uint64 each."""
-    if hasher is not murmur3:
+    """Return the words of *features* in their order, one uint64 each.
+
+    Raises `ConfigError` where *hasher* returns anything but an unsigned 64-bit integer.
+    """
+    if isinstance(hasher, Murmur3):
+        return hasher.words(features)
+    try:
         return np.fromiter(map(hasher, features), np.uint64, len(features))
-    # mmh3 takes str twice as fast as bytes, but crashes the process on a lone surrogate.
-    encoded = features if _is_valid(features) else map(_utf8, features)
-    return np.frombuffer(b"".join(map(mmh3.hash_bytes, encoded)), "<u8")[::2]
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ConfigError(f"hasher ({hasher!r}) must return whole numbers of 0 to 2**64 - 1") from error
+
+
+def mixed(words: Words) -> Words:
+    """Return *words* with all their bits spread, one to one: the last step of MurmurHash3 x64."""
+    words = (words ^ (words >> _HALF)) * _MIX_1
+    words = (words ^ (words >> _HALF)) * _MIX_2
+    result: Words = words ^ (words >> _HALF)
+    return result
 
 
 def digest(data: bytes) -> bytes:

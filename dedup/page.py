@@ -17,8 +17,8 @@ class Page:
     """One page or item to judge.
 
     *url* may be empty, which means unknown.  *body_digest* is the 128-bit digest of the bytes,
-    b"" where there were none but white space.  *text* is the visible text; *tags* and *depths*
-    describe the structure, *links* the link targets as written (see `dedup.text.Reading`).
+    b"" where there were none but white space.  *text* is the visible text; *tags*, *depths* and
+    *classes* describe the structure, *links* the link targets as written (see `dedup.text.Reading`).
     """
 
     url: str
@@ -29,6 +29,7 @@ class Page:
     language: str = ""
     tags: tuple[str, ...] = ()
     depths: tuple[int, ...] = ()
+    classes: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
 
     @classmethod
@@ -64,6 +65,7 @@ class Page:
             language=reading.language,
             tags=reading.tags,
             depths=reading.depths,
+            classes=reading.classes,
             links=reading.links,
         )
 

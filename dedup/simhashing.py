@@ -13,30 +13,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.errors import ConfigError
-from dedup.hashing import Hasher, Words, hash_words, murmur3
+from dedup.hashing import Hasher, Words, hash_words, mixed, murmur3
+from dedup.words import WORD_BITS
+
+SIZES = (64, 128, 256)
 
 # Sums of integers stay exact in a float64 below 2**53, in whatever order they are added.
 _EXACT_BITS = 52
 
+_STEP = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio
+_MASK = (1 << 64) - 1
+
 Weights = NDArray[np.float64]
 
 
-def simhash(weights: Mapping[str, float], *, hasher: Hasher = murmur3, tie: bool = False) -> int:
-    """Return the 64-bit SimHash of *weights*, a map from feature to weight.
+def simhash(
+    weights: Mapping[str, float], *, hasher: Hasher = murmur3, tie: bool = False, bits: int = 64
+) -> int:
+    """Return the SimHash of *weights*, a map from feature to weight, an unsigned integer of *bits*.
 
     Bit i is set when the features' hashes vote for it by weight; a tie leaves it clear unless
     *tie*.  No features give 0, with *tie* too.  Weights may be negative; they must be finite,
-    else `ConfigError`.  *hasher* maps a feature to an unsigned 64-bit word.
+    else `ConfigError`.  *hasher* maps a feature to an unsigned 64-bit word.  128 or 256 *bits* are
+    for comparison without an index; the lowest 64 of them are the word of 64 bits.
 
     >>> simhash({})
     0
     >>> simhash({"a": 2.0}) == murmur3("a")
     True
     """
+    if bits not in SIZES:
+        raise ConfigError(f"bits ({bits!r}) must be one of {', '.join(map(str, SIZES))}")
     if not weights:
         return 0
-    values = np.fromiter(weights.values(), np.float64, len(weights))
-    return fold(hash_words(weights.keys(), hasher), _exact(values), tie=tie)
+    words, values = hash_words(weights.keys(), hasher), np.fromiter(weights.values(), np.float64)
+    values = exact(values)
+    return sum(
+        fold(_widened(words, part), values, tie=tie) << WORD_BITS * part
+        for part in range(bits // WORD_BITS)
+    )
 
 
 def fold(words: Words, weights: Weights, *, tie: bool = False) -> int:
@@ -49,8 +64,16 @@ def fold(words: Words, weights: Weights, *, tie: bool = False) -> int:
     return int.from_bytes(np.packbits(is_set, bitorder="little").tobytes(), "little")
 
 
-def _exact(weights: Weights) -> Weights:
-    """Return *weights* as whole numbers in the same proportion, fine enough and exactly summable."""
+def _widened(words: Words, part: int) -> Words:
+    """Return the 64 bits of number *part* behind each of *words*, the words themselves for 0."""
+    return mixed(words + np.uint64(part * _STEP & _MASK)) if part else words
+
+
+def exact(weights: Weights) -> Weights:
+    """Return finite *weights* as whole numbers in the same proportion, fine enough and exactly summable.
+
+    Raises `ConfigError` unless they and their sum are finite.
+    """
     total = math.fsum(np.abs(weights))
     if not math.isfinite(total):
         raise ConfigError("weights of a SimHash must be finite numbers with a finite sum")

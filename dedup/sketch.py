@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.hashing import Words
+from dedup.hashing import Words, mixed
 
 BINS = 256
 EMPTY = bytes(BINS)
@@ -21,8 +21,6 @@ _BIN_SHIFT = np.uint64(56)
 _VALUES = 255
 _CHANCE = 1 / _VALUES  # two different hashes give the same byte this often
 _EDGES = np.arange(BINS, dtype=np.uint64) << _BIN_SHIFT
-_MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
-_HALF = np.uint64(33)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -46,8 +44,8 @@ def shingle_hashes(words: Words, size: int) -> Words:
     count = len(words) - size + 1
     hashes = words[:count].copy()
     for offset in range(1, size):
-        hashes = _mixed(hashes) * _STEP + words[offset : offset + count]
-    return _mixed(hashes)
+        hashes = mixed(hashes) * _STEP + words[offset : offset + count]
+    return mixed(hashes)
 
 
 def similarity(a: bytes, b: bytes) -> float:
@@ -67,10 +65,3 @@ def similarities(a: bytes, many: Bytes) -> NDArray[np.float64]:
     share = both / np.maximum(either, 1)
     estimates: NDArray[np.float64] = np.maximum(0.0, (share - _CHANCE) / (1 - _CHANCE))
     return estimates
-
-
-def _mixed(hashes: Words) -> Words:
-    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_1
-    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_2
-    result: Words = hashes ^ (hashes >> _HALF)
-    return result

@@ -83,7 +83,8 @@ class Reading:
     """What one walk over a tree found.
 
     *tags* are the names of all elements in document order and *depths* their distances from the
-    root (0); *links* are the targets of `a` and `area` as written.
+    root (0), *classes* their class attributes as written; *links* are the targets of `a` and `area`
+    as written.
     """
 
     text: str = ""
@@ -92,6 +93,7 @@ class Reading:
     language: str = ""
     tags: tuple[str, ...] = ()
     depths: tuple[int, ...] = ()
+    classes: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
 
 
@@ -109,6 +111,7 @@ def read_tree(root: Any) -> Reading:
         language=(root.get("lang") or "").strip(),
         tags=tuple(walk.tags),
         depths=tuple(walk.depths),
+        classes=tuple(walk.classes),
         links=tuple(walk.links),
     )
 
@@ -119,6 +122,7 @@ class _Walk:
     def __init__(self, root: Any) -> None:
         self.tags: list[str] = []
         self.depths: list[int] = []
+        self.classes: list[str] = []
         self.links: list[str] = []
         self.title = self.canonical_link = ""
         self._chunks: list[str] = []
@@ -165,6 +169,7 @@ class _Walk:
             if isinstance(tag, str):
                 tags.append(tag)
                 depths.append(len(open_elements))
+                self.classes.append(element.get("class") or "")
                 if state != _HIDDEN:
                     was, state = state, max(state, _state_of(tag, element))
                     if state != _HIDDEN:

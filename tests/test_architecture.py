@@ -12,9 +12,10 @@ ROOT = Path(__file__).parent.parent
 
 # The floors of the house, the lowest first; a module may import from its own floor and below.
 FLOORS = (
-    {"errors", "words", "hashing", "dictionary", "config", "printable"},
-    {"simhashing", "sketch", "charset"},
+    {"errors", "words", "hashing", "choices", "dictionary", "config", "printable"},
+    {"simhashing", "sketch", "charset", "textrank"},
     {"page", "text", "tokens"},
+    {"terms", "weighting", "structure"},
     {"features"},
     {"fingerprints", "verdict"},
     {"index"},
