@@ -32,24 +32,27 @@ class Mix:
     unrelated: tuple[tuple[int, int], ...]
 
 
-def mix(
-    pages: Sequence[Fingerprint], word_pairs: Sequence[Words], configs: Sequence[DedupConfig]
-) -> list[Mix]:
-    """Return what each of *configs*, which have one recipe, says about all pairs of *pages*."""
-    found = []
-    for config in configs:
-        copies = list(copies_among(pages, config))
-        unrelated = (
+def mix(copies: Sequence[tuple[int, int]], word_pairs: Sequence[Words]) -> Mix:
+    """Return which of *copies* are unrelated; *word_pairs* has those of every page."""
+    return Mix(
+        pairs=len(word_pairs) * (len(word_pairs) - 1) // 2,
+        copies=len(copies),
+        unrelated=tuple(
             (a, b) for a, b in copies if jaccard(word_pairs[a], word_pairs[b]) < UNRELATED_BELOW
-        )
-        found.append(Mix(len(pages) * (len(pages) - 1) // 2, len(copies), tuple(unrelated)))
-    return found
+        ),
+    )
+
+
+def copies_in(task: tuple[Sequence[Fingerprint], DedupConfig]) -> list[tuple[int, int]]:
+    """Return `copies_among` as a list, for another process."""
+    return list(copies_among(*task))
 
 
 def copies_among(pages: Sequence[Fingerprint], config: DedupConfig) -> Iterator[tuple[int, int]]:
     """Return all pairs of *pages* (the earlier first) that *config* calls copies."""
     content, structure = (
-        np.array([getattr(page, field) for page in pages], np.uint64) for field in ("content", "structure")
+        np.array([getattr(page, field) for page in pages], np.uint64)
+        for field in ("content", "structure")
     )
     sketches = np.frombuffer(b"".join(page.sketch for page in pages), np.uint8).reshape(-1, BINS)
     bodies, texts = ([getattr(page, f"{of}_digest") for page in pages] for of in ("body", "token"))
@@ -63,7 +66,9 @@ def copies_among(pages: Sequence[Fingerprint], config: DedupConfig) -> Iterator[
         if config.verify and len(places):
             similar = similarities(page.sketch, sketches[later][places]) >= config.min_similarity
             places = places[similar]
-        same = np.flatnonzero((equal[0][later] == equal[0][first]) | (equal[1][later] == equal[1][first]))
+        same = np.flatnonzero(
+            (equal[0][later] == equal[0][first]) | (equal[1][later] == equal[1][first])
+        )
         for place in np.union1d(places, same).tolist():
             second = first + 1 + place
             if compare(page, pages[second], config).is_duplicate:
@@ -73,12 +78,16 @@ def copies_among(pages: Sequence[Fingerprint], config: DedupConfig) -> Iterator[
 def _near(words: Words, first: int, later: slice, distance: int) -> Bools:
     others = words[later]
     near: Bools = np.bitwise_count(others ^ words[first]) <= distance
-    return near & (others != 0) & (words[first] != 0)
+    both: Bools = near & (others != 0) & (words[first] != 0)
+    return both
 
 
 def _numbers(digests: Sequence[bytes]) -> NDArray[np.intp]:
     """Return the same number for the same digest; pages without one share none."""
     numbers: dict[bytes, int] = {}
     return np.array(
-        [numbers.setdefault(digest, len(numbers)) if digest else -1 - n for n, digest in enumerate(digests)]
+        [
+            numbers.setdefault(digest, len(numbers)) if digest else -1 - n
+            for n, digest in enumerate(digests)
+        ]
     )

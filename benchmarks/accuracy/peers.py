@@ -8,16 +8,28 @@ itself gets the text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from benchmarks.accuracy.scoring import (
+    Confusion,
+    Floats,
+    Interval,
+    Ints,
+    auc,
+    auc_interval,
+    best_f1,
+    confusion,
+)
 from dedup.tokens import tokens
 
 PERMUTATIONS = 128
+SEED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +44,80 @@ class Peer:
     likeness: Callable[[Any, Any], float]
     threshold: float | None
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PeerScore:
+    """How a peer did on a part: by its own threshold (None where it names none), at the threshold that
+    turned out best on these very pairs, and by rank.  Where *pairs* is less than *of*, precision and F1
+    are weighted up from a sample.  *page_seconds* and *pair_seconds* are means."""
+
+    peer: str
+    part: str
+    pairs: int
+    of: int
+    source: str
+    rule: Confusion | None
+    best: tuple[float, float]
+    area: float
+    area_interval: Interval
+    page_seconds: float
+    pair_seconds: float
+    failures: int
+
+
+def peer_score(
+    peer: str,
+    part: str,
+    labels: Ints,
+    likeness: Floats,
+    *,
+    weights: Floats,
+    threshold: float | None,
+    source: str,
+    page_seconds: float,
+    pair_seconds: float,
+) -> PeerScore:
+    """Return the figures of a peer; *likeness* is -inf where it failed."""
+    failed = np.isneginf(likeness)
+    return PeerScore(
+        peer=peer,
+        part=part,
+        pairs=len(labels),
+        of=round(weights.sum()),
+        source=source,
+        rule=None if threshold is None else confusion(labels, likeness >= threshold, weights),
+        best=best_f1(labels, likeness, weights),
+        area=auc(labels, likeness),
+        area_interval=auc_interval(labels, likeness),
+        page_seconds=page_seconds,
+        pair_seconds=pair_seconds,
+        failures=int(failed.sum()),
+    )
+
+
+def sampled(labels: Sequence[int], count: int) -> tuple[list[int], Floats]:
+    """Return the numbers of at most *count* pairs, and how many pairs each of them stands for.
+
+    Pairs of label 1 are rare and all taken as long as they are at most half of *count*; the others
+    are drawn, always the same ones.
+    """
+    rng = np.random.default_rng(SEED)
+    strata = [np.flatnonzero(np.array(labels) == label) for label in (1, 0)]
+    room = count - min(len(strata[1]), count // 2)
+    ones = _drawn(strata[0], room, rng)
+    zeros = _drawn(strata[1], count - len(ones), rng)
+    weights = {
+        int(number): len(stratum) / len(chosen)
+        for stratum, chosen in zip(strata, (ones, zeros), strict=True)
+        for number in chosen
+    }
+    numbers = sorted(weights)
+    return numbers, np.array([weights[number] for number in numbers])
+
+
+def _drawn(numbers: NDArray[np.intp], count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    return numbers if len(numbers) <= count else rng.choice(numbers, count, replace=False)
 
 
 def missing(name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dedup import DedupConfig
-from dedup.config import STRUCTURES
+from dedup.config import HASHERS, STRUCTURES, TERMS, WEIGHTS
 
 Options = dict[str, Any]
 
@@ -15,7 +15,11 @@ ALL = "all"
 
 # The fields that offer a choice by name; each choice but the default one is a recipe "field=choice".
 CHOICES: dict[str, Sequence[Any]] = {
+    "terms": TERMS,
+    "weights": WEIGHTS,
     "structure": STRUCTURES,
+    "hasher": HASHERS,
+    "tie": (False, True),
 }
 # Rules of the literature, and what other thresholds would do.
 RULES: dict[str, Options] = {
@@ -26,6 +30,9 @@ RULES: dict[str, Options] = {
     "similarity >= .70": {"min_similarity": 0.7},
     "similarity >= .80": {"min_similarity": 0.8},
     "content only": {"max_structure_candidates": 0},
+    "10 keywords": {"terms": "keywords_tfidf", "keywords": 10},
+    "20 keywords": {"terms": "keywords_tfidf", "keywords": 20},
+    "200 keywords": {"terms": "keywords_tfidf", "keywords": 200},
 }
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int8]
 Bools = NDArray[np.bool_]
+Counts = NDArray[np.int64] | Floats
 Interval = tuple[float, float]
 
 RESAMPLES = 2000
@@ -160,12 +161,14 @@ def _drawn(cells: NDArray[np.int64]) -> NDArray[np.int64]:
     return rng.multinomial(total, cells / total, RESAMPLES)
 
 
-def _interval(part: NDArray[np.int64], whole: NDArray[np.int64]) -> Interval:
+def _interval(part: Counts, whole: Counts) -> Interval:
     return _percentiles(_ratios(part, whole))
 
 
-def _ratios(part: NDArray[np.number], whole: NDArray[np.number]) -> Floats:  # type: ignore[type-arg]
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+def _ratios(part: Counts, whole: Counts) -> Floats:
+    found = np.full(len(part), np.nan)
+    np.divide(part, whole, out=found, where=whole > 0)
+    return found
 
 
 def _percentiles(values: Floats) -> Interval:
@@ -178,4 +181,3 @@ def _percentiles(values: Floats) -> Interval:
 
 def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else float("nan")
-

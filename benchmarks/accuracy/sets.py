@@ -57,7 +57,9 @@ class LabelledSet:
             groups.setdefault(pair.group, []).append(pair)
         if len(groups) < 2 or not all(map(_has_both_labels, groups.values())):
             return [Part(self.name, self.name, self.pairs)]
-        return [Part(f"{self.name}/{group}", self.name, tuple(groups[group])) for group in sorted(groups)]
+        return [
+            Part(f"{self.name}/{group}", self.name, tuple(groups[group])) for group in sorted(groups)
+        ]
 
 
 def labelled_sets(folder: Path, cache: Path, names: Sequence[str] = ()) -> list[LabelledSet]:
