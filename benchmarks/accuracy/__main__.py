@@ -6,9 +6,11 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
+from platform import python_version
 
 import click
 from rich.console import Console
@@ -36,6 +38,18 @@ from dedup import Page, compare
 DOCUMENT = "accuracy.md"
 CSV = "accuracy.csv"
 _CHOICES = [*recipes(), ALL]
+# What figures may depend on, and the peers.
+_LIBRARIES = (
+    "lxml",
+    "mmh3",
+    "numpy",
+    "jieba",
+    "rjieba",
+    "simhash",
+    "datasketch",
+    "rensa",
+    "trafilatura",
+)
 
 
 @click.command(help=(about or "").splitlines()[0])
@@ -130,9 +144,21 @@ def _example(texts: Mapping[str, str], a: str, b: str) -> Sequence[object]:
 def _write(docs: Path, found: Sequence[Table], runs: Sequence[Run]) -> None:
     docs.mkdir(parents=True, exist_ok=True)
     pictures = _plot(docs, runs)
-    body = "\n\n".join([_HEAD, *(table.markdown() for table in found), *pictures])
+    body = "\n\n".join([_HEAD, _versions(), *(table.markdown() for table in found), *pictures])
     (docs / DOCUMENT).write_text(body + "\n", "utf-8")
     (docs / CSV).write_text(scores_csv(runs), "utf-8")
+
+
+def _versions() -> str:
+    found = [f"{name} {version(name)}" for name in _LIBRARIES if _is_installed(name)]
+    return f"Measured with Python {python_version()}, {', '.join(found)}."
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return bool(version(name))
+    except PackageNotFoundError:
+        return False
 
 
 def _plot(docs: Path, runs: Sequence[Run]) -> list[str]:
@@ -164,7 +190,9 @@ and not scored. Of `page_compare` label 1 means the same site, so the structural
 templates, is scored on it as well, at `same_template_distance`; on the other sets, where many pages of
 label 0 share a template, that column only shows why structure alone may drop nothing.
 
-All but the seconds is the same in every run. Seconds are those of one core: reading and folding all
+Intervals are 95 % of a bootstrap over pairs; where nothing went wrong they cannot say how much might
+have, and pairs that share a page are not as independent as it takes them for. All but the seconds is
+the same in every run. Seconds are those of one core: reading and folding all
 pages of the set once and comparing its pairs. The same figures with all bounds stand in [{CSV}]({CSV})."""
 
 

@@ -269,7 +269,7 @@ def _scores(title: str, runs: Sequence[Run]) -> Table:
             for run in runs
             for score in run.scores
         ],
-        note="In brackets 95 % intervals of a bootstrap over pairs, which takes pairs for independent.",
+        note="In brackets 95 % bootstrap intervals over pairs.",
     )
 
 

@@ -28,7 +28,7 @@ class PeerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The score (0 to 1) of a pair, 0 where the library raised *error*, and its seconds."""
+    """The score (0 to 1) of a pair, meaningless where there was an *error*, and its seconds."""
 
     score: float
     seconds: float
