@@ -13,6 +13,7 @@ INVISIBLE = frozenset(
         "datalist",
         "head",
         "iframe",
+        "noframes",
         "noscript",
         "script",
         "style",
