@@ -66,10 +66,12 @@ def structural_answers(
     ) as worker:
         assert worker.stdout is not None
         # Written beside: with both pipes full, worker and writer would wait for each other.
-        Thread(target=_ask, args=(worker, pairs), daemon=True).start()
+        writer = Thread(target=_ask, args=(worker, pairs), daemon=True)
+        writer.start()
         for line in worker.stdout:
             answers.append(Answer(*json.loads(line)))
             done()
+        writer.join()
     if len(answers) != len(pairs):
         raise PeerError(f"the worker ended after {len(answers)} of {len(pairs)} pairs")
     return answers
