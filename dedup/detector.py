@@ -7,10 +7,11 @@ from typing import Self
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint, fingerprint
-from dedup.index.base import Index, Run, Sighting
+from dedup.index.base import Index, Neighbour, Run, Sighting
 from dedup.index.urls import scope_key, url_key
 from dedup.page import Page
 from dedup.verdict import Verdict
+from dedup.words import WORD_BITS
 
 _DEFAULT = DedupConfig()
 
@@ -39,7 +40,7 @@ class Detector:
         job: str = "",
         settings: str = "",
     ) -> None:
-        index.require_recipe(config.recipe())
+        index.prepare(config)
         self.index = index
         self.config = config
         self._begin = (spider, job, settings)
@@ -94,6 +95,17 @@ class Detector:
             canonical_link=page.canonical_link,
             confirmed=confirmed,
             wait=wait,
+        )
+
+    def nearest(
+        self, page: Page, *, kind: str = "page", max_distance: int = WORD_BITS
+    ) -> Neighbour | None:
+        """Return the canonical nearest to *page* in its scope, see `Index.nearest`."""
+        return self.index.nearest(
+            fingerprint(page, self.config),
+            kind=kind,
+            scope=scope_key(self.config.scope, spider=self._begin[0], url=page.url),
+            max_distance=max_distance,
         )
 
     def close(self, ending: str = "finished") -> None:

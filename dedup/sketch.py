@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dedup.config import SKETCH_BINS
 from dedup.hashing import Words, mixed
 
-BINS = 256
+BINS = SKETCH_BINS
 EMPTY = bytes(BINS)
 
 Bytes = NDArray[np.uint8]

@@ -10,6 +10,7 @@ import numpy as np
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint, fingerprint
+from dedup.minhash import Banding, sketch_keys
 from dedup.page import Page
 from dedup.sketch import BINS, similarities, similarity
 from dedup.words import word_distance
@@ -148,7 +149,7 @@ def match(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Mat
     """Return how *page* stands to a canonical: the whole rule for two pages.
 
     Equal bytes are an exact duplicate, an equal sequence of `MIN_EQUAL_TOKENS` tokens or more is
-    a near-duplicate, and so is a candidate, by content or by structure, that passes verification.
+    a near-duplicate, and so is a candidate, by content, structure or a band, that passes verification.
     """
     content = word_distance(canonical.content, page.content)
     structure = word_distance(canonical.structure, page.structure)
@@ -159,12 +160,16 @@ def match(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Mat
     if has_equal_tokens(canonical, page):
         return Match(Reason.NEAR_DUPLICATE, content, structure, 1.0)
     alike = similarity(canonical.sketch, page.sketch)
-    is_candidate = _within(content, config.max_distance) or (
-        content is not None
-        and uses_structure(config)
-        and _within(structure, config.structure_max_distance)
+    is_alike = not config.verify or alike >= config.min_similarity
+    is_duplicate = is_alike and (
+        (uses_content(config) and _within(content, config.max_distance))
+        or (
+            content is not None
+            and uses_structure(config)
+            and _within(structure, config.structure_max_distance)
+        )
+        or shared_bands(canonical.sketch, page.sketch, config) > 0
     )
-    is_duplicate = is_candidate and (not config.verify or alike >= config.min_similarity)
     return Match(Reason.NEAR_DUPLICATE if is_duplicate else Reason.NEW, content, structure, alike)
 
 
@@ -185,6 +190,25 @@ def has_equal_tokens(canonical: Fingerprint, page: Fingerprint) -> bool:
 def uses_structure(config: DedupConfig) -> bool:
     """Return whether structure finds candidates: never unverified, it is alike on too many pages."""
     return config.verify and config.max_structure_candidates > 0
+
+
+def uses_content(config: DedupConfig) -> bool:
+    """Return whether content words find candidates."""
+    return config.candidates in ("simhash", "both")
+
+
+def banding_of(config: DedupConfig) -> Banding | None:
+    """Return the bands by which sketches find candidates, None if they find none."""
+    return None if config.candidates == "simhash" else Banding(config.bands, config.rows)
+
+
+def shared_bands(a: bytes, b: bytes, config: DedupConfig) -> int:
+    """Return how many bands two sketches have in common, 0 if bands find no candidates."""
+    cut = banding_of(config)
+    if cut is None:
+        return 0
+    one, other = sketch_keys(a, cut), sketch_keys(b, cut)
+    return int(np.count_nonzero(one == other)) if len(one) and len(other) else 0
 
 
 def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 # The floors of the house, the lowest first; a module may import from its own floor and below.
 FLOORS = (
     {"errors", "words", "hashing", "choices", "dictionary", "config", "printable"},
-    {"simhashing", "sketch", "charset", "textrank"},
+    {"simhashing", "sketch", "minhash", "charset", "textrank"},
     {"page", "text", "tokens"},
     {"terms", "weighting", "structure"},
     {"features"},

@@ -18,7 +18,7 @@ from benchmarks.accuracy.scoring import Bools
 from dedup import DedupConfig, Fingerprint, compare
 from dedup.hashing import Words
 from dedup.sketch import BINS, similarities
-from dedup.verdict import uses_structure
+from dedup.verdict import banding_of, uses_content, uses_structure
 
 UNRELATED_BELOW = 0.1
 
@@ -59,7 +59,10 @@ def copies_among(pages: Sequence[Fingerprint], config: DedupConfig) -> Iterator[
     equal = (_numbers(bodies), _numbers(texts))
     for first, page in enumerate(pages):
         later = slice(first + 1, None)
-        may = _near(content, first, later, config.max_distance)
+        # Which sketches have an equal band is not asked here: verification leaves few of them.
+        may = np.full(len(pages) - first - 1, banding_of(config) is not None)
+        if uses_content(config):
+            may |= _near(content, first, later, config.max_distance)
         if uses_structure(config):
             may |= _near(structure, first, later, config.structure_max_distance)
         places = np.flatnonzero(may)

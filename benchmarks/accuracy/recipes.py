@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dedup import DedupConfig
-from dedup.config import HASHERS, STRUCTURES, TERMS, WEIGHTS
+from dedup.config import CANDIDATES, HASHERS, STRUCTURES, TERMS, WEIGHTS
 
 Options = dict[str, Any]
 
@@ -20,6 +20,7 @@ CHOICES: dict[str, Sequence[Any]] = {
     "structure": STRUCTURES,
     "hasher": HASHERS,
     "tie": (False, True),
+    "candidates": CANDIDATES,
 }
 # Rules of the literature, and what other thresholds would do.
 RULES: dict[str, Options] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from dedup import __version__
 from dedup.errors import DedupError
 from dedup.index import Run, SQLiteIndex
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
+from dedup.minhash import Banding
 from dedup.printable import printable
 from dedup.report.clusters import clusters
 from dedup.report.export import write_csv, write_jsonl, write_text
@@ -164,16 +166,31 @@ def forget(index: Path | None, run: int | None, url: str | None, older_than: flo
     type=click.IntRange(MIN_BLOCKS, MAX_BLOCKS),
     help="Into how many blocks words are cut from now on.",
 )
-def rebuild(index: Path | None, blocks: int | None) -> None:
+@click.option(
+    "--bands",
+    metavar="BANDSxROWS",
+    help="Only make the lists of bands, for instance 32x3, or none.",
+)
+def rebuild(index: Path | None, blocks: int | None, bands: str | None) -> None:
     """Make the posting lists anew from the rows: after damage, or with other blocks.
 
     Fewer blocks are faster for many pages (4 from some millions on), more for few. Answers never
     depend on it. The file stays as it is until the new lists are whole.
+
+    Lists of bands come by themselves with DEDUP_CANDIDATES, and stay until they are taken out.
     """
     with _opened(index) as opened, Progress(console=Console(stderr=True)) as bars:
         bar = bars.add_task("rebuilding", total=None)
-        opened.rebuild(blocks, lambda done, total: bars.update(bar, completed=done, total=total))
-    click.echo(f"{opened.name} is rebuilt with {opened.blocks} blocks.")
+
+        def progress(done: int, total: int) -> None:
+            bars.update(bar, completed=done, total=total)
+
+        if bands is None:
+            opened.rebuild(blocks, progress)
+        else:
+            opened.band(_banding(bands), progress)
+    cut = f" and {opened.banding}" if opened.banding else ""
+    click.echo(f"{opened.name} is rebuilt with {opened.blocks} blocks{cut}.")
 
 
 @main.command()
@@ -198,6 +215,15 @@ def _opened(path: Path | None) -> SQLiteIndex:
             raise DedupError("there is no Scrapy project here; name an index with --index")
         path = Path(found)
     return SQLiteIndex(path, create=False)
+
+
+def _banding(text: str) -> Banding | None:
+    if text == "none":
+        return None
+    numbers = re.fullmatch(r"(\d{1,3})x(\d{1,3})", text)
+    if numbers is None:
+        raise click.UsageError(f"--bands {text!r} must be bands x rows, for instance 32x3, or none")
+    return Banding(int(numbers[1]), int(numbers[2]))
 
 
 def _run_line(run: Run) -> str:

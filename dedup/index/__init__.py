@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dedup.index.base import Index, Row, Run, Sighting
+from dedup.index.base import Index, Neighbour, Row, Run, Sighting
 from dedup.index.blocks import BlockIndex
 from dedup.index.memory import MemoryIndex
 from dedup.index.sqlite import SQLiteIndex
 
-__all__ = ["BlockIndex", "Index", "MemoryIndex", "Row", "Run", "SQLiteIndex", "Sighting"]
+__all__ = ["BlockIndex", "Index", "MemoryIndex", "Neighbour", "Row", "Run", "SQLiteIndex", "Sighting"]

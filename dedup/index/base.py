@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from dedup.config import DedupConfig
-from dedup.errors import DedupError, IndexMismatch
+from dedup.errors import ConfigError, DedupError, IndexMismatch
 from dedup.fingerprints import Fingerprint
 from dedup.index.urls import scope_key, url_key
-from dedup.verdict import Candidates, Canonical, Outcome, Reason, Verdict, Version, decide
+from dedup.minhash import Banding
+from dedup.verdict import Candidates, Canonical, Outcome, Reason, Verdict, Version, banding_of, decide
+from dedup.words import WORD_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,19 @@ class Row:
         seen = self.sighting
         is_pending = self.outcome is Outcome.PENDING
         return Canonical(self.id, seen.url, seen.run, is_pending, seen.fingerprint)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A canonical, and how far its content word is from the one asked about (0 to 64 bits)."""
+
+    row: Row
+    distance: int
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """The nearest first, of equally near ones the oldest."""
+        return self.distance, self.row.id
 
 
 class Index(ABC):
@@ -277,6 +292,37 @@ class Index(ABC):
     def recipe(self) -> Mapping[str, str]:
         """Return the recipe of the stored fingerprints, empty while there are none."""
 
+    def nearest(
+        self,
+        fingerprint: Fingerprint,
+        *,
+        kind: str | None = None,
+        scope: str | None = None,
+        max_distance: int = WORD_BITS,
+    ) -> Neighbour | None:
+        """Return the listed canonical whose content word is nearest, of equally near ones the oldest.
+
+        Within *max_distance* bits (inclusive, 0 to 64), of all kinds and scopes unless one is
+        named; None where there is none, or where the page has no token.  Exact, whatever it takes;
+        own versions count like any other page.
+        """
+        if not 0 <= max_distance <= WORD_BITS:
+            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {WORD_BITS}")
+        if not fingerprint.content:
+            return None
+        with self._reading():
+            return self._nearest(fingerprint.content, kind, scope, max_distance)
+
+    def prepare(self, config: DedupConfig) -> None:
+        """Make the index ready for pages of *config*: its recipe, and bands if they find candidates.
+
+        Raises `IndexMismatch` for another recipe, and `IndexUnavailable` where bands are to be made
+        while a crawl is using the index.
+        """
+        self.require_recipe(config.recipe())
+        if wanted := banding_of(config):
+            self._require_bands(wanted)
+
     def require_recipe(self, recipe: Mapping[str, str]) -> None:
         """Store *recipe* if there is none yet; raise `IndexMismatch` if there is another one."""
         stored = self.recipe()
@@ -316,6 +362,15 @@ class Index(ABC):
 
     @abstractmethod
     def _writing(self) -> AbstractContextManager[None]: ...
+
+    @abstractmethod
+    def _require_bands(self, banding: Banding) -> None: ...
+
+    @abstractmethod
+    def _nearest(
+        self, word: int, kind: str | None, scope: str | None, max_distance: int
+    ) -> Neighbour | None:
+        """See `nearest`; *word* is not 0."""
 
     @abstractmethod
     def _versions(self, sighting: Sighting) -> Sequence[Version]:

@@ -12,9 +12,10 @@ from typing import Self
 
 from dedup.errors import ConfigError
 from dedup.hashing import Words
-from dedup.index import pairs, postings
+from dedup.index import chunks, pairs, postings
 from dedup.index.database import BUSY_TIMEOUT, META, Database
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList
+from dedup.words import WORD_BITS
 
 # "dedb" in ASCII.
 APPLICATION_ID = 0x64656462
@@ -91,6 +92,18 @@ class BlockIndex:
         with self._database.errors():
             return self._list.find(word, max_distance)
 
+    def nearest(self, word: int, max_distance: int = WORD_BITS) -> tuple[int, int] | None:
+        """Return the word nearest to *word* and its distance, of equally near ones the smallest.
+
+        None if there is no word within *max_distance* bits (inclusive, 0 to 64).
+        """
+        _check_word(word)
+        if not 0 <= max_distance <= WORD_BITS:
+            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {WORD_BITS}")
+        with self._database.reading():
+            found = self._list.nearest(word, max_distance)
+        return (int(found[1][0]), found[0]) if found else None
+
     def near_pairs(self, max_distance: int) -> Iterator[tuple[int, int]]:
         """Yield every pair (a, b), a < b, within *max_distance* bits (0 to 7), once, in no order.
 
@@ -137,7 +150,7 @@ class BlockIndex:
 def _create(connection: sqlite3.Connection, blocks: int) -> None:
     postings.layout(blocks)  # refuses wrong numbers
     connection.execute(META)
-    connection.execute(postings.SCHEMA)
+    connection.execute(chunks.SCHEMA)
     connection.execute("INSERT INTO meta VALUES ('blocks', ?)", (str(blocks),))
 
 

@@ -9,7 +9,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from dedup.config import DedupConfig
-from dedup.index.base import Index, NoSuchRow, Row, Run, Sighting, is_canonical
+from dedup.fingerprints import Fingerprint
+from dedup.index.base import Index, Neighbour, NoSuchRow, Row, Run, Sighting, is_canonical
+from dedup.minhash import Banding
 from dedup.verdict import (
     Candidates,
     Canonical,
@@ -19,6 +21,8 @@ from dedup.verdict import (
     Version,
     has_equal_tokens,
     nearness,
+    shared_bands,
+    uses_content,
     uses_structure,
 )
 from dedup.words import word_distance
@@ -112,7 +116,7 @@ class MemoryIndex(Index):
             or row.sighting.url_key != sighting.url_key
             or row.id in met_again
         ]
-        near = [
+        first = [
             other
             for other in others
             if page.body_digest == other.fingerprint.body_digest
@@ -120,13 +124,20 @@ class MemoryIndex(Index):
         ]
         prints = [row.sighting.fingerprint for row in group]
         words = [other.content for other in prints]
-        near += _nearest(page.content, others, words, config)
+        if uses_content(config):
+            first += _nearest(page.content, others, words, config)
+        rest = _with_most_bands(page, others, config)
         if uses_structure(config):
             words = [other.structure for other in prints]
-            near += _newest(page.structure, others, words, config)
-        found = {other.id: other for other in near}
-        ordered = sorted(found.values(), key=lambda other: nearness(page, other))
-        return [Candidates(ordered, len(ordered))]
+            rest += _newest(page.structure, others, words, config)
+        seen: set[int] = set()
+        batches = []
+        for near in (first, rest):
+            new = {other.id: other for other in near if other.id not in seen}
+            seen.update(new)
+            ordered = sorted(new.values(), key=lambda other: nearness(page, other))
+            batches.append(Candidates(ordered, len(ordered)))
+        return batches
 
     def _group(self, sighting: Sighting) -> list[Row]:
         group = (sighting.kind, sighting.scope)
@@ -145,6 +156,23 @@ class MemoryIndex(Index):
 
     def _delist(self, row: Row) -> None:
         self._all[row.id - 1] = replace(self.row(row.id), listed=False)
+
+    def _require_bands(self, banding: Banding) -> None:
+        """A linear scan needs none."""
+
+    def _nearest(
+        self, word: int, kind: str | None, scope: str | None, max_distance: int
+    ) -> Neighbour | None:
+        near = [
+            Neighbour(row, distance)
+            for row in self._all
+            if row.listed
+            and kind in (None, row.sighting.kind)
+            and scope in (None, row.sighting.scope)
+            and (distance := word_distance(word, row.sighting.fingerprint.content)) is not None
+            and distance <= max_distance
+        ]
+        return min(near, key=lambda neighbour: neighbour.order, default=None)
 
     def orphans(self) -> list[Row]:
         return [row for row in self._all if row.outcome is Outcome.ORPHANED]
@@ -187,6 +215,13 @@ def _newest(
     near = _near(word, words, config.structure_max_distance, config)
     found = [other for other in others if other.fingerprint.structure in near]
     return found[-config.max_structure_candidates :]
+
+
+def _with_most_bands(page: Fingerprint, others: list[Canonical], config: DedupConfig) -> list[Canonical]:
+    shared = {other.id: shared_bands(other.fingerprint.sketch, page.sketch, config) for other in others}
+    found = [other for other in others if shared[other.id]]
+    found.sort(key=lambda other: (-shared[other.id], other.id))
+    return found[: config.max_candidates]
 
 
 def _near(word: int, words: list[int], limit: int, config: DedupConfig) -> set[int]:

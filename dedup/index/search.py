@@ -13,6 +13,7 @@ import numpy as np
 
 from dedup.config import DedupConfig
 from dedup.hashing import Words
+from dedup.index.bands import BandList, Sketched
 from dedup.index.base import Sighting
 from dedup.index.postings import PostingList
 from dedup.index.tables import SELECT_CANONICAL, canonical_of
@@ -22,15 +23,13 @@ from dedup.verdict import (
     Canonical,
     may_verify,
     nearness,
+    uses_content,
     uses_structure,
 )
 
 # Most duplicates are this near, and looking that far costs little; the rest comes second.
 NEAR = 3
 _BATCH = 500
-
-# A row's number and sketch: most are ruled out by it, and the rest of their row is never read.
-Sketched = tuple[int, bytes]
 
 # Own versions from other runs are no candidates, unless this run has met them again.
 _NOT_OWN = (
@@ -44,7 +43,8 @@ _NOT_OWN = (
 class Search:
     """What may be the canonical of *sighting*; *scope* is the number of its group.
 
-    *content* and *structure* are the posting lists of the group.
+    *content* and *structure* are the posting lists of the group, *bands* its list of bands, None
+    where bands find no candidates.
     """
 
     connection: sqlite3.Connection
@@ -52,6 +52,7 @@ class Search:
     scope: int
     content: PostingList
     structure: PostingList
+    bands: BandList | None
     config: DedupConfig
     _seen: set[int] = field(default_factory=set)
 
@@ -61,11 +62,15 @@ class Search:
         yield self._equal("body_digest", page.body_digest)
         if page.tokens >= MIN_EQUAL_TOKENS:
             yield self._equal("token_digest", page.token_digest)
-        if page.content:
+        if page.content and uses_content(config):
             for distance in sorted({min(NEAR, config.max_distance), config.max_distance}):
                 yield self._near(self._near_content(distance))
+        others: dict[int, bytes] = {}
         if page.structure and uses_structure(config):
-            yield self._near(self._near_structure())
+            others.update(self._near_structure())
+        if self.bands:
+            others.update(self._near_bands(self.bands))
+        yield self._near(others.items())
 
     def _equal(self, column: str, value: bytes) -> Candidates:
         where = f"AND {column} = ? ORDER BY id LIMIT ?"
@@ -121,6 +126,17 @@ class Search:
         ]
         found.sort(key=itemgetter(0))
         return found[-limit:]
+
+    def _near_bands(self, bands: BandList) -> list[Sketched]:
+        """Return the canonicals with most bands in common, of equal ones the oldest, up to the cap."""
+        rows, limit = bands.find(self.sighting.fingerprint.sketch), self.config.max_candidates
+        found: dict[int, bytes] = {}
+        for start in range(0, len(rows), _BATCH):
+            batch = rows[start : start + _BATCH]
+            found.update(self._sketches(f"AND id IN ({','.join('?' * len(batch))})", batch))
+            if len(found) >= limit:
+                break
+        return [(row, found[row]) for row in rows if row in found][:limit]
 
     def _newest_words(self, words: Words, limit: int) -> Words:
         """Return the words with the newest pages: the newest pages of all are among theirs."""

@@ -5,9 +5,10 @@ The file can be shared by several processes of one host.  Every public method is
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -15,9 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from dedup.config import DedupConfig
-from dedup.errors import IndexUnavailable
+from dedup.errors import ConfigError, IndexMismatch, IndexUnavailable
 from dedup.hashing import Words
-from dedup.index.base import Index, NoSuchRow, Row, Run, Sighting, is_canonical
+from dedup.index.bands import BandList, Sketched
+from dedup.index.base import Index, Neighbour, NoSuchRow, Row, Run, Sighting, is_canonical
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.files import RunLock, lock_names
 from dedup.index.postings import DEFAULT_BLOCKS, FIELDS, PostingList, layout
@@ -32,7 +34,9 @@ from dedup.index.tables import (
     row_of,
     values_of,
 )
-from dedup.verdict import Candidates, Outcome, Verdict, Version
+from dedup.minhash import Banding
+from dedup.sketch import BINS
+from dedup.verdict import Candidates, Outcome, Verdict, Version, banding_of
 from dedup.words import signed
 
 _BATCH = 500
@@ -58,11 +62,12 @@ class SQLiteIndex(Index):
         self._locks: dict[int, RunLock] = {}
         self._scopes: dict[tuple[str, str], int] = {}
         self._blocks = blocks
+        self._banding: Banding | None = None
         self._database = _database(path, blocks=blocks, timeout=timeout, must_exist=not create)
         self._connection = self._database.connection
         try:
             with self._database.errors():
-                self._read_blocks()
+                self._read_layout()
             self._bury_dead_runs()
         except BaseException:
             self._database.close()
@@ -82,6 +87,11 @@ class SQLiteIndex(Index):
         """How many blocks the posting lists of this file have."""
         return self._blocks
 
+    @property
+    def banding(self) -> Banding | None:
+        """How the sketches of this file are cut into bands, None where it has no lists of bands."""
+        return self._banding
+
     # Runs
 
     def begin_run(self, spider: str = "", *, job: str = "", settings: str = "") -> Run:
@@ -89,7 +99,6 @@ class SQLiteIndex(Index):
         try:
             with self._writing():
                 lock.acquire()  # in here: `_remove_stray_locks` shall not see it without its run
-                self._read_blocks()
                 run = self._resumable(spider, job)
                 if run is None:
                     cursor = self._connection.execute(
@@ -209,6 +218,9 @@ class SQLiteIndex(Index):
             for (scope,) in self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall():
                 for field in FIELDS:
                     problems += self._verify_list(field, scope)
+                if bands := self._bands(scope):
+                    found = bands.problems(self._sketches_of_rows(scope))
+                    problems += [f"list of bands of scope {scope}: {problem}" for problem in found]
         return problems
 
     def _verify_list(self, field: str, scope: int) -> Iterator[str]:
@@ -225,22 +237,68 @@ class SQLiteIndex(Index):
         lists are done, of how many.  Raises `IndexUnavailable` while a crawl is using the index.
         """
         with self._writing():
-            if any(run.ended is None for run in self.runs()):
-                raise IndexUnavailable(
-                    f"{self.name} is in use by a crawl; rebuild it when that has ended"
-                )
+            self._refuse_while_in_use("rebuild it")
             blocks = blocks or self._blocks
             layout(blocks)  # refuses wrong numbers
             self._connection.execute("DELETE FROM postings")
-            scopes = self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall()
-            lists = [(field, scope) for (scope,) in scopes for field in FIELDS]
-            for done, (field, scope) in enumerate(lists, 1):
-                postings = PostingList(self._connection, field, scope, blocks=blocks)
-                postings.add_many(self._words_of_rows(field, scope))
+            self._blocks = blocks
+            lists = [
+                partial(self._fill_words, field, scope)
+                for scope in self._scope_ids()
+                for field in FIELDS
+            ]
+            lists += [partial(self._fill_bands, scope) for scope in self._scope_ids() if self._banding]
+            for done, fill in enumerate(lists, 1):
+                fill()
                 if progress:
                     progress(done, len(lists))
             self._connection.execute("UPDATE meta SET value = ? WHERE name = 'blocks'", (str(blocks),))
-        self._blocks = blocks
+
+    def band(self, banding: Banding | None, progress: Callable[[int, int], None] | None = None) -> None:
+        """Make lists of bands from the rows, or with None take them out, as `rebuild` makes others."""
+        with self._writing():
+            self._refuse_while_in_use("change its bands")
+            if banding and banding.length > BINS:
+                raise ConfigError(
+                    f"bands ({banding.bands}) times rows ({banding.rows}) must be at most {BINS}"
+                )
+            scopes = self._scope_ids()
+            for scope in scopes:
+                if bands := self._bands(scope):
+                    bands.clear()
+            self._banding = banding
+            for done, scope in enumerate(scopes, 1):
+                self._fill_bands(scope)
+                if progress:
+                    progress(done, len(scopes))
+            text = f"{banding.bands}x{banding.rows}" if banding else ""
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('bands', ?)", (text,))
+
+    def _require_bands(self, banding: Banding) -> None:
+        with self._reading():
+            found = self._banding
+        if found != banding:
+            self.band(banding)
+
+    def _refuse_while_in_use(self, to_do: str) -> None:
+        if any(run.ended is None for run in self.runs()):
+            raise IndexUnavailable(f"{self.name} is in use by a crawl; {to_do} when that has ended")
+
+    def _scope_ids(self) -> list[int]:
+        scopes = self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall()
+        return [scope for (scope,) in scopes]
+
+    def _fill_words(self, field: str, scope: int) -> None:
+        self._postings(field, scope).add_many(self._words_of_rows(field, scope))
+
+    def _fill_bands(self, scope: int) -> None:
+        if bands := self._bands(scope):
+            bands.add_many(self._sketches_of_rows(scope))
+
+    def _sketches_of_rows(self, scope: int) -> Iterable[Sketched]:
+        return self._connection.execute(
+            "SELECT id, sketch FROM pages WHERE scope = ? AND listed ORDER BY id", (scope,)
+        )
 
     def _words_of_rows(self, field: str, scope: int) -> Words:
         rows = self._connection.execute(
@@ -271,15 +329,23 @@ class SQLiteIndex(Index):
     @contextmanager
     def _reading(self) -> Iterator[None]:
         with self._database.reading():
-            self._read_blocks()
+            self._read_layout()
             yield
 
-    def _read_blocks(self) -> None:
-        # Between two runs another process may have rebuilt the posting lists.
-        self._blocks = int(self._database.meta("blocks"))
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._database.writing():
+            self._read_layout()
+            yield
 
-    def _writing(self) -> AbstractContextManager[None]:
-        return self._database.writing()
+    def _read_layout(self) -> None:
+        # Between two transactions another process may have made the lists anew.
+        found = self._connection.execute(
+            "SELECT name, value FROM meta WHERE name IN ('blocks', 'bands')"
+        )
+        layout = dict(found.fetchall())
+        self._blocks = int(layout["blocks"])
+        self._banding = _banding(layout.get("bands", ""))
 
     def _versions(self, sighting: Sighting) -> Sequence[Version]:
         scope = self._scope(sighting.kind, sighting.scope)
@@ -296,7 +362,42 @@ class SQLiteIndex(Index):
     def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterator[Candidates]:
         scope = self._scope(sighting.kind, sighting.scope)
         content, structure = (self._postings(field, scope) for field in FIELDS)
-        return Search(self._connection, sighting, scope, content, structure, config).batches()
+        bands = self._wanted_bands(scope, banding_of(config))
+        return Search(self._connection, sighting, scope, content, structure, bands, config).batches()
+
+    def _wanted_bands(self, scope: int, wanted: Banding | None) -> BandList | None:
+        if wanted is None:
+            return None
+        if wanted != self._banding:
+            raise IndexMismatch(
+                f"{self.name} has no lists of {wanted}; "
+                "call `prepare` or make them with `dedup rebuild --bands`"
+            )
+        return self._bands(scope)
+
+    def _nearest(
+        self, word: int, kind: str | None, scope: str | None, max_distance: int
+    ) -> Neighbour | None:
+        groups = self._connection.execute(
+            "SELECT id FROM scopes WHERE (?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR scope = ?2)",
+            (kind, scope),
+        ).fetchall()
+        nearest: Neighbour | None = None
+        for (group,) in groups:
+            limit = nearest.distance if nearest else max_distance
+            if found := self._postings("content", group).nearest(word, limit):
+                neighbour = Neighbour(self._oldest(group, found[1]), found[0])
+                nearest = min(nearest or neighbour, neighbour, key=lambda one: one.order)
+        return nearest
+
+    def _oldest(self, scope: int, words: Words) -> Row:
+        """Return the oldest canonical with one of the content *words*."""
+        (row,) = self._connection.execute(
+            "SELECT min(p.id) FROM json_each(?) w CROSS JOIN pages p "
+            "ON p.scope = ? AND p.content = w.value AND p.listed",
+            (json.dumps(words.view(np.int64).tolist()), scope),
+        ).fetchone()
+        return self.row(row)
 
     def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:
         scope = self._scope(sighting.kind, sighting.scope, create=True)
@@ -304,7 +405,7 @@ class SQLiteIndex(Index):
         assert cursor.lastrowid is not None
         row = Row(cursor.lastrowid, sighting, verdict, outcome, is_canonical(verdict))
         if row.listed:
-            self._add_words(row)
+            self._add_to_lists(row)
         return row
 
     def _settle(self, row: int, outcome: Outcome) -> None:
@@ -312,12 +413,14 @@ class SQLiteIndex(Index):
 
     def _enlist(self, row: Row) -> None:
         self._connection.execute("UPDATE pages SET listed = 1 WHERE id = ?", (row.id,))
-        self._add_words(row)
+        self._add_to_lists(row)
 
-    def _add_words(self, row: Row) -> None:
+    def _add_to_lists(self, row: Row) -> None:
         for postings, word in self._listed_words(row):
             if word not in postings:
                 postings.add(word)
+        if bands := self._bands(self._scope_of(row)):
+            bands.add(row.id, row.sighting.fingerprint.sketch)
 
     def _delist(self, row: Row) -> None:
         self._connection.execute("UPDATE pages SET listed = 0 WHERE id = ?", (row.id,))
@@ -328,9 +431,11 @@ class SQLiteIndex(Index):
             ).fetchone()
             if not others:
                 postings.remove(word)
+        if bands := self._bands(self._scope_of(row)):
+            bands.remove(row.id, row.sighting.fingerprint.sketch)
 
     def _listed_words(self, row: Row) -> Iterator[tuple[PostingList, int]]:
-        scope = self._scope(row.sighting.kind, row.sighting.scope)
+        scope = self._scope_of(row)
         page = row.sighting.fingerprint
         for field, word in zip(FIELDS, (page.content, page.structure), strict=True):
             if word:
@@ -338,6 +443,12 @@ class SQLiteIndex(Index):
 
     def _postings(self, field: str, scope: int) -> PostingList:
         return PostingList(self._connection, field, scope, blocks=self._blocks)
+
+    def _bands(self, scope: int) -> BandList | None:
+        return BandList(self._connection, scope, self._banding) if self._banding else None
+
+    def _scope_of(self, row: Row) -> int:
+        return self._scope(row.sighting.kind, row.sighting.scope)
 
     def _scope(self, kind: str, scope: str, *, create: bool = False) -> int:
         """Return the number of a group of pages, 0 if there is none yet."""
@@ -382,6 +493,12 @@ class SQLiteIndex(Index):
         with self._database.errors():
             rows = self._connection.execute(SELECT + where, tuple(values))
             return [row_of(fields) for fields in rows]
+
+
+def _banding(text: str) -> Banding | None:
+    """Return the banding behind what the file says of it, for instance 32x3."""
+    bands, _, rows = text.partition("x")
+    return Banding(int(bands), int(rows)) if rows else None
 
 
 def _database(path: str | PathLike[str], *, blocks: int, timeout: float, must_exist: bool) -> Database:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dedup.fingerprints import Fingerprint
-from dedup.index import postings
+from dedup.index import chunks, postings
 from dedup.index.base import Row, Sighting, is_canonical
 from dedup.index.database import META
 from dedup.verdict import Canonical, Outcome, Reason, Verdict
@@ -70,7 +70,7 @@ SCHEMA = (
     "CREATE INDEX pages_by_canonical ON pages (canonical) WHERE canonical IS NOT NULL",
     "CREATE INDEX pages_by_run ON pages (run)",
     "CREATE INDEX pages_unsettled ON pages (outcome) WHERE outcome != 'confirmed'",
-    postings.SCHEMA,
+    chunks.SCHEMA,
 )
 
 INSERT = (

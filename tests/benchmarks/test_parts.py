@@ -120,6 +120,8 @@ CONTENTS = [
         {"max_structure_candidates": 0},
         {"max_distance": 0, "structure_max_distance": 12},
         {"min_similarity": 0.0},
+        {"candidates": "minhash"},
+        {"candidates": "both", "min_similarity": 0.3},
     ],
 )
 def test_the_mixed_check_finds_what_comparing_all_finds(options: dict[str, float]) -> None:

@@ -21,6 +21,14 @@ from dedup.errors import ConfigError
         ({"verify": 1}, r"verify \(1\) must be of type bool"),
         ({"structure": "tree"}, r"structure \('tree'\) must be one of tag_ngrams, tag_decay"),
         ({"scope": "site"}, r"scope \('site'\) must be one of spider, host, domain, global"),
+        ({"candidates": "lsh"}, r"candidates \('lsh'\) must be one of simhash, minhash, both"),
+        (
+            {"candidates": "both", "verify": False},
+            r"candidates \('both'\) must be 'simhash' without verify",
+        ),
+        ({"bands": 0}, r"bands \(0\) must be 1 to 85"),
+        ({"bands": 65, "rows": 4}, r"bands \(65\) must be 1 to 64"),
+        ({"rows": 257}, r"rows \(257\) must be 1 to 256"),
         ({"shingle": 0}, r"shingle \(0\) must be 1 to 16"),
     ],
 )
@@ -35,6 +43,7 @@ def test_whole_numbers_are_numbers() -> None:
 
 def test_thresholds_are_not_in_the_recipe() -> None:
     assert DedupConfig(max_distance=3, scope="global").recipe() == DedupConfig().recipe()
+    assert DedupConfig(candidates="both", bands=9).recipe() == DedupConfig().recipe()
 
 
 @pytest.mark.parametrize("options", [{"shingle": 3}, {"structure": "tag_decay"}])

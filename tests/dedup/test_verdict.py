@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,15 @@ from dedup import DedupConfig, Detector, MemoryIndex, Page, Reason, compare, fin
 from dedup.verdict import MIN_EQUAL_TOKENS
 from tests.pages import edited, page, text
 
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"verify": False},
+    {"max_distance": 0},
+    {"candidates": "minhash"},
+    {"candidates": "minhash", "max_structure_candidates": 0},
+    {"candidates": "minhash", "max_structure_candidates": 0, "bands": 1, "rows": 99},
+    {"candidates": "both", "max_distance": 0, "min_similarity": 0.3},
+]
 contents = st.sampled_from([text(1), edited(1), edited(1, 40), text(2), "a b c", "", " ", "a b c d e"])
 
 
@@ -17,9 +28,9 @@ def test_pages_and_fingerprints_compare_alike(a: str, b: str) -> None:
     assert compare(one, two) == compare(fingerprint(one), fingerprint(two))
 
 
-@given(contents, contents, st.sampled_from([{}, {"verify": False}, {"max_distance": 0}]))
-def test_compare_says_what_would_happen(a: str, b: str, options: dict[str, int]) -> None:
-    config = DedupConfig(**options)  # type: ignore[arg-type]
+@given(contents, contents, st.sampled_from(OPTIONS))
+def test_compare_says_what_would_happen(a: str, b: str, options: dict[str, Any]) -> None:
+    config = DedupConfig(**options)
     with Detector(MemoryIndex(), config) as detector:
         detector.check(page(a, "http://a/"))
         verdict = detector.check(page(b, "http://b/"))

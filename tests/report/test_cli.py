@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
+from dedup.minhash import Banding
 from dedup.report.export import COLUMNS
 from tests.crawling import ROOT, scrapy
 from tests.pages import edited, page, text
@@ -131,6 +133,30 @@ def test_rebuild_changes_blocks_and_repairs(index: Path) -> None:
     with SQLiteIndex(index) as opened, Detector(opened, spider="first") as detector:
         assert opened.blocks == 8
         assert detector.check(page(text(1), "http://new/")).is_duplicate
+
+
+def test_rebuild_makes_bands_and_takes_them_out(index: Path) -> None:
+    output = run("rebuild", "--index", index, "--bands", "32x3").stdout
+    assert output.endswith("is rebuilt with 5 blocks and 32 bands of 3 rows.\n")
+    with SQLiteIndex(index) as opened:
+        assert (opened.banding, opened.verify()) == (Banding(32, 3), [])
+    assert run("rebuild", "--index", index, "--bands", "none").stdout.endswith("with 5 blocks.\n")
+    with SQLiteIndex(index) as opened:
+        assert (opened.banding, opened.verify()) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("bands", "message"),
+    [
+        ("32", "must be bands x rows, for instance 32x3"),
+        ("0x3", r"bands \(0\) must be 1 or more"),
+        ("99x9", r"bands \(99\) times rows \(9\) must be at most 256"),
+    ],
+)
+def test_rebuild_refuses_other_bands(index: Path, bands: str, message: str) -> None:
+    result = run("rebuild", "--index", index, "--bands", bands)
+    assert result.exit_code
+    assert re.search(message, result.output)
 
 
 def test_rebuild_leaves_an_index_in_use_alone(index: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from hypothesis import settings
@@ -22,6 +23,15 @@ CONFIGS = [
     DedupConfig(max_candidates=2, max_structure_candidates=3, max_distance=12),
     DedupConfig(scope="host", max_distance=3, structure_max_distance=12),
 ]
+by_bands = partial(DedupConfig, bands=40, rows=2)
+BAND_CONFIGS = [
+    by_bands(candidates="minhash"),
+    by_bands(candidates="both", max_structure_candidates=2),
+    by_bands(candidates="minhash", max_structure_candidates=0, min_similarity=0.2),
+    by_bands(candidates="minhash", max_candidates=2, unchanged="drop"),
+    by_bands(candidates="both", scope="host", max_distance=0, max_candidates=1),
+    by_bands(candidates="simhash"),
+]
 URLS = ["", "http://a/1", "http://a/2", "http://b/1", "http://b/1#x"]
 CONTENTS = [text(1), edited(1), edited(1, 20), edited(1, 50), text(2), edited(2), "a b", "b a", ""]
 PRINTS: list[Fingerprint] = [
@@ -30,12 +40,16 @@ PRINTS: list[Fingerprint] = [
 
 
 class SameAnswers(RuleBasedStateMachine):
+    configs = CONFIGS
+
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "pages.db"
         self.slow: Index = MemoryIndex()
-        self.fast: Index = SQLiteIndex(self.path, blocks=4)
+        self.fast = SQLiteIndex(self.path, blocks=4)
+        for index in (self.slow, self.fast):
+            index.prepare(self.configs[0])
         self.runs: list[tuple[Run, Run]] = []
         self.pending: list[int] = []
         self.begin_run(job="")
@@ -56,7 +70,7 @@ class SameAnswers(RuleBasedStateMachine):
     @rule(
         found=st.integers(0, len(PRINTS) - 1),
         url=st.integers(0, len(URLS) - 1),
-        config=st.integers(0, len(CONFIGS) - 1),
+        config=st.integers(0, 10),
         kind=st.sampled_from(["page", "item"]),
         confirmed=st.booleans(),
         wait=st.booleans(),
@@ -78,7 +92,7 @@ class SameAnswers(RuleBasedStateMachine):
                 PRINTS[found],
                 URLS[url],
                 run=run,
-                config=CONFIGS[config],
+                config=self.configs[config % len(self.configs)],
                 kind=kind,
                 confirmed=confirmed,
                 wait=wait,
@@ -111,16 +125,38 @@ class SameAnswers(RuleBasedStateMachine):
         assert [row.id for row in fast] == [row.id for row in slow]
         assert [row.id for row in self.fast.orphans()] == [row.id for row in self.slow.orphans()]
 
+    @rule(
+        found=st.integers(0, len(PRINTS) - 1),
+        kind=st.sampled_from([None, "page", "item"]),
+        scope=st.sampled_from([None, "s", "a"]),
+        max_distance=st.sampled_from([0, 5, 20, 64]),
+    )
+    def nearest(self, found: int, kind: str | None, scope: str | None, max_distance: int) -> None:
+        slow, fast = (
+            index.nearest(PRINTS[found], kind=kind, scope=scope, max_distance=max_distance)
+            for index in (self.slow, self.fast)
+        )
+        assert (slow and slow.order) == (fast and fast.order)
+
     @precondition(lambda self: not self.pending)
-    @rule()
-    def reopen(self) -> None:
+    @rule(rebuilt=st.booleans())
+    def reopen(self, rebuilt: bool) -> None:
         for slow, fast in self.runs:
             self.slow.end_run(slow, "shutdown")
             self.fast.end_run(fast, "shutdown")
         self.fast.close()
         self.fast = SQLiteIndex(self.path)
+        if rebuilt:
+            self.rebuild()
         self.runs = []
         self.begin_run(job="")
+
+    def rebuild(self) -> None:
+        self.fast.rebuild(7)
+        if banding := self.fast.banding:
+            self.fast.band(None)
+            assert self.fast.verify() == []
+            self.fast.band(banding)
 
     @invariant()
     def same_rows(self) -> None:
@@ -141,5 +177,11 @@ def _facts(row: Row) -> tuple[int, Verdict, Outcome, bool, str, int]:
     return (row.id, facts, row.outcome, row.listed, row.sighting.url_key, row.sighting.run)  # type: ignore[return-value]
 
 
+class SameAnswersByBands(SameAnswers):
+    configs = BAND_CONFIGS
+
+
 TestSameAnswers = SameAnswers.TestCase
+TestSameAnswersByBands = SameAnswersByBands.TestCase
 TestSameAnswers.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+TestSameAnswersByBands.settings = TestSameAnswers.settings

@@ -1,0 +1,154 @@
+"""Lists of words in SQLite: under a key stand chunks of up to CHUNK words, one row each.
+
+List, place and chunk are packed into the row's integer key, so whatever stands at one place is a
+range of neighbouring rows; a place is what the kind of list makes of it:
+
+    list (26 bits)  |  place (19)  |  chunk (18)
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dedup.errors import ConfigError
+from dedup.hashing import Words
+from dedup.words import WORD_BITS
+
+# Two full chunks fill a page of SQLite's; with 256 words only one would fit.
+CHUNK = 252
+SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, words BLOB NOT NULL)"
+
+CHUNK_BITS, PLACE_BITS = 18, 19
+_LIST_SHIFT = CHUNK_BITS + PLACE_BITS
+MAX_LIST = (1 << (63 - _LIST_SHIFT)) - 1
+# A scope has three lists: two of words, counted from 0 up, and one of bands, from the end down.
+_MAX_SCOPE = MAX_LIST // 3
+
+_SPAN = (1 << CHUNK_BITS) - 1
+_WORD_BYTES = WORD_BITS // 8
+# A union of lookups is faster than a join while there are few.
+_FEW_PLACES = 8
+
+Starts = NDArray[np.int64]
+
+
+class Chunks:
+    """The list of that *number* (0 to `MAX_LIST`), through *connection*.
+
+    Runs inside the caller's transaction and commits nothing.  A place is named by its *start*, the
+    row key of its first chunk.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, number: int) -> None:
+        self._connection = connection
+        self._base = number << _LIST_SHIFT
+
+    def clear(self) -> None:
+        """Take all words out."""
+        self._connection.execute("DELETE FROM postings WHERE id BETWEEN ? AND ?", self._range())
+
+    def _range(self) -> tuple[int, int]:
+        return self._base, self._base + (1 << _LIST_SHIFT) - 1
+
+    def _words(self, starts: list[int]) -> Words:
+        """Return the words at several places, in no order."""
+        return joined(self._connection.execute(_lookup(len(starts)), starts).fetchall())
+
+    def _append(self, start: int, word: int) -> None:
+        last = self._connection.execute(
+            "SELECT id, length(words) FROM postings WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
+            (start, start + _SPAN),
+        ).fetchone()
+        data = word.to_bytes(_WORD_BYTES, "little")
+        if last and last[1] < CHUNK * _WORD_BYTES:
+            # The concatenation of two blobs is text in SQLite.
+            self._connection.execute(
+                "UPDATE postings SET words = CAST(words || ? AS BLOB) WHERE id = ?", (data, last[0])
+            )
+        else:
+            self._connection.execute(
+                "INSERT INTO postings VALUES (?, ?)", (last[0] + 1 if last else start, data)
+            )
+
+    def _append_sorted(self, starts: Starts, words: Words) -> None:
+        """Append each of *words* at its place, chunk by chunk; both are in the order of places."""
+        if not len(words):
+            return
+        edges = np.concatenate(([0], np.flatnonzero(starts[1:] != starts[:-1]) + 1, [len(starts)]))
+        last_chunks = self._last_chunks(int(starts[0]), int(starts[-1]) + _SPAN)
+        data = words.astype("<u8", copy=False).tobytes()
+        size = CHUNK * _WORD_BYTES
+
+        def rows() -> Iterator[tuple[int, bytes]]:
+            for first, end in pairwise((edges * _WORD_BYTES).tolist()):
+                place = int(starts[first // _WORD_BYTES])
+                chunk, tail = last_chunks.get(place, (place, b""))
+                content = tail + data[first:end]
+                for start in range(0, len(content), size):
+                    yield chunk, content[start : start + size]
+                    chunk += 1
+
+        self._connection.executemany("INSERT OR REPLACE INTO postings VALUES (?, ?)", rows())
+
+    def _last_chunks(self, first: int, last: int) -> dict[int, tuple[int, bytes]]:
+        """Return for each place in a range of row keys the chunk to append to, and what is in it."""
+        rows = self._connection.execute(
+            f"SELECT id, words FROM postings p WHERE id BETWEEN ? AND ? AND NOT EXISTS ("
+            f"SELECT 1 FROM postings q WHERE q.id BETWEEN p.id + 1 AND p.id | {_SPAN})",
+            (first, last),
+        )
+        return {
+            chunk & ~_SPAN: (chunk, data) if len(data) < CHUNK * _WORD_BYTES else (chunk + 1, b"")
+            for chunk, data in rows
+        }
+
+    def _cut(self, start: int, word: int) -> bool:
+        rows = self._connection.execute(
+            "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", (start, start + _SPAN)
+        ).fetchall()
+        for chunk, data in rows:
+            words = np.frombuffer(data, "<u8")
+            rest = words[words != np.uint64(word)]
+            if len(rest) < len(words):
+                self._store(chunk, rest)
+                return True
+        return False
+
+    def _store(self, chunk: int, words: Words) -> None:
+        if len(words):
+            self._connection.execute(
+                "UPDATE postings SET words = ? WHERE id = ?", (words.tobytes(), chunk)
+            )
+        else:
+            self._connection.execute("DELETE FROM postings WHERE id = ?", (chunk,))
+
+
+def check_scope(scope: int) -> None:
+    """Raise `ConfigError` for a scope whose lists have no number."""
+    if not 0 <= scope <= _MAX_SCOPE:
+        raise ConfigError(f"scope number ({scope}) must be 0 to {_MAX_SCOPE}")
+
+
+def joined(rows: list[tuple[bytes]]) -> Words:
+    """Return the words of several chunks as one array."""
+    return np.frombuffer(b"".join([words for (words,) in rows]), "<u8")
+
+
+@cache
+def _lookup(places: int) -> str:
+    if places <= _FEW_PLACES:
+        return " UNION ALL ".join(
+            f"SELECT words FROM postings WHERE id BETWEEN ?{place} AND ?{place} + {_SPAN}"
+            for place in range(1, places + 1)
+        )
+    values = ",".join(["(?)"] * places)
+    return (
+        f"WITH k(start) AS (VALUES {values}) SELECT words FROM k CROSS JOIN postings "
+        f"ON id BETWEEN start AND start + {_SPAN}"
+    )

@@ -1,0 +1,342 @@
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup.errors import ConfigError
+from dedup.hashing import Words, murmur3
+from dedup.minhash import (
+    NOTHING,
+    Banding,
+    band_keys,
+    densified,
+    estimated_jaccard,
+    jaccard,
+    jaccard_distance,
+    minhash,
+    minima,
+)
+from dedup.sketch import BINS, EMPTY, sketch
+
+MASK = 2**64 - 1
+STEP = 0x9E3779B97F4A7C15
+
+features = st.lists(st.text("abcdefgh", max_size=3) | st.text(max_size=3), max_size=40)
+bandings = st.builds(Banding, bands=st.integers(1, 40), rows=st.integers(1, 12))
+shares = st.floats(0, 1)
+
+
+def slow_mixed(word: int) -> int:
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        word = (word ^ word >> 33) * factor & MASK
+    return word ^ word >> 33
+
+
+def slow_minhash(members: list[str], length: int, seed: int) -> list[int]:
+    drawn = [slow_mixed(slow_mixed(n * STEP & MASK) ^ seed) for n in range(1, 2 * length + 1)]
+    orders = [(drawn[2 * place] | 1, drawn[2 * place + 1]) for place in range(length)]
+    return [min([murmur3(x) * a + b & MASK for x in members], default=MASK) for a, b in orders]
+
+
+def slow_band_keys(signature: list[int], banding: Banding) -> list[int]:
+    places = [slow_mixed(word + (n + 1) * STEP & MASK) for n, word in enumerate(signature)]
+    starts = range(0, banding.length, banding.rows)
+    return [slow_mixed(sum(places[start : start + banding.rows]) & MASK) for start in starts]
+
+
+def slow_densified(sketched: bytes) -> list[int]:
+    if sum(byte > 0 for byte in sketched) < 2:
+        return [MASK] * BINS
+    signature = []
+    for place in range(BINS):
+        ranks = [slow_mixed((place * BINS + other + 1) * STEP & MASK) for other in range(BINS)]
+        ranks[place] = -1
+        first = min((other for other in range(BINS) if sketched[other]), key=ranks.__getitem__)
+        signature.append(first * 256 + sketched[first])
+    return signature
+
+
+def pair(rng: np.random.Generator, size: int, similarity: float) -> tuple[Words, Words, float]:
+    """Return the hashes of two sets of *size* members, and their exact similarity."""
+    shared = round(2 * size * similarity / (1 + similarity))
+    drawn = rng.integers(0, 2**64, 2 * size - shared, np.uint64)
+    return drawn[:size], drawn[size - shared :], shared / (2 * size - shared)
+
+
+# Signatures
+
+
+@given(features, st.integers(1, 40), st.integers(0, MASK))
+def test_a_signature_equals_the_definition(members: list[str], length: int, seed: int) -> None:
+    assert minhash(members, length, seed=seed).tolist() == slow_minhash(members, length, seed)
+
+
+@given(features, st.randoms())
+def test_equal_sets_have_equal_signatures(members: list[str], rng: random.Random) -> None:
+    shuffled = members + members[:3]
+    rng.shuffle(shuffled)
+    assert minhash(members).tolist() == minhash(shuffled).tolist()
+
+
+@given(features, features, st.integers(1, 200))
+def test_a_union_has_the_smaller_of_each_place(a: list[str], b: list[str], length: int) -> None:
+    both = np.minimum(minhash(a, length), minhash(b, length))
+    assert minhash(a + b, length).tolist() == both.tolist()
+
+
+@given(features, st.integers(1, 50), st.integers(0, 50))
+def test_a_longer_signature_begins_with_the_shorter(members: list[str], short: int, more: int) -> None:
+    assert minhash(members, short + more)[:short].tolist() == minhash(members, short).tolist()
+
+
+def test_many_members_are_taken_in_blocks() -> None:
+    hashes = np.random.default_rng(3).integers(0, 2**64, 5000, np.uint64)
+    parts = [minima(part) for part in np.array_split(hashes, 77)]
+    assert minima(hashes).tolist() == np.min(parts, axis=0).tolist()
+
+
+def test_seeds_give_other_signatures() -> None:
+    assert not np.any(minhash(["a", "b", "c"], seed=1) == minhash(["a", "b", "c"], seed=2))
+
+
+def test_a_pinned_signature() -> None:
+    assert minhash(["the", "tide", "turns", "\ud800"], 2).tolist() == PINNED
+
+
+PINNED = [4383494345863062960, 2326278510180446069]
+
+
+@pytest.mark.parametrize("length", [0, -1])
+def test_a_signature_has_a_place_at_least(length: int) -> None:
+    with pytest.raises(ConfigError, match=rf"length \({length}\) must be 1 or more"):
+        minhash(["a"], length)
+
+
+# Similarity
+
+
+@given(st.sets(st.integers(0, 9)), st.sets(st.integers(0, 9)))
+def test_exact_similarity(a: set[object], b: set[object]) -> None:
+    shared = sum(x in b for x in a)
+    either = len(a) + len(b) - shared
+    assert jaccard(a, b) == jaccard(b, a) == (shared / either if either else 0)
+    assert jaccard(a, b) + jaccard_distance(a, b) == 1
+
+
+@given(*[st.sets(st.integers(0, 9), min_size=1)] * 3)
+def test_the_distance_is_a_metric(a: set[object], b: set[object], c: set[object]) -> None:
+    assert (jaccard_distance(a, b) == 0) is (a == b)
+    assert jaccard_distance(a, c) <= jaccard_distance(a, b) + jaccard_distance(b, c) + 1e-12
+
+
+@pytest.mark.parametrize("similarity", [0, 0.1, 0.5, 0.6, 0.8, 0.95, 1])
+@pytest.mark.parametrize("size", [10, 300, 3000])
+def test_signatures_estimate_the_similarity(similarity: float, size: int) -> None:
+    rng = np.random.default_rng(size)
+    errors = []
+    for seed in range(60):
+        a, b, exact = pair(rng, size, similarity)
+        errors.append(estimated_jaccard(minima(a, 256, seed), minima(b, 256, seed)) - exact)
+    deviation = (exact * (1 - exact) / 256) ** 0.5
+    assert abs(np.mean(errors)) <= 4 * deviation / 60**0.5
+    assert np.sqrt(np.mean(np.square(errors))) <= 1.4 * deviation
+
+
+@given(features, features)
+def test_estimates_of_equal_disjoint_and_empty_sets(a: list[str], b: list[str]) -> None:
+    assert estimated_jaccard(minhash(a), minhash(a)) == (1 if a else 0)
+    if not set(a) & set(b):
+        assert estimated_jaccard(minhash(a), minhash(b)) == 0
+
+
+def test_signatures_of_other_lengths_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"length \(7\) must be 8"):
+        estimated_jaccard(minhash("a", 8), minhash("a", 7))
+
+
+# Banding
+
+
+@given(bandings, shares, shares)
+def test_the_s_curve_rises_from_0_to_1(banding: Banding, a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    assert 0 <= banding.s_curve(low) <= banding.s_curve(high) <= 1
+    assert (banding.s_curve(0), banding.s_curve(1)) == (0, 1)
+
+
+@given(bandings, st.floats(0.01, 0.99))
+def test_similarity_at_is_the_inverse_of_the_s_curve(banding: Banding, probability: float) -> None:
+    assert banding.s_curve(banding.similarity_at(probability)) == pytest.approx(probability)
+
+
+@given(bandings)
+def test_about_two_in_three_pairs_meet_at_the_threshold(banding: Banding) -> None:
+    assert banding.s_curve(banding.threshold) >= 1 - np.exp(-1) - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("similarity", "probability"),
+    [(0.2, 0.006), (0.3, 0.047), (0.4, 0.186), (0.5, 0.470), (0.6, 0.802), (0.7, 0.975), (0.8, 0.9996)],
+)
+def test_the_s_curve_of_the_textbook(similarity: float, probability: float) -> None:
+    assert Banding(20, 5).s_curve(similarity) == pytest.approx(probability, abs=0.0006)
+
+
+@pytest.mark.parametrize("length", [1, 2, 16, 60])
+@pytest.mark.parametrize("threshold", [0, 0.1, 0.6, 0.95, 1])
+def test_the_chosen_banding_has_the_least_error(length: int, threshold: float) -> None:
+    for miss_weight in (0.1, 0.7):
+        chosen = Banding.choose(length, threshold, miss_weight=miss_weight)
+        assert chosen.length <= length
+        best = slow_error(chosen, threshold, miss_weight)
+        for rows in range(1, length + 1):
+            for bands in {1, length // rows, max(1, length // rows // 2)}:
+                assert best <= slow_error(Banding(bands, rows), threshold, miss_weight) + 1e-5
+
+
+def slow_error(banding: Banding, threshold: float, miss_weight: float) -> float:
+    grid = (np.arange(2000) + 0.5) / 2000
+    missed = 1 - np.mean(1 - (1 - (threshold + (1 - threshold) * grid) ** banding.rows) ** banding.bands)
+    found = np.mean(1 - (1 - (threshold * grid) ** banding.rows) ** banding.bands)
+    return float(miss_weight * (1 - threshold) * missed + (1 - miss_weight) * threshold * found)
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.4, 0.6, 0.8])
+def test_the_chosen_threshold_is_near_the_wanted_one(threshold: float) -> None:
+    assert Banding.choose(256, threshold).threshold == pytest.approx(threshold, abs=0.06)
+
+
+def test_who_fears_misses_gets_a_lower_threshold() -> None:
+    found = [Banding.choose(256, 0.6, miss_weight=weight).threshold for weight in (0.1, 0.5, 0.9, 0.999)]
+    assert found == sorted(found, reverse=True)
+    assert len(set(found)) == 4
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Banding(0, 3), r"bands \(0\) must be 1 or more"),
+        (lambda: Banding(3, -1), r"rows \(-1\) must be 1 or more"),
+        (lambda: Banding.choose(0, 0.5), r"length \(0\) must be 1 or more"),
+        (lambda: Banding.choose(9, 1.5), r"threshold \(1.5\) must be 0 to 1"),
+        (lambda: Banding.choose(9, float("nan")), r"threshold \(nan\) must be 0 to 1"),
+        (lambda: Banding.choose(9, 0.5, miss_weight=-1), r"miss_weight \(-1\) must be 0 to 1"),
+        (lambda: band_keys(minhash("a", 8), Banding(3, 3)), r"bands \(3\) times rows must be at most 8"),
+    ],
+)
+def test_bad_values_name_value_and_rule(make: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        make()  # type: ignore[operator]
+
+
+# Keys
+
+
+@given(st.lists(st.integers(0, 300), min_size=60, max_size=80), bandings)
+def test_keys_equal_the_definition(places: list[int], banding: Banding) -> None:
+    if banding.length <= len(places):
+        signature = np.array(places, np.uint64)
+        assert band_keys(signature, banding).tolist() == slow_band_keys(places, banding)
+
+
+@given(st.data())
+def test_keys_are_equal_where_bands_are(data: st.DataObject) -> None:
+    few = st.lists(st.integers(0, 1), min_size=12, max_size=12)
+    a, b = (np.array(data.draw(few), np.uint64) for _ in range(2))
+    banding = data.draw(st.sampled_from([Banding(12, 1), Banding(4, 3), Banding(3, 4), Banding(1, 12)]))
+    same = [
+        bool((one == other).all())
+        for one, other in zip(*(_cut(s, banding) for s in (a, b)), strict=True)
+    ]
+    assert (band_keys(a, banding) == band_keys(b, banding)).tolist() == same
+    assert len(set(band_keys(a, banding).tolist())) == banding.bands  # no key is that of another band
+
+
+def _cut(signature: Words, banding: Banding) -> Words:
+    return signature.reshape(banding.bands, banding.rows)
+
+
+def test_the_signature_of_nothing_has_no_key() -> None:
+    assert not len(band_keys(minhash([]), Banding(20, 5)))
+    assert not len(band_keys(densified(EMPTY), Banding(20, 5)))
+
+
+@pytest.mark.parametrize("banding", [Banding(20, 5), Banding(32, 3), Banding(10, 10)])
+@pytest.mark.parametrize("similarity", [0.2, 0.4, 0.6, 0.8])
+def test_signatures_meet_as_the_s_curve_says(banding: Banding, similarity: float) -> None:
+    rng = np.random.default_rng(11)
+    pairs = [pair(rng, 200, similarity) for _ in range(400)]
+    met = [
+        np.any(
+            band_keys(minima(a, banding.length), banding)
+            == band_keys(minima(b, banding.length), banding)
+        )
+        for a, b, _ in pairs
+    ]
+    assert_rate(float(np.mean(met)), banding.s_curve(pairs[0][2]), 400)
+
+
+def assert_rate(rate: float, expected: float, count: int) -> None:
+    assert abs(rate - expected) <= 4 * (expected * (1 - expected) / count) ** 0.5 + 0.5 / count
+
+
+# Sketches as signatures
+
+
+def sketch_of(hashes: Words) -> bytes:
+    """Return the sketch of a set: a token's hash is, but for a mixing, that of a shingle of one."""
+    return sketch(hashes, 1)
+
+
+sketches = st.dictionaries(st.integers(0, BINS - 1), st.integers(1, 255), max_size=30).map(
+    lambda filled: bytes(filled.get(place, 0) for place in range(BINS))
+)
+
+
+@settings(max_examples=15)
+@given(sketches, st.integers(1, BINS))
+def test_a_densified_sketch_equals_the_definition(sketched: bytes, length: int) -> None:
+    assert densified(sketched, length).tolist() == slow_densified(sketched)[:length]
+
+
+@given(st.binary(min_size=BINS, max_size=BINS).map(lambda filled: filled.replace(b"\0", b"\1")))
+def test_a_full_sketch_keeps_its_bytes(sketched: bytes) -> None:
+    assert (densified(sketched) & np.uint64(255)).astype(np.uint8).tobytes() == sketched
+
+
+@pytest.mark.parametrize("place", [0, 1, 255])
+def test_a_sketch_of_one_bin_says_too_little(place: int) -> None:
+    sketched = bytes(9 if place == n else 0 for n in range(BINS))
+    assert np.all(densified(sketched) == NOTHING)
+
+
+@pytest.mark.parametrize("similarity", [0.3, 0.6, 0.8])
+@pytest.mark.parametrize("size", [16, 100, 1000])
+def test_sketches_agree_and_meet_as_the_s_curve_says(similarity: float, size: int) -> None:
+    rng = np.random.default_rng(size)
+    banding, count = Banding(32, 3), 600
+    agree, meet = [], []
+    for _ in range(count):
+        a, b, exact = pair(rng, size, similarity)
+        one, other = densified(sketch_of(a)), densified(sketch_of(b))
+        agree.append(np.mean(one == other))
+        meet.append(np.any(band_keys(one, banding) == band_keys(other, banding)))
+    assert np.mean(agree) == pytest.approx(exact + (1 - exact) / 255, abs=0.02)
+    assert abs(np.mean(meet) - banding.s_curve(exact)) < 0.06
+    if similarity >= 0.6:
+        assert np.mean(meet) > banding.s_curve(exact) - 0.005
+
+
+def test_short_different_sets_hardly_ever_meet() -> None:
+    """Empty bins must not be what they have in common."""
+    rng = np.random.default_rng(1)
+    met = 0
+    for _ in range(2000):
+        one, other = (sketch_of(rng.integers(0, 2**64, 5, np.uint64)) for _ in range(2))
+        banding = Banding(32, 3)
+        met += bool(np.any(band_keys(densified(one), banding) == band_keys(densified(other), banding)))
+    assert met <= 1
