@@ -100,14 +100,14 @@ def tables(runs: Sequence[Run], pages: Library) -> list[Table]:
         found = [
             _bars(shipped),
             _seeds(shipped),
-            _scores("Each seed", shipped),
+            _scores("Each seed", _each(shipped)),
             _rates("Dropped by group", "group", shipped, lambda score: score.groups),
             _rates("Dropped by similarity", "Jaccard", shipped, lambda score: score.bands),
             _wrong_drops(shipped),
         ]
     if others:
         # The default's first seed leads, to compare with.
-        found.append(_scores("Other recipes", [*shipped[:1], *others]))
+        found += _by_recipe([*shipped[:1], *others])
     if any(run.mix for run in runs):
         found += [_mixes(runs, pages), _unrelated(shipped, pages)]
     return [table for table in found if table.rows]
@@ -126,7 +126,7 @@ def peer_table(scores: Sequence[PeerScore], failures: Mapping[str, str]) -> Tabl
             f"{score.rule.wrong:,.0f}" if score.rule else "",
             f"{_plain(score.best[0])} from {score.best[1]:.3g}",
             _with_interval(score.area, score.area_interval),
-            f"{score.page_seconds * 1e3:.2f}",
+            f"{score.page_seconds * 1e3:.2f}" if score.page_seconds else "",
             f"{score.pair_seconds * 1e3:.3f}",
             score.failures,
         )
@@ -230,7 +230,19 @@ _FIGURES: tuple[tuple[str, Callable[[Score], float], Callable[[Iterable[float]],
 )
 
 
-def _scores(title: str, runs: Sequence[Run]) -> Table:
+def _by_recipe(runs: Sequence[Run]) -> list[Table]:
+    parts = [score.part for score in runs[0].scores]
+    return [
+        _scores(f"Recipes on {part}", [(run, run.scores[place]) for run in runs])
+        for place, part in enumerate(parts)
+    ]
+
+
+def _each(runs: Sequence[Run]) -> list[tuple[Run, Score]]:
+    return [(run, score) for run in runs for score in run.scores]
+
+
+def _scores(title: str, scores: Sequence[tuple[Run, Score]]) -> Table:
     return Table(
         title,
         (
@@ -266,8 +278,7 @@ def _scores(title: str, runs: Sequence[Run]) -> Table:
                 _plain(score.grey_rate),
                 f"{score.seconds:.1f}",
             )
-            for run in runs
-            for score in run.scores
+            for run, score in scores
         ],
         note="In brackets 95 % bootstrap intervals over pairs.",
     )
