@@ -105,6 +105,7 @@ def fold_pages(
     # What is loaded on first use is no page's cost.
     warm = Page.from_text("warm 热身")
     _timed(fingerprint, warm, configs)
+    _timed(_signature, warm.text, peers)
     return [_fold(path, configs, peers) for path in paths]
 
 
