@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,16 @@ _COLOURS = {"content": "#0072b2", "structure": "#e69f00", "similarity": "#009e73
 _CLASSES = {1: ("copies", "#0072b2"), 0: ("different pages", "#d55e00")}
 _BINS = {measure: np.arange(0, WORD_BITS + 2) - 0.5 for measure in ("content", "structure")}
 _BINS["similarity"] = np.linspace(0, 1, 41)
+# Text stays text, in one font rather than in a list of all; ids do not change from run to run.
+_STYLE: dict[Any, Any] = {
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 8,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "dedup",
+}
+# Outlines come with six digits after the point; a tenth of a point is finer than a screen.
+_OUTLINE = re.compile(r' d="[^"]*"')
+_FRACTION = re.compile(r"(\.\d)\d+")
 _PERCENT = np.linspace(0, 1, 101)
 
 
@@ -29,8 +41,7 @@ def plot(found: Sequence[Judged], config: DedupConfig, folder: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("svg")
-    # Text stays text, ids do not change from run to run.
-    with mpl.rc_context({"svg.hashsalt": "dedup", "svg.fonttype": "none", "font.size": 8}):
+    with mpl.rc_context(_STYLE):
         _curves(found, folder / CURVES)
         _histograms(found, config, folder / HISTOGRAMS)
 
@@ -91,4 +102,10 @@ def _thresholds(measure: str) -> Iterable[float]:
 
 
 def _save(figure: Any, path: Path) -> None:
-    figure.savefig(path, metadata={"Date": None})
+    drawn = StringIO()
+    figure.savefig(drawn, format="svg", metadata={"Date": None})
+    path.write_text(_OUTLINE.sub(_rounded, drawn.getvalue()), "utf-8")
+
+
+def _rounded(outline: re.Match[str]) -> str:
+    return _FRACTION.sub(r"\1", outline.group()).replace(" \n", "\n")
