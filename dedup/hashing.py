@@ -24,9 +24,6 @@ _MASK = (1 << 64) - 1
 _MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _HALF = np.uint64(33)
 
-_MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
-_HALF = np.uint64(33)
-
 
 @dataclass(frozen=True, slots=True)
 class Murmur3:

@@ -16,6 +16,7 @@ INVISIBLE = frozenset(
         "datalist",
         "head",
         "iframe",
+        "noframes",
         "noscript",
         "script",
         "style",

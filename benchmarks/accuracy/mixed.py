@@ -1,0 +1,96 @@
+"""Pages of all sets mixed: does the rule call pages copies that have nothing in common?
+
+Labelled pairs cannot tell, as a crawl compares every page with every other one.  So all pairs are
+looked at: numpy finds those that could be copies, `compare` judges them, and the exact Jaccard
+similarity of their pairs of neighbouring words says which of the copies are unrelated pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.accuracy.folding import jaccard
+from benchmarks.accuracy.scoring import Bools
+from dedup import DedupConfig, Fingerprint, compare
+from dedup.hashing import Words
+from dedup.sketch import BINS, similarities
+from dedup.verdict import banding_of, uses_content, uses_structure
+
+UNRELATED_BELOW = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """How many of *pairs* pairs are called copies, and which of those are unrelated, as page numbers."""
+
+    pairs: int
+    copies: int
+    unrelated: tuple[tuple[int, int], ...]
+
+
+def mix(copies: Sequence[tuple[int, int]], word_pairs: Sequence[Words]) -> Mix:
+    """Return which of *copies* are unrelated; *word_pairs* has those of every page."""
+    return Mix(
+        pairs=len(word_pairs) * (len(word_pairs) - 1) // 2,
+        copies=len(copies),
+        unrelated=tuple(
+            (a, b) for a, b in copies if jaccard(word_pairs[a], word_pairs[b]) < UNRELATED_BELOW
+        ),
+    )
+
+
+def copies_in(task: tuple[Sequence[Fingerprint], DedupConfig]) -> list[tuple[int, int]]:
+    """Return `copies_among` as a list, for another process."""
+    return list(copies_among(*task))
+
+
+def copies_among(pages: Sequence[Fingerprint], config: DedupConfig) -> Iterator[tuple[int, int]]:
+    """Return all pairs of *pages* (the earlier first) that *config* calls copies."""
+    content, structure = (
+        np.array([getattr(page, field) for page in pages], np.uint64)
+        for field in ("content", "structure")
+    )
+    sketches = np.frombuffer(b"".join(page.sketch for page in pages), np.uint8).reshape(-1, BINS)
+    bodies, texts = ([getattr(page, f"{of}_digest") for page in pages] for of in ("body", "token"))
+    equal = (_numbers(bodies), _numbers(texts))
+    for first, page in enumerate(pages):
+        later = slice(first + 1, None)
+        # Which sketches have an equal band is not asked here: verification leaves few of them.
+        may = np.full(len(pages) - first - 1, banding_of(config) is not None)
+        if uses_content(config):
+            may |= _near(content, first, later, config.max_distance)
+        if uses_structure(config):
+            may |= _near(structure, first, later, config.structure_max_distance)
+        places = np.flatnonzero(may)
+        if config.verify and len(places):
+            similar = similarities(page.sketch, sketches[later][places]) >= config.min_similarity
+            places = places[similar]
+        same = np.flatnonzero(
+            (equal[0][later] == equal[0][first]) | (equal[1][later] == equal[1][first])
+        )
+        for place in np.union1d(places, same).tolist():
+            second = first + 1 + place
+            if compare(page, pages[second], config).is_duplicate:
+                yield first, second
+
+
+def _near(words: Words, first: int, later: slice, distance: int) -> Bools:
+    others = words[later]
+    near: Bools = np.bitwise_count(others ^ words[first]) <= distance
+    both: Bools = near & (others != 0) & (words[first] != 0)
+    return both
+
+
+def _numbers(digests: Sequence[bytes]) -> NDArray[np.intp]:
+    """Return the same number for the same digest; pages without one share none."""
+    numbers: dict[bytes, int] = {}
+    return np.array(
+        [
+            numbers.setdefault(digest, len(numbers)) if digest else -1 - n
+            for n, digest in enumerate(digests)
+        ]
+    )

@@ -1,0 +1,133 @@
+"""The whole bench on two tiny sets of made-up pages."""
+
+from __future__ import annotations
+
+import csv
+import re
+import tarfile
+from importlib.util import find_spec
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+from benchmarks.accuracy import plots, structural_peer
+from benchmarks.accuracy.__main__ import CSV, DOCUMENT, main
+from tests.pages import edited, text
+
+HEADER = "a,b,label,group,jaccard\n"
+
+
+def html(content: str, menu: str = "Home Products About") -> str:
+    return f"<html><head><title>T</title></head><body><nav>{menu}</nav><p>{content}</p></body></html>"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    shops = folder / "shops" / "html"
+    shops.mkdir(parents=True)
+    for name, content in {
+        "tea-1": html(text(1)),
+        "tea-2": html(edited(1, 2), "Home Offers"),
+        "cup-1": html(text(2)),
+        "cup-2": html(edited(2, 100)),
+    }.items():
+        (shops / f"{name}.html").write_text(content)
+    (folder / "shops" / "pairs.csv").write_text(
+        HEADER
+        + "html/tea-1.html,html/tea-2.html,1,,.97\n"
+        + "html/tea-1.html,html/cup-1.html,0,,.0\n"
+        + "html/cup-1.html,html/cup-2.html,1,,.1\n"
+    )
+    manuals = tmp_path / "html"
+    rows = []
+    for place, group in enumerate(("brewing", "pouring")):
+        seed = 10 * place + 10
+        (manuals / group).mkdir(parents=True)
+        for name, content in {
+            "a": text(seed),
+            "b": edited(seed, 1),
+            "c": text(seed + 1),
+            "d": edited(seed, 20),
+        }.items():
+            (manuals / group / f"{name}.html").write_text(html(content))
+        for name, label, jaccard in (("b", "1", "0.97"), ("c", "0", "0.0"), ("d", "", "0.7")):
+            rows.append(f"html/{group}/a.html,html/{group}/{name}.html,{label},{group},{jaccard}\n")
+    (folder / "manuals").mkdir()
+    (folder / "manuals" / "pairs.csv").write_text(HEADER + "".join(rows))
+    with tarfile.open(folder / "manuals" / "html.tar.xz", "w:xz") as archive:
+        archive.add(manuals, "html")
+    notes = folder / "notes"
+    notes.mkdir()
+    for name in ("first", "second"):
+        (notes / name).write_text("Steep the leaves for four minutes.")
+    return folder
+
+
+def run(data: Path, docs: Path, *options: str) -> Result:
+    return CliRunner().invoke(
+        main, [str(data), "--jobs", "1", "--docs", str(docs), *options], catch_exceptions=False
+    )
+
+
+def test_a_run_scores_every_set_and_recipe(data: Path, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    names = ("default", "simhash <= 7", "structure=tag_decay")
+    options = [part for name in names for part in ("--recipe", name)]
+    result = run(data, docs, "--seeds", "2", *options)
+    assert result.exit_code == 0
+    document = (docs / DOCUMENT).read_text()
+    # Parts by group; label 1 / 0 / grey; the edit of 100 words of 120 is missed.
+    assert "| manuals/brewing | 1 / 1 / 1 | 1 (1) | 1 (1) | 1 (1) | 0 (0) |" in document
+    assert "| shops | 2 / 1 / 0 | 1 (1) | 0.5 (0.5) | 0.6667 (0.6667) | 0 (0) |" in document
+    assert "| manuals/brewing | brewing, label grey | 1 | 1 | 1 |" in document
+    assert "| shops | 0.9-1.0 | 1 | 1 | 1 |" in document
+    assert "| default | 1 | 66 | " in document
+    assert "| first | second | exact_duplicate | 0 | 1.000 |" in document
+    rows = list(csv.DictReader((docs / CSV).open(newline="")))
+    assert len(rows) == 3 * (2 + 1 + 1)
+    assert {row["recipe"] for row in rows} == set(names)
+    shops = rows[2]
+    assert (shops["set"], shops["rule_hits"], shops["rule_misses"]) == ("shops", "1", "1")
+
+
+def test_a_run_gives_the_same_again(data: Path, tmp_path: Path) -> None:
+    def outcome(docs: Path) -> dict[str, str]:
+        assert run(data, docs, "--seeds", "1", "--set", "shops").exit_code == 0
+        return {
+            path.name: re.sub(r"[0-9.]+( \([0-9.]+\))? \|$|,[0-9.]+$", "", path.read_text(), flags=re.M)
+            for path in docs.iterdir()
+        }
+
+    first = outcome(tmp_path / "one")
+    assert first == outcome(tmp_path / "two")
+    if not find_spec("matplotlib"):
+        pytest.skip("matplotlib is not installed")
+    for name in (plots.CURVES, plots.HISTOGRAMS):
+        picture = ElementTree.fromstring(first[name])
+        assert picture.tag.endswith("svg")
+        assert "shops" in first[name]
+        assert len(first[name]) < 100_000
+
+
+def test_peers_that_are_not_there_are_named(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(cache: Path) -> Path:
+        raise structural_peer.PeerError("no such version")
+
+    monkeypatch.setattr(structural_peer, "environment", refuse)
+    monkeypatch.setattr("benchmarks.accuracy.peers.find_spec", lambda module: None)
+    result = run(data, tmp_path / "docs", "--seeds", "1", "--no-mixed", "--peers")
+    assert result.exit_code == 0
+    assert "simhash is not installed" in result.output
+    assert "no such version" in result.output
+    assert "All pages mixed" not in result.output
+
+
+def test_a_folder_without_sets_is_an_error(tmp_path: Path) -> None:
+    result = run(tmp_path, tmp_path / "docs")
+    assert result.exit_code == 2
+    assert "no set with pairs" in result.output

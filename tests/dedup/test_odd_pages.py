@@ -1,0 +1,223 @@
+"""Short, empty and odd pages: what is dropped, what is kept, and what is lost for want of text.
+
+The rule looks at nothing but the words a reader sees and equal bytes.  So a page without words is kept
+unless all its bytes are those of another one, and pages that say the same are one page, whatever they
+link to or embed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from dedup import Detector, MemoryIndex, Page
+
+NEW, NEAR, EXACT, NOT_JUDGED = "new", "near_duplicate", "exact_duplicate", "not_judged"
+
+
+def document(body: str, title: str = "Untitled") -> str:
+    return f"<html><head><title>{title}</title></head><body>{body}</body></html>"
+
+
+def reasons(pages: Sequence[str]) -> list[str]:
+    """Return the verdicts on *pages*, crawled one after the other at addresses of their own."""
+    with Detector(MemoryIndex()) as detector:
+        found = [
+            detector.check(Page.from_html(page, url=f"https://site.example/{number}"))
+            for number, page in enumerate(pages)
+        ]
+    return [verdict.reason.value for verdict in found]
+
+
+NOT_FOUND = "<h1>Not found</h1><p>We looked everywhere, but the page you asked for is not on this server any more.</p>"
+FERRY = (
+    "The ferry to the northern islands will run twice a day from the first of May, the harbour office said "
+    "on Tuesday. Bookings open next week, and residents travel at half the fare until the end of June. A "
+    "second boat is being refitted and should be ready before the herring season begins, although the yard "
+    "has not named a date."
+)
+MAPS = (
+    "After eleven years of work the town library has finished the catalogue of its maps, among them a chart "
+    "of the estuary that was thought lost in the flood. The oldest sheets can be seen on the first floor "
+    "every Thursday afternoon; school classes are asked to write beforehand so that the reading room does "
+    "not get too full."
+)
+PIERS = (
+    "Tickets, timetables and the list of piers are on the notice board beside the fish market, where the "
+    "clerk answers questions between nine and noon on working days. Dogs travel free of charge, bicycles "
+    "cost as much as a child, and cars must be booked by telephone at least three days ahead of the "
+    "crossing because the deck holds only eight of them. In heavy weather the skipper may leave out the two "
+    "smallest piers; passengers are then put up for the night at the expense of the company."
+)
+LONG = f"{FERRY} {MAPS} {PIERS}"
+CONSENT = (
+    "We and our partners keep small files on your device to remember your choices, to count visits and to "
+    "show advertising that fits you. You can accept all of them, refuse all of them or choose one by one; "
+    "your choice holds for six months and can be changed at any time at the foot of every page. Some "
+    "partners do not ask for your consent but rely on legitimate interest, which you may object to."
+)
+
+
+def login(target: str, token: str) -> str:
+    return document(
+        "<h1>Please sign in</h1><p>Members of the reading room can borrow two volumes a week.</p>"
+        f'<form action="/login?next={target}"><input type="hidden" name="csrf" value="{token}">'
+        '<label>Name <input name="name"></label><label>Password <input type="password"></label>'
+        "<button>Sign in</button></form>",
+        f"Sign in to see {target}",
+    )
+
+
+def with_banner(article: str, tag: str = "div") -> str:
+    return document(f"<{tag} class='consent'>{CONSENT}</{tag}><p>{article}</p>")
+
+
+def menu(words: str) -> str:
+    items = "".join(f'<li><a href="/{word}">{word}</a></li>' for word in words.split())
+    return document(f"<nav><ul>{items}</ul></nav>")
+
+
+def frames(source: str, inside: str = "") -> str:
+    return (
+        "<html><head><title>Frames</title></head>"
+        f'<frameset cols="20%,80%"><frame src="/menu"><frame src="{source}">{inside}</frameset></html>'
+    )
+
+
+NO_FRAMES = (
+    "<noframes><body>This page uses frames, but your browser does not show them.</body></noframes>"
+)
+
+
+def month(name: str, begins: int, days: int, events: dict[int, str]) -> str:
+    cells = "<td></td>" * begins
+    cells += "".join(f"<td>{day} {events.get(day, '')}</td>" for day in range(1, days + 1))
+    return document(
+        f"<h1>{name}</h1><table><tr><th>Mon<th>Tue<th>Wed<th>Thu<th>Fri<th>Sat<th>Sun</tr>"
+        f"<tr>{cells}</tr></table><p><a href='/earlier'>Earlier</a> <a href='/later'>Later</a></p>"
+    )
+
+
+def months(*events: dict[int, str]) -> list[str]:
+    names = (("March 2031", 5, 31), ("April 2031", 1, 30), ("May 2031", 3, 31))
+    return [month(*name, found) for name, found in zip(names, events, strict=True)]
+
+
+def first_words(text: str, count: int) -> str:
+    return " ".join(text.split()[:count])
+
+
+BUSY = [
+    {2: "Chess at the Crown", 9: "Talk on owls by Dr Hume", 17: "Walk to the mill", 25: "Jumble sale"},
+    {4: "Quiz at the Bell", 12: "Choir in the chapel", 19: "Lecture on moss", 28: "Swap your seedlings"},
+    {
+        3: "Spring fair with brass band",
+        10: "Bat watching",
+        21: "Bread baking for beginners",
+        30: "Regatta",
+    },
+]
+PHOTO = "<h1>Pictures of the village fair</h1>"
+LOADING = "<div id='app'>Loading, please wait a moment</div>"
+
+# What a crawler wants: the pages, and the verdicts on them in their order.
+CASES: dict[str, tuple[list[str], list[str]]] = {
+    "nothing at all is not judged": (["", " \n ", ""], [NOT_JUDGED] * 3),
+    "pages without words are copies only byte by byte": (
+        ["<html></html>", "<html><body></body></html>", "<html></html>"],
+        [NEW, NEW, EXACT],
+    ),
+    "one to three words say too little": (
+        [document("<h1>Page not found</h1>", name) for name in ("a", "b", "a")],
+        [NEW, NEW, EXACT],
+    ),
+    "four equal words in order are enough": (
+        [document(f"<{tag}>Closed until next Monday") for tag in ("p", "h1")],
+        [NEW, NEAR],
+    ),
+    "of four words one other makes another page": (
+        [document(f"<p>Closed until next {day}") for day in ("Monday", "Friday")],
+        [NEW, NEW],
+    ),
+    "not found, with other titles": (
+        [document(NOT_FOUND, f"Not found: /{name}") for name in ("tea", "cups", "pots")],
+        [NEW, NEAR, NEAR],
+    ),
+    "not found, with the address in the text": (
+        [document(f"{NOT_FOUND}<p>Address: /{name}</p>") for name in ("tea", "cups", "pots/iron")],
+        [NEW, NEAR, NEAR],
+    ),
+    "a login wall before many pages": (
+        [login(f"/volume/{number}", f"{number * 7919:x}") for number in range(1, 5)],
+        [NEW, NEAR, NEAR, NEAR],
+    ),
+    "other articles under one cookie banner": ([with_banner(FERRY), with_banner(MAPS)], [NEW, NEW]),
+    "a long article with and without a cookie banner": (
+        [document(f"<p>{LONG}</p>"), with_banner(LONG)],
+        [NEW, NEAR],
+    ),
+    "an article and its copy in a marked banner": (
+        [document(f"<p>{FERRY}</p>"), with_banner(FERRY, "aside"), with_banner(MAPS, "aside")],
+        [NEW, NEAR, NEW],
+    ),
+    "menus and nothing else": (
+        [
+            menu("tea coffee cocoa milk water juice cider beer wine"),
+            menu("spades rakes hoes forks shears saws hammers files chisels"),
+            menu("wine beer cider juice water milk cocoa coffee tea"),
+            menu("tea coffee cocoa milk water juice cider beer wine") + "<!-- cached -->",
+        ],
+        [NEW, NEW, NEW, NEAR],
+    ),
+    "frames with other pages in them": (
+        [frames("/tea"), frames("/cups"), frames("/tea")],
+        [NEW, NEW, EXACT],
+    ),
+    "frames with a word to old browsers": (
+        [frames("/tea", NO_FRAMES), frames("/cups", NO_FRAMES)],
+        [NEW, NEW],
+    ),
+    "inner frames with other pages in them": (
+        [document(f'<iframe src="/{name}">No frames here, sorry about that</iframe>') for name in "ab"],
+        [NEW, NEW],
+    ),
+    "a calendar without end": (months({}, {}, {}), [NEW, NEAR, NEAR]),
+    "a calendar with much in it": (months(*BUSY), [NEW, NEW, NEW]),
+    "pictures without a word": ([document(f"<img src='{n}.jpg'>") for n in range(2)], [NEW, NEW]),
+}
+
+# Pages of their own that are dropped today, since what tells them apart is little or no text.
+LOST: dict[str, tuple[list[str], list[str]]] = {
+    "a few words under a long cookie banner that no tag marks": (
+        [with_banner(first_words(FERRY, 10)), with_banner(first_words(MAPS, 10))],
+        [NEW, NEAR],
+    ),
+    "the one event of a month": (
+        months({}, {12: "Choir in the chapel"}, {3: "Spring fair"}),
+        [NEW, NEAR, NEAR],
+    ),
+    "pictures under one caption": (
+        [document(f"{PHOTO}<img src='{n}.jpg' alt='Picture {n}'>") for n in range(2)],
+        [NEW, NEAR],
+    ),
+    "what a script would load": (
+        [document(f"{LOADING}<script>show('/{name}')</script>") for name in ("tea", "cups")],
+        [NEW, NEAR],
+    ),
+}
+
+
+@pytest.mark.parametrize(("pages", "expected"), CASES.values(), ids=CASES)
+def test_odd_pages(pages: list[str], expected: list[str]) -> None:
+    assert reasons(pages) == expected
+
+
+@pytest.mark.parametrize(("pages", "expected"), LOST.values(), ids=LOST)
+def test_known_limits(pages: list[str], expected: list[str]) -> None:
+    assert reasons(pages) == expected
+
+
+@pytest.mark.parametrize("make", [frames, lambda name: document(f"<img src='{name}'>")])
+def test_without_words_no_page_is_a_near_duplicate(make: Callable[[str], str]) -> None:
+    assert set(reasons([make(f"/{number}") for number in range(20)])) == {NEW}
