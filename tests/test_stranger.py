@@ -47,7 +47,7 @@ class Project:
             capture_output=True,
             text=True,
             timeout=300,
-            env={name: value for name, value in environment().items() if name != "PYTHONPATH"},
+            env=foreign_environment(),
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
@@ -62,6 +62,10 @@ class Project:
         options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
         self.scrapy("crawl", spider, "-a", f"url={url}", "-O", "feed.jsonl", *options)
         return [json.loads(line) for line in (self.folder / "feed.jsonl").read_text().splitlines()]
+
+
+def foreign_environment() -> dict[str, str]:
+    return {name: value for name, value in environment().items() if name != "PYTHONPATH"}
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +89,14 @@ def project(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
     python = folder / "venv/bin/python"
     install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
-    subprocess.run([*install, "--no-deps", "--no-index", str(wheel)], check=True, timeout=300)
+    # Away from here: the metadata of this checkout would pass for an installation.
+    subprocess.run(
+        [*install, "--no-deps", "--no-index", str(wheel)],
+        cwd=folder,
+        env=foreign_environment(),
+        check=True,
+        timeout=300,
+    )
     # The dependencies are those of this environment; a path file in there is not read again.
     (packages,) = (folder / "venv").glob("lib/python*/site-packages")
     (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
