@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
-
-from lxml import etree
 
 INVISIBLE = frozenset(
     [
@@ -113,13 +111,13 @@ def read_tree(root: Any) -> Reading:
     walk = _Walk(root)
     return Reading(
         text=walk.text(),
-        title=" ".join(_first(element.text for element in root.iter("title")).split()),
-        canonical_link=_first(filter(None, map(_canonical_target, root.iter("link")))).strip(),
+        title=" ".join(walk.title.split()),
+        canonical_link=walk.canonical_link.strip(),
         language=(root.get("lang") or "").strip(),
         tags=tuple(walk.tags),
         depths=tuple(walk.depths),
-        classes=_classes(root),
-        links=_links(root),
+        classes=tuple(walk.classes),
+        links=tuple(walk.links),
     )
 
 
@@ -129,6 +127,9 @@ class _Walk:
     def __init__(self, root: Any) -> None:
         self.tags: list[str] = []
         self.depths: list[int] = []
+        self.classes: list[tuple[str, str]] = []
+        self.links: list[str] = []
+        self.title = self.canonical_link = ""
         self._chunks: list[str] = []
         self._aside: list[slice] = []
         self._run(root)
@@ -150,18 +151,31 @@ class _Walk:
 
     def _run(self, root: Any) -> None:  # noqa: C901, PLR0912 - the one hot loop; calls would cost a third
         tags, depths, chunks = self.tags, self.depths, self._chunks
-        with_role = _boilerplate_by_role(root)
-        states = [_VISIBLE]  # of the elements that are open, below them the page
-        aside_start = 0
-        for event, element in etree.iterwalk(root, events=_EVENTS):
-            if event == "start":
-                tag = element.tag
+        # The elements that are open, with the tag and the state of each, below them nothing.
+        open_elements: list[Any] = [None]
+        open_tags, open_states = [""], [_VISIBLE]
+        innermost, aside_start = None, 0
+        for element in chain(root.iter(), (None,)):
+            parent = None if element is None else element.getparent()
+            while innermost is not parent and innermost is not None:
+                left, tag, was = open_elements.pop(), open_tags.pop(), open_states.pop()
+                innermost, state = open_elements[-1], open_states[-1]
+                if was == _ASIDE and state == _VISIBLE:
+                    self._aside.append(slice(aside_start, len(chunks)))
+                if state != _HIDDEN and innermost is not None:
+                    if was != _HIDDEN and tag not in INLINE:
+                        chunks.append(_BREAK)
+                    if tail := left.tail:  # it belongs to the parent
+                        chunks.append(tail)
+            if element is None:
+                return
+            tag, state = element.tag, open_states[-1]
+            if tag.__class__ is str:
                 tags.append(tag)
-                depths.append(len(states) - 1)
-                state = states[-1]
+                depths.append(len(open_elements) - 1)
                 if state != _HIDDEN:
                     own = _STATES.get(tag, _VISIBLE)
-                    if with_role and own == _VISIBLE and element in with_role:
+                    if own == _VISIBLE and (role := element.get("role")) and _is_boilerplate(role):
                         own = _ASIDE
                     if own > state:
                         state = own
@@ -172,58 +186,34 @@ class _Walk:
                             chunks.append(_BREAK)
                         if text := element.text:
                             chunks.append(text)
-                states.append(state)
-                continue
-            if event == "end":
-                was = states.pop()
-                if was == _ASIDE and states[-1] == _VISIBLE:
-                    self._aside.append(slice(aside_start, len(chunks)))
-                if states[-1] != _HIDDEN and was != _HIDDEN and element.tag not in INLINE:
-                    chunks.append(_BREAK)
-            # What follows an element, or a comment, belongs to its parent.
-            if states[-1] != _HIDDEN and len(states) > 1 and (tail := element.tail):
-                chunks.append(tail)
+                if classes := element.get("class"):
+                    self.classes.append((tag, classes))
+                if tag in _NOTED:
+                    self._note(tag, element)
+            else:  # a comment or processing instruction: only what follows it is text
+                state = _HIDDEN
+            open_elements.append(element)
+            open_tags.append(tag)
+            open_states.append(state)
+            innermost = element
+
+    def _note(self, tag: str, element: Any) -> None:
+        if tag == "title":
+            self.title = self.title or element.text or ""
+        elif tag == "link":
+            if "canonical" in (element.get("rel") or "").lower().split():
+                self.canonical_link = self.canonical_link or element.get("href") or ""
+        elif target := element.get("href"):
+            self.links.append(target)
 
 
 _VISIBLE, _ASIDE, _HIDDEN = range(3)
 _STATES = dict.fromkeys(BOILERPLATE, _ASIDE) | dict.fromkeys(INVISIBLE, _HIDDEN)
-# Found all at once in C: asking every element for its role would cost a tenth of the walk.
-_WITH_ROLE = etree.XPath("descendant-or-self::*/@role/..")
-_WITH_CLASS = etree.XPath("descendant-or-self::*/@class/..")
-_HREFS = etree.XPath("descendant-or-self::*[self::a or self::area]/@href", smart_strings=False)
-_CLASSES = etree.XPath("descendant-or-self::*/@class", smart_strings=False)
-_EVENTS = ("start", "end", "comment", "pi")
+_NOTED = frozenset(("a", "area", "link", "title"))
 
 
-def _classes(root: Any) -> tuple[tuple[str, str], ...]:
-    elements: Any = _WITH_CLASS(root)
-    classes: Any = _CLASSES(root)
-    return tuple(zip([element.tag for element in elements], classes, strict=True))
-
-
-def _links(root: Any) -> tuple[str, ...]:
-    found: Any = _HREFS(root)
-    return tuple(filter(None, found))
-
-
-def _canonical_target(link: Any) -> str | None:
-    if "canonical" in (link.get("rel") or "").lower().split():
-        target: str | None = link.get("href")
-        return target
-    return None
-
-
-def _first(texts: Iterable[str | None]) -> str:
-    return next(filter(None, texts), "")
-
-
-def _boilerplate_by_role(root: Any) -> frozenset[Any]:
-    found: Any = _WITH_ROLE(root)
-    return frozenset(
-        element
-        for element in found
-        if not BOILERPLATE_ROLES.isdisjoint(element.get("role").lower().split())
-    )
+def _is_boilerplate(role: str) -> bool:
+    return not BOILERPLATE_ROLES.isdisjoint(role.lower().split())
 
 
 def _lines(text: str) -> str:
