@@ -174,15 +174,17 @@ class _Walk:
                 tags.append(tag)
                 depths.append(len(open_elements) - 1)
                 if state != _HIDDEN:
+                    is_block = tag not in INLINE
                     own = _STATES.get(tag, _VISIBLE)
-                    if own == _VISIBLE and (role := element.get("role")) and _is_boilerplate(role):
-                        own = _ASIDE
+                    # Asking for an attribute is dear, and nothing inside of a line is a region.
+                    if is_block and own == _VISIBLE and (role := element.get("role")):
+                        own = _ASIDE if _is_boilerplate(role) else _VISIBLE
                     if own > state:
                         state = own
                         if own == _ASIDE:
                             aside_start = len(chunks)
                     if state != _HIDDEN:
-                        if tag not in INLINE:
+                        if is_block:
                             chunks.append(_BREAK)
                         if text := element.text:
                             chunks.append(text)

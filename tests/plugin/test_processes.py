@@ -137,9 +137,6 @@ def test_several_spiders_of_one_process_share_an_index(tmp_path: Path, scope: st
     assert set(outcomes(tmp_path).values()) == {Outcome.CONFIRMED}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a copy waits for items of its own run only, not of another spider's beside it"
-)
 def test_a_copy_waits_for_an_item_of_another_spider_in_its_process(tmp_path: Path) -> None:
     reached, met = tmp_path / "reached", tmp_path / "met"
     canonical = item(1, text(1), reached=str(reached), until=str(met), fate="fail")
