@@ -228,10 +228,6 @@ class Index(ABC):
             if found.outcome is Outcome.PENDING:
                 self._withdraw(found, Outcome.RELEASED)
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """Join what is called inside to one transaction, all or nothing."""
-        return self._writing()
-
     def forget_run(self, run: int) -> int:
         """Undo *run*: forget all its rows; return how many."""
         return self._forget(lambda: self._rows_of_run(run))

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Confirmations go into the transaction of the next question, or into one of their own by then.
-_CONFIRM_WITHIN = 1.0  # seconds
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -57,8 +54,6 @@ class Judge:
         self._detector: Detector | None = None
         self._room = WaitingRoom()
         self._shares = Shares(settings.cluster_share)
-        self._kept: list[int] = []
-        self._confirmed_at = 0.0
         self._reported: set[str] = set()
 
     def open(self) -> Run:
@@ -101,16 +96,13 @@ class Judge:
             return None
         page = question.page
         try:
-            with self.timed("index"), self._detector.index.transaction():
-                self._confirm()
+            with self.timed("index"):
                 verdict = self._detector.submit(
                     page, question.fingerprint, kind=question.kind, wait_for=self._room.runs
                 )
         except IndexUnavailable as error:
             self._report(error)
             return None
-        self._kept.clear()
-        self._confirmed_at = monotonic()
         self._note(page.url, verdict)
         return verdict
 
@@ -136,35 +128,15 @@ class Judge:
         """Confirm a pending row, or release it."""
         if self._detector is None:
             return
-        if kept:
-            self._kept.append(row)
-            if monotonic() - self._confirmed_at >= _CONFIRM_WITHIN:
-                self.confirm()
-        else:
-            self.count("released")
-            try:
-                self._detector.index.release(row)
-            except IndexUnavailable as error:
-                self._report(error)
-        self._room.settled(row)
-
-    def confirm(self) -> None:
-        """Confirm now what was kept since the last question."""
-        if self._detector is None or not self._kept:
-            return
+        index = self._detector.index
         try:
-            with self.timed("index"), self._detector.index.transaction():
-                self._confirm()
+            with self.timed("index"):
+                (index.confirm if kept else index.release)(row)
         except IndexUnavailable as error:
             self._report(error)
-            return
-        self._kept.clear()
-        self._confirmed_at = monotonic()
-
-    def _confirm(self) -> None:
-        assert self._detector is not None
-        for row in self._kept:
-            self._detector.index.confirm(row)
+        if not kept:
+            self.count("released")
+        self._room.settled(row)
 
     # Counting
 
@@ -232,7 +204,6 @@ class Judge:
         """End the run, log its summary, close the index."""
         if self._detector is None:
             return
-        self.confirm()
         detector, self._detector = self._detector, None
         run, index = detector.run, detector.index
         assert self._crawler.stats is not None

@@ -50,7 +50,6 @@ class DedupPipeline:
             (signals.item_scraped, pipeline._item_scraped),
             (signals.item_dropped, pipeline._item_lost),
             (signals.item_error, pipeline._item_lost),
-            (signals.spider_idle, pipeline.judge.confirm),
             # Not `close_spider`, which does not know how the crawl ended.
             (signals.spider_closed, pipeline._spider_closed),
         ):
