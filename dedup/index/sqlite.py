@@ -437,6 +437,14 @@ class SQLiteIndex(Index):
     def _settle(self, row: int, outcome: Outcome) -> None:
         self._connection.execute("UPDATE pages SET outcome = ? WHERE id = ?", (outcome, row))
 
+    def _confirm_plain(self, row: int) -> bool:
+        changed = self._connection.execute(
+            "UPDATE pages SET outcome = 'confirmed' "
+            "WHERE id = ? AND outcome = 'pending' AND replaces IS NULL",
+            (row,),
+        ).rowcount
+        return bool(changed)
+
     def _enlist(self, row: Row) -> None:
         self._connection.execute("UPDATE pages SET listed = 1 WHERE id = ?", (row.id,))
         self._add_to_lists(row)
