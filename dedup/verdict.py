@@ -17,6 +17,8 @@ from dedup.words import word_distance
 
 # Fewer equal tokens than this say too little: "Not found" is not one page.
 MIN_EQUAL_TOKENS = 4
+# Up to so many, one at a time is faster than all at once.
+_FEW_SKETCHES = 2
 
 _DEFAULT = DedupConfig()
 
@@ -183,6 +185,8 @@ def may_verify(page: Fingerprint, sketches: Sequence[bytes], config: DedupConfig
     """Return for each of *sketches* whether a candidate with it could be a near-duplicate of *page*."""
     if not config.verify or not sketches:
         return [True] * len(sketches)
+    if len(sketches) <= _FEW_SKETCHES:
+        return [similarity(page.sketch, other) >= config.min_similarity for other in sketches]
     rows = np.frombuffer(b"".join(sketches), np.uint8).reshape(-1, BINS)
     passing: list[bool] = (similarities(page.sketch, rows) >= config.min_similarity).tolist()
     return passing

@@ -216,6 +216,8 @@ class Index(ABC):
     def confirm(self, row: int) -> None:
         """Record that the page of a pending *row* was kept to the end; others lean on it from now on."""
         with self._writing():
+            if self._confirm_plain(row):
+                return
             found = self.row(row)
             if found.outcome is Outcome.PENDING:
                 self._settle(row, Outcome.CONFIRMED)
@@ -463,6 +465,14 @@ class Index(ABC):
 
     @abstractmethod
     def _settle(self, row: int, outcome: Outcome) -> None: ...
+
+    def _confirm_plain(self, row: int) -> bool:
+        """Confirm a pending row that replaces nothing; False leaves any other to the caller."""
+        found = self.row(row)
+        is_plain = found.outcome is Outcome.PENDING and found.verdict.replaces is None
+        if is_plain:
+            self._settle(row, Outcome.CONFIRMED)
+        return is_plain
 
     @abstractmethod
     def _enlist(self, row: Row) -> None: ...

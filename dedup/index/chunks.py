@@ -37,6 +37,14 @@ _FEW_PLACES = 8
 
 Starts = NDArray[np.int64]
 
+# Most places have one chunk, which is made or has room.  The concatenation of two blobs is text in
+# SQLite, hence the cast.
+_APPEND_FIRST = (
+    "INSERT INTO postings VALUES (?, ?) ON CONFLICT (id) DO UPDATE "
+    "SET words = CAST(words || excluded.words AS BLOB) "
+    f"WHERE length(words) < {CHUNK * _WORD_BYTES}"
+)
+
 
 class Chunks:
     """The list of that *number* (0 to `MAX_LIST`), through *connection*.
@@ -61,13 +69,16 @@ class Chunks:
         return joined(self._connection.execute(_lookup(len(starts)), starts).fetchall())
 
     def _append(self, start: int, word: int) -> None:
+        data = word.to_bytes(_WORD_BYTES, "little")
+        if not self._connection.execute(_APPEND_FIRST, (start, data)).rowcount:
+            self._append_last(start, data)
+
+    def _append_last(self, start: int, data: bytes) -> None:
         last = self._connection.execute(
             "SELECT id, length(words) FROM postings WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
             (start, start + _SPAN),
         ).fetchone()
-        data = word.to_bytes(_WORD_BYTES, "little")
         if last and last[1] < CHUNK * _WORD_BYTES:
-            # The concatenation of two blobs is text in SQLite.
             self._connection.execute(
                 "UPDATE postings SET words = CAST(words || ? AS BLOB) WHERE id = ?", (data, last[0])
             )

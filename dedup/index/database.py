@@ -72,6 +72,13 @@ class Database:
         found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(found[0]) if found else ""
 
+    def changes(self) -> int:
+        """Return a number that changes when another connection has changed the file.
+
+        Inside a transaction; it says nothing of what this connection changed itself.
+        """
+        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
+
     @contextmanager
     def reading(self) -> Iterator[None]:
         """See one state of the file, whatever others write meanwhile."""

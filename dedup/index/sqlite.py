@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -63,6 +63,7 @@ class SQLiteIndex(Index):
         self._scopes: dict[tuple[str, str], int] = {}
         self._blocks = blocks
         self._banding: Banding | None = None
+        self._layout_read_at: int | None = None
         self._database = _database(path, blocks=blocks, timeout=timeout, must_exist=not create)
         self._connection = self._database.connection
         try:
@@ -250,6 +251,7 @@ class SQLiteIndex(Index):
         """
         with self._writing():
             self._refuse_while_in_use("rebuild it")
+            self._layout_read_at = None  # this may be rolled back
             blocks = blocks or self._blocks
             layout(blocks)  # refuses wrong numbers
             self._connection.execute("DELETE FROM postings")
@@ -270,6 +272,7 @@ class SQLiteIndex(Index):
         """Make lists of bands from the rows, or with None take them out, as `rebuild` makes others."""
         with self._writing():
             self._refuse_while_in_use("change its bands")
+            self._layout_read_at = None  # as in `rebuild`
             if banding and banding.length > BINS:
                 raise ConfigError(
                     f"bands ({banding.bands}) times rows ({banding.rows}) must be at most {BINS}"
@@ -352,20 +355,28 @@ class SQLiteIndex(Index):
             self._read_layout()
             yield
 
+    def _writing(self) -> AbstractContextManager[None]:
+        # What is part of a transaction sees the layout that this one has read.
+        return self._database.writing() if self._connection.in_transaction else self._beginning()
+
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _beginning(self) -> Iterator[None]:
         with self._database.writing():
             self._read_layout()
             yield
 
     def _read_layout(self) -> None:
         # Between two transactions another process may have made the lists anew.
+        changes = self._database.changes()
+        if changes == self._layout_read_at:
+            return
         found = self._connection.execute(
             "SELECT name, value FROM meta WHERE name IN ('blocks', 'bands')"
         )
         layout = dict(found.fetchall())
         self._blocks = int(layout["blocks"])
         self._banding = _banding(layout.get("bands", ""))
+        self._layout_read_at = changes
 
     def _versions(self, sighting: Sighting) -> Sequence[Version]:
         scope = self._scope(sighting.kind, sighting.scope)
@@ -436,6 +447,14 @@ class SQLiteIndex(Index):
 
     def _settle(self, row: int, outcome: Outcome) -> None:
         self._connection.execute("UPDATE pages SET outcome = ? WHERE id = ?", (outcome, row))
+
+    def _confirm_plain(self, row: int) -> bool:
+        changed = self._connection.execute(
+            "UPDATE pages SET outcome = 'confirmed' "
+            "WHERE id = ? AND outcome = 'pending' AND replaces IS NULL",
+            (row,),
+        ).rowcount
+        return bool(changed)
 
     def _enlist(self, row: Row) -> None:
         self._connection.execute("UPDATE pages SET listed = 1 WHERE id = ?", (row.id,))

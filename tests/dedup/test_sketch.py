@@ -42,6 +42,7 @@ def test_similarity_equals_the_definition(a: list[str], b: list[str]) -> None:
     one, two = sketch(words(a), 2), sketch(words(b), 2)
     assert similarity(one, two) == pytest.approx(slow_similarity(one, two))
     assert similarity(one, two) == similarity(two, one)
+    assert type(similarity(one, two)) is float  # one of numpy's would stand in reports as such
 
 
 @given(st.lists(token_lists, min_size=1, max_size=5), token_lists)

@@ -185,6 +185,10 @@ def test_a_rebuild_that_fails_leaves_the_index_as_it_was(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         with pytest.raises(RuntimeError):
             opened.rebuild(4, fail)
+        with Detector(opened, spider="first") as detector:
+            assert detector.check(page(edited(1, 4), "http://new/")).is_duplicate
+            assert detector.check(page(text(99), "http://newer/")).kept
+        assert (opened.blocks, opened.verify()) == (5, [])
     with SQLiteIndex(index) as opened:
         assert (opened.blocks, opened.verify()) == (5, [])
 
