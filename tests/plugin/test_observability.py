@@ -6,8 +6,8 @@ import json
 import re
 from pathlib import Path
 
-from dedup import SQLiteIndex
-from tests.crawling import crawl
+from dedup import Reason, SQLiteIndex
+from tests.crawling import ROOT, crawl
 from tests.pages import edited, text
 
 ITEMS = [{"url": f"http://a/{number}", "text": text(number % 5)} for number in range(40)]
@@ -67,3 +67,17 @@ def test_small_clusters_are_not_warned_about(tmp_path: Path) -> None:
     arguments = {"items": json.dumps(SWALLOWED + ITEMS)}
     done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {"DEDUP_CLUSTER_SHARE": 1}, arguments)
     assert "large_clusters" not in done.dedup()
+
+
+def test_the_readme_names_every_stat() -> None:
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "dedup" / "plugin").glob("*.py"))
+    calls = re.findall(r"count\(([^)\n]*)\)", source)
+    counted = {name for call in calls for name in re.findall(r'(?<!f)"([\w/]+)"', call)}
+    counted |= set(re.findall(r'"dedup/([\w/]+)"', source)) | {reason.value for reason in Reason}
+    counted |= {f"seconds/{step}" for step in re.findall(r'timed\("(\w+)"\)', source)}
+    counted -= {f"responses/{reason}" for reason in Reason}
+    readme = (ROOT / "README.md").read_text("utf-8")
+    table = readme[readme.index("| stat |") : readme.index("Every drop is one line")]
+    named = set(re.findall(r"`([\w/<>]+)`", table)) - {"callback", "responses/<verdict>"}
+    assert counted >= {"seen", "marked", "requests_saved", "index/rows", "seconds/index"}
+    assert {name for name in named if not name.startswith("DEDUP_")} == counted
