@@ -17,7 +17,7 @@ test: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto
 
 oldest: $(OLDEST_VENV)/installed
-	$(OLDEST_VENV)/bin/python -m pytest -n auto tests/plugin tests/crawler tests/test_stranger.py
+	$(OLDEST_VENV)/bin/python -m pytest -n auto tests/plugin
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

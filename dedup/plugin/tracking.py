@@ -18,8 +18,8 @@ from dedup.verdict import Verdict
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-# Items that a spider middleware swallowed after ours would wait here for ever.
-_MAX_HANDED = 10_000
+# Items that a spider middleware swallowed after ours would wait here for ever, with their responses.
+_MAX_HANDED = 1_000
 
 
 @dataclass(slots=True, eq=False)
