@@ -31,6 +31,7 @@ from dedup.verdict import (
 # Most duplicates are this near, and looking that far costs little; the rest comes second.
 NEAR = 3
 _BATCH = 500
+_NOTHING = Candidates((), 0)
 # With more words than these, the newest pages of all are looked through first: this many for each
 # that is wanted.
 _FEW_WORDS = 8
@@ -80,12 +81,16 @@ class Search:
     def _equal(self, column: str, value: bytes) -> Candidates:
         where = f"AND {column} = ? ORDER BY id LIMIT ?"
         found = self._canonicals(where, [value, self.config.max_candidates])
+        if not found:
+            return _NOTHING
         self._seen.update(canonical.id for canonical in found)
         return Candidates(self._ordered(found), len(found))
 
     def _near(self, found: Iterable[Sketched]) -> Candidates:
         """Return those not seen before that their sketches do not rule out; mostly there are none."""
         new = [(row, sketch) for row, sketch in found if row not in self._seen]
+        if not new:
+            return _NOTHING
         self._seen.update(row for row, _ in new)
         passing = may_verify(self.sighting.fingerprint, [sketch for _, sketch in new], self.config)
         rows = [row for row, _ in compress(new, passing)]
@@ -107,6 +112,8 @@ class Search:
         """Yield canonicals of the nearest words, of equally near ones the oldest, up to the cap."""
         page, left = self.sighting.fingerprint.content, self.config.max_candidates
         words = self.content.near(page, distance)
+        if not len(words):
+            return
         if len(words) <= min(_BATCH, left):
             found = self._of_words(words, left + 1)
             if len(found) <= left:
