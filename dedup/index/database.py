@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
@@ -51,6 +51,7 @@ class Database:
         must_exist: bool = False,
     ) -> None:
         self.path = Path(path)
+        self._errors = _PlainErrors(self.path)
         check_file(self.path)
         if must_exist and not self.path.exists():
             raise IndexUnavailable(f"{self.path} does not exist; a crawl with dedup makes it")
@@ -79,29 +80,17 @@ class Database:
         """
         return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """See one state of the file, whatever others write meanwhile."""
-        with self._transaction("BEGIN"):
-            yield
+        return self._transaction("BEGIN")
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self) -> AbstractContextManager[None]:
         """Change the file, all or nothing; other writers wait.  Inside another one, part of it."""
-        if self.connection.in_transaction:
-            with self.errors():
-                yield
-            return
-        with self._transaction("BEGIN IMMEDIATE"):
-            yield
+        return self._errors if self.connection.in_transaction else self._transaction("BEGIN IMMEDIATE")
 
-    @contextmanager
-    def errors(self) -> Iterator[None]:
+    def errors(self) -> AbstractContextManager[None]:
         """Say errors of SQLite in plain words, with the path."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise IndexUnavailable(f"{self.path}: {_explained(error)}") from error
+        return self._errors
 
     def checkpoint(self) -> None:
         """Bring everything into the file itself, so that it can be copied or measured."""
@@ -185,6 +174,20 @@ class Database:
 
     def _number(self, pragma: str) -> int:
         return int(self.connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+class _PlainErrors:
+    """The context of `Database.errors`: no generator, it is entered many times for every page."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise IndexUnavailable(f"{self._path}: {_explained(error)}") from error
 
 
 def _explained(error: sqlite3.Error) -> str:

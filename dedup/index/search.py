@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import compress, islice
 from operator import itemgetter
 from typing import Any
 
@@ -30,6 +31,11 @@ from dedup.verdict import (
 # Most duplicates are this near, and looking that far costs little; the rest comes second.
 NEAR = 3
 _BATCH = 500
+_NOTHING = Candidates((), 0)
+# With more words than these, the newest pages of all are looked through first: this many for each
+# that is wanted.
+_FEW_WORDS = 8
+_NEWEST = 4
 
 # Own versions from other runs are no candidates, unless this run has met them again.
 _NOT_OWN = (
@@ -75,12 +81,16 @@ class Search:
     def _equal(self, column: str, value: bytes) -> Candidates:
         where = f"AND {column} = ? ORDER BY id LIMIT ?"
         found = self._canonicals(where, [value, self.config.max_candidates])
+        if not found:
+            return _NOTHING
         self._seen.update(canonical.id for canonical in found)
         return Candidates(self._ordered(found), len(found))
 
     def _near(self, found: Iterable[Sketched]) -> Candidates:
         """Return those not seen before that their sketches do not rule out; mostly there are none."""
         new = [(row, sketch) for row, sketch in found if row not in self._seen]
+        if not new:
+            return _NOTHING
         self._seen.update(row for row, _ in new)
         passing = may_verify(self.sighting.fingerprint, [sketch for _, sketch in new], self.config)
         rows = [row for row, _ in compress(new, passing)]
@@ -102,6 +112,8 @@ class Search:
         """Yield canonicals of the nearest words, of equally near ones the oldest, up to the cap."""
         page, left = self.sighting.fingerprint.content, self.config.max_candidates
         words = self.content.near(page, distance)
+        if not len(words):
+            return
         if len(words) <= min(_BATCH, left):
             found = self._of_words(words, left + 1)
             if len(found) <= left:
@@ -113,19 +125,36 @@ class Search:
             yield from found
 
     def _near_structure(self) -> list[Sketched]:
-        """Return the newest canonicals of the nearest words."""
+        """Return the newest canonicals of the nearest words, in no order."""
         page, limit = self.sighting.fingerprint.structure, self.config.max_structure_candidates
         words = self.structure.near(page, self.config.structure_max_distance)
         if len(words) > limit:
-            nearest = np.concatenate(list(_by_distance(page, words, self.config.max_candidates)))
-            words = self._newest_words(nearest, limit)
-        found = [
-            sketched
-            for word in words.view(np.int64).tolist()
-            for sketched in self._sketches("AND structure = ? ORDER BY id DESC LIMIT ?", [word, limit])
-        ]
-        found.sort(key=itemgetter(0))
-        return found[-limit:]
+            words = np.concatenate(list(_by_distance(page, words, self.config.max_candidates)))
+        if len(words) > _FEW_WORDS and len(newest := self._newest_with(words, limit)) == limit:
+            return newest
+        if len(words) > limit:
+            words = self._newest_words(words, limit)
+        found: list[Sketched] = []
+        for word in words.view(np.int64).tolist():
+            oldest = found[0][0] if len(found) == limit else 0
+            where = "AND structure = ? AND id > ? ORDER BY id DESC LIMIT ?"
+            found += self._sketches(where, [word, oldest, limit])
+            found = sorted(found, key=itemgetter(0))[-limit:]
+        return found
+
+    def _newest_with(self, words: Words, limit: int) -> list[Sketched]:
+        """Return the newest canonicals of *words*, as far as they are among the newest pages of all.
+
+        On a site of one template nearly all pages are; asking word by word reads many times as many.
+        """
+        wanted = set(words.view(np.int64).tolist())
+        rows = self.connection.execute(
+            "SELECT id, sketch, structure FROM pages NOT INDEXED WHERE scope = ?1 AND listed "
+            f"{_NOT_OWN} AND id > (SELECT max(id) FROM pages) - ?4 ORDER BY id DESC",
+            (*self._own, _NEWEST * limit),
+        )
+        found = ((row, sketch) for row, sketch, word in rows if word in wanted)
+        return list(islice(found, limit))
 
     def _near_bands(self, bands: BandList) -> list[Sketched]:
         """Return the canonicals with most bands in common, of equal ones the oldest, up to the cap."""
@@ -140,12 +169,14 @@ class Search:
 
     def _newest_words(self, words: Words, limit: int) -> Words:
         """Return the words with the newest pages: the newest pages of all are among theirs."""
-        # Not max(id): beside other conditions it would read all pages of a word.
-        newest = [
-            max(self._sketches("AND structure = ? ORDER BY id DESC LIMIT 1", [word]), default=(0, b""))
-            for word in words.view(np.int64).tolist()
-        ]
-        return words[np.argsort([row for row, _ in newest])[-limit:]]
+        newest = self.connection.execute(
+            # Not max(id): beside other conditions it would read all pages of a word.
+            "SELECT value, (SELECT id FROM pages WHERE scope = ?1 AND listed "
+            f"{_NOT_OWN} AND structure = value ORDER BY id DESC LIMIT 1) AS newest "
+            "FROM json_each(?4) ORDER BY newest DESC LIMIT ?5",
+            (*self._own, json.dumps(words.view(np.int64).tolist()), limit),
+        )
+        return np.fromiter((word for word, _ in newest), np.int64).view(np.uint64)
 
     def _of_words(self, words: Words, limit: int) -> list[Sketched]:
         """Return the oldest canonicals of *words*."""
@@ -163,8 +194,12 @@ class Search:
         return [canonical_of(fields) for fields in self._fetch(SELECT_CANONICAL, where, values)]
 
     def _fetch(self, select: str, where: str, values: Sequence[object]) -> list[Any]:
-        own = (self.scope, self.sighting.url_key, self.sighting.run)
-        return self.connection.execute(select + _NOT_OWN + where, (*own, *values)).fetchall()
+        return self.connection.execute(select + _NOT_OWN + where, (*self._own, *values)).fetchall()
+
+    @property
+    def _own(self) -> tuple[int, str, int]:
+        """What `_NOT_OWN` and the scope before it take."""
+        return self.scope, self.sighting.url_key, self.sighting.run
 
 
 def _by_distance(word: int, words: Words, limit: int) -> list[Words]:

@@ -462,7 +462,7 @@ class SQLiteIndex(Index):
 
     def _add_to_lists(self, row: Row) -> None:
         for postings, word in self._listed_words(row):
-            if word not in postings:
+            if not self._is_shared(postings, word, row.id):
                 postings.add(word)
         if bands := self._bands(self._scope_of(row)):
             bands.add(row.id, row.sighting.fingerprint.sketch)
@@ -470,14 +470,19 @@ class SQLiteIndex(Index):
     def _delist(self, row: Row) -> None:
         self._connection.execute("UPDATE pages SET listed = 0 WHERE id = ?", (row.id,))
         for postings, word in self._listed_words(row):
-            others = self._connection.execute(
-                f"SELECT 1 FROM pages WHERE scope = ? AND {postings.field} = ? AND listed LIMIT 1",
-                (postings.scope, signed(word)),
-            ).fetchone()
-            if not others:
+            if not self._is_shared(postings, word, row.id):
                 postings.remove(word)
         if bands := self._bands(self._scope_of(row)):
             bands.remove(row.id, row.sighting.fingerprint.sketch)
+
+    def _is_shared(self, postings: PostingList, word: int, row: int) -> bool:
+        """Whether another row than *row* has put *word* into the list."""
+        found = self._connection.execute(
+            f"SELECT 1 FROM pages WHERE scope = ? AND {postings.field} = ? AND listed AND id != ? "
+            "LIMIT 1",
+            (postings.scope, signed(word), row),
+        )
+        return found.fetchone() is not None
 
     def _listed_words(self, row: Row) -> Iterator[tuple[PostingList, int]]:
         scope = self._scope_of(row)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import tempfile
 from functools import partial
 from pathlib import Path
+from random import Random
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -13,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from dedup import DedupConfig, MemoryIndex, SQLiteIndex, Verdict, fingerprint
 from dedup.fingerprints import Fingerprint
 from dedup.index import Index, Row, Run
+from dedup.sketch import BINS
 from dedup.verdict import Outcome
 from tests.pages import edited, page, text
 
@@ -194,3 +197,37 @@ TestSameAnswers = SameAnswers.TestCase
 TestSameAnswersByBands = SameAnswersByBands.TestCase
 TestSameAnswers.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
 TestSameAnswersByBands.settings = TestSameAnswers.settings
+
+
+def of_one_template(number: int, rng: Random) -> Fingerprint:
+    """Return a page that only its structure can lead to another one, one of a dozen texts."""
+    structure = 0xABCDEF
+    for bit in rng.sample(range(64), rng.randint(0, 3)):
+        structure ^= 1 << bit
+    sketch = Random(rng.randrange(12)).randbytes(BINS).replace(b"\0", b"\1")
+    digest = number.to_bytes(16, "big")
+    return Fingerprint(rng.getrandbits(64), structure, sketch, digest, digest, 300)
+
+
+@pytest.mark.parametrize(("newest", "words"), [(1, 1000), (3, 20), (5, 12), (64, 1000)])
+@pytest.mark.parametrize("others", [0, 5], ids=["alone", "among others"])
+def test_a_template_of_many_words_gives_its_newest_pages(
+    tmp_path: Path, newest: int, words: int, others: int
+) -> None:
+    rng = Random(newest)
+    config = DedupConfig(max_structure_candidates=newest, max_candidates=words)
+    with MemoryIndex() as slow, SQLiteIndex(tmp_path / "pages.db") as fast:
+        for _ in range(2):
+            runs = [index.begin_run("s") for index in (slow, fast)]
+            for number in range(60):
+                asked = [(of_one_template(number, rng), f"http://a/{rng.randrange(60)}", "page")]
+                asked += [
+                    (of_one_template(1000 * number + other, rng), "", "item") for other in range(others)
+                ]
+                for found, url, kind in asked:
+                    one, two = (
+                        index.find_or_add(found, url, run=run, config=config, kind=kind)
+                        for index, run in zip((slow, fast), runs, strict=True)
+                    )
+                    assert (one, one.candidates) == (two, two.candidates)
+        assert fast.verify() == []
