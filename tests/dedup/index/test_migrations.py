@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from dedup import Detector, Reason, SQLiteIndex
+from dedup.config import RECIPE_VERSION
 from dedup.errors import IndexMismatch, IndexUnavailable
 from dedup.index import sqlite, tables
 from tests.crawling import ROOT
+from tests.pages import page, text
 
 # One file for each schema that a release has written: pages 1 to 3 of `tests.pages` at
 # http://a/1 to 3, a copy of the first at http://a/4, in one run of the spider "old".
@@ -39,13 +41,25 @@ def test_a_stored_index_still_knows_its_pages(old: Path) -> None:
         assert [word for word in index.recipe() if word.startswith("jieba")]
 
 
-def test_a_stored_index_of_an_older_recipe_is_refused_and_left_alone(old: Path) -> None:
+def test_a_stored_index_goes_on_or_is_refused_for_its_recipe_and_left_alone(old: Path) -> None:
     with SQLiteIndex(old) as index:
         stored = dict(index.recipe())
-        with pytest.raises(IndexMismatch, match=r"recipe=1, this one has recipe=2; use that release"):
+        if stored["recipe"] == str(RECIPE_VERSION):
+            with Detector(index, spider="old") as detector:
+                assert detector.check(page(text(2), "http://a/2")).reason is Reason.UNCHANGED
+                copy = detector.check(page(text(3), "http://b/"))
+                assert (copy.reason, copy.canonical_url) == (Reason.EXACT_DUPLICATE, "http://a/3")
+            return
+        message = rf"recipe={stored['recipe']}, this one has recipe={RECIPE_VERSION}; use that release"
+        with pytest.raises(IndexMismatch, match=message):
             Detector(index, spider="old")
         assert index.recipe() == stored
         assert len(list(index.rows())) == 4
+
+
+def test_runs_of_the_first_schema_have_dropped(old: Path) -> None:
+    with SQLiteIndex(old) as index:
+        assert [run.action for run in index.runs()] == ["drop"]
 
 
 def migrated(monkeypatch: pytest.MonkeyPatch, *statements: str) -> None:
