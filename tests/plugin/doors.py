@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
@@ -25,6 +26,8 @@ class DoorSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         for number, content in enumerate(json.loads(self.contents)):
+            # Scrapy 2.13 would bring the next page before this one's callback has ended.
+            await asyncio.sleep(0.3)
             links = f'<a href="http://127.0.0.1:9/{number}">1</a><a href="http://127.0.0.1:9/all">2</a>'
             page = f"<html><body><p>{content}</p><!-- {number} -->{links}</body></html>"
             yield Request(
