@@ -53,7 +53,7 @@ def _earlier(stats: Mapping[str, Any], run: Run) -> list[str]:
     if not earlier:
         return []
     return [
-        f"  {earlier:,} of them for a page kept in an EARLIER run "
+        f"  {earlier:,} of them for a page that ANOTHER run kept "
         f"(a run is undone with: dedup forget --run N; this one was {run.id})"
     ]
 
