@@ -19,14 +19,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from statistics import median
-from threading import Thread
 from urllib.parse import urlsplit
 
 import click
 
+from crawler.example.server import running
 from dedup import SQLiteIndex
 
 
@@ -116,14 +116,8 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    handler = partial(_Quiet, directory=str(folder))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with running(partial(_Quiet, directory=str(folder))) as url:
+        yield url
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ FLOORS = (
     {"simhashing", "sketch", "minhash", "charset", "textrank"},
     {"page", "text", "tokens"},
     {"terms", "weighting", "structure"},
-    {"features", "frequencies"},
+    {"frequencies"},
     {"fingerprints", "verdict"},
     {"index"},
     {"detector"},

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 
+from crawler.example.server import running
 from crawler.example.traps import trap_page
 
 PAGES = Path(__file__).parent / "pages"
@@ -69,13 +69,5 @@ class _Handler(SimpleHTTPRequestHandler):
 @contextmanager
 def served(port: int = 0) -> Iterator[str]:
     """Serve the site on 127.0.0.1 while the context lasts; gives its URL.  Port 0 is any free one."""
-    handler = partial(_Handler, directory=str(PAGES))
-    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with running(partial(_Handler, directory=str(PAGES)), port) as url:
+        yield url

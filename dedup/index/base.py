@@ -466,13 +466,9 @@ class Index(ABC):
     @abstractmethod
     def _settle(self, row: int, outcome: Outcome) -> None: ...
 
-    def _confirm_plain(self, row: int) -> bool:
-        """Confirm a pending row that replaces nothing; False leaves any other to the caller."""
-        found = self.row(row)
-        is_plain = found.outcome is Outcome.PENDING and found.verdict.replaces is None
-        if is_plain:
-            self._settle(row, Outcome.CONFIRMED)
-        return is_plain
+    def _confirm_plain(self, row: int) -> bool:  # noqa: ARG002
+        """Confirm a pending row that replaces nothing, if the storage has a fast way; else False."""
+        return False
 
     @abstractmethod
     def _enlist(self, row: Row) -> None: ...

@@ -156,7 +156,7 @@ class Judge:
             seconds: Any = perf_counter() - begin  # Scrapy annotates counts as whole numbers
             self._crawler.stats.inc_value(f"dedup/seconds/{step}", seconds)
 
-    def is_of_earlier_run(self, verdict: Verdict) -> bool:
+    def is_of_another_run(self, verdict: Verdict) -> bool:
         """Whether what *verdict* names was kept by another run than this one."""
         return self._detector is not None and verdict.canonical_run != self._detector.run.id
 

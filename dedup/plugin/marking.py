@@ -62,7 +62,9 @@ def known_item_classes(own: PluginSettings, settings: BaseSettings) -> list[type
     try:
         return [load_object(name) for name in named]
     except (ImportError, NameError, TypeError, ValueError) as error:
-        raise ConfigError(f"DEDUP_ITEM_CLASSES ({named!r}) must be classes: {error}") from error
+        raise ConfigError(
+            f"DEDUP_ITEM_CLASSES, with those of FEEDS, ({named!r}) must be classes: {error}"
+        ) from error
 
 
 def _explained(item_class: type, missing: list[str]) -> str:

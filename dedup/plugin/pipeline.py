@@ -139,7 +139,7 @@ class DedupPipeline:
             token.row = verdict.row
             self.judge.count("kept")
             return self._marked(item, verdict)
-        if self.judge.is_of_earlier_run(verdict):
+        if self.judge.is_of_another_run(verdict):
             self.judge.count("dropped_for_earlier_run")
         if self._settings.dry_run or self._marker:
             return self._let_go(item, url, verdict)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 
+from crawler.example.server import running
 from tests.crawling import scrapy
 from tests.pages import text
 
@@ -45,20 +43,10 @@ class _Odd(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@contextmanager
-def served() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Odd)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 def test_odd_pages_are_kept_and_counted(tmp_path: Path) -> None:
     listed, feed = tmp_path / "urls.txt", tmp_path / "feed.jsonl"
-    with served() as site:
+    with running(_Odd) as url:
+        site = url.rstrip("/")
         listed.write_text("".join(f"{site}{path}\n" for path in PAGES))
         done = scrapy(
             *("crawl", "urls", "-a", f"file={listed}", "-O", str(feed)),

@@ -9,13 +9,20 @@ from hypothesis import strategies as st
 
 from crawler.example import PAGES
 from dedup import DedupConfig, Page, fingerprint, simhash
-from dedup.features import content_features, structure_features
 from dedup.hashing import digest
+from dedup.structure import structure_features
+from dedup.terms import Terms
 from dedup.tokens import tokens
+from dedup.weighting import weights_of
 from dedup.words import word_hex
 
 CONFIGS = [DedupConfig(), DedupConfig(structure="tag_decay", shingle=2)]
 EXAMPLES = sorted(PAGES.rglob("*.html"))
+
+
+def content_features(words: list[str]) -> dict[str, float]:
+    terms = Terms.from_tokens(words)
+    return dict(zip(terms.names, weights_of(terms, "", DedupConfig()).tolist(), strict=True))
 
 
 @pytest.mark.parametrize("config", CONFIGS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any
 
 from scrapy import Field, Item, Request, Spider
@@ -37,15 +37,9 @@ class MarkedData:
     near_similarity: float | None = None
 
 
-@dataclass(frozen=True)
-class Frozen:
-    url: str
-    text: str
-    near_reason: str | None = None
-    near_canonical_url: str | None = None
-    near_content_distance: int | None = None
-    near_structure_distance: int | None = None
-    near_similarity: float | None = None
+Frozen = make_dataclass(
+    "Frozen", [(f.name, f.type, field(default=f.default)) for f in fields(MarkedData)], frozen=True
+)
 
 
 CLASSES: dict[str, type] = {
