@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from dedup.cli.commands import main
+from dedup.cli.group import main
 
 __all__ = ["main"]

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
+from dedup.cli.group import COMMANDS
 from dedup.minhash import Banding
 from dedup.report.export import COLUMNS
 from tests.crawling import ROOT, scrapy
@@ -214,7 +215,7 @@ def test_a_missing_index_is_one_clear_line(tmp_path: Path, command: str) -> None
     assert not (tmp_path / "none.db").exists()
 
 
-@pytest.mark.parametrize("command", sorted(main.commands))
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_explains_itself_and_is_documented(command: str) -> None:
     assert len(run(command, "--help").output.splitlines()) > 5
     assert f"dedup {command}" in (ROOT / "README.md").read_text("utf-8")

@@ -1,0 +1,54 @@
+"""The command group ``dedup``; each command stands in a module of its own."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from dedup import __version__
+from dedup.errors import DedupError
+from dedup.printable import printable
+
+# Where each command is; it is loaded when it is asked for, so that the others cost nothing.
+COMMANDS = {
+    "report": "dedup.cli.report",
+    "runs": "dedup.cli.runs",
+    "orphans": "dedup.cli.runs",
+    "forget": "dedup.cli.forget",
+    "check": "dedup.cli.upkeep",
+    "rebuild": "dedup.cli.upkeep",
+    "frequencies": "dedup.cli.frequencies",
+}
+
+
+class _Group(click.Group):
+    """Turns the errors that this package raises on purpose into one line and exit code 1."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        found: click.Command = getattr(import_module(COMMANDS[cmd_name]), cmd_name)
+        return found
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except DedupError as error:
+            raise click.ClickException(printable(str(error), limit=2000)) from error
+
+
+@click.group(cls=_Group)
+@click.version_option(__version__, prog_name="dedup")
+def main() -> None:
+    """See what a crawl dropped as near-duplicates, against which page and why.
+
+    Inside a Scrapy project every command finds the project's index by itself; elsewhere name it
+    with --index.
+
+    Exit codes: 0 for done, 1 for an error or a check that failed, 2 for a wrong option.
+    """

@@ -1,0 +1,97 @@
+"""What several commands ask for: the index, and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dedup.errors import DedupError
+from dedup.index import SQLiteIndex
+
+if TYPE_CHECKING:
+    from dedup.index import Index
+    from dedup.plugin.settings import PluginSettings
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+class Age(click.ParamType[float]):
+    """A number and a unit, in seconds."""
+
+    name = "age"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the seconds in *value*, for instance 30d."""
+        number, unit = str(value)[:-1], str(value)[-1:]
+        if unit not in _UNITS or not (number.isascii() and number.isdecimal()):
+            self.fail(
+                f"{value!r} must be a whole number with one of the units {', '.join(_UNITS)}", param, ctx
+            )
+        return float(number) * _UNITS[unit]
+
+
+class Setting(click.ParamType[tuple[str, str]]):
+    """NAME=VALUE, as Scrapy's own option -s."""
+
+    name = "name=value"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Return name and value."""
+        if isinstance(value, tuple):
+            return value
+        name, sign, text = str(value).partition("=")
+        if not (name and sign):
+            self.fail(f"{value!r} must be NAME=VALUE, for instance DEDUP_MIN_SIMILARITY=0.8", param, ctx)
+        return name, text
+
+
+def index_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option --index, as argument `path`."""
+    return click.option(
+        "--index",
+        "path",
+        type=click.Path(path_type=Path),
+        help="The index file [default: the project's].",
+    )(function)
+
+
+def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option -s NAME=VALUE, as argument `settings`, for `settings_for`."""
+    return click.option(
+        "-s",
+        "--set",
+        "settings",
+        type=Setting(),
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A setting, before the project's; may be repeated.",
+    )(function)
+
+
+def index_path(path: Path | None) -> Path:
+    """Return *path*, or the path of the project's index."""
+    if path is not None:
+        return path
+    from dedup.plugin.project import project_index
+
+    found = project_index()
+    if found is None:
+        raise DedupError("there is no Scrapy project here; name an index with --index")
+    return Path(found)
+
+
+def opened(path: Path | None) -> SQLiteIndex:
+    """Return the index at *path*, or the project's; it must exist."""
+    return SQLiteIndex(index_path(path), create=False)
+
+
+def settings_for(index: Index, given: tuple[tuple[str, str], ...]) -> PluginSettings:
+    """Return the settings to compare pages by: *given*, then the project's, then the index's recipe."""
+    from dedup.plugin.project import settings_of
+
+    return settings_of(dict(given), index.recipe())

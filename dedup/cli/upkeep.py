@@ -1,0 +1,71 @@
+"""``dedup check`` and ``dedup rebuild``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from dedup.cli.options import index_option, opened
+from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
+from dedup.minhash import Banding
+
+
+@click.command()
+@index_option
+@click.option(
+    "--blocks",
+    type=click.IntRange(MIN_BLOCKS, MAX_BLOCKS),
+    help="Into how many blocks words are cut from now on.",
+)
+@click.option(
+    "--bands",
+    metavar="BANDSxROWS",
+    help="Only make the lists of bands, for instance 24x3, or none.",
+)
+def rebuild(path: Path | None, blocks: int | None, bands: str | None) -> None:
+    """Make the posting lists anew from the rows: after damage, or with other blocks.
+
+    Fewer blocks are faster for many pages (4 from some millions on), more for few. Answers never
+    depend on it. The file stays as it is until the new lists are whole.
+
+    Lists of bands come by themselves with DEDUP_CANDIDATES, and stay until they are taken out.
+    """
+    with opened(path) as index, Progress(console=Console(stderr=True)) as bars:
+        bar = bars.add_task("rebuilding", total=None)
+
+        def progress(done: int, total: int) -> None:
+            bars.update(bar, completed=done, total=total)
+
+        if bands is None:
+            index.rebuild(blocks, progress)
+        else:
+            index.band(_banding(bands), progress)
+    cut = f" and {index.banding}" if index.banding else ""
+    click.echo(f"{index.name} is rebuilt with {index.blocks} blocks{cut}.")
+
+
+@click.command()
+@index_option
+def check(path: Path | None) -> None:
+    """Test whether the file is sound; the exit code is 1 if it is not."""
+    with opened(path) as index:
+        problems = index.verify()
+        for problem in problems:
+            click.echo(problem)
+        if problems:
+            sys.exit(1)
+        click.echo(f"{index.name} is sound.")
+
+
+def _banding(text: str) -> Banding | None:
+    if text == "none":
+        return None
+    numbers = re.fullmatch(r"(\d{1,3})x(\d{1,3})", text)
+    if numbers is None:
+        raise click.UsageError(f"--bands {text!r} must be bands x rows, for instance 24x3, or none")
+    return Banding(int(numbers[1]), int(numbers[2]))
