@@ -175,6 +175,17 @@ class Index(ABC):
             title=title,
             canonical_link=canonical_link,
         )
+        return self.record(sighting, config, confirmed=confirmed, wait_for=wait_for)
+
+    def record(
+        self,
+        sighting: Sighting,
+        config: DedupConfig,
+        *,
+        confirmed: bool = True,
+        wait_for: Collection[int] = (),
+    ) -> Verdict:
+        """Judge *sighting* and record it as it is, with its own time; see `find_or_add`."""
         with self._writing():
             verdict = self._decide(sighting, config)
             if verdict.canonical_is_pending and verdict.canonical_run in wait_for:
@@ -210,6 +221,14 @@ class Index(ABC):
     def _version(self, row: Row) -> Version:
         canonical = row.verdict.canonical
         return row.as_version(row if canonical is None else self.row(canonical))
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Make one transaction of all that is recorded inside: all of it or nothing.
+
+        Other processes wait until it ends, so it should be short while a crawl uses the index; a
+        run that begins inside is part of it.
+        """
+        return self._writing()
 
     # Settling
 

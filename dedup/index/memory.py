@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 from dedup.config import DedupConfig
@@ -98,6 +98,15 @@ class MemoryIndex(Index):
 
     def _writing(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        before = list(self._all), list(self._runs)
+        try:
+            yield
+        except BaseException:
+            self._all, self._runs = before
+            raise
 
     def _versions(self, sighting: Sighting) -> Sequence[Version]:
         own = [row for row in self._group(sighting) if row.sighting.url_key == sighting.url_key]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 
 import pytest
 
@@ -181,3 +182,16 @@ def test_the_cap_leaves_the_nearest(index: Index) -> None:
     copy = Fingerprint(0xABCDEF ^ 1 << 7, 1, sketch, b"x" * 16, b"y" * 16, 300)
     verdict = index.find_or_add(copy, "http://b/", run=run, config=config)
     assert (verdict.reason, verdict.canonical_url) == (Reason.NEAR_DUPLICATE, "http://a/7")
+
+
+def test_a_batch_is_recorded_as_a_whole_or_not_at_all(index: Index) -> None:
+    with Detector(index) as detector:
+        assert detector.run.id == 1
+        with index.batch():
+            detector.check(page(text(1), "http://a/1"))
+            detector.check(page(text(2), "http://a/2"))
+        with suppress(KeyError), index.batch():
+            detector.check(page(text(3), "http://a/3"))
+            raise KeyError
+        assert [row.sighting.url for row in index.rows()] == ["http://a/1", "http://a/2"]
+        assert detector.judge(page(text(3), "http://a/4")).kept
