@@ -1,5 +1,6 @@
 # make crawl   makes the environment, installs, serves the example site and crawls it
 # make test    runs the tests in the same environment
+# make docs    makes the documentation in build/docs; a warning is an error
 # make oldest  runs the tests of the plugin on the oldest Scrapy, in an environment beside it
 VENV ?= .venv
 OLDEST_VENV ?= $(VENV)-oldest
@@ -8,13 +9,16 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 INSTALL = -m pip install --quiet --editable ".[fast]" --group dev
 
-.PHONY: crawl test oldest lint types check
+.PHONY: crawl test docs oldest lint types check
 
 crawl: $(VENV)/installed
 	$(BIN)/scrapy example
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto
+
+docs: $(VENV)/installed
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --quiet docs build/docs
 
 oldest: $(OLDEST_VENV)/installed
 	$(OLDEST_VENV)/bin/python -m pytest -n auto tests/plugin
@@ -26,7 +30,7 @@ lint: $(VENV)/installed
 types: $(VENV)/installed
 	$(BIN)/mypy
 
-check: lint types test oldest
+check: lint types docs test oldest
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
