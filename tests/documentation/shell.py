@@ -7,12 +7,12 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Timer
 from types import TracebackType
 from typing import Self
 
@@ -87,13 +87,13 @@ class Shell:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for process in self._background:
-            os.killpg(process.pid, signal.SIGINT)
+            process.terminate()
             process.communicate(timeout=TIMEOUT)
 
     def evaluate(self, example: Example) -> str | None:
         """Run the commands of a block; return what went wrong, None for nothing."""
         for command in commands(str(example.parsed)):
-            code, printed = self._run(STAND_INS.get(command.line, command.line))
+            code, printed = self._run(command)
             if code:
                 return f"$ {command.line}\nended with {code} and printed\n{printed}"
             if command.output.strip() and not shows(command.output, printed):
@@ -106,15 +106,36 @@ class Shell:
         (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / path).write_text(text, "utf-8")
 
-    def _run(self, line: str) -> tuple[int, str]:
+    def _run(self, command: Command) -> tuple[int, str]:
         """Return the exit code of a command and what it printed."""
+        line = STAND_INS.get(command.line, command.line)
         words = shlex.split(line, comments=True)
         if words[0] == "cd":
             self.folder = (self.folder / words[1]).resolve()
             return 0, ""
         if words[-1] == "&":
-            return 0, self._start(line.rstrip("& "))
-        done = subprocess.run(
+            return 0, self._start(line.rstrip("& "), command.output)
+        process = self._process(line)
+        printed, _ = process.communicate(timeout=TIMEOUT)
+        return process.returncode, printed
+
+    def _start(self, line: str, wanted: str) -> str:
+        """Start what goes on until the document ends; return what it printed up to *wanted*."""
+        process = self._process(f"exec {line}")
+        self._background.append(process)
+        alarm = Timer(TIMEOUT, process.kill)
+        alarm.start()
+        assert process.stdout is not None
+        printed = ""
+        for text in process.stdout:
+            printed += text
+            if shows(wanted, printed):
+                break
+        alarm.cancel()
+        return printed
+
+    def _process(self, line: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
             ["bash", "-c", line],
             cwd=self.folder,
             env=self._environment(),
@@ -122,26 +143,7 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=TIMEOUT,
-            check=False,
         )
-        return done.returncode, done.stdout
-
-    def _start(self, line: str) -> str:
-        """Start what goes on until the document ends; return the first line that it prints."""
-        process = subprocess.Popen(
-            ["bash", "-c", f"exec {line}"],
-            cwd=self.folder,
-            env=self._environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        self._background.append(process)
-        assert process.stdout is not None
-        return process.stdout.readline()
 
     def _environment(self) -> dict[str, str]:
         own = {
