@@ -15,7 +15,7 @@ crawl: $(VENV)/installed
 	$(BIN)/scrapy example
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 docs: $(VENV)/installed
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --quiet docs build/docs

@@ -26,6 +26,8 @@ PENDING = {
     "how-to/look-closer.md",
     "how-to/tune-the-threshold.md",
 }
+# The example site has one port.
+ONE_AT_A_TIME = pytest.mark.xdist_group("example site")
 _FILE = re.compile(r"^<!-- file: (\S+) -->\n+^```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _RUN = re.compile(r"^```(console|python)$", re.MULTILINE)
 
@@ -39,7 +41,7 @@ def documents_to_run() -> list[Any]:
     for document in DOCUMENTS:
         languages = set(_RUN.findall(document.read_text("utf-8")))
         if languages and name(document) not in PENDING:
-            marks = [pytest.mark.slow] if "console" in languages else []
+            marks = [pytest.mark.slow, ONE_AT_A_TIME] if "console" in languages else []
             found.append(pytest.param(document, id=name(document), marks=marks))
     return found
 
@@ -54,7 +56,6 @@ def test_a_document_does_what_it_says(
     document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    # The example site has one port: one document at a time.
     with FileLock(Path(tempfile.gettempdir()) / "scrapy-dedup-documents.lock"), Shell(tmp_path) as shell:
         parsers = (
             lambda text: [Region(at, at + 1, parsed, shell.write) for at, *parsed in files(text)],
