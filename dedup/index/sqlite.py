@@ -45,7 +45,8 @@ _BATCH = 500
 class SQLiteIndex(Index):
     """The index in the file *path*, made there with its folders if there is none.
 
-    With *create* False a missing file is an error.  *blocks* (4 to 8) tunes the posting lists of
+    With *create* False a missing file is an error; with *read_only* it is one too, nothing is ever
+    changed, and dead runs look like living ones.  *blocks* (4 to 8) tunes the posting lists of
     a new file and changes no answer.  *timeout* is how many seconds a lock of another process is
     waited for.  Raises `IndexUnavailable` for a file that cannot be opened or is no index; such a
     file is left as it is.
@@ -58,18 +59,22 @@ class SQLiteIndex(Index):
         blocks: int = DEFAULT_BLOCKS,
         timeout: float = BUSY_TIMEOUT,
         create: bool = True,
+        read_only: bool = False,
     ) -> None:
         self._locks: dict[int, RunLock] = {}
         self._scopes: dict[tuple[str, str], int] = {}
         self._blocks = blocks
         self._banding: Banding | None = None
         self._layout_read_at: int | None = None
-        self._database = _database(path, blocks=blocks, timeout=timeout, must_exist=not create)
+        self._database = _database(
+            path, blocks=blocks, timeout=timeout, must_exist=not create, read_only=read_only
+        )
         self._connection = self._database.connection
         try:
             with self._database.errors():
                 self._read_layout()
-            self._bury_dead_runs()
+            if not read_only:
+                self._bury_dead_runs()
         except BaseException:
             self._database.close()
             raise
@@ -551,7 +556,9 @@ def _banding(text: str) -> Banding | None:
     return Banding(int(bands), int(rows)) if rows else None
 
 
-def _database(path: str | PathLike[str], *, blocks: int, timeout: float, must_exist: bool) -> Database:
+def _database(
+    path: str | PathLike[str], *, blocks: int, timeout: float, must_exist: bool, read_only: bool
+) -> Database:
     return Database(
         path,
         application_id=APPLICATION_ID,
@@ -560,4 +567,5 @@ def _database(path: str | PathLike[str], *, blocks: int, timeout: float, must_ex
         migrations=MIGRATIONS,
         timeout=timeout,
         must_exist=must_exist,
+        read_only=read_only,
     )
