@@ -333,6 +333,22 @@ class Index(ABC):
         """Yield every row in the order in which the pages were seen."""
 
     @abstractmethod
+    def newest(
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        copies: bool = False,
+        run: int = 0,
+        part: str = "",
+    ) -> list[Row]:
+        """Return the *limit* rows seen last, the newest first, and of them those *before* a row.
+
+        With *copies* only what repeats another page, with *run* only that run's, with *part* only
+        those with that text somewhere in their URL or title, upper and lower case alike (ASCII).
+        """
+
+    @abstractmethod
     def orphans(self) -> list[Row]:
         """Return the rows of pages that were dropped for a canonical which is gone."""
 

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from itertools import islice
+from string import ascii_lowercase, ascii_uppercase
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint
@@ -26,6 +28,8 @@ from dedup.verdict import (
     uses_structure,
 )
 from dedup.words import word_distance
+
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 class MemoryIndex(Index):
@@ -64,6 +68,25 @@ class MemoryIndex(Index):
 
     def rows(self) -> Iterator[Row]:
         return iter(list(self._all))
+
+    def newest(
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        copies: bool = False,
+        run: int = 0,
+        part: str = "",
+    ) -> list[Row]:
+        found = (
+            row
+            for row in reversed(self._all)
+            if (before is None or row.id < before)
+            and not (copies and row.verdict.kept)
+            and run in (0, row.sighting.run)
+            and _has(part, row.sighting.url, row.sighting.title)
+        )
+        return list(islice(found, limit))
 
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         dropped = Counter(
@@ -223,6 +246,10 @@ class MemoryIndex(Index):
 
     def _repeats(self, canonical: int) -> list[Row]:
         return [row for row in self._all if row.verdict.canonical == canonical]
+
+
+def _has(part: str, *texts: str) -> bool:
+    return any(part.translate(_LOWER) in text.translate(_LOWER) for text in texts)
 
 
 def _nearest(

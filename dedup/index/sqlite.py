@@ -200,6 +200,22 @@ class SQLiteIndex(Index):
             yield from rows
             last = rows[-1].id
 
+    def newest(
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        copies: bool = False,
+        run: int = 0,
+        part: str = "",
+    ) -> list[Row]:
+        return self._select(
+            "WHERE (?1 IS NULL OR p.id < ?1) AND NOT (?2 AND p.kept) AND ?3 IN (0, p.run) AND "
+            "(?4 = '' OR instr(lower(p.url), lower(?4)) OR instr(lower(p.title), lower(?4))) "
+            "ORDER BY p.id DESC LIMIT ?5",
+            (before, copies, run, part, limit),
+        )
+
     def orphans(self) -> list[Row]:
         # The first condition is the one of the index `pages_unsettled`.
         return self._select(
