@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 FLOORS = (
     {"errors", "words", "hashing", "choices", "dictionary", "config", "printable"},
     {"simhashing", "sketch", "minhash", "charset", "textrank"},
-    {"page", "text", "tokens"},
+    {"page", "text", "tokens", "stored"},
     {"terms", "weighting", "structure"},
     {"frequencies"},
     {"fingerprints", "verdict"},

@@ -37,6 +37,7 @@ class MemoryIndex(Index):
 
     def __init__(self) -> None:
         self._all: list[Row] = []
+        self._pages: dict[int, bytes] = {}
         self._runs: list[Run] = []
         self._recipe: dict[str, str] = {}
         self._notes: dict[str, str] = {}
@@ -124,11 +125,11 @@ class MemoryIndex(Index):
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        before = list(self._all), list(self._runs)
+        before = list(self._all), list(self._runs), dict(self._pages)
         try:
             yield
         except BaseException:
-            self._all, self._runs = before
+            self._all, self._runs, self._pages = before
             raise
 
     def _versions(self, sighting: Sighting) -> Sequence[Version]:
@@ -195,6 +196,16 @@ class MemoryIndex(Index):
         row = Row(len(self._all) + 1, sighting, verdict, outcome, is_canonical(verdict))
         self._all.append(row)
         return row
+
+    def _store_page(self, row: int, page: bytes) -> None:
+        self._pages[row] = page
+
+    def _stored_page(self, row: int) -> bytes:
+        return self._pages.get(row, b"")
+
+    def _delete_pages(self, rows: Sequence[int]) -> None:
+        for row in rows:
+            self._pages.pop(row, None)
 
     def _settle(self, row: int, outcome: Outcome) -> None:
         self._all[row - 1] = replace(self.row(row), outcome=outcome)

@@ -36,6 +36,7 @@ from dedup.index.tables import (
 )
 from dedup.minhash import Banding
 from dedup.sketch import BINS
+from dedup.stored import is_readable
 from dedup.verdict import Candidates, Outcome, Verdict, Version, banding_of
 from dedup.words import signed
 
@@ -255,7 +256,21 @@ class SQLiteIndex(Index):
                 if bands := self._bands(scope):
                     found = bands.problems(self._sketches_of_rows(scope))
                     problems += [f"list of bands of scope {scope}: {problem}" for problem in found]
+            problems += self._verify_pages()
         return problems
+
+    def _verify_pages(self) -> Iterator[str]:
+        stored = self._connection.execute(
+            "SELECT CAST(s.page AS BLOB), p.id FROM stored_pages s LEFT JOIN pages p ON p.id = s.row"
+        )
+        unreadable = strays = 0
+        for page, row in stored:
+            strays += row is None
+            unreadable += not is_readable(page)
+        if unreadable:
+            yield f"{unreadable} stored {'page' if unreadable == 1 else 'pages'} cannot be read"
+        if strays:
+            yield f"{strays} stored {'page belongs' if strays == 1 else 'pages belong'} to no row"
 
     def _verify_list(self, field: str, scope: int) -> Iterator[str]:
         expected = set(self._words_of_rows(field, scope).tolist())
@@ -465,6 +480,22 @@ class SQLiteIndex(Index):
         if row.listed:
             self._add_to_lists(row)
         return row
+
+    def _store_page(self, row: int, page: bytes) -> None:
+        self._connection.execute("INSERT INTO stored_pages VALUES (?, ?)", (row, page))
+
+    def _stored_page(self, row: int) -> bytes:
+        with self._database.errors():
+            found = self._connection.execute(
+                "SELECT CAST(page AS BLOB) FROM stored_pages WHERE row = ?", (row,)
+            ).fetchone()
+        return found[0] if found else b""
+
+    def _delete_pages(self, rows: Sequence[int]) -> None:
+        # A text that is to be forgotten shall not stay behind in the free pages of the file.
+        self._connection.execute("PRAGMA secure_delete = ON")
+        self._connection.executemany("DELETE FROM stored_pages WHERE row = ?", [(row,) for row in rows])
+        self._connection.execute("PRAGMA secure_delete = OFF")
 
     def _settle(self, row: int, outcome: Outcome) -> None:
         self._connection.execute("UPDATE pages SET outcome = ? WHERE id = ?", (outcome, row))
