@@ -8,12 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Self
 
 from dedup.config import DedupConfig
 from dedup.errors import ConfigError, DedupError, IndexMismatch
-from dedup.fingerprints import Fingerprint
-from dedup.index.urls import joined_key, scope_key, url_key
+from dedup.fingerprints import WORD_FIELDS, Fingerprint
+from dedup.index.urls import joined_key, scope_key, url_key, variants
 from dedup.minhash import Banding
 from dedup.page import Page
 from dedup.stored import UnreadablePage, unpack
@@ -21,6 +22,8 @@ from dedup.verdict import Candidates, Canonical, Outcome, Reason, Verdict, Versi
 from dedup.words import WORD_BITS
 
 logger = logging.getLogger(__name__)
+
+_LONGEST_URL = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,27 @@ class Statistics:
     rows: int
     orphans: int
     bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many *rows* of a run and a site (host, "" for none) had one fate."""
+
+    run: int
+    site: str
+    reason: Reason
+    kept: bool
+    outcome: Outcome
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSize:
+    """A canonical, how many *copies* it has, and the smallest *similarity* (0 to 1) of one to it."""
+
+    canonical: Row
+    copies: int
+    similarity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +142,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A canonical, and how far its content word is from the one asked about (0 to 64 bits)."""
+    """A canonical, and how far its word is from the one asked about (0 to 64 bits)."""
 
     row: Row
     distance: int
@@ -393,6 +417,25 @@ class Index(ABC):
         """Return how much there is, without reading it all."""
 
     @abstractmethod
+    def clusters(self, limit: int, *, min_copies: int = 1) -> list[ClusterSize]:
+        """Return the canonicals with *min_copies* or more copies, at most *limit*, the largest first.
+
+        A copy is a row that was judged a copy and is not forgotten; of equally large ones, the
+        oldest is first.
+        """
+
+    @abstractmethod
+    def tallies(self) -> list[Tally]:
+        """Count all rows by run, site, reason, whether they were kept, and outcome, in that order."""
+
+    def similar_urls(self, url: str, limit: int = 3) -> list[str]:
+        """Return URLs of the index that *url* may be a mistake for, the likeliest first."""
+        key = url_key(url)[:_LONGEST_URL]
+        around = {near for variant in variants(key) for near in self._keys_around(variant)}
+        short = [near for near in sorted(around) if len(near) <= _LONGEST_URL]
+        return get_close_matches(key, short, limit, cutoff=0.6)
+
+    @abstractmethod
     def verify(self) -> list[str]:
         """Return what is wrong with the stored data, a line for each; nothing is repaired."""
 
@@ -420,6 +463,30 @@ class Index(ABC):
             return None
         with self._reading():
             return self._nearest(fingerprint.content, kind, scope, max_distance)
+
+    def near(
+        self,
+        fingerprint: Fingerprint,
+        *,
+        field: str = "content",
+        max_distance: int,
+        limit: int = 10,
+        kind: str | None = None,
+        scope: str | None = None,
+    ) -> list[Neighbour]:
+        """Return the listed canonicals near *fingerprint*, the nearest first, then the oldest.
+
+        By the word *field*, `content` or `structure`, within *max_distance* bits (inclusive, 0 to
+        64), at most *limit*; the rest as for `nearest`.  Exact.
+        """
+        if not 0 <= max_distance <= WORD_BITS:
+            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {WORD_BITS}")
+        if field not in WORD_FIELDS:
+            raise ConfigError(f"field ({field!r}) must be one of {', '.join(WORD_FIELDS)}")
+        if not (word := getattr(fingerprint, field)):
+            return []
+        with self._reading():
+            return self._near(field, word, kind, scope, max_distance=max_distance, limit=limit)
 
     def prepare(self, config: DedupConfig) -> None:
         """Make the index ready for pages of *config*: its recipe, and bands if they find candidates.
@@ -509,6 +576,23 @@ class Index(ABC):
         self, word: int, kind: str | None, scope: str | None, max_distance: int
     ) -> Neighbour | None:
         """See `nearest`; *word* is not 0."""
+
+    @abstractmethod
+    def _near(
+        self,
+        field: str,
+        word: int,
+        kind: str | None,
+        scope: str | None,
+        *,
+        max_distance: int,
+        limit: int,
+    ) -> list[Neighbour]:
+        """See `near`; *word* is not 0."""
+
+    @abstractmethod
+    def _keys_around(self, url_key: str) -> list[str]:
+        """Return the keys of URLs that stand next to *url_key* in the order of the alphabet."""
 
     @abstractmethod
     def _versions(self, sighting: Sighting) -> Sequence[Version]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -12,7 +12,19 @@ from string import ascii_lowercase, ascii_uppercase
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint
-from dedup.index.base import Index, Neighbour, NoSuchRow, Row, Run, Sighting, Statistics, is_canonical
+from dedup.index.base import (
+    ClusterSize,
+    Index,
+    Neighbour,
+    NoSuchRow,
+    Row,
+    Run,
+    Sighting,
+    Statistics,
+    Tally,
+    is_canonical,
+)
+from dedup.index.urls import host_of
 from dedup.minhash import Banding
 from dedup.verdict import (
     Candidates,
@@ -95,6 +107,29 @@ class MemoryIndex(Index):
         )
         largest = sorted(dropped.items(), key=lambda found: (-found[1], found[0] or 0))
         return [(self.row(canonical), size) for canonical, size in largest[:limit] if canonical]
+
+    def clusters(self, limit: int, *, min_copies: int = 1) -> list[ClusterSize]:
+        copies: defaultdict[int, list[float]] = defaultdict(list)
+        for row in self._all:
+            found = row.verdict
+            if found.canonical and not found.kept and row.outcome is not Outcome.FORGOTTEN:
+                copies[found.canonical].append(found.similarity or 0.0)
+        large = [(row, alike) for row, alike in copies.items() if len(alike) >= min_copies]
+        large.sort(key=lambda found: (-len(found[1]), found[0]))
+        return [ClusterSize(self.row(row), len(alike), min(alike)) for row, alike in large[:limit]]
+
+    def tallies(self) -> list[Tally]:
+        counts = Counter(
+            (
+                row.sighting.run,
+                host_of(row.sighting.url_key),
+                row.verdict.reason,
+                row.verdict.kept,
+                row.outcome,
+            )
+            for row in self._all
+        )
+        return [Tally(*found, rows) for found, rows in sorted(counts.items())]
 
     def statistics(self) -> Statistics:
         return Statistics(rows=len(self._all), orphans=len(self.orphans()), bytes=0)
@@ -222,16 +257,32 @@ class MemoryIndex(Index):
     def _nearest(
         self, word: int, kind: str | None, scope: str | None, max_distance: int
     ) -> Neighbour | None:
+        near = self._near("content", word, kind, scope, max_distance=max_distance, limit=1)
+        return near[0] if near else None
+
+    def _near(
+        self,
+        field: str,
+        word: int,
+        kind: str | None,
+        scope: str | None,
+        *,
+        max_distance: int,
+        limit: int,
+    ) -> list[Neighbour]:
         near = [
             Neighbour(row, distance)
             for row in self._all
             if row.listed
             and kind in (None, row.sighting.kind)
             and scope in (None, row.sighting.scope)
-            and (distance := word_distance(word, row.sighting.fingerprint.content)) is not None
+            and (distance := word_distance(word, getattr(row.sighting.fingerprint, field))) is not None
             and distance <= max_distance
         ]
-        return min(near, key=lambda neighbour: neighbour.order, default=None)
+        return sorted(near, key=lambda neighbour: neighbour.order)[:limit]
+
+    def _keys_around(self, url_key: str) -> list[str]:  # noqa: ARG002
+        return [key for row in self._all if (key := row.sighting.url_key)]
 
     def orphans(self) -> list[Row]:
         return [row for row in self._all if row.outcome is Outcome.ORPHANED]

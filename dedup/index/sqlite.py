@@ -17,13 +17,25 @@ import numpy as np
 
 from dedup.config import DedupConfig
 from dedup.errors import ConfigError, IndexMismatch, IndexUnavailable
+from dedup.fingerprints import WORD_FIELDS
 from dedup.hashing import Words
 from dedup.index.bands import BandList, Sketched
-from dedup.index.base import Index, Neighbour, NoSuchRow, Row, Run, Sighting, Statistics, is_canonical
+from dedup.index.base import (
+    ClusterSize,
+    Index,
+    Neighbour,
+    NoSuchRow,
+    Row,
+    Run,
+    Sighting,
+    Statistics,
+    Tally,
+    is_canonical,
+)
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.files import RunLock, lock_names
-from dedup.index.postings import DEFAULT_BLOCKS, FIELDS, PostingList, layout
-from dedup.index.search import Search
+from dedup.index.postings import DEFAULT_BLOCKS, PostingList, layout
+from dedup.index.search import Search, by_distance
 from dedup.index.tables import (
     APPLICATION_ID,
     INSERT,
@@ -34,13 +46,16 @@ from dedup.index.tables import (
     row_of,
     values_of,
 )
+from dedup.index.urls import host_of
 from dedup.minhash import Banding
 from dedup.sketch import BINS
 from dedup.stored import is_readable
-from dedup.verdict import Candidates, Outcome, Verdict, Version, banding_of
+from dedup.verdict import Candidates, Outcome, Reason, Verdict, Version, banding_of
 from dedup.words import signed
 
 _BATCH = 500
+# How many URLs before and behind another one are looked at for one that may be meant.
+_AROUND = 100
 
 
 class SQLiteIndex(Index):
@@ -238,6 +253,28 @@ class SQLiteIndex(Index):
             ).fetchall()
         return [(self.row(canonical), size) for canonical, size in largest]
 
+    def clusters(self, limit: int, *, min_copies: int = 1) -> list[ClusterSize]:
+        with self._database.errors():
+            largest = self._connection.execute(
+                "SELECT canonical, count(*), min(similarity) FROM pages "
+                "WHERE canonical IS NOT NULL AND NOT kept AND outcome != 'forgotten' "
+                "GROUP BY canonical HAVING count(*) >= ? ORDER BY count(*) DESC, canonical LIMIT ?",
+                (min_copies, limit),
+            ).fetchall()
+        return [ClusterSize(self.row(row), copies, alike or 0.0) for row, copies, alike in largest]
+
+    def tallies(self) -> list[Tally]:
+        self._connection.create_function("host_of", 1, host_of, deterministic=True)
+        with self._database.errors():
+            found = self._connection.execute(
+                "SELECT run, host_of(url_key), reason, kept, outcome, count(*) FROM pages "
+                "GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5"
+            ).fetchall()
+        return [
+            Tally(run, site, Reason(reason), bool(kept), Outcome(outcome), rows)
+            for run, site, reason, kept, outcome, rows in found
+        ]
+
     def statistics(self) -> Statistics:
         with self._database.errors():
             (rows,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
@@ -251,7 +288,7 @@ class SQLiteIndex(Index):
         problems = self._database.integrity()
         with self._reading():
             for (scope,) in self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall():
-                for field in FIELDS:
+                for field in WORD_FIELDS:
                     problems += self._verify_list(field, scope)
                 if bands := self._bands(scope):
                     found = bands.problems(self._sketches_of_rows(scope))
@@ -295,7 +332,7 @@ class SQLiteIndex(Index):
             lists = [
                 partial(self._fill_words, field, scope)
                 for scope in self._scope_ids()
-                for field in FIELDS
+                for field in WORD_FIELDS
             ]
             lists += [partial(self._fill_bands, scope) for scope in self._scope_ids() if self._banding]
             for done, fill in enumerate(lists, 1):
@@ -434,7 +471,7 @@ class SQLiteIndex(Index):
 
     def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterator[Candidates]:
         scope = self._scope(sighting.kind, sighting.scope)
-        content, structure = (self._postings(field, scope) for field in FIELDS)
+        content, structure = (self._postings(field, scope) for field in WORD_FIELDS)
         bands = self._wanted_bands(scope, banding_of(config))
         return Search(self._connection, sighting, scope, content, structure, bands, config).batches()
 
@@ -451,17 +488,57 @@ class SQLiteIndex(Index):
     def _nearest(
         self, word: int, kind: str | None, scope: str | None, max_distance: int
     ) -> Neighbour | None:
-        groups = self._connection.execute(
-            "SELECT id FROM scopes WHERE (?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR scope = ?2)",
-            (kind, scope),
-        ).fetchall()
         nearest: Neighbour | None = None
-        for (group,) in groups:
+        for group in self._groups(kind, scope):
             limit = nearest.distance if nearest else max_distance
             if found := self._postings("content", group).nearest(word, limit):
                 neighbour = Neighbour(self._oldest(group, found[1]), found[0])
                 nearest = min(nearest or neighbour, neighbour, key=lambda one: one.order)
         return nearest
+
+    def _near(
+        self,
+        field: str,
+        word: int,
+        kind: str | None,
+        scope: str | None,
+        *,
+        max_distance: int,
+        limit: int,
+    ) -> list[Neighbour]:
+        found = [
+            near
+            for group in self._groups(kind, scope)
+            for near in self._near_in_group(field, word, group, max_distance, limit)
+        ]
+        return [Neighbour(self.row(row), distance) for distance, row in sorted(found)[:limit]]
+
+    def _near_in_group(
+        self, field: str, word: int, scope: int, max_distance: int, limit: int
+    ) -> list[tuple[int, int]]:
+        """Return distances and rows, at most *limit*."""
+        words = self._postings(field, scope).near(word, max_distance)
+        found: list[tuple[int, int]] = []
+        if not len(words):
+            return found
+        for near in by_distance(word, words, len(words)):
+            distance = (int(near[0]) ^ word).bit_count()
+            rows = self._connection.execute(
+                f"SELECT p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
+                f"AND p.{field} = w.value AND p.listed ORDER BY p.id LIMIT ?",
+                (json.dumps(near.view(np.int64).tolist()), scope, limit - len(found)),
+            )
+            found += [(distance, row) for (row,) in rows]
+            if len(found) >= limit:
+                break
+        return found
+
+    def _groups(self, kind: str | None, scope: str | None) -> list[int]:
+        found = self._connection.execute(
+            "SELECT id FROM scopes WHERE (?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR scope = ?2)",
+            (kind, scope),
+        )
+        return [group for (group,) in found.fetchall()]
 
     def _oldest(self, scope: int, words: Words) -> Row:
         """Return the oldest canonical with one of the content *words*."""
@@ -539,7 +616,7 @@ class SQLiteIndex(Index):
     def _listed_words(self, row: Row) -> Iterator[tuple[PostingList, int]]:
         scope = self._scope_of(row)
         page = row.sighting.fingerprint
-        for field, word in zip(FIELDS, (page.content, page.structure), strict=True):
+        for field, word in zip(WORD_FIELDS, (page.content, page.structure), strict=True):
             if word:
                 yield self._postings(field, scope), word
 
@@ -580,6 +657,21 @@ class SQLiteIndex(Index):
             )
         ]
         return sorted(found, key=lambda row: row.id)
+
+    def _keys_around(self, url_key: str) -> list[str]:
+        found: list[str] = []
+        with self._database.errors():
+            for (scope,) in self._connection.execute("SELECT id FROM scopes").fetchall():
+                for order, sign in (("DESC", "<"), ("ASC", ">=")):
+                    found += [
+                        key
+                        for (key,) in self._connection.execute(
+                            "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' "
+                            f"AND url_key {sign} ? ORDER BY url_key {order} LIMIT {_AROUND}",
+                            (scope, url_key),
+                        )
+                    ]
+        return found
 
     def _rows_last_seen_before(self, moment: float) -> list[Row]:
         return self._select(
