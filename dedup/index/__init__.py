@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dedup.index.base import Index, Neighbour, Row, Run, Sighting, Statistics
+from dedup.index.base import Glance, Index, Neighbour, Row, Run, Sighting, Statistics, glance_of
 from dedup.index.blocks import BlockIndex
 from dedup.index.memory import MemoryIndex
 from dedup.index.sqlite import SQLiteIndex
 
 __all__ = [
     "BlockIndex",
+    "Glance",
     "Index",
     "MemoryIndex",
     "Neighbour",
@@ -17,4 +18,5 @@ __all__ = [
     "SQLiteIndex",
     "Sighting",
     "Statistics",
+    "glance_of",
 ]
