@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 FLOORS = (
     {"errors", "words", "hashing", "choices", "dictionary", "config", "printable"},
     {"simhashing", "sketch", "minhash", "charset", "textrank"},
-    {"page", "text", "tokens"},
+    {"page", "text", "tokens", "stored"},
     {"terms", "weighting", "structure"},
     {"frequencies"},
     {"fingerprints", "verdict"},
@@ -34,6 +34,9 @@ PLACES = {
     "rjieba": ("dictionary",),
     "lxml": ("page", "text"),
     "bs4": ("charset",),
+    "jinja2": ("report/html",),
+    "markupsafe": ("report/html",),
+    "matplotlib": ("report/charts",),
 }
 MODULES = sorted((ROOT / "dedup").rglob("*.py"))
 

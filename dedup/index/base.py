@@ -15,6 +15,8 @@ from dedup.errors import ConfigError, DedupError, IndexMismatch
 from dedup.fingerprints import Fingerprint
 from dedup.index.urls import joined_key, scope_key, url_key
 from dedup.minhash import Banding
+from dedup.page import Page
+from dedup.stored import UnreadablePage, unpack
 from dedup.verdict import Candidates, Canonical, Outcome, Reason, Verdict, Version, banding_of, decide
 from dedup.words import WORD_BITS
 
@@ -194,13 +196,15 @@ class Index(ABC):
         canonical_link: str = "",
         confirmed: bool = True,
         wait_for: Collection[int] = (),
+        page: bytes = b"",
     ) -> Verdict:
         """Judge a page and record it, in one transaction; two callers never both hear `new`.
 
         *kind* ("page" or "item") and the scope keep pages apart: they see only their own.  The
         row is confirmed at once, or else pending until `confirm` or `release`.  A page that
         repeats a pending canonical of one of the runs *wait_for* is not recorded: its verdict has
-        no row, and it can be asked about again when that one is settled.
+        no row, and it can be asked about again when that one is settled.  *page* is kept with the
+        row, for `page_of`: what `dedup.stored.pack` gives, b"" for nothing.
         """
         spider = run.spider if spider is None else spider
         sighting = Sighting(
@@ -214,7 +218,7 @@ class Index(ABC):
             title=title,
             canonical_link=canonical_link,
         )
-        return self.record(sighting, config, confirmed=confirmed, wait_for=wait_for)
+        return self.record(sighting, config, confirmed=confirmed, wait_for=wait_for, page=page)
 
     def record(
         self,
@@ -223,6 +227,7 @@ class Index(ABC):
         *,
         confirmed: bool = True,
         wait_for: Collection[int] = (),
+        page: bytes = b"",
     ) -> Verdict:
         """Judge *sighting* and record it as it is, with its own time; see `find_or_add`."""
         with self._writing():
@@ -231,6 +236,8 @@ class Index(ABC):
                 return verdict
             outcome = Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
             row = self._add(sighting, verdict, outcome)
+            if page:
+                self._store_page(row.id, page)
             if confirmed:
                 self._supersede(row)
             return replace(verdict, row=row.id)
@@ -303,7 +310,8 @@ class Index(ABC):
     def _forget(self, find: Callable[[], list[Row]]) -> int:
         """Mark rows as forgotten; they stay, but nothing is compared with them any more.
 
-        What they replaced stands again, and duplicates that leaned on them become orphans.
+        What they replaced stands again, and duplicates that leaned on them become orphans.  Their
+        stored pages are deleted.
         """
         with self._writing():
             rows = [row for row in find() if row.outcome is not Outcome.FORGOTTEN]
@@ -311,6 +319,7 @@ class Index(ABC):
                 self._withdraw(row, Outcome.FORGOTTEN)
             for row in rows:
                 self._reinstate(row)
+            self._delete_pages([row.id for row in rows])
             return len(rows)
 
     def history(self, url: str) -> list[Row]:
@@ -391,12 +400,47 @@ class Index(ABC):
         return [canonical for canonical in found if canonical.id != row.id]
 
     @abstractmethod
+    def newest(
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        copies: bool = False,
+        run: int = 0,
+        part: str = "",
+    ) -> list[Row]:
+        """Return the *limit* rows seen last, the newest first, and of them those *before* a row.
+
+        With *copies* only what repeats another page, with *run* only that run's, with *part* only
+        those with that text somewhere in their URL or title, upper and lower case alike (ASCII).
+        """
+
+    @abstractmethod
     def orphans(self) -> list[Row]:
         """Return the rows of pages that were dropped for a canonical which is gone."""
 
     @abstractmethod
     def row(self, row: int) -> Row:
         """Return the row of that number; raises `NoSuchRow`."""
+
+    def page_of(self, row: Row) -> Page | None:
+        """Return the page that *row* was judged by, without links and source, None if none is stored.
+
+        Raises `dedup.stored.UnreadablePage`, with the number of the row.
+        """
+        stored = self._stored_page(row.id)
+        if not stored:
+            return None
+        seen = row.sighting
+        try:
+            return unpack(
+                stored,
+                url=seen.url,
+                body_digest=seen.fingerprint.body_digest,
+                canonical_link=seen.canonical_link,
+            )
+        except UnreadablePage as error:
+            raise UnreadablePage(f"{self.name}: the page of row {row.id}: {error}") from error
 
     @abstractmethod
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
@@ -539,6 +583,16 @@ class Index(ABC):
     @abstractmethod
     def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:
         """Store a row, listed if it `is_canonical`."""
+
+    @abstractmethod
+    def _store_page(self, row: int, page: bytes) -> None: ...
+
+    @abstractmethod
+    def _stored_page(self, row: int) -> bytes:
+        """What was stored with *row*, b"" for nothing."""
+
+    @abstractmethod
+    def _delete_pages(self, rows: Sequence[int]) -> None: ...
 
     @abstractmethod
     def _settle(self, row: int, outcome: Outcome) -> None: ...

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from itertools import islice
+from string import ascii_lowercase, ascii_uppercase
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint
@@ -27,12 +29,15 @@ from dedup.verdict import (
 )
 from dedup.words import word_distance
 
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+
 
 class MemoryIndex(Index):
     """An index that lives as long as the object, in this process only."""
 
     def __init__(self) -> None:
         self._all: list[Row] = []
+        self._pages: dict[int, bytes] = {}
         self._runs: list[Run] = []
         self._recipe: dict[str, str] = {}
         self._notes: dict[str, str] = {}
@@ -64,6 +69,25 @@ class MemoryIndex(Index):
 
     def rows(self) -> Iterator[Row]:
         return iter(list(self._all))
+
+    def newest(
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        copies: bool = False,
+        run: int = 0,
+        part: str = "",
+    ) -> list[Row]:
+        found = (
+            row
+            for row in reversed(self._all)
+            if (before is None or row.id < before)
+            and not (copies and row.verdict.kept)
+            and run in (0, row.sighting.run)
+            and _has(part, row.sighting.url, row.sighting.title)
+        )
+        return list(islice(found, limit))
 
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         dropped = Counter(
@@ -101,11 +125,11 @@ class MemoryIndex(Index):
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        before = list(self._all), list(self._runs)
+        before = list(self._all), list(self._runs), dict(self._pages)
         try:
             yield
         except BaseException:
-            self._all, self._runs = before
+            self._all, self._runs, self._pages = before
             raise
 
     def _versions(self, sighting: Sighting) -> Sequence[Version]:
@@ -173,6 +197,16 @@ class MemoryIndex(Index):
         self._all.append(row)
         return row
 
+    def _store_page(self, row: int, page: bytes) -> None:
+        self._pages[row] = page
+
+    def _stored_page(self, row: int) -> bytes:
+        return self._pages.get(row, b"")
+
+    def _delete_pages(self, rows: Sequence[int]) -> None:
+        for row in rows:
+            self._pages.pop(row, None)
+
     def _settle(self, row: int, outcome: Outcome) -> None:
         self._all[row - 1] = replace(self.row(row), outcome=outcome)
 
@@ -223,6 +257,10 @@ class MemoryIndex(Index):
 
     def _repeats(self, canonical: int) -> list[Row]:
         return [row for row in self._all if row.verdict.canonical == canonical]
+
+
+def _has(part: str, *texts: str) -> bool:
+    return any(part.translate(_LOWER) in text.translate(_LOWER) for text in texts)
 
 
 def _nearest(

@@ -48,6 +48,7 @@ from dedup.index.tables import (
 )
 from dedup.minhash import Banding
 from dedup.sketch import BINS
+from dedup.stored import is_readable
 from dedup.verdict import Candidates, Outcome, Verdict, Version, banding_of
 from dedup.words import signed, unsigned
 
@@ -58,7 +59,8 @@ _GLANCES = 10_000
 class SQLiteIndex(Index):
     """The index in the file *path*, made there with its folders if there is none.
 
-    With *create* False a missing file is an error.  *blocks* (4 to 8) tunes the posting lists of
+    With *create* False a missing file is an error; with *read_only* it is one too, nothing is ever
+    changed, and dead runs look like living ones.  *blocks* (4 to 8) tunes the posting lists of
     a new file and changes no answer.  *timeout* is how many seconds a lock of another process is
     waited for.  Raises `IndexUnavailable` for a file that cannot be opened or is no index; such a
     file is left as it is.
@@ -71,18 +73,22 @@ class SQLiteIndex(Index):
         blocks: int = DEFAULT_BLOCKS,
         timeout: float = BUSY_TIMEOUT,
         create: bool = True,
+        read_only: bool = False,
     ) -> None:
         self._locks: dict[int, RunLock] = {}
         self._scopes: dict[tuple[str, str], int] = {}
         self._blocks = blocks
         self._banding: Banding | None = None
         self._layout_read_at: int | None = None
-        self._database = _database(path, blocks=blocks, timeout=timeout, must_exist=not create)
+        self._database = _database(
+            path, blocks=blocks, timeout=timeout, must_exist=not create, read_only=read_only
+        )
         self._connection = self._database.connection
         try:
             with self._database.errors():
                 self._read_layout()
-            self._bury_dead_runs()
+            if not read_only:
+                self._bury_dead_runs()
         except BaseException:
             self._database.close()
             raise
@@ -232,6 +238,22 @@ class SQLiteIndex(Index):
                     raise NoSuchRow(f"there is no row {number} in {self.name}")
                 yield found[number]
 
+    def newest(
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        copies: bool = False,
+        run: int = 0,
+        part: str = "",
+    ) -> list[Row]:
+        return self._select(
+            "WHERE (?1 IS NULL OR p.id < ?1) AND NOT (?2 AND p.kept) AND ?3 IN (0, p.run) AND "
+            "(?4 = '' OR instr(lower(p.url), lower(?4)) OR instr(lower(p.title), lower(?4))) "
+            "ORDER BY p.id DESC LIMIT ?5",
+            (before, copies, run, part, limit),
+        )
+
     def orphans(self) -> list[Row]:
         # The first condition is the one of the index `pages_unsettled`.
         return self._select(
@@ -271,7 +293,21 @@ class SQLiteIndex(Index):
                 if bands := self._bands(scope):
                     found = bands.problems(self._sketches_of_rows(scope))
                     problems += [f"list of bands of scope {scope}: {problem}" for problem in found]
+            problems += self._verify_pages()
         return problems
+
+    def _verify_pages(self) -> Iterator[str]:
+        stored = self._connection.execute(
+            "SELECT CAST(s.page AS BLOB), p.id FROM stored_pages s LEFT JOIN pages p ON p.id = s.row"
+        )
+        unreadable = strays = 0
+        for page, row in stored:
+            strays += row is None
+            unreadable += not is_readable(page)
+        if unreadable:
+            yield f"{unreadable} stored {'page' if unreadable == 1 else 'pages'} cannot be read"
+        if strays:
+            yield f"{strays} stored {'page belongs' if strays == 1 else 'pages belong'} to no row"
 
     def _verify_list(self, field: str, scope: int) -> Iterator[str]:
         expected = set(self._words_of_rows(field, scope).tolist())
@@ -482,6 +518,22 @@ class SQLiteIndex(Index):
             self._add_to_lists(row)
         return row
 
+    def _store_page(self, row: int, page: bytes) -> None:
+        self._connection.execute("INSERT INTO stored_pages VALUES (?, ?)", (row, page))
+
+    def _stored_page(self, row: int) -> bytes:
+        with self._database.errors():
+            found = self._connection.execute(
+                "SELECT CAST(page AS BLOB) FROM stored_pages WHERE row = ?", (row,)
+            ).fetchone()
+        return found[0] if found else b""
+
+    def _delete_pages(self, rows: Sequence[int]) -> None:
+        # A text that is to be forgotten shall not stay behind in the free pages of the file.
+        self._connection.execute("PRAGMA secure_delete = ON")
+        self._connection.executemany("DELETE FROM stored_pages WHERE row = ?", [(row,) for row in rows])
+        self._connection.execute("PRAGMA secure_delete = OFF")
+
     def _settle(self, row: int, outcome: Outcome) -> None:
         self._connection.execute("UPDATE pages SET outcome = ? WHERE id = ?", (outcome, row))
 
@@ -588,7 +640,9 @@ def _banding(text: str) -> Banding | None:
     return Banding(int(bands), int(rows)) if rows else None
 
 
-def _database(path: str | PathLike[str], *, blocks: int, timeout: float, must_exist: bool) -> Database:
+def _database(
+    path: str | PathLike[str], *, blocks: int, timeout: float, must_exist: bool, read_only: bool
+) -> Database:
     return Database(
         path,
         application_id=APPLICATION_ID,
@@ -597,4 +651,5 @@ def _database(path: str | PathLike[str], *, blocks: int, timeout: float, must_ex
         migrations=MIGRATIONS,
         timeout=timeout,
         must_exist=must_exist,
+        read_only=read_only,
     )

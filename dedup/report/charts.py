@@ -39,7 +39,19 @@ _STYLE = {
 }
 # What a page under a strict policy would refuse as an inline style, and SVG knows as an attribute.
 _ATTRIBUTES = frozenset(
-    ["fill", "fill-opacity", "fill-rule", "opacity", "stroke", "stroke-dasharray", "stroke-dashoffset", "stroke-linecap", "stroke-linejoin", "stroke-width", "text-anchor"]
+    [
+        "fill",
+        "fill-opacity",
+        "fill-rule",
+        "opacity",
+        "stroke",
+        "stroke-dasharray",
+        "stroke-dashoffset",
+        "stroke-linecap",
+        "stroke-linejoin",
+        "stroke-width",
+        "text-anchor",
+    ]
 )
 _FONT_SIZE = re.compile(r"([\d.]+)px")
 

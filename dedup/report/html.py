@@ -27,6 +27,7 @@ from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import STEPS, Overview, Share, overview_of
 from dedup.report.templates import MAX_TEMPLATES, Templates, templates_of
 from dedup.report.templates import MAX_WORDS as MAX_STRUCTURES
+from dedup.stored import UnreadablePage
 from dedup.verdict import Reason
 
 MAX_PAGES = 100_000
@@ -71,7 +72,7 @@ class HtmlReport:
     *glances* are the rows that it is about, all of the index unless given; their canonicals and texts
     are looked up in the index.  *config* has the thresholds, *keep* the rule for the best of a cluster
     (`dedup.report.clusters.KEEPS`), *max_pages* bounds the file.  *text_of* gives the text of the page
-    of a row where it is stored, None where not.
+    of a row, None where there is none; unless given, what the index has stored.
     """
 
     index: Index
@@ -147,12 +148,20 @@ class HtmlReport:
             candidates += [
                 (cluster.rows[0], cluster.rows[turn]) for cluster in clusters if turn < len(cluster.rows)
             ]
+        text_of = self._stored_text if self.text_of is None else self.text_of
         diffs: dict[tuple[int, int], dict[str, object]] = {}
         for first, second in self.track(candidates[:MAX_DIFFS], "comparing texts", MAX_DIFFS):
-            one, other = self.text_of(first), self.text_of(second)
+            one, other = text_of(first), text_of(second)
             if one is not None and other is not None:
                 diffs[first, second] = _shown_diff(one, other)
         return diffs
+
+    def _stored_text(self, row: int) -> str | None:
+        try:
+            page = self.index.page_of(self.index.row(row))
+        except UnreadablePage:  # `dedup check` counts them
+            return None
+        return page.text if page else None
 
     def _data(self, overview: Overview, columns: Columns, shown: _Shown) -> dict[str, object]:
         places = {row: place for place, row in enumerate(shown.book.pages)}
@@ -229,8 +238,8 @@ class HtmlReport:
     def _left_out(self, overview: Overview, shown: _Shown) -> Iterator[str]:
         if shown.copies < overview.copies:
             yield (
-                f"{overview.copies - shown.copies:,} of {overview.copies:,} copies are counted in all figures "
-                f"but not listed: the file lists the largest {len(shown.clusters):,} of "
+                f"{overview.copies - shown.copies:,} of {overview.copies:,} copies are counted in the "
+                f"figures but not listed: the file lists the largest {len(shown.clusters):,} of "
                 f"{overview.clusters:,} clusters (at most {self.max_pages:,} pages, "
                 f"{MAX_CHARACTERS:,} characters) and of each the first {MAX_MEMBERS:,} copies."
             )
