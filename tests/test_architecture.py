@@ -35,6 +35,9 @@ PLACES = {
     "lxml": ("page", "text"),
     "bs4": ("charset",),
     "rapidfuzz": ("report/diff",),
+    "jinja2": ("report/html",),
+    "markupsafe": ("report/html",),
+    "matplotlib": ("report/charts",),
 }
 MODULES = sorted((ROOT / "dedup").rglob("*.py"))
 

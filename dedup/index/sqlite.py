@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from dedup.hashing import Words
 from dedup.index.bands import BandList, Sketched
 from dedup.index.base import (
     ClusterSize,
+    Glance,
     Index,
     Neighbour,
     NoSuchRow,
@@ -42,6 +44,7 @@ from dedup.index.tables import (
     MIGRATIONS,
     SCHEMA_VERSION,
     SELECT,
+    SELECT_GLANCE,
     create,
     row_of,
     values_of,
@@ -51,9 +54,10 @@ from dedup.minhash import Banding
 from dedup.sketch import BINS
 from dedup.stored import is_readable
 from dedup.verdict import Candidates, Outcome, Reason, Verdict, Version, banding_of
-from dedup.words import signed
+from dedup.words import signed, unsigned
 
 _BATCH = 500
+_GLANCES = 10_000
 # How many URLs before and behind another one are looked at for one that may be meant.
 _AROUND = 100
 
@@ -215,6 +219,30 @@ class SQLiteIndex(Index):
         while rows := self._select(f"WHERE p.id > ? ORDER BY p.id LIMIT {_BATCH}", (last,)):
             yield from rows
             last = rows[-1].id
+
+    def glances(self) -> Iterator[Glance]:
+        last = 0
+        while found := self._glances_after(last):
+            yield from found
+            last = found[-1].id
+
+    def _glances_after(self, row: int) -> list[Glance]:
+        with self._database.errors():
+            found = self._connection.execute(SELECT_GLANCE, (row, _GLANCES))
+            return [
+                Glance(number, run, url, unsigned(structure), *rest)
+                for number, run, url, structure, *rest in found
+            ]
+
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        left = iter(rows)
+        while batch := list(islice(left, _BATCH)):
+            marks = ",".join("?" * len(batch))
+            found = {row.id: row for row in self._select(f"WHERE p.id IN ({marks})", batch)}
+            for number in batch:
+                if number not in found:
+                    raise NoSuchRow(f"there is no row {number} in {self.name}")
+                yield found[number]
 
     def newest(
         self,

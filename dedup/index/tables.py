@@ -95,6 +95,10 @@ SELECT = (
     "p.outcome, p.listed, c.url, c.run "
     "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
 )
+SELECT_GLANCE = (
+    "SELECT id, run, url, structure, reason, kept, content_distance, structure_distance, similarity, "
+    "canonical, outcome, listed FROM pages WHERE id > ? ORDER BY id LIMIT ?"
+)
 SELECT_CANONICAL = (
     "SELECT id, url, run, outcome, content, structure, sketch, body_digest, token_digest, tokens "
     "FROM pages WHERE scope = ?1 AND listed "
