@@ -363,7 +363,11 @@ class SQLiteIndex(Index):
     def _beginning(self) -> Iterator[None]:
         with self._database.writing():
             self._read_layout()
-            yield
+            try:
+                yield
+            except BaseException:
+                self._scopes.clear()  # a batch may have looked up groups that are rolled back
+                raise
 
     def _read_layout(self) -> None:
         # Between two transactions another process may have made the lists anew.
