@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -130,6 +131,16 @@ class SQLiteIndex(Index):
         ).fetchone()
         return found[0] if found else None
 
+    def restore_run(self, run: Run) -> Run:
+        with self._writing():
+            cursor = self._connection.execute(
+                "INSERT INTO runs (spider, job, settings, lock, started, ended, ending, action) "
+                "VALUES (?, ?, ?, '', ?, ?, ?, ?)",
+                (run.spider, run.job, run.settings, run.started, run.ended, run.ending, run.action),
+            )
+        assert cursor.lastrowid is not None
+        return replace(run, id=cursor.lastrowid)
+
     def end_run(self, run: Run, ending: str) -> None:
         with self._writing():
             self._end_run(run.id, ending)
@@ -189,9 +200,12 @@ class SQLiteIndex(Index):
 
     # Reading
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        only = "" if run is None else "p.run = ?2 AND "
         last = 0
-        while rows := self._select(f"WHERE p.id > ? ORDER BY p.id LIMIT {_BATCH}", (last,)):
+        while rows := self._select(
+            f"WHERE {only}p.id > ?1 ORDER BY p.id LIMIT {_BATCH}", (last, run)[: 1 + bool(only)]
+        ):
             yield from rows
             last = rows[-1].id
 

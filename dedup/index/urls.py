@@ -50,11 +50,16 @@ def scope_key(scope: str, *, spider: str, url: str) -> str:
         return spider
     if scope == "global":
         return ""
-    host = _host(url)
+    host = host_of(url)
     return host if scope == "host" else _domain(host)
 
 
-def _host(url: str) -> str:
+def host_of(url: str) -> str:
+    """Return the host of *url* in small letters, "" where it has none.
+
+    >>> host_of("https://WWW.Example.com:8080/a")
+    'www.example.com'
+    """
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
