@@ -34,6 +34,7 @@ PLACES = {
     "rjieba": ("dictionary",),
     "lxml": ("page", "text"),
     "bs4": ("charset",),
+    "pyarrow": ("report/parquet",),
 }
 MODULES = sorted((ROOT / "dedup").rglob("*.py"))
 
