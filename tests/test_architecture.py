@@ -38,6 +38,7 @@ PLACES = {
     "jinja2": ("report/html",),
     "markupsafe": ("report/html",),
     "matplotlib": ("report/charts",),
+    "pyarrow": ("report/parquet",),
 }
 MODULES = sorted((ROOT / "dedup").rglob("*.py"))
 

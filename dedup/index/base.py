@@ -265,6 +265,28 @@ class Index(ABC):
                 self._supersede(row)
             return replace(verdict, row=row.id)
 
+    def record_copy(self, row: Row, config: DedupConfig) -> Verdict:
+        """Judge the page of *row*, which another index took for a copy, and record it.
+
+        Its item is nowhere, so it becomes nobody's canonical: where it repeats nothing here, it is
+        recorded with the verdict of *row*, as an orphan.
+        """
+        with self._writing():
+            verdict, outcome = self._decide(row.sighting, config), Outcome.CONFIRMED
+            if is_canonical(verdict):
+                verdict, outcome = row.verdict, Outcome.ORPHANED
+            added = self._add(row.sighting, replace(verdict, kept=False), outcome)
+            return replace(added.verdict, row=added.id)
+
+    def restore(self, row: Row) -> None:
+        """Store *row* with its verdict and outcome, unjudged; rows must come in their order."""
+        with self._writing():
+            added = self._add(row.sighting, row.verdict, row.outcome)
+            if added.id != row.id:
+                raise DedupError(f"row {row.id} cannot be restored as row {added.id} of {self.name}")
+            if added.listed and not row.listed:
+                self._delist(added)
+
     def _decide(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         versions = self._versions(sighting) if sighting.url_key else []
         declared = self._declared(sighting) if config.canonical_link == "decide" else None
@@ -390,6 +412,10 @@ class Index(ABC):
         """Return a new run, or the unfinished one of the same *job* and spider, which goes on."""
 
     @abstractmethod
+    def restore_run(self, run: Run) -> Run:
+        """Store *run* as it is, but for its number, which is the next one; return it."""
+
+    @abstractmethod
     def end_run(self, run: Run, ending: str) -> None:
         """Record that *run* is over; its pending rows are released."""
 
@@ -400,12 +426,12 @@ class Index(ABC):
     # Reading
 
     @abstractmethod
-    def rows(self) -> Iterator[Row]:
-        """Yield every row in the order in which the pages were seen."""
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        """Yield every row, or those of one *run*, in the order in which the pages were seen."""
 
-    def glances(self) -> Iterator[Glance]:
-        """Yield `glance_of` every row, in the order of `rows`."""
-        return map(glance_of, self.rows())
+    def glances(self, after: int = 0) -> Iterator[Glance]:
+        """Yield `glance_of` every row behind number *after*, in the order of `rows`."""
+        return (glance_of(row) for row in self.rows() if row.id > after)
 
     def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
         """Yield the rows of those numbers, as they are asked for; raises `NoSuchRow`."""
@@ -552,6 +578,10 @@ class Index(ABC):
         while a crawl is using the index.
         """
         self.require_recipe(config.recipe())
+        self.require_bands(config)
+
+    def require_bands(self, config: DedupConfig) -> None:
+        """Make lists of bands if *config* finds candidates by them and there are none."""
         if wanted := banding_of(config):
             self._require_bands(wanted)
 

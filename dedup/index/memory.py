@@ -71,6 +71,10 @@ class MemoryIndex(Index):
         self._runs.append(Run(number, spider, job, settings, time.time(), action=action))
         return self._runs[-1]
 
+    def restore_run(self, run: Run) -> Run:
+        self._runs.append(replace(run, id=len(self._runs) + 1))
+        return self._runs[-1]
+
     def end_run(self, run: Run, ending: str) -> None:
         for row in self._rows_of_run(run.id):
             self.release(row.id)
@@ -79,8 +83,8 @@ class MemoryIndex(Index):
     def runs(self) -> list[Run]:
         return list(self._runs)
 
-    def rows(self) -> Iterator[Row]:
-        return iter(list(self._all))
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        return iter([row for row in self._all if run in (None, row.sighting.run)])
 
     def newest(
         self,

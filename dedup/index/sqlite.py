@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from os import PathLike
@@ -155,6 +156,16 @@ class SQLiteIndex(Index):
         ).fetchone()
         return found[0] if found else None
 
+    def restore_run(self, run: Run) -> Run:
+        with self._writing():
+            cursor = self._connection.execute(
+                "INSERT INTO runs (spider, job, settings, lock, started, ended, ending, action) "
+                "VALUES (?, ?, ?, '', ?, ?, ?, ?)",
+                (run.spider, run.job, run.settings, run.started, run.ended, run.ending, run.action),
+            )
+        assert cursor.lastrowid is not None
+        return replace(run, id=cursor.lastrowid)
+
     def end_run(self, run: Run, ending: str) -> None:
         with self._writing():
             self._end_run(run.id, ending)
@@ -214,14 +225,17 @@ class SQLiteIndex(Index):
 
     # Reading
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        only = "" if run is None else "p.run = ?2 AND "
         last = 0
-        while rows := self._select(f"WHERE p.id > ? ORDER BY p.id LIMIT {_BATCH}", (last,)):
+        while rows := self._select(
+            f"WHERE {only}p.id > ?1 ORDER BY p.id LIMIT {_BATCH}", (last, run)[: 1 + bool(only)]
+        ):
             yield from rows
             last = rows[-1].id
 
-    def glances(self) -> Iterator[Glance]:
-        last = 0
+    def glances(self, after: int = 0) -> Iterator[Glance]:
+        last = after
         while found := self._glances_after(last):
             yield from found
             last = found[-1].id
@@ -464,7 +478,11 @@ class SQLiteIndex(Index):
     def _beginning(self) -> Iterator[None]:
         with self._database.writing():
             self._read_layout()
-            yield
+            try:
+                yield
+            except BaseException:
+                self._scopes.clear()  # a batch may have looked up groups that are rolled back
+                raise
 
     def _read_layout(self) -> None:
         # Between two transactions another process may have made the lists anew.

@@ -69,10 +69,10 @@ def scope_key(scope: str, *, spider: str, url: str) -> str:
 
 
 def host_of(url: str) -> str:
-    """Return the host in *url*, "" where there is none.
+    """Return the host of *url* in small letters, "" where it has none.
 
-    >>> host_of("http://user@Example.com:8080/")
-    'example.com'
+    >>> host_of("https://WWW.Example.com:8080/a")
+    'www.example.com'
     """
     try:
         return urlsplit(url).hostname or ""

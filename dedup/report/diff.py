@@ -57,7 +57,7 @@ def word_diff(a: str, b: str) -> list[Change]:
 
 
 def units(text: str) -> list[str]:
-    """Return what `word_diff` compares, words, marks, characters of unspaced scripts; nothing is lost."""
+    """Return what `word_diff` compares: words, marks, characters of unspaced scripts."""
     return _units(_UNIT, text)
 
 

@@ -72,12 +72,13 @@ class HtmlReport:
     *glances* are the rows that it is about, all of the index unless given; their canonicals and texts
     are looked up in the index.  *config* has the thresholds, *keep* the rule for the best of a cluster
     (`dedup.report.clusters.KEEPS`), *max_pages* bounds the file.  *text_of* gives the text of the page
-    of a row, None where there is none; unless given, what the index has stored.
+    of a row, None where there is none (`stored_texts`).  *note* is a sentence among the facts.
     """
 
     index: Index
     config: DedupConfig
     name: str
+    note: str = ""
     glances: Iterable[Glance] | None = None
     keep: str = "first"
     max_pages: int = MAX_PAGES
@@ -148,20 +149,12 @@ class HtmlReport:
             candidates += [
                 (cluster.rows[0], cluster.rows[turn]) for cluster in clusters if turn < len(cluster.rows)
             ]
-        text_of = self._stored_text if self.text_of is None else self.text_of
         diffs: dict[tuple[int, int], dict[str, object]] = {}
         for first, second in self.track(candidates[:MAX_DIFFS], "comparing texts", MAX_DIFFS):
-            one, other = text_of(first), text_of(second)
+            one, other = self.text_of(first), self.text_of(second)
             if one is not None and other is not None:
                 diffs[first, second] = _shown_diff(one, other)
         return diffs
-
-    def _stored_text(self, row: int) -> str | None:
-        try:
-            page = self.index.page_of(self.index.row(row))
-        except UnreadablePage:  # `dedup check` counts them
-            return None
-        return page.text if page else None
 
     def _data(self, overview: Overview, columns: Columns, shown: _Shown) -> dict[str, object]:
         places = {row: place for place, row in enumerate(shown.book.pages)}
@@ -218,7 +211,8 @@ class HtmlReport:
         config = self.config
         now = datetime.now(UTC)
         return [
-            ("Index", printable(self.index.name)),
+            ("Index", printable(self.name)),
+            *([("Judged again", self.note)] if self.note else []),
             ("Written", f"{now:%Y-%m-%d %H:%M} UTC by scrapy-dedup {__version__}"),
             (
                 "Candidates",
@@ -254,6 +248,19 @@ class HtmlReport:
             )
         elif overview.copies:
             yield "No texts are side by side: the texts of the pages are not stored."
+
+
+def stored_texts(index: Index) -> TextOf:
+    """Return the function that gives the stored text of a row of *index*."""
+
+    def text_of(row: int) -> str | None:
+        try:
+            page = index.page_of(index.row(row))
+        except UnreadablePage:  # `dedup check` counts them
+            return None
+        return page.text if page else None
+
+    return text_of
 
 
 @dataclass(frozen=True, slots=True)
