@@ -21,6 +21,7 @@ FLOORS = (
     {"index"},
     {"detector"},
     {"report"},
+    {"serve"},
     {"cli", "plugin"},
 )
 # Where a library may be imported; any of dedup's modules may import what is not named here.
@@ -35,7 +36,9 @@ PLACES = {
     "lxml": ("page", "text"),
     "bs4": ("charset",),
     "rapidfuzz": ("report/diff",),
-    "jinja2": ("report/html",),
+    "jinja2": ("report/html", "serve/"),
+    "starlette": ("serve/",),
+    "uvicorn": ("cli/serve",),
     "markupsafe": ("report/html",),
     "matplotlib": ("report/charts",),
     "pyarrow": ("report/parquet",),

@@ -14,6 +14,7 @@ from dedup.printable import printable
 # Where each command is; it is loaded when it is asked for, so that the others cost nothing.
 COMMANDS = {
     "report": "dedup.cli.report",
+    "serve": "dedup.cli.serve",
     "runs": "dedup.cli.runs",
     "orphans": "dedup.cli.runs",
     "forget": "dedup.cli.forget",

@@ -44,7 +44,9 @@ def serve(argument: Path | None, path: Path | None, port: int) -> None:
     SQLiteIndex(found, read_only=True).close()  # an error is one line here, and a trace in the server
     with _listening(port) as listening:
         click.echo(f"{found} is shown on http://{HOST}:{listening.getsockname()[1]}/ (Ctrl-C ends it)")
-        config = uvicorn.Config(application(found), log_level="warning", server_header=False)
+        config = uvicorn.Config(
+            application(found), log_level="warning", server_header=False, proxy_headers=False
+        )
         uvicorn.Server(config).run(sockets=[listening])
 
 

@@ -465,6 +465,10 @@ class Index(ABC):
         """
 
     @abstractmethod
+    def copies_of(self, canonical: int, limit: int) -> list[Row]:
+        """Return the rows that repeat the row *canonical*, at most *limit*, the newest first."""
+
+    @abstractmethod
     def orphans(self) -> list[Row]:
         """Return the rows of pages that were dropped for a canonical which is gone."""
 

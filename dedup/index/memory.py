@@ -105,6 +105,9 @@ class MemoryIndex(Index):
         )
         return list(islice(found, limit))
 
+    def copies_of(self, canonical: int, limit: int) -> list[Row]:
+        return self._duplicates(canonical)[::-1][:limit]
+
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         dropped = Counter(
             row.verdict.canonical for row in self._rows_of_run(run) if not row.verdict.kept

@@ -274,6 +274,11 @@ class SQLiteIndex(Index):
             (before, copies, run, part, limit),
         )
 
+    def copies_of(self, canonical: int, limit: int) -> list[Row]:
+        return self._select(
+            "WHERE p.canonical = ? AND NOT p.kept ORDER BY p.id DESC LIMIT ?", (canonical, limit)
+        )
+
     def orphans(self) -> list[Row]:
         # The first condition is the one of the index `pages_unsettled`.
         return self._select(

@@ -16,25 +16,30 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from dedup.errors import DedupError
-from dedup.index import SQLiteIndex
+from dedup.index import Row, SQLiteIndex
 from dedup.index.base import NoSuchRow
+from dedup.report.diff import Change, word_diff
 from dedup.serve import shown
 from dedup.serve.headers import SafeHeaders
 from dedup.serve.totals import Totals
+from dedup.stored import UnreadablePage
 
 PAGE_SIZE = 50
 NEWEST = 12
 RUNS = 20
+# Of a text so many characters are compared.
+MAX_TEXT = 200_000
 # The names of this machine only: a stranger's page whose own name leads to 127.0.0.1 reads nothing.
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 
-def application(path: Path) -> Starlette:
+def application(path: Path) -> ASGIApp:
     """Return the web application that shows the index at *path*, which it opens to read only."""
     views = _Views(path)
-    return Starlette(
+    pages = Starlette(
         routes=[
             Route("/", views.overview),
             Route("/live.json", views.live),
@@ -43,13 +48,11 @@ def application(path: Path) -> Starlette:
             Route("/page/{row:int}", views.page),
             Mount("/static", StaticFiles(packages=[("dedup.serve", "static")])),
         ],
-        middleware=[
-            Middleware(SafeHeaders),
-            Middleware(TrustedHostMiddleware, allowed_hosts=list(HOSTS), www_redirect=False),
-        ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(HOSTS), www_redirect=False)],
         exception_handlers={DedupError: views.failed, HTTPException: views.refused},
         lifespan=views.opened,
     )
+    return SafeHeaders(pages)
 
 
 class _Views:
@@ -75,9 +78,7 @@ class _Views:
             yield
 
     async def overview(self, _: Request) -> Response:
-        return self._page(
-            "overview.html", newest=self.index.newest(NEWEST, copies=True), **self._state()
-        )
+        return self._page("overview.html", **self._state())
 
     async def live(self, _: Request) -> Response:
         part = self._templates.get_template("state.html").render(**self._state())
@@ -99,7 +100,7 @@ class _Views:
 
     async def clusters(self, request: Request) -> Response:
         start = _number(request.query_params.get("start", ""))
-        found = self.index.largest_clusters(limit=PAGE_SIZE + 1, start=start)
+        found = self.index.clusters(start + PAGE_SIZE + 1)[start:]
         more = start + PAGE_SIZE if len(found) > PAGE_SIZE else None
         return self._page("clusters.html", clusters=found[:PAGE_SIZE], start=start, more=more)
 
@@ -108,14 +109,27 @@ class _Views:
             row = self.index.row(request.path_params["row"])
         except NoSuchRow as error:
             raise HTTPException(404, str(error)) from error
-        canonical = row.verdict.canonical
+        canonical = None if row.verdict.canonical is None else self.index.row(row.verdict.canonical)
         return self._page(
             "page.html",
             row=row,
-            canonical=None if canonical is None else self.index.row(canonical),
+            canonical=canonical,
+            changes=self._changes(canonical, row) if canonical else [],
             history=[one for one in self.index.history(row.sighting.url) if one.id != row.id],
             copies=self.index.copies_of(row.id, PAGE_SIZE),
         )
+
+    def _changes(self, canonical: Row, row: Row) -> list[Change]:
+        """Return how the text of *canonical* became that of *row*, nothing where they are not stored."""
+        one, other = (self._text(seen) for seen in (canonical, row))
+        return word_diff(one[:MAX_TEXT], other[:MAX_TEXT]) if one and other else []
+
+    def _text(self, row: Row) -> str:
+        try:
+            page = self.index.page_of(row)
+        except UnreadablePage:
+            return ""
+        return page.text if page else ""
 
     async def failed(self, _: Request, error: Exception) -> Response:
         """Say what the index could not do; its file may be damaged, gone or busy."""

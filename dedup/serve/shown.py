@@ -41,8 +41,14 @@ def similarity(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
+def text(words: str) -> str:
+    """Return a piece of a text on one line, with all that acts rather than shows escaped."""
+    return printable(" ".join(words.split()), len(words))
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "shown": lambda text: printable(text, _LONG),
+    "text": text,
     "link": link,
     "when": when,
     "share": share,
