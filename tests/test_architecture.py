@@ -12,15 +12,15 @@ ROOT = Path(__file__).parent.parent
 
 # The floors of the house, the lowest first; a module may import from its own floor and below.
 FLOORS = (
-    {"errors", "words", "hashing", "choices", "dictionary", "config", "printable"},
+    {"errors", "words", "hashing", "choices", "dictionary", "config", "printable", "fields"},
     {"simhashing", "sketch", "minhash", "charset", "textrank"},
     {"page", "text", "tokens"},
     {"terms", "weighting", "structure"},
-    {"frequencies"},
+    {"frequencies", "feeds"},
     {"fingerprints", "verdict"},
     {"index"},
     {"detector"},
-    {"report"},
+    {"report", "adding"},
     {"cli", "plugin"},
 )
 # Where a library may be imported; any of dedup's modules may import what is not named here.
@@ -34,6 +34,8 @@ PLACES = {
     "rjieba": ("dictionary",),
     "lxml": ("page", "text"),
     "bs4": ("charset",),
+    "fastwarc": ("feeds/warc",),
+    "multiprocessing": ("adding/",),
 }
 MODULES = sorted((ROOT / "dedup").rglob("*.py"))
 
