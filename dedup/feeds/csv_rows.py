@@ -50,7 +50,7 @@ class CsvRows(Feed):
 
     def _record(self, tape: _Tape, columns: list[str], row: list[str], problem: str) -> Record:
         text = b"".join(line.text for line in tape.taken)
-        name = self.named(tape.first)
+        name = self.named(tape.taken[0].number)
         source = (text, tape.taken[0].is_start)
         payload = None if problem else (columns, row)
         return Record(tape.after, name, source, payload, len(text), problem)
@@ -103,11 +103,6 @@ class _Tape(Iterator[str]):
         self._lines = lines
         self.taken: list[Line] = []
         self._size = 0
-
-    @property
-    def first(self) -> int:
-        """The number of the line that the row begins in."""
-        return self.after[1] - len(self.taken) + 1
 
     @property
     def after(self) -> Place:

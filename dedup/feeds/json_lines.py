@@ -24,7 +24,7 @@ class JsonLines(Feed):
                 yield self._record(line)
 
     def _record(self, line: Line) -> Record:
-        name = self.named(line.after[1] + (not line.is_end and not line.is_start))
+        name = self.named(line.number)
         source = (line.text, line.is_start)
         if not line.is_whole:
             problem = "is cut off or too long" if line.is_start else ""

@@ -22,9 +22,13 @@ def is_compressed(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line with its end; *is_start* and *is_end* are False inside a line longer than `MAX_RECORD`."""
+    """A line with its end, of that *number*, from 1.
+
+    One that is longer than `MAX_RECORD` comes in pieces; the first *is_start*, the last *is_end*.
+    """
 
     text: bytes
+    number: int
     after: Place
     is_start: bool
     is_end: bool
@@ -42,22 +46,35 @@ def read_lines(feed: Feed, start: Place = START) -> Iterator[Line]:
     """
     offset, number = start
     parts: list[bytes] = []
-    held, is_start = 0, True
+    held, is_start = 0, _is_start(feed, offset)
     for chunk in _chunks(feed, offset):
         if isinstance(chunk, FeedError):
             if parts:
-                yield Line(b"".join(parts), (offset + held, number + 1), is_start, is_end=False)
+                text, after = b"".join(parts), (offset + held, number)
+                yield Line(text, number + 1, after, is_start, is_end=False)
             raise chunk
-        for piece in _split(chunk):
-            parts.append(piece)
-            held += len(piece)
-            is_end = piece.endswith(b"\n")
-            if is_end or held >= MAX_RECORD:
-                offset, number = offset + held, number + is_end
-                yield Line(b"".join(parts), (offset, number), is_start, is_end)
-                parts, held, is_start = [], 0, is_end
+        for part in _split(chunk):
+            piece = part
+            while piece:
+                # Cut at exactly so many bytes, wherever reading began: else no two readings agree.
+                piece, rest = piece[: MAX_RECORD - held], piece[MAX_RECORD - held :]
+                parts.append(piece)
+                held += len(piece)
+                is_end = piece.endswith(b"\n")
+                if is_end or held == MAX_RECORD:
+                    offset, number = offset + held, number + is_end
+                    text = b"".join(parts)
+                    yield Line(text, number + (not is_end), (offset, number), is_start, is_end)
+                    parts, held, is_start = [], 0, is_end
+                piece = rest
     if parts:
-        yield Line(b"".join(parts), (offset + held, number + 1), is_start, is_end=True)
+        after = (offset + held, number + 1)
+        yield Line(b"".join(parts), number + 1, after, is_start, is_end=True)
+
+
+def _is_start(feed: Feed, offset: int) -> bool:
+    """Whether a line begins there, rather than another piece of one."""
+    return not offset or next(_chunks(feed, offset - 1, size=1), b"\n") == b"\n"
 
 
 def _split(chunk: bytes) -> list[bytes]:
@@ -66,13 +83,13 @@ def _split(chunk: bytes) -> list[bytes]:
     return [piece + b"\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
 
 
-def _chunks(feed: Feed, offset: int) -> Iterator[bytes | FeedError]:
+def _chunks(feed: Feed, offset: int, size: int = 0) -> Iterator[bytes | FeedError]:
     try:
-        size = feed.path.stat().st_size or 1
+        total = feed.path.stat().st_size or 1
         with feed.path.open("rb") as file, _unpacked(feed.path, file) as unpacked:
             unpacked.seek(offset)
-            while chunk := unpacked.read1(_CHUNK):
-                feed.share = file.tell() / size
+            while chunk := unpacked.read1(size or _CHUNK):
+                feed.share = file.tell() / total
                 yield chunk
     except (OSError, EOFError, zlib.error) as error:
         yield FeedError(f"{feed.name} cannot be read to its end: {error}")

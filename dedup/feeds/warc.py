@@ -157,15 +157,15 @@ def _content(record: Any) -> Content | None:
     """Return what stands in a record of FastWARC's."""
     url = record.headers.get("WARC-Target-URI") or ""
     url = url.strip("<>").encode("utf-8", "replace").decode("utf-8")
-    if record.record_type.name == "conversion":
+    kind, encoding = record.headers.get("Content-Type") or "", None
+    what = (record.headers.get("WARC-Type") or "").lower()
+    if what == "conversion":
         return Content(text=_body(record).decode("utf-8", "replace"), url=url)
-    if record.record_type.name == "resource":
-        kind, encoding = record.headers.get("Content-Type") or "", None
-    elif record.record_type.name == "response" and record.http_headers is not None:
+    if what == "response" and record.http_headers is not None:
         if not 200 <= (record.http_headers.status_code or 0) < 300:
             return None
         kind, encoding = record.http_content_type or "", record.http_charset
-    else:
+    elif what != "resource":
         return None
     if kind.partition(";")[0].strip().lower() not in HTML_TYPES:
         return None
