@@ -13,6 +13,7 @@ from dedup.printable import printable
 
 # Where each command is; it is loaded when it is asked for, so that the others cost nothing.
 COMMANDS = {
+    "add": "dedup.cli.add",
     "report": "dedup.cli.report",
     "serve": "dedup.cli.serve",
     "runs": "dedup.cli.runs",

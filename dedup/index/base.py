@@ -342,7 +342,9 @@ class Index(ABC):
 
     def forget_run(self, run: int) -> int:
         """Undo *run*: forget all its rows; return how many."""
-        return self._forget(lambda: self._rows_of_run(run))
+        with self._writing():
+            self.end_journal(run)
+            return self._forget(lambda: self._rows_of_run(run))
 
     def forget_url(self, url: str) -> int:
         """Forget all rows of *url* in canonical form; return how many."""
@@ -422,6 +424,22 @@ class Index(ABC):
     @abstractmethod
     def runs(self) -> list[Run]:
         """Return all runs, the oldest first."""
+
+    def journal(self, run: int) -> list[str]:
+        """Return what `extend_journal` has written for *run*, in order."""
+        return self._notes_under(_journal_name(run))
+
+    def extend_journal(self, run: int, number: int, entry: str) -> None:
+        """Write the entry of that *number*: how far a long work is that is done in batches.
+
+        Inside of `batch` it stands or falls with what is recorded there, so that a work that is
+        interrupted can go on where its last batch ended.
+        """
+        self._note(f"{_journal_name(run)}{number:012}", entry)
+
+    def end_journal(self, run: int) -> None:
+        """Remove the entries of *run*: it needs not go on."""
+        self._erase_notes(_journal_name(run))
 
     # Reading
 
@@ -654,6 +672,14 @@ class Index(ABC):
     def _note(self, name: str, value: str) -> None: ...
 
     @abstractmethod
+    def _notes_under(self, prefix: str) -> list[str]:
+        """Return the values of all names that begin with *prefix*, in the order of the names."""
+
+    @abstractmethod
+    def _erase_notes(self, prefix: str) -> None:
+        """Remove all names that begin with *prefix*."""
+
+    @abstractmethod
     def _reading(self) -> AbstractContextManager[None]: ...
 
     @abstractmethod
@@ -741,6 +767,10 @@ class Index(ABC):
 def is_canonical(verdict: Verdict) -> bool:
     """Return whether a page with *verdict* becomes one that others are compared with."""
     return verdict.reason in (Reason.NEW, Reason.UPDATED)
+
+
+def _journal_name(run: int) -> str:
+    return f"journal.{run}."
 
 
 class NoSuchRow(DedupError):  # noqa: N818

@@ -159,6 +159,12 @@ class MemoryIndex(Index):
     def _note(self, name: str, value: str) -> None:
         self._notes[name] = value
 
+    def _notes_under(self, prefix: str) -> list[str]:
+        return [text for name, text in sorted(self._notes.items()) if name.startswith(prefix)]
+
+    def _erase_notes(self, prefix: str) -> None:
+        self._notes = {name: text for name, text in self._notes.items() if not name.startswith(prefix)}
+
     def _reading(self) -> AbstractContextManager[None]:
         return nullcontext()
 

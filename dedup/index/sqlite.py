@@ -469,6 +469,17 @@ class SQLiteIndex(Index):
         with self._writing():
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
+    def _notes_under(self, prefix: str) -> list[str]:
+        with self._database.errors():
+            found = self._connection.execute(
+                "SELECT value FROM meta WHERE name >= ? AND name < ? ORDER BY name", _range(prefix)
+            )
+            return [value for (value,) in found]
+
+    def _erase_notes(self, prefix: str) -> None:
+        with self._writing():
+            self._connection.execute("DELETE FROM meta WHERE name >= ? AND name < ?", _range(prefix))
+
     @contextmanager
     def _reading(self) -> Iterator[None]:
         with self._database.reading():
@@ -738,6 +749,11 @@ class SQLiteIndex(Index):
         with self._database.errors():
             rows = self._connection.execute(SELECT + where, tuple(values))
             return [row_of(fields) for fields in rows]
+
+
+def _range(prefix: str) -> tuple[str, str]:
+    """Return between which two names those stand that begin with *prefix*, which is ASCII."""
+    return prefix, prefix + "\x7f"
 
 
 def _banding(text: str) -> Banding | None:
