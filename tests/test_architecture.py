@@ -19,7 +19,7 @@ FLOORS = (
     {"frequencies"},
     {"fingerprints", "verdict"},
     {"index"},
-    {"detector"},
+    {"detector", "exchange"},
     {"report"},
     {"cli", "plugin"},
 )
