@@ -19,7 +19,7 @@ FLOORS = (
     {"frequencies", "feeds"},
     {"fingerprints", "verdict"},
     {"index"},
-    {"detector"},
+    {"detector", "exchange"},
     {"report", "adding"},
     {"serve"},
     {"cli", "plugin"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -22,6 +23,8 @@ COMMANDS = {
     "check": "dedup.cli.upkeep",
     "rebuild": "dedup.cli.upkeep",
     "frequencies": "dedup.cli.frequencies",
+    "export": "dedup.cli.exchange",
+    "import": "dedup.cli.exchange",
 }
 
 
@@ -34,7 +37,8 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        found: click.Command = getattr(import_module(COMMANDS[cmd_name]), cmd_name)
+        function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        found: click.Command = getattr(import_module(COMMANDS[cmd_name]), function)
         return found
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -278,14 +278,13 @@ class Index(ABC):
             added = self._add(row.sighting, replace(verdict, kept=False), outcome)
             return replace(added.verdict, row=added.id)
 
-    def restore(self, row: Row) -> None:
-        """Store *row* with its verdict and outcome, unjudged; rows must come in their order."""
+    def restore(self, row: Row) -> int:
+        """Store *row* with its verdict and outcome, unjudged; return its number here, the next one."""
         with self._writing():
             added = self._add(row.sighting, row.verdict, row.outcome)
-            if added.id != row.id:
-                raise DedupError(f"row {row.id} cannot be restored as row {added.id} of {self.name}")
             if added.listed and not row.listed:
                 self._delist(added)
+            return added.id
 
     def _decide(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         versions = self._versions(sighting) if sighting.url_key else []
@@ -626,13 +625,18 @@ class Index(ABC):
                     f"set {field}={was} again or use another DEDUP_INDEX"
                 )
 
+    @property
+    def parser(self) -> str:
+        """Which HTML parser has read the pages, "" where that is not known."""
+        return self._noted("parser")
+
     def note_parser(self, parser: str) -> None:
         """Record which HTML parser reads the pages; warn once if another one has read earlier ones.
 
         Another parser may see other tags in broken pages: their copies could be missed, so it is
         worth a word, but most pages come out alike, so nothing is refused.
         """
-        recorded = self._noted("parser")
+        recorded = self.parser
         if recorded and recorded != parser:
             logger.warning(
                 "The pages in %s were parsed with %s, now it is %s: broken pages among them may not "

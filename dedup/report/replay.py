@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dedup.config import DedupConfig
+from dedup.errors import DedupError
 from dedup.index import Index, Row, Run, SQLiteIndex
-from dedup.verdict import Outcome
+from dedup.verdict import Outcome, Verdict
 
 # Rows that count no more: nothing was compared with them in the end.
 _GONE = (Outcome.PENDING, Outcome.RELEASED, Outcome.FORGOTTEN)
@@ -36,9 +37,8 @@ class Changes:
             f"{self.kept:,} more kept, and {self.moved:,} would repeat another page"
         )
 
-    def with_verdict(self, before: Row, after: Row) -> Changes:
+    def with_verdict(self, was: Verdict, now: Verdict) -> Changes:
         """Return the changes with those of one more page."""
-        was, now = before.verdict, after.verdict
         is_moved = not was.kept and not now.kept and was.canonical != now.canonical
         return Changes(
             self.pages + 1,
@@ -108,17 +108,16 @@ def replay_into(
             target.restore_run(run)
         for row in _first(total, index.rows()):
             if row.outcome in _GONE:
-                target.restore(replace(row, listed=False))
+                number: int | None = target.restore(replace(row, listed=False))
             else:
-                changes = changes.with_verdict(row, _judged(row, target, config))
+                verdict = target.record(row.sighting, config)
+                changes = changes.with_verdict(row.verdict, verdict)
+                number = verdict.row
+            if number != row.id:
+                raise DedupError(f"row {number} is missing in {index.name}")
             if progress:
                 progress(row.id, total)
     return changes
-
-
-def _judged(row: Row, target: Index, config: DedupConfig) -> Row:
-    verdict = target.record(row.sighting, config)
-    return replace(row, verdict=verdict, outcome=Outcome.CONFIRMED)
 
 
 def _first(count: int, rows: Iterable[Row]) -> Iterator[Row]:
