@@ -35,8 +35,15 @@ PLACES = {
     "rjieba": ("dictionary",),
     "lxml": ("page", "text"),
     "bs4": ("charset",),
-    {"report", "adding"},
-    {"serve"},
+    "fastwarc": ("feeds/warc",),
+    "jinja2": ("report/html", "serve/"),
+    "markupsafe": ("report/html",),
+    "matplotlib": ("report/charts",),
+    "multiprocessing": ("adding/",),
+    "pyarrow": ("report/parquet", "feeds/parquet"),
+    "rapidfuzz": ("report/diff",),
+    "starlette": ("serve/",),
+    "uvicorn": ("cli/serve",),
 }
 MODULES = sorted((ROOT / "dedup").rglob("*.py"))
 
