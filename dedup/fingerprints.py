@@ -13,6 +13,9 @@ from dedup.structure import structure_words
 from dedup.terms import Terms, terms_of, words_of
 from dedup.weighting import weights_of
 
+# The fields of a `Fingerprint` that are words.
+WORD_FIELDS = ("content", "structure")
+
 _DEFAULT = DedupConfig()
 
 

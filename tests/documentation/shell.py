@@ -120,7 +120,8 @@ class Shell:
         return process.returncode, printed
 
     def _start(self, line: str, wanted: str) -> str:
-        """Start what goes on until the document ends; return what it printed up to *wanted*."""
+        """Start what goes on until the document ends; return what it printed up to *wanted* or,
+        without, its first line."""
         process = self._process(f"exec {line}")
         self._background.append(process)
         alarm = Timer(TIMEOUT, process.kill)
@@ -129,7 +130,7 @@ class Shell:
         printed = ""
         for text in process.stdout:
             printed += text
-            if shows(wanted, printed):
+            if not wanted.strip() or shows(wanted, printed):
                 break
         alarm.cancel()
         return printed

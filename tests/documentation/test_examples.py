@@ -20,12 +20,7 @@ from tests.documentation.shell import STAND_INS, Shell, commands
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Of commands that are on their way: their examples are not run yet.
-PENDING = {
-    "how-to/files-without-scrapy.md",
-    "how-to/merge-indexes.md",
-    "how-to/look-closer.md",
-    "how-to/tune-the-threshold.md",
-}
+PENDING = {"how-to/look-closer.md"}
 # The example site has one port.
 ONE_AT_A_TIME = pytest.mark.xdist_group("example site")
 _FILE = re.compile(r"^<!-- file: (\S+) -->\n+^```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)

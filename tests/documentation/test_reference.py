@@ -5,15 +5,9 @@ from __future__ import annotations
 import re
 
 import dedup
-from dedup.report.export import COLUMNS
 from tests.crawling import ROOT
 
 REFERENCE = ROOT / "docs/reference"
-
-
-def test_every_column_of_the_exports_is_described_in_order() -> None:
-    table = (REFERENCE / "files.md").read_text("utf-8").split("| column |")[1].split("\n\n")[0]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(COLUMNS)
 
 
 def test_every_verdict_is_described() -> None:
