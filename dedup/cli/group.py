@@ -14,6 +14,11 @@ from dedup.printable import printable
 # Where each command is; it is loaded when it is asked for, so that the others cost nothing.
 COMMANDS = {
     "report": "dedup.cli.report",
+    "explain": "dedup.cli.explain",
+    "compare": "dedup.cli.compare",
+    "find": "dedup.cli.find",
+    "stats": "dedup.cli.stats",
+    "clusters": "dedup.cli.stats",
     "runs": "dedup.cli.runs",
     "orphans": "dedup.cli.runs",
     "forget": "dedup.cli.forget",
