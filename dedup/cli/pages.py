@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,13 +113,17 @@ def _pages_of_feed(
     path: Path, settings: PluginSettings, keys: Collection[str]
 ) -> Mapping[str, Sequence[Page]]:
     from dedup.plugin.pages import page_from_item
+    from dedup.plugin.settings import PluginSettings
 
-    make = settings.page_from_item or (lambda item: page_from_item(item, settings))
+    # A crawl that judged responses may have written items that hold the same page in other fields.
+    plain = PluginSettings(url_field=settings.url_field)
+    makers = [partial(page_from_item, settings=chosen) for chosen in (settings, plain)]
     found: defaultdict[str, list[Page]] = defaultdict(list)
     for record in _records(path):
         url = record.get(settings.url_field)
-        if isinstance(url, str) and url_key(url) in keys and (page := make(record)):
-            found[url_key(url)].append(page)
+        if isinstance(url, str) and url_key(url) in keys:
+            made = [make(record) for make in (settings.page_from_item, *makers) if make]
+            found[url_key(url)] += [page for page in made if page]
     return found
 
 

@@ -127,7 +127,7 @@ def features_of(canonical: Mapping[str, float], page: Mapping[str, float]) -> Fe
     >>> [feature.name for feature in found.shared], [feature.name for feature in found.alone]
     (['tide'], ['moon', 'sea'])
     >>> round(found.agreement, 2)
-    0.4
+    0.33
     """
     one, other = _shares(canonical), _shares(page)
     features = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,14 +30,14 @@ PAGES = [
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("one", PAGES[:6] + PAGES[-3:])
-@pytest.mark.parametrize("other", PAGES)
-def test_it_explains_the_verdict_that_is_given(one: Page, other: Page, config: DedupConfig) -> None:
-    found = explain(fingerprint(one, config), fingerprint(other, config), config)
-    assert found.match == compare(one, other, config)
-    assert found.content.bits == found.match.content_distance
-    assert found.structure.bits == found.match.structure_distance
-    assert found.reasons[-1] in expected_end(found)
+def test_it_explains_the_verdict_that_is_given(config: DedupConfig) -> None:
+    prints = [fingerprint(found, config) for found in PAGES]
+    for one, other in product(prints, prints):
+        found = explain(one, other, config)
+        assert found.match == compare(one, other, config)
+        assert found.content.bits == found.match.content_distance
+        assert found.structure.bits == found.match.structure_distance
+        assert found.reasons[-1] in expected_end(found)
 
 
 def expected_end(found: Explanation) -> set[str]:
@@ -109,7 +111,9 @@ def test_features_are_complete_in_order_and_symmetric(
     for part in (found.shared, found.alone):
         assert list(part) == sorted(part, key=lambda feature: feature.order)
     for side, weights in (("canonical", one), ("page", other)):
-        assert sum(getattr(feature, side) for feature in both) == pytest.approx(any(weights.values()))
+        assert sum(getattr(feature, side) for feature in both) == pytest.approx(
+            float(any(weights.values()))
+        )
     assert 0 <= found.agreement <= 1 + 1e-9
     assert features_of(other, one).agreement == pytest.approx(found.agreement)
 
