@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -16,6 +17,8 @@ from dedup.index import Index, Row
 from dedup.page import Page
 from dedup.verdict import Match, match
 from dedup.words import WORD_BITS
+
+_URL = re.compile(r"\w+://\S+")
 
 
 @click.command()
@@ -77,7 +80,7 @@ def _asked(index: Index, what: str, config: DedupConfig) -> tuple[Fingerprint, i
     """Return the fingerprint of what is asked about, and its own row if it has one."""
     if is_file(what):
         return fingerprint(page_of_file(Path(what)), config), None
-    if "://" in what or index.history(what):
+    if _URL.fullmatch(what) or index.history(what):
         row = newest(rows_at(index, what))
         return row.sighting.fingerprint, row.id
     return fingerprint(Page.from_text(what), config), None

@@ -100,7 +100,7 @@ def rows_at(index: Index, url: str) -> list[Row]:
     if rows := index.history(url):
         return rows
     likely = " or ".join(printable(found) for found in index.similar_urls(url))
-    hint = f"; did you mean {likely} ?" if likely else ""
+    hint = f"; did you mean {likely}" if likely else ""
     raise DedupError(f"{printable(url)} is not in {index.name}{hint}")
 
 

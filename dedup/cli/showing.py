@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dedup.printable import printable
-from dedup.report.diff import EQUAL, Change
+from dedup.report.diff import DELETE, EQUAL, INSERT, REPLACE, Change
 from dedup.report.explanation import Distance, Explanation, Features
 from dedup.words import WORD_BITS, word_hex
 
@@ -18,6 +18,7 @@ from dedup.words import WORD_BITS, word_hex
 _CONTEXT = 60
 _LONGEST_CHANGE = 10_000
 _GROUP = 8
+_SIGNS = {EQUAL: "=", INSERT: "+", DELETE: "-", REPLACE: "~"}
 
 
 def bits(word: int) -> str:
@@ -71,11 +72,12 @@ def show_features(screen: Console, what: str, features: Features, limit: int) ->
 def show_diff(screen: Console, changes: Iterable[Change], *, side_by_side: bool) -> None:
     """Print the changes of a text: in colours on a terminal, else as [-old-] {+new+}."""
     if side_by_side:
-        table = Table("kept page", "this page", show_lines=False, expand=True)
+        table = Table("", "A", "B", expand=True)
         for change in changes:
             before, after = (_shown(change, text) for text in (change.before, change.after))
             marked = change.op != EQUAL
-            table.add_row(Text(before, "red" if marked else ""), Text(after, "green" if marked else ""))
+            styles = ("red", "green") if marked else ("", "")
+            table.add_row(_SIGNS[change.op], Text(before, styles[0]), Text(after, styles[1]))
         screen.print(table, soft_wrap=False)
         return
     line = Text()
@@ -88,7 +90,7 @@ def show_diff(screen: Console, changes: Iterable[Change], *, side_by_side: bool)
             (change.after, ("{+", "+}"), "bold green"),
         ):
             if shown := _shown(change, text):
-                line.append(f"{begin}{shown}{end} ", style)
+                line.append(f"{begin}{shown}{end}", style).append(" ")
     line.rstrip()
     screen.print(line)
 

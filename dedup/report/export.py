@@ -76,7 +76,7 @@ def write_text(report: Report, file: IO[str]) -> None:
                 f"{_bits(found.structure_distance)}  similarity {found.similarity or 0:.2f}"
             )
             action = report.actions.get(row.sighting.run, "drop")
-            what = "" if action == "drop" else f", {action}"
+            what = "" if action == "drop" else f", {printable(action)}"
             where = f"run {row.sighting.run}{what}{_state(row)}  {_url(row)}"
             file.write(f"  {found.reason:<16} {measures}  {where}\n")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -154,8 +155,7 @@ def test_compare_shows_what_changed(stored: Path, index: Path, tmp_path: Path) -
     output = run(*asked_for).output
     assert output.rstrip().endswith(f"[-{last}-] {{+new0+}}")
     two = run(*asked_for, "side-by-side").output
-    assert "kept page" in two
-    assert "new0" in two
+    assert re.search(rf"~ +│ {last} +│ new0", two)
     changes = asked(*asked_for, "inline")["diff"]
     assert [change["op"] for change in changes] == ["equal", "replace"]
     without = run(

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import unicodedata
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from tests.pages import edited, page, text
 COLUMNS, LINES = 100, 4000
 ACTS = (
     "\x1b]0;pwned\x07\x1b]8;;http://evil/\x1b\\\x1b]52;c;cHduZWQ=\x07\x1b[2J\x1b[H\x1bc\x1b[?1049h"
-    "\x9b31m\x9dpwned\x9c\u202e\u2066\u200b\x08\x08\x7f\r\n\x0b\x0c\u2028\x00"
+    "\x9b31m\x9dpwned\x9c\u202e\u2066\u200b\x08\x08\x7f\r\n\x0b\x0c\u2028"
 )
 MARKUP = "[red]red[/red] [link=http://evil/]link[/link] [/] :smile: [bold"
 EVIL = f"{ACTS}{MARKUP}"
@@ -31,7 +32,7 @@ URL = f"http://a.example/{EVIL}"
 CONFIG = DedupConfig(store_pages=True, terms="character_ngrams")
 
 # What `rich` writes itself: colours and styles, and the line of a spinner that comes and goes.
-_OUR_OWN = re.compile(r"\x1b\[[0-9;]*m|\r\x1b\[2K|\x1b\[\?25[lh]|\x1b\[1A|\r\n|(?<=[│ ])\r(?=\r\n)")
+_OUR_OWN = re.compile(r"\x1b\[[0-9;]*m|\r(?:\x1b\[1A)?\x1b\[2K|\x1b\[\?25[lh]|\r\n")
 _ACTING = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 _RUNNER = """
@@ -61,7 +62,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 tags = (*found.tags, EVIL, "b")
                 evil = replace(
                     found,
-                    title=EVIL + "x" * 10**6,
+                    title=EVIL + "\x00" + "x" * 10**6,
                     text=content,
                     tags=tags,
                     depths=(*found.depths, 1, 2),
@@ -73,20 +74,18 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def commands(index: Path) -> list[list[str]]:
-    url = URL.replace("\x00", "")  # what a person can type or paste
     looking = [
         ["explain", "http://b.example/3"],
         ["explain", "http://b.example/5"],
-        ["explain", url],
+        ["explain", URL],
         ["compare", "http://b.example/3", "http://b.example/5"],
         ["compare", "http://b.example/3", "http://b.example/5", "--diff"],
         ["find", "http://b.example/3", "--max-distance", "64"],
-        ["find", f"{text(1)} {url}", "--max-distance", "64"],
+        ["find", f"{text(1)} {URL}", "--max-distance", "64"],
         *([name] for name in ("stats", "clusters", "runs", "orphans", "check")),
     ]
     sides = ["compare", "http://b.example/3", "http://b.example/5", "--diff", "side-by-side"]
-    found = [*looking, *([*command, "--json"] for command in looking), sides, ["report"]]
-    return [[*command, "--index", str(index)] for command in found]
+    return [[*command, "--index", str(index)] for command in (*looking, sides, ["report"])]
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -109,8 +108,12 @@ def on_a_terminal(folder: Path, found: list[list[str]], **more: str) -> str:
         timeout=300,
         encoding="utf-8",
     )
-    written: str = child.read()
+    parts: list[str] = []
+    with suppress(pexpect.EOF):  # `read` takes minutes for some megabytes
+        while True:
+            parts.append(child.read_nonblocking(1 << 16))
     child.close()
+    written = "".join(parts)
     assert child.exitstatus == 0, written
     return written
 
@@ -125,6 +128,16 @@ def test_nothing_that_acts_comes_from_a_page(written: str) -> None:
     acting = {character for character in rest if unicodedata.category(character) in _ACTING}
     assert acting == set()
     assert not re.search(r"\x1b[^\[]|\x1b\[[0-9;?]*[^0-9;?mKAlh]", written)
+
+
+def test_json_is_plain_ascii(index: Path, tmp_path: Path) -> None:
+    looking = [command for command in commands(index) if "side-by-side" not in command]
+    written = on_a_terminal(
+        tmp_path, [[*command, "--json"] for command in looking if command[0] != "report"]
+    )
+    rest = re.sub(r"[⠀-⣿] \w+ \.\.\.", "", _OUR_OWN.sub("", written))  # the spinner
+    assert rest.isascii()
+    assert rest.isprintable()
 
 
 def test_the_screen_shows_it_and_is_otherwise_as_it_was(written: str) -> None:
