@@ -97,9 +97,8 @@ class Meter:
         self._number, self._every, self._pages = number, every, seen
         self._path, self._index = folder / "soak.csv", folder / "pages.db"
         # Of one broken off and gone on with, the part before.
-        before = (
-            [sample for sample in Sample.read(path) if sample.crawl == number] if path.exists() else []
-        )
+        samples = Sample.read(self._path) if self._path.exists() else []
+        before = [sample for sample in samples if sample.crawl == number]
         self._before = before[-1] if before else Sample(number, 0, 0, 0, 0, 0, 0)
         self._begin = time.perf_counter(), _cpu()
         for signal in (signals.item_scraped, signals.item_dropped):

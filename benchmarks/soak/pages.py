@@ -109,7 +109,8 @@ class Plan:
     def _popular(self, earlier: Numbers) -> Numbers:
         """Draw for each visit one of the *earlier* documents, the nth in proportion to 1/n (Zipf)."""
         drawn = np.exp(self._rng.random(len(earlier)) * np.log(earlier + 1.0)).astype(np.int64)
-        return np.minimum(drawn, np.maximum(earlier, 1)) - 1
+        found: Numbers = np.minimum(drawn, np.maximum(earlier, 1)) - 1
+        return found
 
     @staticmethod
     def _resolved(sources: Numbers) -> Numbers:
