@@ -72,6 +72,10 @@ class Running:
         log = self._log.read_text("utf-8")
         assert log.count(text) >= times, log
 
+    def is_alive(self) -> bool:
+        """Return whether the process still runs."""
+        return self._process.poll() is None
+
     def send(self, number: signal.Signals) -> None:
         """Send the process a signal."""
         self._process.send_signal(number)
