@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator
+import resource
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any, Self
@@ -12,6 +14,7 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from dedup import SQLiteIndex
 from tests.pages import edited, text
 
 BATCH = 10
@@ -23,11 +26,11 @@ def content_of(number: int) -> int:
     return number if number == 0 or rng.random() < 0.6 else content_of(rng.randrange(number))
 
 
-def item_of(number: int) -> dict[str, Any]:
+def item_of(number: int, host: str = "a") -> dict[str, Any]:
     content = content_of(number)
     is_near = content != number and number % 2
     found = edited(content, 1 + number % 3) if is_near else text(content)
-    return {"url": f"http://a/{number}", "text": found, "content": content}
+    return {"url": f"http://{host}/{number}", "text": found, "content": content}
 
 
 class NumberedPages(Spider):
@@ -35,6 +38,7 @@ class NumberedPages(Spider):
 
     name = "numbered"
     numbers = ""
+    host = "a"
 
     async def start(self) -> AsyncIterator[Any]:
         numbers = self.numbers.split()
@@ -43,7 +47,7 @@ class NumberedPages(Spider):
             yield Request(f"data:,{batch}", self.parse, dont_filter=True)
 
     def parse(self, response: Response) -> Iterator[Any]:
-        yield from (item_of(int(number)) for number in response.body.decode().split(","))
+        yield from (item_of(int(number), self.host) for number in response.body.decode().split(","))
 
 
 class Ledger:
@@ -59,3 +63,57 @@ class Ledger:
     def process_item(self, item: Any, spider: Any = None) -> Any:
         os.write(self._file, f"{item['url']} {item['content']}\n".encode())
         return item
+
+
+class Backwards:
+    """Sets the clock back by an hour for every item."""
+
+    def __init__(self) -> None:
+        self._back = 0.0
+        now = time.time
+        time.time = lambda: now() - self._back
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        self._back += 3600
+        return item
+
+
+class Cramped:
+    """Stands before ours: an item with *huge* gets that many words, and no memory is left to judge it."""
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        if words := item.pop("huge", 0):
+            item["text"] = "word " * words
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 20), resource.RLIM_INFINITY))
+        return item
+
+
+class Relieved:
+    """Stands after ours: gives the memory back."""
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        return {**item, "text": item["text"][:100]}
+
+
+class Forgetful:
+    """Makes the index run out of memory for the first page that it is to record, and to confirm."""
+
+    def __init__(self) -> None:
+        for method in ("record", "confirm"):
+            setattr(SQLiteIndex, method, _failing_once(getattr(SQLiteIndex, method)))
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        return item
+
+
+def _failing_once(method: Callable[..., Any]) -> Callable[..., Any]:
+    failures = [MemoryError()]
+
+    def failing(*arguments: Any, **choices: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return method(*arguments, **choices)
+
+    return failing
