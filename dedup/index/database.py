@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 
 from dedup.errors import IndexUnavailable
-from dedup.index.files import check_file
+from dedup.index.files import Damaged, check_file
 
 BUSY_TIMEOUT = 30.0
 
@@ -108,7 +108,12 @@ class Database:
         """Return what SQLite finds wrong with the file."""
         with self.errors():
             found = [str(line) for (line,) in self.connection.execute("PRAGMA integrity_check")]
-        return [] if found == ["ok"] else found
+            broken = self.connection.execute("PRAGMA foreign_key_check").fetchall()
+        references = [
+            f"{table} {row} names a row of {parent} that is not there"
+            for table, row, parent, _ in broken
+        ]
+        return ([] if found == ["ok"] else found) + references
 
     def close(self) -> None:
         """Close the file."""
@@ -208,6 +213,10 @@ class _PlainErrors:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, sqlite3.Error):
             raise IndexUnavailable(f"{self._path}: {_explained(error)}") from error
+        if isinstance(error, Damaged):
+            raise IndexUnavailable(
+                f"{self._path}: the file is damaged ({error}); see `dedup check`"
+            ) from error
 
 
 def _explained(error: sqlite3.Error) -> str:
