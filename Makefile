@@ -1,6 +1,7 @@
 # make crawl   makes the environment, installs, serves the example site and crawls it
 # make test    runs the tests in the same environment
 # make oldest  runs the tests of the plugin on the oldest Scrapy, in an environment beside it
+# make audit   asks for known vulnerabilities of what is installed there; needs a network
 VENV ?= .venv
 OLDEST_VENV ?= $(VENV)-oldest
 OLDEST_SCRAPY = scrapy==2.13.*
@@ -8,7 +9,7 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 INSTALL = -m pip install --quiet --editable ".[fast]" --group dev
 
-.PHONY: crawl test oldest lint types check
+.PHONY: crawl test oldest lint types check audit
 
 crawl: $(VENV)/installed
 	$(BIN)/scrapy example
@@ -27,6 +28,10 @@ types: $(VENV)/installed
 	$(BIN)/mypy
 
 check: lint types test oldest
+
+audit: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --group audit
+	$(BIN)/python .ci/audit.py
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
