@@ -592,6 +592,11 @@ class Index(ABC):
         with self._reading():
             return self._near(field, word, kind, scope, max_distance=max_distance, limit=limit)
 
+    @property
+    def parser(self) -> str:
+        """Which HTML parser read the newest pages, "" while there are none."""
+        return self._noted("parser")
+
     def prepare(self, config: DedupConfig) -> None:
         """Make the index ready for pages of *config*: its recipe, and bands if they find candidates.
 
