@@ -630,11 +630,6 @@ class Index(ABC):
                     f"set {field}={was} again or use another DEDUP_INDEX"
                 )
 
-    @property
-    def parser(self) -> str:
-        """Which HTML parser has read the pages, "" where that is not known."""
-        return self._noted("parser")
-
     def note_parser(self, parser: str) -> None:
         """Record which HTML parser reads the pages; warn once if another one has read earlier ones.
 
