@@ -25,8 +25,9 @@ from dedup.index import SQLiteIndex
 def export(argument: Path | None, path: Path | None, output: Path) -> None:
     """Write the fingerprints of an index, with all that is known of its pages, for another index.
 
-    The file is JSON Lines: a header, the runs, and a line for each page. docs/exports.md describes
-    it. `dedup import` reads it, so that the indexes of two machines become one.
+    The file is JSON Lines: a header, the runs, and a line for each page, as
+    docs/reference/exports.md describes. `dedup import` reads it, so that the indexes of two
+    machines become one.
 
     \b
     Examples:

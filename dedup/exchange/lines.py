@@ -1,6 +1,6 @@
 """The format of `dedup export`: JSON Lines, a header, the runs, then the rows as they were seen.
 
-`docs/exports.md` describes it.  Readers ignore keys that they do not know; `VERSION` changes when a
+`docs/reference/exports.md` describes it.  Readers ignore keys that they do not know; `VERSION` changes when a
 key means something else.
 """
 

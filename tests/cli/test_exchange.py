@@ -107,7 +107,7 @@ def test_the_documented_keys_are_those_of_the_file() -> None:
     crawl("one.db", text(1))
     run("export", "one.db", "--output", "one.jsonl")
     lines = [json.loads(line) for line in Path("one.jsonl").read_text().splitlines()]
-    text_of = (Path(__file__).parents[2] / "docs" / "exports.md").read_text("utf-8")
+    text_of = (Path(__file__).parents[2] / "docs/reference/exports.md").read_text("utf-8")
     section = text_of.split("\n## ")[2]
     keys = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
     assert keys == [key for line in lines for key in line]

@@ -117,7 +117,7 @@ def test_a_cell_is_no_longer_than_a_spreadsheet_takes() -> None:
 
 
 def test_every_column_is_documented() -> None:
-    table = (ROOT / "docs" / "exports.md").read_text("utf-8").split("\n## ")[1]
+    table = (ROOT / "docs/reference/exports.md").read_text("utf-8").split("\n## ")[1]
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == COLUMNS
 
 
