@@ -29,7 +29,7 @@ def write_html(
     """Write the HTML report on *glances*, all rows unless given, with a bar on the standard error."""
     if output.isatty():
         raise click.UsageError("--format html needs --output FILE, it is nothing for a terminal")
-    with _watched() as track:
+    with index.unmapped(), _watched() as track:
         HtmlReport(
             index=index,
             config=config,

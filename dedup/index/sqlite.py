@@ -208,6 +208,10 @@ class SQLiteIndex(Index):
 
     # Reading
 
+    def unmapped(self) -> AbstractContextManager[None]:
+        """Read without a map of the file, so that who reads all of a large one stays small."""
+        return self._database.unmapped()
+
     def rows(self) -> Iterator[Row]:
         last = 0
         while rows := self._select(f"WHERE p.id > ? ORDER BY p.id LIMIT {_BATCH}", (last,)):
