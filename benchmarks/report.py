@@ -62,7 +62,8 @@ def main(rows: int, index: Path | None, output: Path | None) -> None:
         memory = int(done.stdout.split()[-1]) / 1024
         size = output.stat().st_size / 1e6
         click.echo(
-            f"report of {rows:,} rows: {taken:.1f} s, {memory:.0f} MB of memory, {size:.1f} MB file"
+            f"report of {rows:,} rows: {taken:.1f} s ({processor:.1f} s of processor time), "
+            f"{memory:.0f} MB of memory, a file of {size:.1f} MB"
         )
 
 
