@@ -14,9 +14,10 @@ from dedup.index.files import Damaged, check_file
 
 BUSY_TIMEOUT = 30.0
 
+_MAPPED = "PRAGMA mmap_size = 2147483648"
 _PRAGMAS = (
     "PRAGMA synchronous = NORMAL",
-    "PRAGMA mmap_size = 2147483648",
+    _MAPPED,
     "PRAGMA cache_size = -16384",
     "PRAGMA temp_store = MEMORY",
     # 64 MB: pages that change often are written back once for many transactions.
@@ -94,6 +95,16 @@ class Database:
     def writing(self) -> AbstractContextManager[None]:
         """Change the file, all or nothing; other writers wait.  Inside another one, part of it."""
         return self._errors if self.connection.in_transaction else self._transaction("BEGIN IMMEDIATE")
+
+    @contextmanager
+    def unmapped(self) -> Iterator[None]:
+        """Read without a map of the file: what it maps counts as memory of the process."""
+        with self.errors():
+            self.connection.execute("PRAGMA mmap_size = 0")
+        try:
+            yield
+        finally:
+            self.connection.execute(_MAPPED)
 
     def errors(self) -> AbstractContextManager[None]:
         """Say errors of SQLite in plain words, with the path."""

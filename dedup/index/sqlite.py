@@ -226,6 +226,10 @@ class SQLiteIndex(Index):
 
     # Reading
 
+    def unmapped(self) -> AbstractContextManager[None]:
+        """Read without a map of the file, so that who reads all of a large one stays small."""
+        return self._database.unmapped()
+
     def rows(self, run: int | None = None) -> Iterator[Row]:
         only = "" if run is None else "p.run = ?2 AND "
         last = 0
