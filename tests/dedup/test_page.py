@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -163,3 +164,15 @@ def test_a_page_without_charset_is_guessed_by_its_bytes() -> None:
 )
 def test_decoding_never_raises(body: bytes, declared: str | None) -> None:
     assert isinstance(decode(body, declared), str)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<nav>menu<aside>more</aside></nav>", "<p>word</p>", "<header>top</header>tail"]
+        )
+    )
+)
+def test_boilerplate_is_left_out_wherever_it_stands(parts: list[str]) -> None:
+    rest = re.sub("<nav>.*?</nav>|<header>.*?</header>", "<hr>", "".join(parts))
+    assert text_of(ARTICLE + "".join(parts)) == text_of(ARTICLE + rest)
