@@ -35,6 +35,7 @@ def command(target: Target, seeds: Sequence[bytes]) -> click.Command:
         limits = [
             f"-max_total_time={seconds}",
             f"-max_len={MAX_BYTES}",
+            "-len_control=0",
             f"-timeout={SECONDS_AN_INPUT}",
             f"-artifact_prefix={folder}-finding-",
         ]
