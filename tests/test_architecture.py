@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 FLOORS = (
     {"errors", "words", "hashing", "choices", "dictionary", "config", "printable"},
     {"simhashing", "sketch", "minhash", "charset", "textrank"},
-    {"page", "text", "tokens", "stored"},
+    {"limits", "page", "text", "tokens", "stored"},
     {"terms", "weighting", "structure"},
     {"frequencies"},
     {"fingerprints", "verdict"},
@@ -32,7 +32,7 @@ PLACES = {
     "click": ("cli",),
     "jieba": ("dictionary",),
     "rjieba": ("dictionary",),
-    "lxml": ("page", "text"),
+    "lxml": ("limits", "page", "text"),
     "bs4": ("charset",),
 }
 MODULES = sorted((ROOT / "dedup").rglob("*.py"))
