@@ -16,6 +16,7 @@ from dedup.errors import IndexUnavailable
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.hashing import digest
 from dedup.index import Index, Run, SQLiteIndex
+from dedup.limits import MAX_ATTRIBUTES, Excess
 from dedup.page import Page
 from dedup.plugin.settings import PluginSettings
 from dedup.plugin.shares import Shares
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
+
+
+# What a page over a limit has, for the log.
+_EXCESSES = {
+    Excess.BYTES: "more than DEDUP_MAX_BYTES ({:,}) bytes",
+    Excess.TEXT: "text of more than DEDUP_MAX_BYTES ({:,}) bytes in Unicode's normal form",
+    Excess.ATTRIBUTES: f"a tag of more than {MAX_ATTRIBUTES:,} attributes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +98,8 @@ class Judge:
 
     def question(self, page: Page, kind: str) -> Question:
         """Return what `ask` takes: *page* with its fingerprint."""
+        if page.excess:
+            self._note_excess(page.url, page.excess)
         with self.timed("fingerprint"):
             return Question(page, fingerprint(page, self.settings.config), kind)
 
@@ -204,6 +215,16 @@ class Judge:
                 "looked at, here and wherever dedup/candidates_capped counts it",
                 printable(url),
                 self.settings.config.max_candidates,
+            )
+
+    def _note_excess(self, url: str, excess: Excess) -> None:
+        self.count(f"over_limit/{excess}")
+        if excess not in self._reported:
+            self._reported.add(excess)
+            logger.warning(
+                "<%s> has %s: such pages are not read, and kept unless all their bytes are those of "
+                "another one; dedup/over_limit/%s counts them",
+                *(printable(url), _EXCESSES[excess].format(self.settings.config.max_bytes), excess),
             )
 
     def _report(self, error: Exception) -> None:
