@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from dedup.index.base import ClusterSize, Index, Neighbour, Row, Run, Sighting, Statistics, Tally
+from dedup.index.base import (
+    ClusterSize,
+    Glance,
+    Index,
+    Neighbour,
+    Row,
+    Run,
+    Sighting,
+    Statistics,
+    Tally,
+    glance_of,
+)
 from dedup.index.blocks import BlockIndex
 from dedup.index.memory import MemoryIndex
 from dedup.index.sqlite import SQLiteIndex
@@ -10,6 +21,7 @@ from dedup.index.sqlite import SQLiteIndex
 __all__ = [
     "BlockIndex",
     "ClusterSize",
+    "Glance",
     "Index",
     "MemoryIndex",
     "Neighbour",
@@ -19,4 +31,5 @@ __all__ = [
     "Sighting",
     "Statistics",
     "Tally",
+    "glance_of",
 ]

@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Self
+from typing import NamedTuple, Self
 
 from dedup.config import DedupConfig
 from dedup.errors import ConfigError, DedupError, IndexMismatch
 from dedup.fingerprints import WORD_FIELDS, Fingerprint
-from dedup.index.urls import joined_key, scope_key, url_key, variants
+from dedup.index.urls import joined_key, kept_url, scope_key, url_key, valid, variants
+from dedup.limits import MAX_TITLE, MAX_URL
 from dedup.minhash import Banding
 from dedup.page import Page
 from dedup.stored import UnreadablePage, unpack
@@ -24,6 +25,8 @@ from dedup.words import WORD_BITS
 logger = logging.getLogger(__name__)
 
 _LONGEST_URL = 500
+# The number of a run after all others.
+_LATER = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,12 @@ class Sighting:
         """The canonical form of the URL that the page declares as its canonical one, "" for none."""
         return joined_key(self.url, self.canonical_link) if self.canonical_link else ""
 
+    def kept(self) -> Sighting:
+        """Return it as an index keeps it: URL, link and title valid, and of bounded length."""
+        link = self.canonical_link if len(self.canonical_link) <= MAX_URL else ""
+        title = valid(self.title[:MAX_TITLE])
+        return replace(self, url=kept_url(self.url), title=title, canonical_link=valid(link))
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -140,6 +149,42 @@ class Row:
         return Canonical(self.id, seen.url, seen.run, is_pending, seen.fingerprint)
 
 
+class Glance(NamedTuple):
+    """What reports count of a `Row`: a tenth of its size, and of the time to read it."""
+
+    id: int
+    run: int
+    url: str
+    structure: int
+    reason: str
+    kept: bool
+    content_distance: int | None
+    structure_distance: int | None
+    similarity: float | None
+    canonical: int | None
+    outcome: str
+    listed: bool
+
+
+def glance_of(row: Row) -> Glance:
+    """Return what reports count of *row*."""
+    seen, found = row.sighting, row.verdict
+    return Glance(
+        row.id,
+        seen.run,
+        seen.url,
+        seen.fingerprint.structure,
+        found.reason,
+        found.kept,
+        found.content_distance,
+        found.structure_distance,
+        found.similarity,
+        found.canonical,
+        row.outcome,
+        row.listed,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbour:
     """A canonical, and how far its word is from the one asked about (0 to 64 bits)."""
@@ -166,7 +211,7 @@ class Index(ABC):
     def judge(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         """Return the verdict on *sighting* without recording it."""
         with self._reading():
-            return self._decide(sighting, config)
+            return self._decide(sighting.kept(), config)
 
     def find_or_add(
         self,
@@ -215,6 +260,7 @@ class Index(ABC):
         page: bytes = b"",
     ) -> Verdict:
         """Judge *sighting* and record it as it is, with its own time; see `find_or_add`."""
+        sighting = sighting.kept()
         with self._writing():
             verdict = self._decide(sighting, config)
             if verdict.canonical_is_pending and verdict.canonical_run in wait_for:
@@ -226,6 +272,27 @@ class Index(ABC):
             if confirmed:
                 self._supersede(row)
             return replace(verdict, row=row.id)
+
+    def record_copy(self, row: Row, config: DedupConfig) -> Verdict:
+        """Judge the page of *row*, which another index took for a copy, and record it.
+
+        Its item is nowhere, so it becomes nobody's canonical: where it repeats nothing here, it is
+        recorded with the verdict of *row*, as an orphan.
+        """
+        with self._writing():
+            verdict, outcome = self._decide(row.sighting, config), Outcome.CONFIRMED
+            if is_canonical(verdict):
+                verdict, outcome = row.verdict, Outcome.ORPHANED
+            added = self._add(row.sighting, replace(verdict, kept=False), outcome)
+            return replace(added.verdict, row=added.id)
+
+    def restore(self, row: Row) -> int:
+        """Store *row* with its verdict and outcome, unjudged; return its number here, the next one."""
+        with self._writing():
+            added = self._add(row.sighting, row.verdict, row.outcome)
+            if added.listed and not row.listed:
+                self._delist(added)
+            return added.id
 
     def _decide(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         versions = self._versions(sighting) if sighting.url_key else []
@@ -282,7 +349,9 @@ class Index(ABC):
 
     def forget_run(self, run: int) -> int:
         """Undo *run*: forget all its rows; return how many."""
-        return self._forget(lambda: self._rows_of_run(run))
+        with self._writing():
+            self.end_journal(run)
+            return self._forget(lambda: self._rows_of_run(run))
 
     def forget_url(self, url: str) -> int:
         """Forget all rows of *url* in canonical form; return how many."""
@@ -352,6 +421,10 @@ class Index(ABC):
         """Return a new run, or the unfinished one of the same *job* and spider, which goes on."""
 
     @abstractmethod
+    def restore_run(self, run: Run) -> Run:
+        """Store *run* as it is, but for its number, which is the next one; return it."""
+
+    @abstractmethod
     def end_run(self, run: Run, ending: str) -> None:
         """Record that *run* is over; its pending rows are released."""
 
@@ -359,11 +432,66 @@ class Index(ABC):
     def runs(self) -> list[Run]:
         """Return all runs, the oldest first."""
 
+    def journal(self, run: int) -> list[str]:
+        """Return what `extend_journal` has written for *run*, in order."""
+        return self._notes_under(_journal_name(run))
+
+    def extend_journal(self, run: int, number: int, entry: str) -> None:
+        """Write the entry of that *number*: how far a long work is that is done in batches.
+
+        Inside of `batch` it stands or falls with what is recorded there, so that a work that is
+        interrupted can go on where its last batch ended.
+        """
+        self._note(f"{_journal_name(run)}{number:012}", entry)
+
+    def end_journal(self, run: int) -> None:
+        """Remove the entries of *run*: it needs not go on."""
+        self._erase_notes(_journal_name(run))
+
     # Reading
 
     @abstractmethod
-    def rows(self) -> Iterator[Row]:
-        """Yield every row in the order in which the pages were seen."""
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        """Yield every row, or those of one *run*, in the order in which the pages were seen."""
+
+    def glances(self, after: int = 0) -> Iterator[Glance]:
+        """Yield `glance_of` every row behind number *after*, in the order of `rows`."""
+        return (glance_of(row) for row in self.rows() if row.id > after)
+
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows of those numbers, as they are asked for; raises `NoSuchRow`."""
+        return map(self.row, rows)
+
+    def candidates_of(self, row: Row, config: DedupConfig) -> list[Canonical]:
+        """Return what *row* would be compared with if it came now, in the order of `nearness`.
+
+        These are the listed canonicals within the thresholds of *config*, less itself, the versions
+        of its URL and those that its sketch rules out.
+        """
+        newest = replace(row.sighting, run=_LATER)
+        with self._reading():
+            found = [near for batch in self._candidates(newest, config) for near in batch.canonicals]
+        return [canonical for canonical in found if canonical.id != row.id]
+
+    @abstractmethod
+    def newest(
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        copies: bool = False,
+        run: int = 0,
+        part: str = "",
+    ) -> list[Row]:
+        """Return the *limit* rows seen last, the newest first, and of them those *before* a row.
+
+        With *copies* only what repeats another page, with *run* only that run's, with *part* only
+        those with that text somewhere in their URL or title, upper and lower case alike (ASCII).
+        """
+
+    @abstractmethod
+    def copies_of(self, canonical: int, limit: int) -> list[Row]:
+        """Return the rows that repeat the row *canonical*, at most *limit*, the newest first."""
 
     @abstractmethod
     def orphans(self) -> list[Row]:
@@ -484,6 +612,10 @@ class Index(ABC):
         while a crawl is using the index.
         """
         self.require_recipe(config.recipe())
+        self.require_bands(config)
+
+    def require_bands(self, config: DedupConfig) -> None:
+        """Make lists of bands if *config* finds candidates by them and there are none."""
         if wanted := banding_of(config):
             self._require_bands(wanted)
 
@@ -512,7 +644,7 @@ class Index(ABC):
         Another parser may see other tags in broken pages: their copies could be missed, so it is
         worth a word, but most pages come out alike, so nothing is refused.
         """
-        recorded = self._noted("parser")
+        recorded = self.parser
         if recorded and recorded != parser:
             logger.warning(
                 "The pages in %s were parsed with %s, now it is %s: broken pages among them may not "
@@ -550,6 +682,14 @@ class Index(ABC):
 
     @abstractmethod
     def _note(self, name: str, value: str) -> None: ...
+
+    @abstractmethod
+    def _notes_under(self, prefix: str) -> list[str]:
+        """Return the values of all names that begin with *prefix*, in the order of the names."""
+
+    @abstractmethod
+    def _erase_notes(self, prefix: str) -> None:
+        """Remove all names that begin with *prefix*."""
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[None]: ...
@@ -639,6 +779,10 @@ class Index(ABC):
 def is_canonical(verdict: Verdict) -> bool:
     """Return whether a page with *verdict* becomes one that others are compared with."""
     return verdict.reason in (Reason.NEW, Reason.UPDATED)
+
+
+def _journal_name(run: int) -> str:
+    return f"journal.{run}."
 
 
 class NoSuchRow(DedupError):  # noqa: N818

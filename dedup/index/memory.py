@@ -7,6 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from itertools import islice
+from string import ascii_lowercase, ascii_uppercase
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint
@@ -39,6 +41,8 @@ from dedup.verdict import (
 )
 from dedup.words import word_distance
 
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+
 
 class MemoryIndex(Index):
     """An index that lives as long as the object, in this process only."""
@@ -67,6 +71,10 @@ class MemoryIndex(Index):
         self._runs.append(Run(number, spider, job, settings, time.time(), action=action))
         return self._runs[-1]
 
+    def restore_run(self, run: Run) -> Run:
+        self._runs.append(replace(run, id=len(self._runs) + 1))
+        return self._runs[-1]
+
     def end_run(self, run: Run, ending: str) -> None:
         for row in self._rows_of_run(run.id):
             self.release(row.id)
@@ -75,8 +83,30 @@ class MemoryIndex(Index):
     def runs(self) -> list[Run]:
         return list(self._runs)
 
-    def rows(self) -> Iterator[Row]:
-        return iter(list(self._all))
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        return iter([row for row in self._all if run in (None, row.sighting.run)])
+
+    def newest(
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        copies: bool = False,
+        run: int = 0,
+        part: str = "",
+    ) -> list[Row]:
+        found = (
+            row
+            for row in reversed(self._all)
+            if (before is None or row.id < before)
+            and not (copies and row.verdict.kept)
+            and run in (0, row.sighting.run)
+            and _has(part, row.sighting.url, row.sighting.title)
+        )
+        return list(islice(found, limit))
+
+    def copies_of(self, canonical: int, limit: int) -> list[Row]:
+        return self._duplicates(canonical)[::-1][:limit]
 
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         dropped = Counter(
@@ -128,6 +158,12 @@ class MemoryIndex(Index):
 
     def _note(self, name: str, value: str) -> None:
         self._notes[name] = value
+
+    def _notes_under(self, prefix: str) -> list[str]:
+        return [text for name, text in sorted(self._notes.items()) if name.startswith(prefix)]
+
+    def _erase_notes(self, prefix: str) -> None:
+        self._notes = {name: text for name, text in self._notes.items() if not name.startswith(prefix)}
 
     def _reading(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -285,6 +321,10 @@ class MemoryIndex(Index):
 
     def _repeats(self, canonical: int) -> list[Row]:
         return [row for row in self._all if row.verdict.canonical == canonical]
+
+
+def _has(part: str, *texts: str) -> bool:
+    return any(part.translate(_LOWER) in text.translate(_LOWER) for text in texts)
 
 
 def _nearest(

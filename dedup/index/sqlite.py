@@ -9,7 +9,9 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from dedup.hashing import Words
 from dedup.index.bands import BandList, Sketched
 from dedup.index.base import (
     ClusterSize,
+    Glance,
     Index,
     Neighbour,
     NoSuchRow,
@@ -33,15 +36,17 @@ from dedup.index.base import (
     is_canonical,
 )
 from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.files import RunLock, lock_names
+from dedup.index.files import Damaged, RunLock, lock_names
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList, layout
 from dedup.index.search import Search, by_distance
 from dedup.index.tables import (
     APPLICATION_ID,
+    DAMAGED_ROWS,
     INSERT,
     MIGRATIONS,
     SCHEMA_VERSION,
     SELECT,
+    SELECT_GLANCE,
     create,
     row_of,
     values_of,
@@ -51,9 +56,10 @@ from dedup.minhash import Banding
 from dedup.sketch import BINS
 from dedup.stored import is_readable
 from dedup.verdict import Candidates, Outcome, Reason, Verdict, Version, banding_of
-from dedup.words import signed
+from dedup.words import signed, unsigned
 
 _BATCH = 500
+_GLANCES = 10_000
 # How many URLs before and behind another one are looked at for one that may be meant.
 _AROUND = 100
 
@@ -61,7 +67,8 @@ _AROUND = 100
 class SQLiteIndex(Index):
     """The index in the file *path*, made there with its folders if there is none.
 
-    With *create* False a missing file is an error.  *blocks* (4 to 8) tunes the posting lists of
+    With *create* False a missing file is an error; with *read_only* it is one too, nothing is ever
+    changed, and dead runs look like living ones.  *blocks* (4 to 8) tunes the posting lists of
     a new file and changes no answer.  *timeout* is how many seconds a lock of another process is
     waited for.  Raises `IndexUnavailable` for a file that cannot be opened or is no index; such a
     file is left as it is.
@@ -74,18 +81,22 @@ class SQLiteIndex(Index):
         blocks: int = DEFAULT_BLOCKS,
         timeout: float = BUSY_TIMEOUT,
         create: bool = True,
+        read_only: bool = False,
     ) -> None:
         self._locks: dict[int, RunLock] = {}
         self._scopes: dict[tuple[str, str], int] = {}
         self._blocks = blocks
         self._banding: Banding | None = None
         self._layout_read_at: int | None = None
-        self._database = _database(path, blocks=blocks, timeout=timeout, must_exist=not create)
+        self._database = _database(
+            path, blocks=blocks, timeout=timeout, must_exist=not create, read_only=read_only
+        )
         self._connection = self._database.connection
         try:
             with self._database.errors():
                 self._read_layout()
-            self._bury_dead_runs()
+            if not read_only:
+                self._bury_dead_runs()
         except BaseException:
             self._database.close()
             raise
@@ -146,6 +157,16 @@ class SQLiteIndex(Index):
         ).fetchone()
         return found[0] if found else None
 
+    def restore_run(self, run: Run) -> Run:
+        with self._writing():
+            cursor = self._connection.execute(
+                "INSERT INTO runs (spider, job, settings, lock, started, ended, ending, action) "
+                "VALUES (?, ?, ?, '', ?, ?, ?, ?)",
+                (run.spider, run.job, run.settings, run.started, run.ended, run.ending, run.action),
+            )
+        assert cursor.lastrowid is not None
+        return replace(run, id=cursor.lastrowid)
+
     def end_run(self, run: Run, ending: str) -> None:
         with self._writing():
             self._end_run(run.id, ending)
@@ -205,11 +226,63 @@ class SQLiteIndex(Index):
 
     # Reading
 
-    def rows(self) -> Iterator[Row]:
+    def unmapped(self) -> AbstractContextManager[None]:
+        """Read without a map of the file, so that who reads all of a large one stays small."""
+        return self._database.unmapped()
+
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        only = "" if run is None else "p.run = ?2 AND "
         last = 0
-        while rows := self._select(f"WHERE p.id > ? ORDER BY p.id LIMIT {_BATCH}", (last,)):
+        while rows := self._select(
+            f"WHERE {only}p.id > ?1 ORDER BY p.id LIMIT {_BATCH}", (last, run)[: 1 + bool(only)]
+        ):
             yield from rows
             last = rows[-1].id
+
+    def glances(self, after: int = 0) -> Iterator[Glance]:
+        last = after
+        while found := self._glances_after(last):
+            yield from found
+            last = found[-1].id
+
+    def _glances_after(self, row: int) -> list[Glance]:
+        with self._database.errors():
+            found = self._connection.execute(SELECT_GLANCE, (row, _GLANCES))
+            return [
+                Glance(number, run, url, unsigned(structure), *rest)
+                for number, run, url, structure, *rest in found
+            ]
+
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        left = iter(rows)
+        while batch := list(islice(left, _BATCH)):
+            marks = ",".join("?" * len(batch))
+            found = {row.id: row for row in self._select(f"WHERE p.id IN ({marks})", batch)}
+            for number in batch:
+                if number not in found:
+                    raise NoSuchRow(f"there is no row {number} in {self.name}")
+                yield found[number]
+
+    def newest(
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        copies: bool = False,
+        run: int = 0,
+        part: str = "",
+    ) -> list[Row]:
+        return self._select(
+            "WHERE (?1 IS NULL OR p.id < ?1) AND NOT (?2 AND p.kept) AND ?3 IN (0, p.run) AND "
+            "(?4 = '' OR instr(lower(p.url), lower(?4)) OR instr(lower(p.title), lower(?4))) "
+            "ORDER BY p.id DESC LIMIT ?5",
+            (before, copies, run, part, limit),
+        )
+
+    def copies_of(self, canonical: int, limit: int) -> list[Row]:
+        return self._select(
+            "WHERE p.canonical = ? AND NOT p.kept ORDER BY p.id DESC LIMIT ?", (canonical, limit)
+        )
 
     def orphans(self) -> list[Row]:
         # The first condition is the one of the index `pages_unsettled`.
@@ -266,6 +339,9 @@ class SQLiteIndex(Index):
     def verify(self) -> list[str]:
         problems = self._database.integrity()
         with self._reading():
+            damaged, first = self._connection.execute(DAMAGED_ROWS).fetchone()
+            if damaged:
+                return [*problems, f"{damaged} rows hold what was never written, the first is {first}"]
             for (scope,) in self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall():
                 for field in WORD_FIELDS:
                     problems += self._verify_list(field, scope)
@@ -371,7 +447,10 @@ class SQLiteIndex(Index):
         rows = self._connection.execute(
             f"SELECT {field} FROM pages WHERE scope = ? AND listed AND {field} != 0", (scope,)
         )
-        return np.fromiter((word for (word,) in rows), np.int64).view(np.uint64)
+        try:
+            return np.fromiter((word for (word,) in rows), np.int64).view(np.uint64)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise Damaged(f"a row has no number as its {field} word") from error
 
     def recipe(self) -> Mapping[str, str]:
         with self._database.errors():
@@ -401,6 +480,17 @@ class SQLiteIndex(Index):
         with self._writing():
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
+    def _notes_under(self, prefix: str) -> list[str]:
+        with self._database.errors():
+            found = self._connection.execute(
+                "SELECT value FROM meta WHERE name >= ? AND name < ? ORDER BY name", _range(prefix)
+            )
+            return [value for (value,) in found]
+
+    def _erase_notes(self, prefix: str) -> None:
+        with self._writing():
+            self._connection.execute("DELETE FROM meta WHERE name >= ? AND name < ?", _range(prefix))
+
     @contextmanager
     def _reading(self) -> Iterator[None]:
         with self._database.reading():
@@ -415,7 +505,11 @@ class SQLiteIndex(Index):
     def _beginning(self) -> Iterator[None]:
         with self._database.writing():
             self._read_layout()
-            yield
+            try:
+                yield
+            except BaseException:
+                self._scopes.clear()  # a batch may have looked up groups that are rolled back
+                raise
 
     def _read_layout(self) -> None:
         # Between two transactions another process may have made the lists anew.
@@ -668,13 +762,20 @@ class SQLiteIndex(Index):
             return [row_of(fields) for fields in rows]
 
 
+def _range(prefix: str) -> tuple[str, str]:
+    """Return between which two names those stand that begin with *prefix*, which is ASCII."""
+    return prefix, prefix + "\x7f"
+
+
 def _banding(text: str) -> Banding | None:
     """Return the banding behind what the file says of it, for instance 24x3."""
     bands, _, rows = text.partition("x")
     return Banding(int(bands), int(rows)) if rows else None
 
 
-def _database(path: str | PathLike[str], *, blocks: int, timeout: float, must_exist: bool) -> Database:
+def _database(
+    path: str | PathLike[str], *, blocks: int, timeout: float, must_exist: bool, read_only: bool
+) -> Database:
     return Database(
         path,
         application_id=APPLICATION_ID,
@@ -683,4 +784,5 @@ def _database(path: str | PathLike[str], *, blocks: int, timeout: float, must_ex
         migrations=MIGRATIONS,
         timeout=timeout,
         must_exist=must_exist,
+        read_only=read_only,
     )

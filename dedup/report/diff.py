@@ -50,10 +50,15 @@ def word_diff(a: str, b: str) -> list[Change]:
     >>> [(change.op, change.before, change.after) for change in word_diff("one two", "one three")]
     [('equal', 'one', 'one'), ('replace', ' two', ' three')]
     """
-    one, other = _units(_UNIT, a), _units(_UNIT, b)
+    one, other = units(a), units(b)
     if _is_small(one, other):
         return list(_joined(_cleaned(_spans(one, other))))
     return list(_joined(_by_lines(a, b)))
+
+
+def units(text: str) -> list[str]:
+    """Return what `word_diff` compares: words, marks, characters of unspaced scripts."""
+    return _units(_UNIT, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,7 @@ def _by_lines(a: str, b: str) -> Iterator[_Span]:
         yield _Span(False, one, other)
         return
     for span in _spans(one, other):
-        before, after = (_units(_UNIT, "".join(lines)) for lines in (span.before, span.after))
+        before, after = (units("".join(lines)) for lines in (span.before, span.after))
         if span.is_equal or not _is_small(before, after):
             yield span
         else:
