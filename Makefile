@@ -2,6 +2,7 @@
 # make test    runs the tests in the same environment
 # make docs    makes the documentation in build/docs; a warning is an error
 # make oldest  runs the tests of the plugin on the oldest Scrapy, in an environment beside it
+# make audit   asks for known vulnerabilities of what is installed there; needs a network
 VENV ?= .venv
 OLDEST_VENV ?= $(VENV)-oldest
 OLDEST_SCRAPY = scrapy==2.13.*
@@ -9,7 +10,7 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 INSTALL = -m pip install --quiet --editable ".[fast]" --group dev
 
-.PHONY: crawl test docs oldest lint types check
+.PHONY: crawl test docs oldest lint types check audit
 
 crawl: $(VENV)/installed
 	$(BIN)/scrapy example
@@ -31,6 +32,10 @@ types: $(VENV)/installed
 	$(BIN)/mypy
 
 check: lint types docs test oldest
+
+audit: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --group audit
+	$(BIN)/python .ci/audit.py
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 FLOORS = (
     {"errors", "words", "hashing", "choices", "dictionary", "config", "printable", "fields"},
     {"simhashing", "sketch", "minhash", "charset", "textrank"},
-    {"page", "text", "tokens", "stored"},
+    {"limits", "page", "text", "tokens", "stored"},
     {"terms", "weighting", "structure"},
     {"frequencies", "feeds"},
     {"fingerprints", "verdict"},
@@ -33,7 +33,7 @@ PLACES = {
     "click": ("cli",),
     "jieba": ("dictionary",),
     "rjieba": ("dictionary",),
-    "lxml": ("page", "text"),
+    "lxml": ("limits", "page", "text"),
     "bs4": ("charset",),
     "fastwarc": ("feeds/warc",),
     "jinja2": ("report/html", "serve/"),

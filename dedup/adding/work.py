@@ -62,7 +62,7 @@ def answer(payload: Any, reader: Reader, rule: FieldRule, config: DedupConfig) -
         content = reader(payload, rule)
         if content is None:
             return None
-        page = _page(content)
+        page = _page(content, config.max_bytes)
         return Seen(fingerprint(page, config), page.url, page.title, page.canonical_link)
     except BadRecord as error:
         return str(error)
@@ -70,10 +70,12 @@ def answer(payload: Any, reader: Reader, rule: FieldRule, config: DedupConfig) -
         return f"cannot be judged: {type(error).__name__}: {error}"
 
 
-def _page(content: Content) -> Page:
+def _page(content: Content, max_bytes: int) -> Page:
     if content.html:
-        return Page.from_html(content.html, url=content.url, encoding=content.encoding)
-    return Page.from_text(content.text, url=content.url)
+        return Page.from_html(
+            content.html, url=content.url, encoding=content.encoding, max_bytes=max_bytes
+        )
+    return Page.from_text(content.text, url=content.url, max_bytes=max_bytes)
 
 
 class Workers:

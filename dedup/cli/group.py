@@ -16,15 +16,20 @@ from dedup.printable import printable
 COMMANDS = {
     "add": "dedup.cli.add",
     "report": "dedup.cli.report",
+    "explain": "dedup.cli.explain",
+    "compare": "dedup.cli.compare",
+    "find": "dedup.cli.find",
+    "stats": "dedup.cli.stats",
+    "clusters": "dedup.cli.stats",
     "serve": "dedup.cli.serve",
     "runs": "dedup.cli.runs",
     "orphans": "dedup.cli.runs",
     "forget": "dedup.cli.forget",
     "check": "dedup.cli.upkeep",
     "rebuild": "dedup.cli.upkeep",
-    "frequencies": "dedup.cli.frequencies",
     "export": "dedup.cli.exchange",
     "import": "dedup.cli.exchange",
+    "frequencies": "dedup.cli.frequencies",
 }
 
 

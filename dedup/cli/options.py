@@ -79,6 +79,11 @@ def index_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option --json, as argument `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")(function)
+
+
 def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the option -s NAME=VALUE, as argument `settings`, for `settings_for`."""
     return click.option(

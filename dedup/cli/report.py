@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -178,8 +178,8 @@ class _Watched:
             self.progress(row.id, self.rows_in_all)
             yield row
 
-    def row(self, row: int) -> Row:
-        return self.source.row(row)
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        return self.source.rows_of(rows)
 
     def runs(self) -> Sequence[Run]:
         return self.source.runs()

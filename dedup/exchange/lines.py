@@ -1,7 +1,7 @@
 """The format of `dedup export`: JSON Lines, a header, the runs, then the rows as they were seen.
 
-`docs/reference/exports.md` describes it.  Readers ignore keys that they do not know; `VERSION`
-changes when a key means something else.
+`docs/reference/exports.md` describes it.  Readers ignore keys that they do not know; `VERSION` changes
+when a key means something else.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from typing import NamedTuple, Self
 from dedup.config import DedupConfig
 from dedup.errors import ConfigError, DedupError, IndexMismatch
 from dedup.fingerprints import WORD_FIELDS, Fingerprint
-from dedup.index.urls import joined_key, scope_key, url_key, variants
+from dedup.index.urls import joined_key, kept_url, scope_key, url_key, valid, variants
+from dedup.limits import MAX_TITLE, MAX_URL
 from dedup.minhash import Banding
 from dedup.page import Page
 from dedup.stored import UnreadablePage, unpack
@@ -96,6 +97,12 @@ class Sighting:
     def canonical_key(self) -> str:
         """The canonical form of the URL that the page declares as its canonical one, "" for none."""
         return joined_key(self.url, self.canonical_link) if self.canonical_link else ""
+
+    def kept(self) -> Sighting:
+        """Return it as an index keeps it: URL, link and title valid, and of bounded length."""
+        link = self.canonical_link if len(self.canonical_link) <= MAX_URL else ""
+        title = valid(self.title[:MAX_TITLE])
+        return replace(self, url=kept_url(self.url), title=title, canonical_link=valid(link))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +211,7 @@ class Index(ABC):
     def judge(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         """Return the verdict on *sighting* without recording it."""
         with self._reading():
-            return self._decide(sighting, config)
+            return self._decide(sighting.kept(), config)
 
     def find_or_add(
         self,
@@ -253,6 +260,7 @@ class Index(ABC):
         page: bytes = b"",
     ) -> Verdict:
         """Judge *sighting* and record it as it is, with its own time; see `find_or_add`."""
+        sighting = sighting.kept()
         with self._writing():
             verdict = self._decide(sighting, config)
             if verdict.canonical_is_pending and verdict.canonical_run in wait_for:
@@ -592,6 +600,11 @@ class Index(ABC):
         with self._reading():
             return self._near(field, word, kind, scope, max_distance=max_distance, limit=limit)
 
+    @property
+    def parser(self) -> str:
+        """Which HTML parser read the newest pages, "" while there are none."""
+        return self._noted("parser")
+
     def prepare(self, config: DedupConfig) -> None:
         """Make the index ready for pages of *config*: its recipe, and bands if they find candidates.
 
@@ -624,11 +637,6 @@ class Index(ABC):
                     f"{self.name} was built with {field}={was}, now {field}={now}; "
                     f"set {field}={was} again or use another DEDUP_INDEX"
                 )
-
-    @property
-    def parser(self) -> str:
-        """Which HTML parser has read the pages, "" where that is not known."""
-        return self._noted("parser")
 
     def note_parser(self, parser: str) -> None:
         """Record which HTML parser reads the pages; warn once if another one has read earlier ones.

@@ -22,7 +22,8 @@ import numpy as np
 from dedup.errors import ConfigError
 from dedup.fingerprints import WORD_FIELDS
 from dedup.hashing import Words
-from dedup.index.chunks import CHUNK_BITS, Chunks, check_scope, joined
+from dedup.index.chunks import CHUNK_BITS, Chunks, check_scope, joined, words_of
+from dedup.index.files import Damaged
 from dedup.words import WORD_BITS
 
 MIN_BLOCKS, MAX_BLOCKS = 4, 8
@@ -138,11 +139,16 @@ class PostingList(Chunks):
     def problems(self, expected: set[int]) -> Iterator[str]:
         """Yield what is wrong with the list if it should hold the *expected* words."""
         for block in range(len(self._layout)):
-            words = self.block_words(block).tolist()
+            try:
+                words = self.block_words(block).tolist()
+            except Damaged as error:
+                yield f"block {block}: {error}"
+                continue
             for problem, count in (
                 ("words without a page", len(set(words) - expected)),
                 ("words missing", len(expected - set(words))),
                 ("words twice", len(words) - len(set(words))),
+                ("words at a wrong place", self._misplaced(block)),
             ):
                 if count:
                     yield f"block {block}: {count} {problem}"
@@ -155,6 +161,19 @@ class PostingList(Chunks):
         for block in range(1, len(self._layout)):
             if not np.array_equal(np.sort(self.block_words(block)), words):
                 yield f"block {block}: not the words of block 0"
+
+    def _misplaced(self, block: int) -> int:
+        """Return how many words stand under another key than theirs, where nobody finds them."""
+        shift, width = (np.uint64(number) for number in self._layout[block])
+        first, last = self._block_range(block)
+        chunks = self._connection.execute(
+            "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", (first, last)
+        )
+        misplaced = 0
+        for chunk, data in chunks:
+            keys = words_of(data) >> shift & (np.uint64(1) << width) - np.uint64(1)
+            misplaced += int(np.count_nonzero(keys != np.uint64(chunk - first >> CHUNK_BITS)))
+        return misplaced
 
     @property
     def blocks(self) -> int:

@@ -16,6 +16,7 @@ from dedup.config import DedupConfig
 from dedup.hashing import Words
 from dedup.index.bands import BandList, Sketched
 from dedup.index.base import Sighting
+from dedup.index.files import Damaged
 from dedup.index.postings import PostingList
 from dedup.index.tables import SELECT_CANONICAL, canonical_of
 from dedup.verdict import (
@@ -92,7 +93,10 @@ class Search:
         if not new:
             return _NOTHING
         self._seen.update(row for row, _ in new)
-        passing = may_verify(self.sighting.fingerprint, [sketch for _, sketch in new], self.config)
+        try:
+            passing = may_verify(self.sighting.fingerprint, [sketch for _, sketch in new], self.config)
+        except (TypeError, ValueError) as error:
+            raise Damaged("a sketch has another size") from error
         rows = [row for row, _ in compress(new, passing)]
         canonicals = [
             canonical

@@ -36,11 +36,12 @@ from dedup.index.base import (
     is_canonical,
 )
 from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.files import RunLock, lock_names
+from dedup.index.files import Damaged, RunLock, lock_names
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList, layout
 from dedup.index.search import Search, by_distance
 from dedup.index.tables import (
     APPLICATION_ID,
+    DAMAGED_ROWS,
     INSERT,
     MIGRATIONS,
     SCHEMA_VERSION,
@@ -225,6 +226,10 @@ class SQLiteIndex(Index):
 
     # Reading
 
+    def unmapped(self) -> AbstractContextManager[None]:
+        """Read without a map of the file, so that who reads all of a large one stays small."""
+        return self._database.unmapped()
+
     def rows(self, run: int | None = None) -> Iterator[Row]:
         only = "" if run is None else "p.run = ?2 AND "
         last = 0
@@ -334,6 +339,9 @@ class SQLiteIndex(Index):
     def verify(self) -> list[str]:
         problems = self._database.integrity()
         with self._reading():
+            damaged, first = self._connection.execute(DAMAGED_ROWS).fetchone()
+            if damaged:
+                return [*problems, f"{damaged} rows hold what was never written, the first is {first}"]
             for (scope,) in self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall():
                 for field in WORD_FIELDS:
                     problems += self._verify_list(field, scope)
@@ -439,7 +447,10 @@ class SQLiteIndex(Index):
         rows = self._connection.execute(
             f"SELECT {field} FROM pages WHERE scope = ? AND listed AND {field} != 0", (scope,)
         )
-        return np.fromiter((word for (word,) in rows), np.int64).view(np.uint64)
+        try:
+            return np.fromiter((word for (word,) in rows), np.int64).view(np.uint64)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise Damaged(f"a row has no number as its {field} word") from error
 
     def recipe(self) -> Mapping[str, str]:
         with self._database.errors():

@@ -10,7 +10,7 @@ import numpy as np
 from dedup.index import Index, Row
 from dedup.printable import printable
 from dedup.report.clusters import KEEPS
-from dedup.report.columns import Columns, Integers, site_of
+from dedup.report.columns import Columns, Integers
 from dedup.report.likeness import LeastAlike, least_alike
 
 # Of a larger cluster so many copies are shown, the first seen.
@@ -30,7 +30,6 @@ class Shown:
     row: int
     url: str
     title: str
-    site: str
     tokens: int
     run: int
     time: float
@@ -63,8 +62,7 @@ class Book:
             return
         seen = row.sighting
         url, title = printable(seen.url, URL_LIMIT), printable(seen.title.strip(), TITLE_LIMIT)
-        site, tokens = printable(site_of(seen.url)), seen.fingerprint.tokens
-        self.pages[row.id] = Shown(row.id, url, title, site, tokens, seen.run, seen.time)
+        self.pages[row.id] = Shown(row.id, url, title, seen.fingerprint.tokens, seen.run, seen.time)
         self.characters += len(url) + len(title)
 
     def add_all(self, rows: Iterable[int]) -> None:

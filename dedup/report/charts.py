@@ -108,16 +108,15 @@ def _histogram(
         axes.bar(places, near, width, color=_NEAR)
         axes.bar(places, exact, width, bottom=near, color=_EXACT)
         axes.axvline(edge, color=_EDGE, linestyle=(0, (5, 3)), linewidth=1.6)
-        axes.margins(y=0.18)
         is_right = edge > sum(axes.get_xlim()) / 2
         axes.annotate(
             edge_label,
             (edge, 1),
-            (-6 if is_right else 6, -2),
+            (0, 3),
             xycoords=("data", "axes fraction"),
             textcoords="offset points",
             ha="right" if is_right else "left",
-            va="top",
+            va="bottom",
             color=_EDGE,
         )
         axes.grid(axis="y")

@@ -46,9 +46,8 @@ class Report:
     """What was dropped of a *selection* of *source*, and for which pages; see `report_of`.
 
     *actions* says for each run what was done with copies (see `dedup.index.Run`), *replay* is what
-    the rows come from if not from the index itself.  Rows are read
-    when they are asked for: no more of them are held than the largest cluster has, and two
-    numbers for each copy.
+    the rows come from if not from the index itself.  Rows are read when they are asked for: no more
+    of them are held than the largest cluster has, and two numbers for each copy.
     """
 
     source: Source
@@ -65,9 +64,9 @@ class Report:
         """Yield the clusters, the largest first, of equally large ones the oldest."""
         totals, start = self.totals, 0
         for canonical, size in zip(totals.canonicals, totals.sizes, strict=True):
-            kept = self.source.row(canonical)
-            duplicates = tuple(self.source.row(row) for row in totals.members[start : start + size])
-            yield Cluster(kept, duplicates, KEEPS[self.keep]((kept, *duplicates)))
+            numbers = (canonical, *totals.members[start : start + size])
+            kept, *duplicates = rows = list(self.source.rows_of(numbers))
+            yield Cluster(kept, tuple(duplicates), KEEPS[self.keep](rows))
             start += size
 
     @property

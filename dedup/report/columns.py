@@ -23,8 +23,9 @@ OTHER_SITES = "(other sites)"
 NO_SITE = "(no URL)"
 
 _CHUNK = 20_000
-_REASON_CODES = {reason: code for code, reason in enumerate(REASONS)}
-_OUTCOME_CODES = {outcome: code for code, outcome in enumerate(OUTCOMES)}
+_REASON_CODES = {reason.value: code for code, reason in enumerate(REASONS)}
+_OUTCOME_CODES = {outcome.value: code for code, outcome in enumerate(OUTCOMES)}
+_FORGOTTEN = Outcome.FORGOTTEN.value
 _DTYPES = {
     "id": np.int64,
     "run": np.int32,
@@ -91,7 +92,7 @@ def columns_of(glances: Iterable[Glance]) -> Columns:
     left, forgotten = iter(glances), 0
     parts: dict[str, list[NDArray[Any]]] = {name: [] for name in _DTYPES}
     while chunk := list(islice(left, _CHUNK)):
-        standing = [glance for glance in chunk if glance.outcome != Outcome.FORGOTTEN]
+        standing = [glance for glance in chunk if glance.outcome != _FORGOTTEN]
         forgotten += len(chunk) - len(standing)
         for name, values in _fields(standing, sites):
             parts[name].append(np.array(values, _DTYPES[name]))
@@ -110,9 +111,9 @@ def _fields(glances: Sequence[Glance], sites: _Sites) -> Iterator[tuple[str, Seq
             case "url":
                 yield "site", sites.of(values)
             case "reason":
-                yield name, [_REASON_CODES[Reason(value)] for value in values]
+                yield name, [_REASON_CODES[value] for value in values]
             case "outcome":
-                yield name, [_OUTCOME_CODES[Outcome(value)] for value in values]
+                yield name, [_OUTCOME_CODES[value] for value in values]
             case "content_distance" | "structure_distance":
                 yield name, [-1 if value is None else value for value in values]
             case "canonical":

@@ -46,8 +46,8 @@ _CELL = 32_000
 def records(report: Report, *, everything: bool = False) -> Iterator[dict[str, Any]]:
     """Yield a record for each page that repeats another one, or for each page, as they were seen.
 
-    The keys are `COLUMNS`; `docs/reference/exports.md` says what they mean.  *time* is in UTC, to
-    the second.
+    The keys are `COLUMNS`; `docs/reference/exports.md` says what they mean.  *time* is in UTC, to the
+    second.
     """
     for row in report.rows():
         if everything or is_copy(row):

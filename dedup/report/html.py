@@ -21,7 +21,7 @@ from dedup.printable import printable
 from dedup.report.book import MAX_CHARACTERS, MAX_MEMBERS, Book, ShownCluster, shown_clusters
 from dedup.report.borderline import PAIRS, Borderline, Pair, borderline_of
 from dedup.report.charts import distance_chart, similarity_chart
-from dedup.report.columns import OUTCOMES, REASONS, Columns, columns_of
+from dedup.report.columns import OUTCOMES, REASONS, Columns, columns_of, site_of
 from dedup.report.diff import EQUAL, units, word_diff
 from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import STEPS, Overview, Share, overview_of
@@ -392,9 +392,16 @@ def _pages(book: Book, columns: Columns, sites: dict[str, int]) -> dict[str, Seq
     pages = list(book.pages.values())
     places = columns.places(np.array([page.row for page in pages], np.int64))
     is_known = places >= 0
+    known_names = [printable(name) for name in columns.sites]
+    names = [
+        known_names[columns.site[place]] if place >= 0 else printable(site_of(page.url))
+        for page, place in zip(pages, places.tolist(), strict=True)
+    ]
 
     def figures(column: Any) -> list[int]:
-        known: list[int] = np.where(is_known, column[places], -1).tolist()
+        values = np.full(len(pages), -1)
+        values[is_known] = column[places[is_known]]
+        known: list[int] = values.tolist()
         return known
 
     alike = np.nan_to_num(columns.similarity, nan=-1.0)
@@ -404,14 +411,12 @@ def _pages(book: Book, columns: Columns, sites: dict[str, int]) -> dict[str, Seq
         "time": [_moment(page.time) for page in pages],
         "tokens": [page.tokens for page in pages],
         "run": [page.run for page in pages],
-        "site": [sites.setdefault(page.site, len(sites)) for page in pages],
-        "reason": figures(columns.reason.astype(int)) if len(columns) else [],
-        "outcome": figures(columns.outcome.astype(int)) if len(columns) else [],
-        "content": figures(columns.content_distance) if len(columns) else [],
-        "structure": figures(columns.structure_distance) if len(columns) else [],
-        "similarity": figures(np.where(alike < 0, -1, np.rint(alike * 1000)).astype(int))
-        if len(columns)
-        else [],
+        "site": [sites.setdefault(name, len(sites)) for name in names],
+        "reason": figures(columns.reason),
+        "outcome": figures(columns.outcome),
+        "content": figures(columns.content_distance),
+        "structure": figures(columns.structure_distance),
+        "similarity": figures(np.where(alike < 0, -1, np.rint(alike * 1000))),
     }
 
 

@@ -68,9 +68,9 @@ class Replay:
         """Yield the rows as they were seen."""
         return self.index.rows(run)
 
-    def row(self, row: int) -> Row:
-        """Return the row of that number."""
-        return self.index.row(row)
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows of those numbers."""
+        return self.index.rows_of(rows)
 
     def runs(self) -> Sequence[Run]:
         """Return all runs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,8 +16,8 @@ class Source(Protocol):
     def rows(self, run: int | None = None) -> Iterator[Row]:
         """Yield the rows as they were seen."""
 
-    def row(self, row: int) -> Row:
-        """Return the row of that number."""
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows of those numbers."""
 
     def runs(self) -> Sequence[Run]:
         """Return all runs."""

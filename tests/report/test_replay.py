@@ -144,7 +144,7 @@ def test_what_leaned_on_a_page_that_is_gone_is_judged_anew(index: SQLiteIndex) -
     with index:
         index.forget_url("http://a/0")
         with replayed(index, DedupConfig()) as replay:
-            assert replay.row(2).verdict.reason is Reason.NEW
+            assert replay.index.row(2).verdict.reason is Reason.NEW
             assert str(replay.changes).startswith("3 pages judged again: ")
 
 

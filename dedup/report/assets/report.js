@@ -2,7 +2,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const { pages, clusters } = data;
-  const PER_PAGE = [50, 200, 1000];
+  const PER_PAGE = [10, 50, 200, 1000];
   const FEW = 8; // a table of so few rows needs no search
   const count = new Intl.NumberFormat("en").format;
   const byId = (id) => document.getElementById(id);
@@ -75,8 +75,8 @@
 
   // ---- tables: filtered, sorted, a page at a time ----------------------------------------
 
-  function table(host, { caption, noun, columns, rows, text, filters = [], sort = null }) {
-    const state = { found: rows, page: 0, size: PER_PAGE[0], sort, needle: "" };
+  function table(host, { caption, noun, columns, rows, text, filters = [], size = 50 }) {
+    const state = { found: rows, page: 0, size, sort: null, needle: "" };
     const named = `${host.id}-`;
     const body = el("tbody");
     const status = el("p", { class: "count", role: "status", "aria-live": "polite" });
@@ -138,7 +138,7 @@
       status.textContent = total
         ? `${count(total)}${of} ${noun}, showing ${count(from + 1)} to ${count(from + shown.length)}`
         : `No ${noun}${rows.length ? " match the filters" : ""}`;
-      pager.hidden = rows.length <= PER_PAGE[0];
+      pager.hidden = rows.length <= size;
       where.textContent = `Page ${count(state.page + 1)} of ${count(last + 1)}`;
       first.disabled = back.disabled = state.page === 0;
       next.disabled = end.disabled = state.page === last;
@@ -155,7 +155,7 @@
     const end = turner("Last", () => end.target);
     const where = el("span");
     const sizes = el("select", { onchange: (event) => { state.size = Number(event.target.value); state.page = 0; draw(); } },
-      ...PER_PAGE.map((size) => el("option", { value: size }, String(size))));
+      ...PER_PAGE.filter((rows) => rows >= size).map((rows) => el("option", { value: rows }, String(rows))));
     const pager = el("span", { class: "pager" }, first, back, where, next, end,
       el("label", {}, "Rows ", sizes));
 
@@ -281,12 +281,12 @@
       { name: "Share", key: (row) => row.copies / row.pages, cell: (row) => shareCell(row.copies, row.pages) },
     ];
     table(byId("sites-table"), {
-      caption: "Pages seen and copies by site", noun: "sites", rows: data.by_site, text: (row) => row.name,
+      caption: "Pages seen and copies by site", noun: "sites", size: 10, rows: data.by_site, text: (row) => row.name,
       columns: [...shares("Site", (row) => el("bdi", {}, row.name), false),
         { name: "Copies of pages of other sites", key: (row) => row.elsewhere, cell: ofOthers }],
     });
     table(byId("runs-table"), {
-      caption: "Pages seen and copies by run", noun: "runs", rows: data.by_run,
+      caption: "Pages seen and copies by run", noun: "runs", size: 10, rows: data.by_run,
       columns: [...shares("Run", (row) => row.name, true),
         { name: "Copies of pages of other runs", key: (row) => row.elsewhere, cell: ofOthers },
         { name: "Spider", cell: (row) => el("bdi", {}, row.spider) },
