@@ -63,7 +63,7 @@ def shows(wanted: str, printed: str) -> bool:
 
     A line of ``...`` stands for any lines or none, three dots within a line for any text.
 
-    >>> shows("1 page\n...\nbye", "1 page\n2 pages\nbye\n"), shows("1 p...", "1 page\nbye")
+    >>> shows("1 page\\n...\\nbye", "1 page\\n2 pages\\nbye\\n"), shows("1 p...", "1 page\\nbye")
     (True, False)
     """
     lines = (
