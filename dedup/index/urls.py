@@ -50,7 +50,7 @@ def kept_url(url: str) -> str:
 
 def valid(text: str) -> str:
     """Return *text* with what UTF-8 cannot have, lone surrogates, written as ``\\udc80``."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def joined_key(base: str, link: str) -> str:

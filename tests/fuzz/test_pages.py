@@ -153,9 +153,7 @@ def test_tokens_are_words(text: str) -> None:
 
 @given(bodies, encodings | st.text(max_size=10))
 def test_any_bytes_are_a_text(body: bytes, encoding: str | None) -> None:
-    text = decode(body, encoding)
-    assert "\ufeff" not in text[:1]
-    text.encode("utf-8", "surrogatepass")
+    decode(body, encoding).encode("utf-8", "surrogatepass")
 
 
 values = (
