@@ -82,7 +82,7 @@ class HtmlReport:
     glances: Iterable[Glance] | None = None
     keep: str = "first"
     max_pages: int = MAX_PAGES
-    text_of: TextOf = lambda row: None  # noqa: ARG005
+    text_of: TextOf | None = None
     track: Track = field(default=_unwatched)
 
     def __post_init__(self) -> None:
@@ -152,7 +152,7 @@ class HtmlReport:
         diffs: dict[tuple[int, int], dict[str, object]] = {}
         for first, second in self.track(candidates[:MAX_DIFFS], "comparing texts", MAX_DIFFS):
             one, other = self.text_of(first), self.text_of(second)
-            if one is not None and other is not None:
+            if one is not None and other is not None and one != other:
                 diffs[first, second] = _shown_diff(one, other)
         return diffs
 
