@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 
-from dedup.adding.work import BATCH_BYTES, BATCH_RECORDS, Answer, Batch, Seen, Workers
+from dedup.adding.work import BATCH_BYTES, BATCH_RECORDS, Answer, Batch, Orders, Seen, Workers
 from dedup.config import DedupConfig
 from dedup.errors import DedupError
 from dedup.feeds import START, Feed, FeedError, Place, Record
 from dedup.fields import FieldRule
 from dedup.hashing import digest
 from dedup.index import Index, Run, Sighting
-from dedup.index.urls import scope_key, url_key
 from dedup.page import PARSER
 from dedup.verdict import Verdict
 
@@ -145,8 +144,9 @@ class Adding:
     def work(self) -> Iterator[Tally]:
         """Go through all records; yields the tally after each batch."""
         choices = self._choices
+        orders = Orders(choices.rule, choices.config, choices.spider)
         with (
-            Workers(choices.jobs, choices.rule, choices.config) as workers,
+            Workers(choices.jobs, orders) as workers,
             closing(workers.answered(self._batches())) as answered,
         ):
             for batch, answers in answered:
@@ -247,9 +247,9 @@ class Adding:
         sighting = Sighting(
             fingerprint=page.fingerprint,
             url=page.url,
-            url_key=url_key(page.url),
+            url_key=page.url_key,
             kind=choices.kind,
-            scope=scope_key(choices.config.scope, spider=choices.spider, url=page.url),
+            scope=page.scope,
             run=self._run_number,
             time=time.time(),
             title=page.title,

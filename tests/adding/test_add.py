@@ -218,6 +218,7 @@ def processes_of(group: int) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_killed_command_goes_on(tmp_path: Path, sign: signal.Signals) -> None:
     feed, index, output = tmp_path / "a.jsonl", tmp_path / "x.db", tmp_path / "unique.jsonl"
@@ -250,6 +251,7 @@ def test_a_killed_command_goes_on(tmp_path: Path, sign: signal.Signals) -> None:
     assert output.read_bytes() == (tmp_path / "y.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_a_clear_error_and_can_be_resumed(tmp_path: Path) -> None:
     feed, index, flag = tmp_path / "a.jsonl", tmp_path / "x.db", tmp_path / "kill"
     pages = [(f"http://a/{n}", html(text(n, 30).replace("word13", "word"))) for n in range(500)]
