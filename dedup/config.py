@@ -121,6 +121,9 @@ class DedupConfig:
     canonical_link: str = "record"
     """What a page's ``rel=canonical`` does: it is put on `record`, or it may `decide`, so that the
     page repeats the one seen at that URL whatever their texts are."""
+    store_pages: bool = False
+    """Whether the index keeps the text and the tags of every page, compressed, so that `dedup explain`
+    and reports can show what agrees and what differs."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

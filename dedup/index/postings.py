@@ -20,6 +20,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from dedup.errors import ConfigError
+from dedup.fingerprints import WORD_FIELDS
 from dedup.hashing import Words
 from dedup.index.chunks import CHUNK_BITS, Chunks, check_scope, joined, words_of
 from dedup.index.files import Damaged
@@ -27,7 +28,6 @@ from dedup.words import WORD_BITS
 
 MIN_BLOCKS, MAX_BLOCKS = 4, 8
 DEFAULT_BLOCKS = 5
-FIELDS = ("content", "structure")
 
 _KEY_BITS = 16
 _WORD_BYTES = WORD_BITS // 8
@@ -49,7 +49,7 @@ class PostingList(Chunks):
         self, connection: sqlite3.Connection, field: str, scope: int, *, blocks: int = DEFAULT_BLOCKS
     ) -> None:
         check_scope(scope)
-        super().__init__(connection, scope * len(FIELDS) + FIELDS.index(field))
+        super().__init__(connection, scope * len(WORD_FIELDS) + WORD_FIELDS.index(field))
         self.field, self.scope = field, scope
         self._layout = layout(blocks)
 
@@ -86,7 +86,14 @@ class PostingList(Chunks):
         return found
 
     def near(self, word: int, max_distance: int) -> Words:
-        """Return the words within *max_distance* bits (inclusive) of *word* as a sorted array."""
+        """Return the words within *max_distance* bits (inclusive) of *word* as a sorted array.
+
+        Further than a few bits a block, that is found by looking at all words.
+        """
+        if max_distance >= len(self._layout) * _RADII:
+            words = self.words()
+            near: Words = words[np.bitwise_count(words ^ np.uint64(word)) <= max_distance]
+            return near
         keys = self._probes(word, max_distance)
         parts = []
         for start in range(0, len(keys), _KEYS_A_STATEMENT):
@@ -102,11 +109,11 @@ class PostingList(Chunks):
         """
         reaches = [len(self._layout) * (radius + 1) - 1 for radius in range(_RADII)]
         for reach in (*reaches, WORD_BITS):
-            near = self.near(word, reach) if reach < WORD_BITS else self.block_words(0)
+            near = self.near(word, reach)
             distances = np.bitwise_count(near ^ np.uint64(word))
             distance = int(distances.min(initial=WORD_BITS + 1))
             if distance <= reach or reach >= max_distance:
-                found = np.sort(near[distances == distance])
+                found = near[distances == distance]
                 return (distance, found) if distance <= max_distance else None
         return None
 

@@ -123,7 +123,7 @@ class Search:
             if len(found) <= left:
                 yield from found
                 return
-        for near in _by_distance(page, words, left):
+        for near in by_distance(page, words, left):
             found = self._of_words(near, left)
             left -= len(found)
             yield from found
@@ -133,7 +133,7 @@ class Search:
         page, limit = self.sighting.fingerprint.structure, self.config.max_structure_candidates
         words = self.structure.near(page, self.config.structure_max_distance)
         if len(words) > limit:
-            words = np.concatenate(list(_by_distance(page, words, self.config.max_candidates)))
+            words = np.concatenate(list(by_distance(page, words, self.config.max_candidates)))
         if len(words) > _FEW_WORDS and len(newest := self._newest_with(words, limit)) == limit:
             return newest
         if len(words) > limit:
@@ -206,7 +206,7 @@ class Search:
         return self.scope, self.sighting.url_key, self.sighting.run
 
 
-def _by_distance(word: int, words: Words, limit: int) -> list[Words]:
+def by_distance(word: int, words: Words, limit: int) -> list[Words]:
     """Return the *limit* words nearest to *word*, of equally near ones the smallest, by distance."""
     distances = np.bitwise_count(words ^ np.uint64(word))
     order = np.lexsort((words, distances))[:limit]

@@ -17,9 +17,15 @@ from dedup.words import signed, unsigned
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+
+_STORED_PAGES = """CREATE TABLE stored_pages (
+        row INTEGER PRIMARY KEY REFERENCES pages,
+        page BLOB NOT NULL
+    )"""
 MIGRATIONS: dict[int, Sequence[str]] = {
     1: ("ALTER TABLE runs ADD COLUMN action TEXT NOT NULL DEFAULT 'drop'",),
+    2: (_STORED_PAGES,),
 }
 
 SCHEMA = (
@@ -76,6 +82,7 @@ SCHEMA = (
     "CREATE INDEX pages_by_run ON pages (run)",
     "CREATE INDEX pages_unsettled ON pages (outcome) WHERE outcome != 'confirmed'",
     chunks.SCHEMA,
+    _STORED_PAGES,
 )
 
 INSERT = (
@@ -89,6 +96,10 @@ SELECT = (
     "p.content_distance, p.structure_distance, p.similarity, p.canonical, p.previous, p.replaces, "
     "p.outcome, p.listed, c.url, c.run "
     "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
+)
+SELECT_GLANCE = (
+    "SELECT id, run, url, structure, reason, kept, content_distance, structure_distance, similarity, "
+    "canonical, outcome, listed FROM pages WHERE id > ? ORDER BY id LIMIT ?"
 )
 SELECT_CANONICAL = (
     "SELECT id, url, run, outcome, content, structure, sketch, body_digest, token_digest, tokens "
