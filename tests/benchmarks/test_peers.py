@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import peers
+from benchmarks.accuracy.peers import PEERS
 from benchmarks.accuracy.sets import LabelledSet, Pair, Part
 from benchmarks.peers import CONTENDERS, Document, Found, described, short, write_readme
 from tests.pages import text
@@ -23,7 +24,7 @@ def made(folder: Path, number: int) -> Path:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_contender_knows_a_page_again_and_no_other(tmp_path: Path, name: str) -> None:
-    if name in peers.PEERS:
+    if name in PEERS:
         pytest.importorskip(CONTENDERS[name])
     contender = peers._contender(name, tmp_path)
     given = [contender.prepared(Document(str(made(tmp_path, n)), text(n))) for n in (1, 2)]
