@@ -12,7 +12,7 @@ from scrapy import Spider
 from scrapy.http import Response
 
 from crawler.items import PageItem
-from dedup import Page
+from dedup import DedupConfig, Page
 from dedup.plugin import page_from_response
 
 _TRUE = frozenset(("1", "true", "yes", "on"))
@@ -35,7 +35,8 @@ class PageSpider(Spider):
 
     def page(self, response: Response) -> Page | None:
         """Return the page of *response*; one that is not HTML is counted and gives None."""
-        page = page_from_response(response)
+        limit = self.settings.getint("DEDUP_MAX_BYTES", DedupConfig().max_bytes)
+        page = page_from_response(response, max_bytes=limit)
         if page is None:
             assert self.crawler.stats is not None
             self.crawler.stats.inc_value("pages/skipped_not_html")

@@ -107,7 +107,8 @@ class DedupPipeline:
         if handed.is_exempt:
             return None
         with self.judge.timed("parse"):
-            page = page_from_response(handed.response) if handed.is_only else None
+            limit = self._settings.config.max_bytes
+            page = page_from_response(handed.response, max_bytes=limit) if handed.is_only else None
             kind = "page" if page else "item"
             page = page or self._page_from_item(item, token)
         return self.judge.question(page, kind) if page else None
