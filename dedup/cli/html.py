@@ -4,41 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import IO, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from dedup.cli.output import text_output
 from dedup.config import DedupConfig
-from dedup.index import Glance, SQLiteIndex
-from dedup.report.html import HtmlReport, Track
+from dedup.index import SQLiteIndex, glance_of
+from dedup.report.html import HtmlReport, Track, stored_texts
+from dedup.report.replay import Replay
+from dedup.report.selection import Selection
 
 T = TypeVar("T")
 
 
 def write_html(
     index: SQLiteIndex,
-    output: IO[str],
-    *,
+    replay: Replay | None,
+    selection: Selection,
     config: DedupConfig,
+    output: Path,
+    *,
     keep: str,
     max_pages: int,
-    glances: Iterable[Glance] | None = None,
 ) -> None:
-    """Write the HTML report on *glances*, all rows unless given, with a bar on the standard error."""
-    if output.isatty():
-        raise click.UsageError("--format html needs --output FILE, it is nothing for a terminal")
-    with index.unmapped(), _watched() as track:
+    """Write the HTML report on the *selection* of *index*, or of its *replay*, with a bar."""
+    source = replay.index if replay else index
+    glances = None if selection == Selection() else map(glance_of, selection.rows(source))
+    with index.unmapped(), text_output(output) as file, _watched() as track:
         HtmlReport(
-            index=index,
-            config=config,
+            index=source,
+            config=replay.config if replay else config,
             name=index.path.name,
+            note=str(replay or ""),
             glances=glances,
             keep=keep,
             max_pages=max_pages,
+            text_of=stored_texts(index),
             track=track,
-        ).write(output)
+        ).write(file)
 
 
 @contextmanager

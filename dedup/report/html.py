@@ -22,7 +22,7 @@ from dedup.report.book import MAX_CHARACTERS, MAX_MEMBERS, Book, ShownCluster, s
 from dedup.report.borderline import PAIRS, Borderline, Pair, borderline_of
 from dedup.report.charts import distance_chart, similarity_chart
 from dedup.report.columns import OUTCOMES, REASONS, Columns, columns_of, site_of
-from dedup.report.diff import MAX_WORDS, word_diff
+from dedup.report.diff import EQUAL, units, word_diff
 from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import STEPS, Overview, Share, overview_of
 from dedup.report.templates import MAX_TEMPLATES, Templates, templates_of
@@ -72,12 +72,13 @@ class HtmlReport:
     *glances* are the rows that it is about, all of the index unless given; their canonicals and texts
     are looked up in the index.  *config* has the thresholds, *keep* the rule for the best of a cluster
     (`dedup.report.clusters.KEEPS`), *max_pages* bounds the file.  *text_of* gives the text of the page
-    of a row, None where there is none; unless given, what the index has stored.
+    of a row, None where there is none (`stored_texts`).  *note* is a sentence among the facts.
     """
 
     index: Index
     config: DedupConfig
     name: str
+    note: str = ""
     glances: Iterable[Glance] | None = None
     keep: str = "first"
     max_pages: int = MAX_PAGES
@@ -148,20 +149,12 @@ class HtmlReport:
             candidates += [
                 (cluster.rows[0], cluster.rows[turn]) for cluster in clusters if turn < len(cluster.rows)
             ]
-        text_of = self._stored_text if self.text_of is None else self.text_of
         diffs: dict[tuple[int, int], dict[str, object]] = {}
         for first, second in self.track(candidates[:MAX_DIFFS], "comparing texts", MAX_DIFFS):
-            one, other = text_of(first), text_of(second)
+            one, other = self.text_of(first), self.text_of(second)
             if one is not None and other is not None and one != other:
                 diffs[first, second] = _shown_diff(one, other)
         return diffs
-
-    def _stored_text(self, row: int) -> str | None:
-        try:
-            page = self.index.page_of(self.index.row(row))
-        except UnreadablePage:  # `dedup check` counts them
-            return None
-        return page.text if page else None
 
     def _data(self, overview: Overview, columns: Columns, shown: _Shown) -> dict[str, object]:
         places = {row: place for place, row in enumerate(shown.book.pages)}
@@ -218,7 +211,8 @@ class HtmlReport:
         config = self.config
         now = datetime.now(UTC)
         return [
-            ("Index", printable(self.index.name)),
+            ("Index", printable(self.name)),
+            *([("Judged again", self.note)] if self.note else []),
             ("Written", f"{now:%Y-%m-%d %H:%M} UTC by scrapy-dedup {__version__}"),
             (
                 "Candidates",
@@ -250,10 +244,23 @@ class HtmlReport:
         if shown.diffs:
             yield (
                 f"Texts are side by side for {len(shown.diffs):,} pairs, the first "
-                f"{MAX_WORDS:,} words of each (at most {MAX_DIFFS} pairs)."
+                f"{MAX_TEXT:,} characters of each (at most {MAX_DIFFS} pairs)."
             )
         elif overview.copies:
             yield "No texts are side by side: the texts of the pages are not stored."
+
+
+def stored_texts(index: Index) -> TextOf:
+    """Return the function that gives the stored text of a row of *index*."""
+
+    def text_of(row: int) -> str | None:
+        try:
+            page = index.page_of(index.row(row))
+        except UnreadablePage:  # `dedup check` counts them
+            return None
+        return page.text if page else None
+
+    return text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,24 +442,20 @@ def _moment(seconds: float) -> str:
 def _shown_diff(a: str, b: str) -> dict[str, object]:
     """Return what differs, as text: [0, equal], [0, start, words left out, end] or [1, of a, of b]."""
     changes: list[list[object]] = []
-    for op, of_a, of_b in word_diff(a[:MAX_TEXT], b[:MAX_TEXT]):
-        if op != "equal":
-            changes.append([1, _joined(of_a), _joined(of_b)])
-        elif len(of_a) <= _EQUAL_WORDS:
-            changes.append([0, _joined(of_a)])
+    for change in word_diff(a[:MAX_TEXT], b[:MAX_TEXT]):
+        words = units(change.after)
+        if change.op != EQUAL:
+            changes.append([1, _one_line(change.before), _one_line(change.after)])
+        elif len(words) <= _EQUAL_WORDS:
+            changes.append([0, _one_line(change.after)])
         else:
-            left_out = len(of_a) - 2 * _END_WORDS
-            changes.append([0, _joined(of_a[:_END_WORDS]), left_out, _joined(of_a[-_END_WORDS:])])
+            start, end = "".join(words[:_END_WORDS]), "".join(words[-_END_WORDS:])
+            changes.append([0, _one_line(start), len(words) - 2 * _END_WORDS, _one_line(end)])
     return {"changes": changes, "cut": max(len(a), len(b)) > MAX_TEXT}
 
 
-def _joined(words: Sequence[str]) -> str:
-    """Return *words* as text; characters of scripts without spaces are words of one character."""
-    text = ""
-    for word in words:
-        is_apart = bool(text) and (text[-1].isascii() or word[0].isascii() or len(word) > 1)
-        text += (" " if is_apart else "") + printable(word, MAX_TEXT)
-    return text
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()), MAX_TEXT)
 
 
 def _json(data: dict[str, object]) -> str:
