@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +48,14 @@ class Opened:
         self.requests: list[str] = []
         self.page.on("console", lambda message: self.problems.append(message.text))
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.problems.append("dialog"), dialog.dismiss()))
+        self.page.on("dialog", self._refuse)
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.address = path.as_uri()
         self.page.goto(self.address)
+
+    def _refuse(self, dialog: Any) -> None:
+        self.problems.append(f"a dialog says {dialog.message}")
+        dialog.dismiss()
 
     def part(self, name: str) -> Any:
         self.page.goto(f"{self.address}#{name}")
@@ -234,11 +238,12 @@ def test_a_hundred_thousand_pages_stay_usable(browser: Any, tmp_path: Path) -> N
         part = opened.part("copies")
         listed = int(status(part).split(" ")[0].replace(",", ""))
         assert listed > 60_000
-        for act in (
+        acts: tuple[Callable[[], Any], ...] = (
             lambda: part.get_by_role("button", name="Last").click(),
             lambda: part.get_by_role("button", name="Similarity").click(),
             lambda: part.get_by_role("searchbox").first.fill("page-123"),
-        ):
+        )
+        for act in acts:
             begin = opened.page.evaluate("performance.now()")
             act()
             part.locator("tbody tr").first.wait_for()
