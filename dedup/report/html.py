@@ -72,8 +72,8 @@ class HtmlReport:
     *glances* are the rows that it is about, all of the index unless given; their canonicals and texts
     are looked up in the index.  *config* has the thresholds, *keep* the rule for the best of a cluster
     (`dedup.report.clusters.KEEPS`), *max_pages* bounds the file.  *text_of* gives the text of the page
-    of a row, None where there is none; unless given, what the index has stored.  *note* is a sentence
-    among the facts.
+    of a row, None where there is none; unless given, `stored_texts` do.  *note* is a sentence among
+    the facts.
     """
 
     index: Index
@@ -150,8 +150,8 @@ class HtmlReport:
             candidates += [
                 (cluster.rows[0], cluster.rows[turn]) for cluster in clusters if turn < len(cluster.rows)
             ]
-        text_of = self.text_of or stored_texts(self.index)
         diffs: dict[tuple[int, int], dict[str, object]] = {}
+        text_of = stored_texts(self.index) if self.text_of is None else self.text_of
         for first, second in self.track(candidates[:MAX_DIFFS], "comparing texts", MAX_DIFFS):
             one, other = text_of(first), text_of(second)
             if one is not None and other is not None and one != other:
