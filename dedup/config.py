@@ -45,6 +45,9 @@ CANDIDATES = ("simhash", "minhash", "both")
 # The bins of a page's sketch, which its bands are cut from.
 SKETCH_BINS = 256
 
+# What a page may have, see the field `max_bytes`.
+MAX_BYTES = 4_000_000
+
 # The version of everything a fingerprint depends on that is no field of its own.
 RECIPE_VERSION = 2
 
@@ -116,11 +119,19 @@ class DedupConfig:
     """Tokens in a shingle of the sketch (1 to 16)."""
     scope: str = "spider"
     """Pages are compared within one `spider`, `host`, `domain` (public suffix) or all (`global`)."""
+    max_bytes: int = MAX_BYTES
+    """A page or item of more bytes than this (1,000 to 1,000,000,000), or of so much text in
+    Unicode's normal form, is not read: it is kept unless all its bytes are those of another one.
+    Reading takes up to 70 times as much memory.  No part of the recipe: pages that only one of two
+    limits lets through miss copies, and none is dropped for that."""
     unchanged: str = "keep"
     """What becomes of a page that a later run finds unchanged: `keep` or `drop`."""
     canonical_link: str = "record"
     """What a page's ``rel=canonical`` does: it is put on `record`, or it may `decide`, so that the
     page repeats the one seen at that URL whatever their texts are."""
+    store_pages: bool = False
+    """Whether the index keeps the text and the tags of every page, compressed, so that `dedup explain`
+    and reports can show what agrees and what differs."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -136,6 +147,7 @@ class DedupConfig:
         _check_range(self, "term_size", 0, 16)
         _check_range(self, "keywords", 0, 100_000)
         _check_range(self, "hash_seed", 0, 2**32 - 1)
+        _check_range(self, "max_bytes", 1000, 10**9)
         check_choice("terms", self.terms, TERMS)
         check_choice("weights", self.weights, WEIGHTS)
         check_choice("structure", self.structure, STRUCTURES)

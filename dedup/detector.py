@@ -11,6 +11,7 @@ from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.index.base import Index, Neighbour, Run, Sighting
 from dedup.index.urls import scope_key, url_key
 from dedup.page import PARSER, Page
+from dedup.stored import pack
 from dedup.verdict import Verdict
 from dedup.words import WORD_BITS
 
@@ -101,6 +102,7 @@ class Detector:
             canonical_link=page.canonical_link,
             confirmed=confirmed,
             wait_for=wait_for,
+            page=pack(page) if self.config.store_pages else b"",
         )
 
     def nearest(

@@ -8,7 +8,9 @@ from typing import Any
 from lxml import etree
 
 from dedup.charset import decode
+from dedup.config import MAX_BYTES
 from dedup.hashing import digest
+from dedup.limits import MAX_TITLE, MAX_URL, Excess, has_attribute_flood, is_too_long
 from dedup.text import Reading, read_tree
 
 PARSER = "libxml2 " + ".".join(map(str, etree.LIBXML_VERSION))
@@ -21,6 +23,8 @@ class Page:
     *url* may be empty, which means unknown.  *body_digest* is the 128-bit digest of the bytes,
     b"" where there were none but white space.  *text* is the visible text; *tags*, *depths* and
     *classes* describe the structure, *links* the link targets as written (see `dedup.text.Reading`).
+    *excess* says which limit the page is over: nothing but its digest is known then, so it repeats
+    only a page of equal bytes.  *max_bytes* is the setting of that name.
     """
 
     url: str
@@ -33,41 +37,67 @@ class Page:
     depths: tuple[int, ...] = ()
     classes: tuple[tuple[str, str], ...] = ()
     links: tuple[str, ...] = ()
+    excess: Excess | None = None
 
     @classmethod
-    def from_html(cls, body: bytes | str, *, url: str = "", encoding: str | None = None) -> Page:
+    def from_html(
+        cls,
+        body: bytes | str,
+        *,
+        url: str = "",
+        encoding: str | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> Page:
         """Return the page in *body*; never raises for its content, however broken.
 
         *encoding* is what the HTTP header declared, one hint among others (`dedup.charset.decode`).
         """
-        text = body if isinstance(body, str) else decode(body, encoding)
-        return cls._from_reading(read_html(text), _bytes(body), url)
+        data = _bytes(body)
+        if len(data) > max_bytes:
+            return cls.unread(data, Excess.BYTES, url=url)
+        markup = markup_of(body if isinstance(body, str) else decode(body, encoding))
+        if has_attribute_flood(markup):
+            return cls.unread(data, Excess.ATTRIBUTES, url=url)
+        return cls._from_reading(_read_markup(markup), data, url, max_bytes)
 
     @classmethod
-    def from_tree(cls, root: Any, *, body: bytes, url: str = "") -> Page:
+    def from_tree(cls, root: Any, *, body: bytes, url: str = "", max_bytes: int = MAX_BYTES) -> Page:
         """Return the page of an lxml tree that was parsed already and stays as it is.
 
         *body* is what it was parsed from and is only digested.
         """
-        return cls._from_reading(Reading() if root is None else read_tree(root), body, url)
+        if len(body) > max_bytes:
+            return cls.unread(body, Excess.BYTES, url=url)
+        reading = Reading() if root is None else read_tree(root)
+        return cls._from_reading(reading, body, url, max_bytes)
 
     @classmethod
-    def from_text(cls, text: str, *, url: str = "") -> Page:
+    def from_text(cls, text: str, *, url: str = "", max_bytes: int = MAX_BYTES) -> Page:
         """Return a page that is plain text, without structure."""
-        return cls._from_reading(Reading(text=text), _bytes(text), url)
+        data = _bytes(text)
+        if len(data) > max_bytes:
+            return cls.unread(data, Excess.BYTES, url=url)
+        return cls._from_reading(Reading(text=text), data, url, max_bytes)
+
+    @classmethod
+    def unread(cls, body: bytes, excess: Excess, *, url: str = "") -> Page:
+        """Return the page of a *body* that is not read because of *excess*."""
+        return cls(url=url, body_digest=_digest(body), text="", excess=excess)
 
     def at(self, url: str, body: bytes | str) -> Page:
         """Return the same page at another URL, read off *body*, which has the same tree."""
         return replace(self, url=url, body_digest=_digest(_bytes(body)))
 
     @classmethod
-    def _from_reading(cls, reading: Reading, body: bytes, url: str) -> Page:
+    def _from_reading(cls, reading: Reading, body: bytes, url: str, max_bytes: int) -> Page:
+        if is_too_long(reading.text, max_bytes):
+            return cls.unread(body, Excess.TEXT, url=url)
         return cls(
             url=url,
             body_digest=_digest(body),
             text=reading.text,
-            title=reading.title,
-            canonical_link=reading.canonical_link,
+            title=reading.title[:MAX_TITLE],
+            canonical_link=reading.canonical_link if len(reading.canonical_link) <= MAX_URL else "",
             language=reading.language,
             tags=reading.tags,
             depths=reading.depths,
@@ -76,12 +106,15 @@ class Page:
         )
 
 
-def read_html(text: str) -> Reading:
-    """Return what stands in the HTML *text*, parsed as Scrapy parses it, so that both see one tree."""
-    body = text.strip().replace("\x00", "").encode("utf-8", "replace")
+def markup_of(text: str) -> bytes:
+    """Return the HTML *text* as the parser gets it, as Scrapy gives it, so that both see one tree."""
+    return text.strip().replace("\x00", "").encode("utf-8", "replace")
+
+
+def _read_markup(markup: bytes) -> Reading:
     parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
     try:
-        root = etree.fromstring(body, parser)
+        root = etree.fromstring(markup, parser)
     except (etree.ParserError, etree.XMLSyntaxError):  # nothing in it that could be an element
         root = None
     return Reading() if root is None else read_tree(root)

@@ -138,16 +138,21 @@ class _Walk:
         everything = "".join(self._chunks)
         if not self._aside:
             return _lines(everything)
-        main = self._chunks.copy()
-        for part in reversed(self._aside):
-            del main[part]
-        text = _lines("".join(main))
+        text = _lines("".join(self._main_chunks()))
         words = _word_count(text)
         # A word and what parts it take two characters at least: mostly there is nothing to count.
         share = MIN_MAIN_SHARE * (len(everything) / 2 + 1)
         if words < share:
             share = MIN_MAIN_SHARE * _word_count(everything)
         return text if words >= max(MIN_MAIN_WORDS, share) else _lines(everything)
+
+    def _main_chunks(self) -> list[str]:
+        main: list[str] = []
+        begin = 0
+        for part in self._aside:
+            main += self._chunks[begin : part.start]
+            begin = part.stop
+        return main + self._chunks[begin:]
 
     def _run(self, root: Any) -> None:  # noqa: C901, PLR0912 - the one hot loop; calls would cost a third
         tags, depths, chunks = self.tags, self.depths, self._chunks

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import takewhile
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 from dedup.dictionary import Segmenter, segmenter
 
@@ -48,10 +48,14 @@ UNSPACED_NGRAM = 3
 
 _IS_HAN = re.compile(f"[{_HAN}]")
 _HAS_KANA = re.compile(f"[{_KANA}]")
+# Possessive: what is kept to go back to would be 100 bytes for each character of an endless word.
 _RUNS = re.compile(
-    rf"(?P<han>[{_HAN}]+)|(?P<unspaced>[{_UNSPACED}]+)"
-    rf"|(?:[^\W{_HAN}{_UNSPACED}]|[{_MARKS}{_POINTS}]|(?<=[0-9])[.,:](?=[0-9]))+"
+    rf"(?P<han>[{_HAN}]++)|(?P<unspaced>[{_UNSPACED}]++)"
+    rf"|(?:[^\W{_HAN}{_UNSPACED}]|[{_MARKS}{_POINTS}]|(?<=[0-9])[.,:](?=[0-9]))++"
 )
+# Accents without end, which normalization puts in order in quadratic time.  No mark is a letter.
+MOST_MARKS = 1000
+_MARK_FLOOD = re.compile(rf"(?<![^\w\s!-~])[^\w\s!-~]{{{MOST_MARKS + 1},}}+")
 # Spaces for the ASCII bytes that are in no word; bytes of other characters stay.
 _ASCII_WORDS = bytes(
     code if code > 127 or chr(code).isalnum() or chr(code) == "_" else 32 for code in range(256)
@@ -85,30 +89,53 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
     has_kana = bool(_HAS_KANA.search(text))
     found: list[str | None] = []
     han: list[str] = []
+    cut: dict[str, tuple[list[str | None], list[str]]] = {}
     for piece in _pieces(text):
         if piece.isascii():
             found.append(piece)
             continue
-        for match in _RUNS.finditer(piece):
-            run, kind = match[0], match.lastgroup
-            if kind == "han" and has_kana and _HAS_KANA.search(run):
-                found += _ngrams(run, JAPANESE_NGRAM)
-            elif kind == "han":
-                han.append(run)
-                found.append(None)  # its words come from one call for all runs, which is faster
-            elif kind == "unspaced":
-                found += _ngrams(run, UNSPACED_NGRAM)
-            elif run := _OPTIONAL.sub("", run):
-                found.append(run)
+        if piece not in cut:
+            cut[piece] = _cut(piece, has_kana)
+        parts, runs = cut[piece]
+        found += parts
+        han += runs
     return _merged(found, iter((segment or segmenter())(_BETWEEN.join(han)) if han else ()))
 
 
+def _cut(piece: str, has_kana: bool) -> tuple[list[str | None], list[str]]:
+    """Return the tokens of *piece*, with None for each run of Han, and these runs."""
+    found: list[str | None] = []
+    han: list[str] = []
+    for match in _RUNS.finditer(piece):
+        run, kind = match[0], match.lastgroup
+        if kind == "han" and has_kana and _HAS_KANA.search(run):
+            found += _ngrams(run, JAPANESE_NGRAM)
+        elif kind == "han":
+            han.append(run)
+            found.append(None)  # its words come from one call for all runs, which is faster
+        elif kind == "unspaced":
+            found += _ngrams(run, UNSPACED_NGRAM)
+        elif run := _OPTIONAL.sub("", run):
+            found.append(run)
+    return found, han
+
+
 def normalized(text: str) -> str:
-    """Return *text* in Unicode's form NFKC and in lower case."""
+    """Return *text* in Unicode's form NFKC and in lower case.
+
+    More than `MOST_MARKS` marks in a row, which no script has, are parted.
+    """
+    if any(category(character)[0] == "M" for character in text[MOST_MARKS::MOST_MARKS]):
+        text = _MARK_FLOOD.sub(_parted, text)
     # Most Chinese text is in that form but for these; the full way costs ten times as much.
     for common, plain in _COMMON:
         text = text.replace(common, plain)
     return normalize("NFKC", text).lower()
+
+
+def _parted(flood: re.Match[str]) -> str:
+    marks = flood[0]
+    return _BETWEEN.join(marks[start : start + MOST_MARKS] for start in range(0, len(marks), MOST_MARKS))
 
 
 def is_han(token: str) -> bool:

@@ -14,13 +14,14 @@ ROOT = Path(__file__).parent.parent
 FLOORS = (
     {"errors", "words", "hashing", "choices", "dictionary", "config", "printable", "fields"},
     {"simhashing", "sketch", "minhash", "charset", "textrank"},
-    {"page", "text", "tokens"},
+    {"limits", "page", "text", "tokens", "stored"},
     {"terms", "weighting", "structure"},
     {"frequencies", "feeds"},
     {"fingerprints", "verdict"},
     {"index"},
-    {"detector"},
+    {"detector", "exchange"},
     {"report", "adding"},
+    {"serve"},
     {"cli", "plugin"},
 )
 # Where a library may be imported; any of dedup's modules may import what is not named here.
@@ -32,10 +33,17 @@ PLACES = {
     "click": ("cli",),
     "jieba": ("dictionary",),
     "rjieba": ("dictionary",),
-    "lxml": ("page", "text"),
+    "lxml": ("limits", "page", "text"),
     "bs4": ("charset",),
     "fastwarc": ("feeds/warc",),
+    "jinja2": ("report/html", "serve/"),
+    "markupsafe": ("report/html",),
+    "matplotlib": ("report/charts",),
     "multiprocessing": ("adding/",),
+    "pyarrow": ("report/parquet", "feeds/parquet"),
+    "rapidfuzz": ("report/diff",),
+    "starlette": ("serve/",),
+    "uvicorn": ("cli/serve",),
 }
 MODULES = sorted((ROOT / "dedup").rglob("*.py"))
 

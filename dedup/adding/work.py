@@ -72,17 +72,19 @@ def answer(payload: Any, reader: Reader, orders: Orders) -> Answer:
     """Return what there is in one record."""
     try:
         content = reader(payload, orders.rule)
-        return None if content is None else _seen(_page(content), orders)
+        return None if content is None else _seen(_page(content, orders.config.max_bytes), orders)
     except BadRecord as error:
         return str(error)
     except Exception as error:  # a user's own function may raise anything; the others go on
         return f"cannot be judged: {type(error).__name__}: {error}"
 
 
-def _page(content: Content) -> Page:
+def _page(content: Content, max_bytes: int) -> Page:
     if content.html:
-        return Page.from_html(content.html, url=content.url, encoding=content.encoding)
-    return Page.from_text(content.text, url=content.url)
+        return Page.from_html(
+            content.html, url=content.url, encoding=content.encoding, max_bytes=max_bytes
+        )
+    return Page.from_text(content.text, url=content.url, max_bytes=max_bytes)
 
 
 def _seen(page: Page, orders: Orders) -> Seen:

@@ -19,8 +19,8 @@ from dedup.errors import DedupError
 def forget(path: Path | None, run: int | None, url: str | None, older_than: float | None) -> None:
     """Forget pages: nothing is compared with them any more.
 
-    What was dropped for them is marked as orphaned; `dedup orphans` lists it. Nothing is deleted:
-    the rows stay in the index, as forgotten.
+    What was dropped for them is marked as orphaned; `dedup orphans` lists it. No row is deleted:
+    the rows stay in the index, as forgotten, without the pages that DEDUP_STORE_PAGES kept.
 
     \b
     Examples:

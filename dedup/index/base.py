@@ -8,17 +8,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Self
+from difflib import get_close_matches
+from typing import NamedTuple, Self
 
 from dedup.config import DedupConfig
 from dedup.errors import ConfigError, DedupError, IndexMismatch
-from dedup.fingerprints import Fingerprint
-from dedup.index.urls import joined_key, scope_key, url_key
+from dedup.fingerprints import WORD_FIELDS, Fingerprint
+from dedup.index.urls import joined_key, kept_url, scope_key, url_key, valid, variants
+from dedup.limits import MAX_TITLE, MAX_URL
 from dedup.minhash import Banding
+from dedup.page import Page
+from dedup.stored import UnreadablePage, unpack
 from dedup.verdict import Candidates, Canonical, Outcome, Reason, Verdict, Version, banding_of, decide
 from dedup.words import WORD_BITS
 
 logger = logging.getLogger(__name__)
+
+_LONGEST_URL = 500
+# The number of a run after all others.
+_LATER = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,27 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """How many *rows* of a run and a site (host, "" for none) had one fate."""
+
+    run: int
+    site: str
+    reason: Reason
+    kept: bool
+    outcome: Outcome
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSize:
+    """A canonical, how many *copies* it has, and the smallest *similarity* (0 to 1) of one to it."""
+
+    canonical: Row
+    copies: int
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
 class Sighting:
     """A page that was seen: its fingerprint, and where and when."""
 
@@ -68,6 +97,12 @@ class Sighting:
     def canonical_key(self) -> str:
         """The canonical form of the URL that the page declares as its canonical one, "" for none."""
         return joined_key(self.url, self.canonical_link) if self.canonical_link else ""
+
+    def kept(self) -> Sighting:
+        """Return it as an index keeps it: URL, link and title valid, and of bounded length."""
+        link = self.canonical_link if len(self.canonical_link) <= MAX_URL else ""
+        title = valid(self.title[:MAX_TITLE])
+        return replace(self, url=kept_url(self.url), title=title, canonical_link=valid(link))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +149,45 @@ class Row:
         return Canonical(self.id, seen.url, seen.run, is_pending, seen.fingerprint)
 
 
+class Glance(NamedTuple):
+    """What reports count of a `Row`: a tenth of its size, and of the time to read it."""
+
+    id: int
+    run: int
+    url: str
+    structure: int
+    reason: str
+    kept: bool
+    content_distance: int | None
+    structure_distance: int | None
+    similarity: float | None
+    canonical: int | None
+    outcome: str
+    listed: bool
+
+
+def glance_of(row: Row) -> Glance:
+    """Return what reports count of *row*."""
+    seen, found = row.sighting, row.verdict
+    return Glance(
+        row.id,
+        seen.run,
+        seen.url,
+        seen.fingerprint.structure,
+        found.reason,
+        found.kept,
+        found.content_distance,
+        found.structure_distance,
+        found.similarity,
+        found.canonical,
+        row.outcome,
+        row.listed,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A canonical, and how far its content word is from the one asked about (0 to 64 bits)."""
+    """A canonical, and how far its word is from the one asked about (0 to 64 bits)."""
 
     row: Row
     distance: int
@@ -140,7 +211,7 @@ class Index(ABC):
     def judge(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         """Return the verdict on *sighting* without recording it."""
         with self._reading():
-            return self._decide(sighting, config)
+            return self._decide(sighting.kept(), config)
 
     def find_or_add(
         self,
@@ -155,13 +226,15 @@ class Index(ABC):
         canonical_link: str = "",
         confirmed: bool = True,
         wait_for: Collection[int] = (),
+        page: bytes = b"",
     ) -> Verdict:
         """Judge a page and record it, in one transaction; two callers never both hear `new`.
 
         *kind* ("page" or "item") and the scope keep pages apart: they see only their own.  The
         row is confirmed at once, or else pending until `confirm` or `release`.  A page that
         repeats a pending canonical of one of the runs *wait_for* is not recorded: its verdict has
-        no row, and it can be asked about again when that one is settled.
+        no row, and it can be asked about again when that one is settled.  *page* is kept with the
+        row, for `page_of`: what `dedup.stored.pack` gives, b"" for nothing.
         """
         spider = run.spider if spider is None else spider
         sighting = Sighting(
@@ -175,7 +248,7 @@ class Index(ABC):
             title=title,
             canonical_link=canonical_link,
         )
-        return self.record(sighting, config, confirmed=confirmed, wait_for=wait_for)
+        return self.record(sighting, config, confirmed=confirmed, wait_for=wait_for, page=page)
 
     def record(
         self,
@@ -184,17 +257,42 @@ class Index(ABC):
         *,
         confirmed: bool = True,
         wait_for: Collection[int] = (),
+        page: bytes = b"",
     ) -> Verdict:
         """Judge *sighting* and record it as it is, with its own time; see `find_or_add`."""
+        sighting = sighting.kept()
         with self._writing():
             verdict = self._decide(sighting, config)
             if verdict.canonical_is_pending and verdict.canonical_run in wait_for:
                 return verdict
             outcome = Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
             row = self._add(sighting, verdict, outcome)
+            if page:
+                self._store_page(row.id, page)
             if confirmed:
                 self._supersede(row)
             return replace(verdict, row=row.id)
+
+    def record_copy(self, row: Row, config: DedupConfig) -> Verdict:
+        """Judge the page of *row*, which another index took for a copy, and record it.
+
+        Its item is nowhere, so it becomes nobody's canonical: where it repeats nothing here, it is
+        recorded with the verdict of *row*, as an orphan.
+        """
+        with self._writing():
+            verdict, outcome = self._decide(row.sighting, config), Outcome.CONFIRMED
+            if is_canonical(verdict):
+                verdict, outcome = row.verdict, Outcome.ORPHANED
+            added = self._add(row.sighting, replace(verdict, kept=False), outcome)
+            return replace(added.verdict, row=added.id)
+
+    def restore(self, row: Row) -> int:
+        """Store *row* with its verdict and outcome, unjudged; return its number here, the next one."""
+        with self._writing():
+            added = self._add(row.sighting, row.verdict, row.outcome)
+            if added.listed and not row.listed:
+                self._delist(added)
+            return added.id
 
     def _decide(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         versions = self._versions(sighting) if sighting.url_key else []
@@ -266,7 +364,8 @@ class Index(ABC):
     def _forget(self, find: Callable[[], list[Row]]) -> int:
         """Mark rows as forgotten; they stay, but nothing is compared with them any more.
 
-        What they replaced stands again, and duplicates that leaned on them become orphans.
+        What they replaced stands again, and duplicates that leaned on them become orphans.  Their
+        stored pages are deleted.
         """
         with self._writing():
             rows = [row for row in find() if row.outcome is not Outcome.FORGOTTEN]
@@ -274,6 +373,7 @@ class Index(ABC):
                 self._withdraw(row, Outcome.FORGOTTEN)
             for row in rows:
                 self._reinstate(row)
+            self._delete_pages([row.id for row in rows])
             return len(rows)
 
     def history(self, url: str) -> list[Row]:
@@ -321,6 +421,10 @@ class Index(ABC):
         """Return a new run, or the unfinished one of the same *job* and spider, which goes on."""
 
     @abstractmethod
+    def restore_run(self, run: Run) -> Run:
+        """Store *run* as it is, but for its number, which is the next one; return it."""
+
+    @abstractmethod
     def end_run(self, run: Run, ending: str) -> None:
         """Record that *run* is over; its pending rows are released."""
 
@@ -347,8 +451,47 @@ class Index(ABC):
     # Reading
 
     @abstractmethod
-    def rows(self) -> Iterator[Row]:
-        """Yield every row in the order in which the pages were seen."""
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        """Yield every row, or those of one *run*, in the order in which the pages were seen."""
+
+    def glances(self, after: int = 0) -> Iterator[Glance]:
+        """Yield `glance_of` every row behind number *after*, in the order of `rows`."""
+        return (glance_of(row) for row in self.rows() if row.id > after)
+
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows of those numbers, as they are asked for; raises `NoSuchRow`."""
+        return map(self.row, rows)
+
+    def candidates_of(self, row: Row, config: DedupConfig) -> list[Canonical]:
+        """Return what *row* would be compared with if it came now, in the order of `nearness`.
+
+        These are the listed canonicals within the thresholds of *config*, less itself, the versions
+        of its URL and those that its sketch rules out.
+        """
+        newest = replace(row.sighting, run=_LATER)
+        with self._reading():
+            found = [near for batch in self._candidates(newest, config) for near in batch.canonicals]
+        return [canonical for canonical in found if canonical.id != row.id]
+
+    @abstractmethod
+    def newest(
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        copies: bool = False,
+        run: int = 0,
+        part: str = "",
+    ) -> list[Row]:
+        """Return the *limit* rows seen last, the newest first, and of them those *before* a row.
+
+        With *copies* only what repeats another page, with *run* only that run's, with *part* only
+        those with that text somewhere in their URL or title, upper and lower case alike (ASCII).
+        """
+
+    @abstractmethod
+    def copies_of(self, canonical: int, limit: int) -> list[Row]:
+        """Return the rows that repeat the row *canonical*, at most *limit*, the newest first."""
 
     @abstractmethod
     def orphans(self) -> list[Row]:
@@ -358,6 +501,25 @@ class Index(ABC):
     def row(self, row: int) -> Row:
         """Return the row of that number; raises `NoSuchRow`."""
 
+    def page_of(self, row: Row) -> Page | None:
+        """Return the page that *row* was judged by, without links and source, None if none is stored.
+
+        Raises `dedup.stored.UnreadablePage`, with the number of the row.
+        """
+        stored = self._stored_page(row.id)
+        if not stored:
+            return None
+        seen = row.sighting
+        try:
+            return unpack(
+                stored,
+                url=seen.url,
+                body_digest=seen.fingerprint.body_digest,
+                canonical_link=seen.canonical_link,
+            )
+        except UnreadablePage as error:
+            raise UnreadablePage(f"{self.name}: the page of row {row.id}: {error}") from error
+
     @abstractmethod
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         """Return the canonicals with most copies dropped in *run*, and how many, the largest first."""
@@ -365,6 +527,25 @@ class Index(ABC):
     @abstractmethod
     def statistics(self) -> Statistics:
         """Return how much there is, without reading it all."""
+
+    @abstractmethod
+    def clusters(self, limit: int, *, min_copies: int = 1) -> list[ClusterSize]:
+        """Return the canonicals with *min_copies* or more copies, at most *limit*, the largest first.
+
+        A copy is a row that was judged a copy and is not forgotten; of equally large ones, the
+        oldest is first.
+        """
+
+    @abstractmethod
+    def tallies(self) -> list[Tally]:
+        """Count all rows by run, site, reason, whether they were kept, and outcome, in that order."""
+
+    def similar_urls(self, url: str, limit: int = 3) -> list[str]:
+        """Return URLs of the index that *url* may be a mistake for, the likeliest first."""
+        key = url_key(url)[:_LONGEST_URL]
+        around = {near for variant in variants(key) for near in self._keys_around(variant)}
+        short = [near for near in sorted(around) if len(near) <= _LONGEST_URL]
+        return get_close_matches(key, short, limit, cutoff=0.6)
 
     @abstractmethod
     def verify(self) -> list[str]:
@@ -395,6 +576,35 @@ class Index(ABC):
         with self._reading():
             return self._nearest(fingerprint.content, kind, scope, max_distance)
 
+    def near(
+        self,
+        fingerprint: Fingerprint,
+        *,
+        field: str = "content",
+        max_distance: int,
+        limit: int = 10,
+        kind: str | None = None,
+        scope: str | None = None,
+    ) -> list[Neighbour]:
+        """Return the listed canonicals near *fingerprint*, the nearest first, then the oldest.
+
+        By the word *field*, `content` or `structure`, within *max_distance* bits (inclusive, 0 to
+        64), at most *limit*; the rest as for `nearest`.  Exact.
+        """
+        if not 0 <= max_distance <= WORD_BITS:
+            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {WORD_BITS}")
+        if field not in WORD_FIELDS:
+            raise ConfigError(f"field ({field!r}) must be one of {', '.join(WORD_FIELDS)}")
+        if not (word := getattr(fingerprint, field)):
+            return []
+        with self._reading():
+            return self._near(field, word, kind, scope, max_distance=max_distance, limit=limit)
+
+    @property
+    def parser(self) -> str:
+        """Which HTML parser read the newest pages, "" while there are none."""
+        return self._noted("parser")
+
     def prepare(self, config: DedupConfig) -> None:
         """Make the index ready for pages of *config*: its recipe, and bands if they find candidates.
 
@@ -402,6 +612,10 @@ class Index(ABC):
         while a crawl is using the index.
         """
         self.require_recipe(config.recipe())
+        self.require_bands(config)
+
+    def require_bands(self, config: DedupConfig) -> None:
+        """Make lists of bands if *config* finds candidates by them and there are none."""
         if wanted := banding_of(config):
             self._require_bands(wanted)
 
@@ -430,7 +644,7 @@ class Index(ABC):
         Another parser may see other tags in broken pages: their copies could be missed, so it is
         worth a word, but most pages come out alike, so nothing is refused.
         """
-        recorded = self._noted("parser")
+        recorded = self.parser
         if recorded and recorded != parser:
             logger.warning(
                 "The pages in %s were parsed with %s, now it is %s: broken pages among them may not "
@@ -493,6 +707,23 @@ class Index(ABC):
         """See `nearest`; *word* is not 0."""
 
     @abstractmethod
+    def _near(
+        self,
+        field: str,
+        word: int,
+        kind: str | None,
+        scope: str | None,
+        *,
+        max_distance: int,
+        limit: int,
+    ) -> list[Neighbour]:
+        """See `near`; *word* is not 0."""
+
+    @abstractmethod
+    def _keys_around(self, url_key: str) -> list[str]:
+        """Return the keys of URLs that stand next to *url_key* in the order of the alphabet."""
+
+    @abstractmethod
     def _versions(self, sighting: Sighting) -> Sequence[Version]:
         """Rows of the URL in its last earlier run that this run has not met again."""
 
@@ -507,6 +738,16 @@ class Index(ABC):
     @abstractmethod
     def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:
         """Store a row, listed if it `is_canonical`."""
+
+    @abstractmethod
+    def _store_page(self, row: int, page: bytes) -> None: ...
+
+    @abstractmethod
+    def _stored_page(self, row: int) -> bytes:
+        """What was stored with *row*, b"" for nothing."""
+
+    @abstractmethod
+    def _delete_pages(self, rows: Sequence[int]) -> None: ...
 
     @abstractmethod
     def _settle(self, row: int, outcome: Outcome) -> None: ...

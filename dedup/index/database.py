@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,13 +11,14 @@ from os import PathLike
 from pathlib import Path
 
 from dedup.errors import IndexUnavailable
-from dedup.index.files import check_file
+from dedup.index.files import Damaged, check_file
 
 BUSY_TIMEOUT = 30.0
 
+_MAPPED = "PRAGMA mmap_size = 2147483648"
 _PRAGMAS = (
     "PRAGMA synchronous = NORMAL",
-    "PRAGMA mmap_size = 2147483648",
+    _MAPPED,
     "PRAGMA cache_size = -16384",
     "PRAGMA temp_store = MEMORY",
     # 64 MB: pages that change often are written back once for many transactions.
@@ -36,7 +38,8 @@ class Database:
 
     *application_id* tells this kind of file from all others, *version* is its schema; an older
     one is brought up by *migrations* in one transaction, a newer one is refused.  Raises
-    `IndexUnavailable`, and leaves a file alone that is not of this kind.
+    `IndexUnavailable`, and leaves a file alone that is not of this kind.  With *read_only* nothing
+    is changed whatever happens: no folder is made, an older schema is refused.
     """
 
     def __init__(
@@ -49,21 +52,28 @@ class Database:
         migrations: Migrations,
         timeout: float = BUSY_TIMEOUT,
         must_exist: bool = False,
+        read_only: bool = False,
     ) -> None:
         self.path = Path(path)
         self._errors = _PlainErrors(self.path)
         check_file(self.path)
-        if must_exist and not self.path.exists():
+        if (must_exist or read_only) and not self.path.exists():
             raise IndexUnavailable(f"{self.path} does not exist; a crawl with dedup makes it")
-        self._make_folder()
+        if not read_only:
+            self._make_folder()
         with self.errors():
-            self.connection = sqlite3.connect(self.path, timeout=timeout, isolation_level=None)
+            self.connection = self._connect(timeout, read_only)
             try:
                 self._check(application_id, version)
-                self._switch_to_wal(timeout)
+                if read_only:
+                    self._require(version)
+                else:
+                    self._switch_to_wal(timeout)
                 for pragma in _PRAGMAS:
                     self.connection.execute(pragma)
-                self._prepare(application_id, version, create, migrations)
+                if not read_only:
+                    self._prepare(application_id, version, create, migrations)
+                self._opened = self.path.stat()
             except BaseException:
                 self.connection.close()
                 raise
@@ -88,6 +98,16 @@ class Database:
         """Change the file, all or nothing; other writers wait.  Inside another one, part of it."""
         return self._errors if self.connection.in_transaction else self._transaction("BEGIN IMMEDIATE")
 
+    @contextmanager
+    def unmapped(self) -> Iterator[None]:
+        """Read without a map of the file: what it maps counts as memory of the process."""
+        with self.errors():
+            self.connection.execute("PRAGMA mmap_size = 0")
+        try:
+            yield
+        finally:
+            self.connection.execute(_MAPPED)
+
     def errors(self) -> AbstractContextManager[None]:
         """Say errors of SQLite in plain words, with the path."""
         return self._errors
@@ -101,7 +121,20 @@ class Database:
         """Return what SQLite finds wrong with the file."""
         with self.errors():
             found = [str(line) for (line,) in self.connection.execute("PRAGMA integrity_check")]
-        return [] if found == ["ok"] else found
+            broken = self.connection.execute("PRAGMA foreign_key_check").fetchall()
+        references = [
+            f"{table} {row} names a row of {parent} that is not there"
+            for table, row, parent, _ in broken
+        ]
+        return ([] if found == ["ok"] else found) + references
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file that was opened is still the one at its path."""
+        try:
+            return os.path.samestat(self._opened, self.path.stat())
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Close the file."""
@@ -118,6 +151,19 @@ class Database:
                 with suppress(sqlite3.Error):  # a failed COMMIT may have rolled back already
                     self.connection.execute("ROLLBACK")
                 raise
+
+    def _connect(self, timeout: float, read_only: bool) -> sqlite3.Connection:
+        mode = "ro" if read_only else "rwc"
+        address = f"{self.path.absolute().as_uri()}?mode={mode}"
+        return sqlite3.connect(address, timeout=timeout, isolation_level=None, uri=True)
+
+    def _require(self, version: int) -> None:
+        """Refuse an older schema: bringing it up would write."""
+        if (found := self._number("user_version")) != version:
+            raise IndexUnavailable(
+                f"{self.path} has schema version {found}, and this reads version {version} only; "
+                "any other command, for instance `dedup check`, brings it up"
+            )
 
     def _make_folder(self) -> None:
         try:
@@ -188,6 +234,10 @@ class _PlainErrors:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, sqlite3.Error):
             raise IndexUnavailable(f"{self._path}: {_explained(error)}") from error
+        if isinstance(error, Damaged):
+            raise IndexUnavailable(
+                f"{self._path}: the file is damaged ({error}); see `dedup check`"
+            ) from error
 
 
 def _explained(error: sqlite3.Error) -> str:

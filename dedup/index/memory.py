@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from itertools import islice
+from string import ascii_lowercase, ascii_uppercase
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint
-from dedup.index.base import Index, Neighbour, NoSuchRow, Row, Run, Sighting, Statistics, is_canonical
+from dedup.index.base import (
+    ClusterSize,
+    Index,
+    Neighbour,
+    NoSuchRow,
+    Row,
+    Run,
+    Sighting,
+    Statistics,
+    Tally,
+    is_canonical,
+)
+from dedup.index.urls import host_of
 from dedup.minhash import Banding
 from dedup.verdict import (
     Candidates,
@@ -27,12 +41,15 @@ from dedup.verdict import (
 )
 from dedup.words import word_distance
 
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+
 
 class MemoryIndex(Index):
     """An index that lives as long as the object, in this process only."""
 
     def __init__(self) -> None:
         self._all: list[Row] = []
+        self._pages: dict[int, bytes] = {}
         self._runs: list[Run] = []
         self._recipe: dict[str, str] = {}
         self._notes: dict[str, str] = {}
@@ -54,6 +71,10 @@ class MemoryIndex(Index):
         self._runs.append(Run(number, spider, job, settings, time.time(), action=action))
         return self._runs[-1]
 
+    def restore_run(self, run: Run) -> Run:
+        self._runs.append(replace(run, id=len(self._runs) + 1))
+        return self._runs[-1]
+
     def end_run(self, run: Run, ending: str) -> None:
         for row in self._rows_of_run(run.id):
             self.release(row.id)
@@ -62,8 +83,30 @@ class MemoryIndex(Index):
     def runs(self) -> list[Run]:
         return list(self._runs)
 
-    def rows(self) -> Iterator[Row]:
-        return iter(list(self._all))
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        return iter([row for row in self._all if run in (None, row.sighting.run)])
+
+    def newest(
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        copies: bool = False,
+        run: int = 0,
+        part: str = "",
+    ) -> list[Row]:
+        found = (
+            row
+            for row in reversed(self._all)
+            if (before is None or row.id < before)
+            and not (copies and row.verdict.kept)
+            and run in (0, row.sighting.run)
+            and _has(part, row.sighting.url, row.sighting.title)
+        )
+        return list(islice(found, limit))
+
+    def copies_of(self, canonical: int, limit: int) -> list[Row]:
+        return self._duplicates(canonical)[::-1][:limit]
 
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         dropped = Counter(
@@ -71,6 +114,29 @@ class MemoryIndex(Index):
         )
         largest = sorted(dropped.items(), key=lambda found: (-found[1], found[0] or 0))
         return [(self.row(canonical), size) for canonical, size in largest[:limit] if canonical]
+
+    def clusters(self, limit: int, *, min_copies: int = 1) -> list[ClusterSize]:
+        copies: defaultdict[int, list[float]] = defaultdict(list)
+        for row in self._all:
+            found = row.verdict
+            if found.canonical and not found.kept and row.outcome is not Outcome.FORGOTTEN:
+                copies[found.canonical].append(found.similarity or 0.0)
+        large = [(row, alike) for row, alike in copies.items() if len(alike) >= min_copies]
+        large.sort(key=lambda found: (-len(found[1]), found[0]))
+        return [ClusterSize(self.row(row), len(alike), min(alike)) for row, alike in large[:limit]]
+
+    def tallies(self) -> list[Tally]:
+        counts = Counter(
+            (
+                row.sighting.run,
+                host_of(row.sighting.url_key),
+                row.verdict.reason,
+                row.verdict.kept,
+                row.outcome,
+            )
+            for row in self._all
+        )
+        return [Tally(*found, rows) for found, rows in sorted(counts.items())]
 
     def statistics(self) -> Statistics:
         return Statistics(rows=len(self._all), orphans=len(self.orphans()), bytes=0)
@@ -107,11 +173,11 @@ class MemoryIndex(Index):
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        before = list(self._all), list(self._runs)
+        before = list(self._all), list(self._runs), dict(self._pages)
         try:
             yield
         except BaseException:
-            self._all, self._runs = before
+            self._all, self._runs, self._pages = before
             raise
 
     def _versions(self, sighting: Sighting) -> Sequence[Version]:
@@ -179,6 +245,16 @@ class MemoryIndex(Index):
         self._all.append(row)
         return row
 
+    def _store_page(self, row: int, page: bytes) -> None:
+        self._pages[row] = page
+
+    def _stored_page(self, row: int) -> bytes:
+        return self._pages.get(row, b"")
+
+    def _delete_pages(self, rows: Sequence[int]) -> None:
+        for row in rows:
+            self._pages.pop(row, None)
+
     def _settle(self, row: int, outcome: Outcome) -> None:
         self._all[row - 1] = replace(self.row(row), outcome=outcome)
 
@@ -194,16 +270,32 @@ class MemoryIndex(Index):
     def _nearest(
         self, word: int, kind: str | None, scope: str | None, max_distance: int
     ) -> Neighbour | None:
+        near = self._near("content", word, kind, scope, max_distance=max_distance, limit=1)
+        return near[0] if near else None
+
+    def _near(
+        self,
+        field: str,
+        word: int,
+        kind: str | None,
+        scope: str | None,
+        *,
+        max_distance: int,
+        limit: int,
+    ) -> list[Neighbour]:
         near = [
             Neighbour(row, distance)
             for row in self._all
             if row.listed
             and kind in (None, row.sighting.kind)
             and scope in (None, row.sighting.scope)
-            and (distance := word_distance(word, row.sighting.fingerprint.content)) is not None
+            and (distance := word_distance(word, getattr(row.sighting.fingerprint, field))) is not None
             and distance <= max_distance
         ]
-        return min(near, key=lambda neighbour: neighbour.order, default=None)
+        return sorted(near, key=lambda neighbour: neighbour.order)[:limit]
+
+    def _keys_around(self, url_key: str) -> list[str]:  # noqa: ARG002
+        return [key for row in self._all if (key := row.sighting.url_key)]
 
     def orphans(self) -> list[Row]:
         return [row for row in self._all if row.outcome is Outcome.ORPHANED]
@@ -229,6 +321,10 @@ class MemoryIndex(Index):
 
     def _repeats(self, canonical: int) -> list[Row]:
         return [row for row in self._all if row.verdict.canonical == canonical]
+
+
+def _has(part: str, *texts: str) -> bool:
+    return any(part.translate(_LOWER) in text.translate(_LOWER) for text in texts)
 
 
 def _nearest(

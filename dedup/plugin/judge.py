@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -16,6 +16,7 @@ from dedup.errors import IndexUnavailable
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.hashing import digest
 from dedup.index import Index, Run, SQLiteIndex
+from dedup.limits import MAX_ATTRIBUTES, Excess
 from dedup.page import Page
 from dedup.plugin.settings import PluginSettings
 from dedup.plugin.shares import Shares
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
+
+
+# What a page over a limit has, for the log.
+_EXCESSES = {
+    Excess.BYTES: "more than DEDUP_MAX_BYTES ({:,}) bytes",
+    Excess.TEXT: "text of more than DEDUP_MAX_BYTES ({:,}) bytes in Unicode's normal form",
+    Excess.ATTRIBUTES: f"a tag of more than {MAX_ATTRIBUTES:,} attributes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,8 @@ class Judge:
         self._room = WaitingRoom()
         self._shares = Shares(settings.cluster_share)
         self._reported: set[str] = set()
+        # Rows whose fate is known and not yet in the index, which failed when it was to be told.
+        self._unsettled: dict[int, bool] = {}
 
     def open(self) -> Run:
         """Open the index and begin a run, or go on with that of the same ``JOBDIR``."""
@@ -87,6 +98,8 @@ class Judge:
 
     def question(self, page: Page, kind: str) -> Question:
         """Return what `ask` takes: *page* with its fingerprint."""
+        if page.excess:
+            self._note_excess(page.url, page.excess)
         with self.timed("fingerprint"):
             return Question(page, fingerprint(page, self.settings.config), kind)
 
@@ -97,10 +110,11 @@ class Judge:
         page = question.page
         try:
             with self.timed("index"):
+                self._catch_up()
                 verdict = self._detector.submit(
                     page, question.fingerprint, kind=question.kind, wait_for=self._room.runs
                 )
-        except IndexUnavailable as error:
+        except Exception as error:  # whatever it is: to lose the page would be worse
             self._report(error)
             return None
         self._note(page.url, verdict)
@@ -125,18 +139,29 @@ class Judge:
         raise TimeoutError
 
     def settle(self, row: int, *, kept: bool) -> None:
-        """Confirm a pending row, or release it."""
+        """Confirm a pending row, or release it; if the index fails now, before the next question."""
         if self._detector is None:
             return
-        index = self._detector.index
         try:
             with self.timed("index"):
-                (index.confirm if kept else index.release)(row)
-        except IndexUnavailable as error:
+                self._settle(row, kept=kept)
+        except Exception as error:
+            self._unsettled[row] = kept
             self._report(error)
         if not kept:
             self.count("released")
         self._room.settled(row)
+
+    def _settle(self, row: int, *, kept: bool) -> None:
+        assert self._detector is not None
+        index = self._detector.index
+        (index.confirm if kept else index.release)(row)
+
+    def _catch_up(self) -> None:
+        with suppress(Exception):  # reported when it failed first
+            for row, kept in list(self._unsettled.items()):
+                self._settle(row, kept=kept)
+                del self._unsettled[row]
 
     # Counting
 
@@ -192,11 +217,24 @@ class Judge:
                 self.settings.config.max_candidates,
             )
 
-    def _report(self, error: IndexUnavailable) -> None:
+    def _note_excess(self, url: str, excess: Excess) -> None:
+        self.count(f"over_limit/{excess}")
+        if excess not in self._reported:
+            self._reported.add(excess)
+            logger.warning(
+                "<%s> has %s: such pages are not read, and kept unless all their bytes are those of "
+                "another one; dedup/over_limit/%s counts them",
+                *(printable(url), _EXCESSES[excess].format(self.settings.config.max_bytes), excess),
+            )
+
+    def _report(self, error: Exception) -> None:
         self.count("index_errors")
         if str(error) not in self._reported:
             self._reported.add(str(error))
-            logger.error("Pages are kept without being judged: %s", error)
+            trace = None if isinstance(error, IndexUnavailable) else error
+            logger.error(
+                "Pages are kept without being judged: %s", str(error) or repr(error), exc_info=trace
+            )
 
     # The end
 
@@ -204,6 +242,7 @@ class Judge:
         """End the run, log its summary, close the index."""
         if self._detector is None:
             return
+        self._catch_up()
         detector, self._detector = self._detector, None
         run, index = detector.run, detector.index
         assert self._crawler.stats is not None
@@ -212,6 +251,12 @@ class Judge:
             self._take_stock(index)
             stats = self._crawler.stats.get_stats()
             logger.info("%s", summary(stats, index, run, self._shares.noticed()))
+            if isinstance(index, SQLiteIndex) and not index.is_in_place:
+                logger.error(
+                    "%s was moved, deleted or replaced during the crawl: what this run saw is not in "
+                    "the file that is there now",
+                    index.name,
+                )
         except IndexUnavailable as error:
             logger.error("The run could not be ended: %s", error)
         finally:

@@ -10,21 +10,24 @@ from scrapy.http import HtmlResponse, Response
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.charset import encoding_of
+from dedup.config import MAX_BYTES
 from dedup.fields import content_of
-from dedup.page import Page
+from dedup.limits import Excess, has_attribute_flood
+from dedup.page import Page, markup_of
 from dedup.plugin.settings import PluginSettings
 
 # A response is read once, for the spider and for the pipeline; responses cannot carry attributes.
 _pages: WeakKeyDictionary[Response, Page] = WeakKeyDictionary()
 
 
-def page_from_response(response: Response | None) -> Page | None:
+def page_from_response(response: Response | None, *, max_bytes: int = MAX_BYTES) -> Page | None:
     """Return the page of an HTML *response*, None for any other one.
 
     The tree that Scrapy parsed is used, and not changed, unless the bytes turn out to be in
-    another encoding than they claim.  A second call for the same response costs nothing.
+    another encoding than they claim.  A second call for the same response costs nothing.  One over
+    a limit is not parsed, see `Page`; *max_bytes* is the setting ``DEDUP_MAX_BYTES``.
     """
-    return _page_of(response) if isinstance(response, HtmlResponse) else None
+    return _page_of(response, max_bytes) if isinstance(response, HtmlResponse) else None
 
 
 def page_from_item(item: Any, settings: PluginSettings, response: Response | None = None) -> Page | None:
@@ -37,22 +40,29 @@ def page_from_item(item: Any, settings: PluginSettings, response: Response | Non
     found = content_of(ItemAdapter(item), settings.fields)
     if found is None:
         return None
+    limit = settings.config.max_bytes
     if found.html:
-        return _html_page(found.html, found.url, response)
-    return Page.from_text(found.text, url=found.url)
+        return _html_page(found.html, found.url, response, limit)
+    return Page.from_text(found.text, url=found.url, max_bytes=limit)
 
 
-def _page_of(response: HtmlResponse) -> Page:
+def _page_of(response: HtmlResponse, max_bytes: int) -> Page:
+    if len(response.body) > max_bytes:
+        return Page.unread(response.body, Excess.BYTES, url=response.url)
     page = _pages.get(response)
     if page is None:
-        page = _pages[response] = _read(response)
+        page = _pages[response] = _read(response, max_bytes)
     return page
 
 
-def _read(response: HtmlResponse) -> Page:
-    if _is_well_decoded(response):
-        return Page.from_tree(response.selector.root, body=response.body, url=response.url)
-    return Page.from_html(response.body, url=response.url, encoding=_header_encoding(response))
+def _read(response: HtmlResponse, max_bytes: int) -> Page:
+    body, url = response.body, response.url
+    if not _is_well_decoded(response):
+        encoding = _header_encoding(response)
+        return Page.from_html(body, url=url, encoding=encoding, max_bytes=max_bytes)
+    if has_attribute_flood(markup_of(response.text)):
+        return Page.unread(body, Excess.ATTRIBUTES, url=url)
+    return Page.from_tree(response.selector.root, body=body, url=url, max_bytes=max_bytes)
 
 
 def _header_encoding(response: HtmlResponse) -> str | None:
@@ -68,10 +78,11 @@ def _is_well_decoded(response: HtmlResponse) -> bool:
     return expected == resolve_encoding(response.encoding)
 
 
-def _html_page(html: str | bytes, url: str, response: Response | None) -> Page:
-    if isinstance(response, HtmlResponse) and _is_text_of(response, html):
-        return _page_of(response).at(url, html)
-    return Page.from_html(html, url=url)
+def _html_page(html: str | bytes, url: str, response: Response | None, max_bytes: int) -> Page:
+    is_small = len(html) <= max_bytes
+    if is_small and isinstance(response, HtmlResponse) and _is_text_of(response, html):
+        return _page_of(response, max_bytes).at(url, html)
+    return Page.from_html(html, url=url, max_bytes=max_bytes)
 
 
 def _is_text_of(response: HtmlResponse, value: str | bytes) -> bool:

@@ -142,7 +142,7 @@ def is_explored(url: str, share: float) -> bool:
 def _judged(response: Response, judge: Judge) -> tuple[Page | None, Verdict | None]:
     try:
         with judge.timed("parse"):
-            page = page_from_response(response)
+            page = page_from_response(response, max_bytes=judge.settings.config.max_bytes)
         return page, judge.ask(judge.question(page, "page")) if page else None
     except Exception:
         # A page that we cannot read is our fault: a traceback in the log, and it is followed.

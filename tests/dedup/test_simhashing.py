@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -155,3 +156,11 @@ def test_bits_are_64_128_or_256() -> None:
 def test_murmur3_is_pinned() -> None:
     assert murmur3("") == 0
     assert murmur3("hello") == 0xCBD8A7B341BD9B02
+
+
+def test_many_features_are_folded_in_parts() -> None:
+    weights = {f"feature {number}": float(number % 7) for number in range(40_000)}
+    words = np.array([murmur3(feature) for feature in weights], np.uint64)
+    bits = (words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    votes = ((2.0 * bits - 1) * np.array(list(weights.values()))[:, None]).sum(axis=0)
+    assert simhash(weights) == sum(1 << bit for bit in range(64) if votes[bit] > 0)

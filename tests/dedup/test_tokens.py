@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import re
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.dictionary import RJIEBA_DICTIONARY, dictionary_digest, jieba_segmenter
-from dedup.tokens import _KANA, _OPTIONAL, _RUNS, _UNSPACED, is_han, tokens
+from dedup.tokens import _KANA, _OPTIONAL, _RUNS, _UNSPACED, MOST_MARKS, is_han, normalized, tokens
 
 SCRIPTS = "aZ9_ 12.,:กำี่မြန်မាខकि्ষِ้שָܐ'.,\n-éßÅжЩأبกขаの中国武汉会战灯塔カ한국①ﬁ£€\u3000𠀀々〇ｱ"
 texts = st.text(st.sampled_from(SCRIPTS), max_size=60) | st.text(max_size=40)
@@ -90,3 +90,25 @@ def test_the_users_own_jieba_is_left_alone() -> None:
     jieba.add_word("灯塔路博物馆")
     assert tokens("克林顿灯塔路博物馆") == before
     assert tokens("克林顿灯塔路博物馆", segment=jieba_segmenter()) == before
+
+
+@given(
+    st.text(
+        st.sampled_from("\u0301\u0316\u05b0\u0f73"), min_size=MOST_MARKS + 1, max_size=3 * MOST_MARKS
+    )
+)
+def test_marks_without_end_are_put_in_order_in_short_runs(marks: str) -> None:
+    runs = re.findall(r"[^\w\s!-~]+", normalized(f"before a{marks} after"))
+    assert max(map(len, runs)) <= 2 * MOST_MARKS  # U+0F73 is two marks
+    assert tokens(f"before a{marks} after")[0] == "before"
+
+
+@given(st.text(st.sampled_from("a\u0301\u0316"), max_size=MOST_MARKS))
+def test_marks_with_an_end_stay_as_they_are(text: str) -> None:
+    assert normalized(text) == normalize("NFKC", text).lower()
+
+
+def test_no_letter_and_no_space_is_taken_for_a_mark() -> None:
+    taken = [code for code in range(0x110000) if re.match(r"[^\w\s!-~]", chr(code))]
+    marks = {code for code in range(0x110000) if category(chr(code))[0] == "M"}
+    assert marks - set(taken) == set()

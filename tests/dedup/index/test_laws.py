@@ -16,6 +16,7 @@ from dedup import DedupConfig, MemoryIndex, SQLiteIndex, Verdict, fingerprint
 from dedup.fingerprints import Fingerprint
 from dedup.index import Index, Row, Run
 from dedup.sketch import BINS
+from dedup.stored import pack
 from dedup.verdict import Outcome
 from tests.pages import edited, page, text
 
@@ -41,6 +42,8 @@ CONTENTS = [text(1), edited(1), edited(1, 20), edited(1, 50), text(2), edited(2)
 PRINTS: list[Fingerprint] = [
     fingerprint(page(content, template=template)) for content in CONTENTS for template in (0, 3)
 ] + [fingerprint(page(" ")), Fingerprint(0, 0, bytes(256), b"", b"", 0)]
+
+PACKED = pack(page(text(1)))
 
 
 class SameAnswers(RuleBasedStateMachine):
@@ -80,6 +83,7 @@ class SameAnswers(RuleBasedStateMachine):
         confirmed=st.booleans(),
         wait_for=st.sets(st.integers(1, 5)),
         newest=st.booleans(),
+        stored=st.sampled_from([b"", PACKED]),
     )
     def find_or_add(
         self,
@@ -91,6 +95,7 @@ class SameAnswers(RuleBasedStateMachine):
         confirmed: bool,
         wait_for: set[int],
         newest: bool,
+        stored: bytes,
     ) -> None:
         slow_run, fast_run = self.runs[-1 if newest else 0]
         slow, fast = (
@@ -103,6 +108,7 @@ class SameAnswers(RuleBasedStateMachine):
                 confirmed=confirmed,
                 canonical_link=URLS[link],
                 wait_for=wait_for,
+                page=stored,
             )
             for index, run in ((self.slow, slow_run), (self.fast, fast_run))
         )
@@ -130,6 +136,7 @@ class SameAnswers(RuleBasedStateMachine):
     def history(self, url: int) -> None:
         slow, fast = self.slow.history(URLS[url]), self.fast.history(URLS[url])
         assert [row.id for row in fast] == [row.id for row in slow]
+        assert [self.fast.page_of(row) for row in fast] == [self.slow.page_of(row) for row in slow]
         assert [row.id for row in self.fast.orphans()] == [row.id for row in self.slow.orphans()]
 
     @rule(
@@ -144,6 +151,27 @@ class SameAnswers(RuleBasedStateMachine):
             for index in (self.slow, self.fast)
         )
         assert (slow and slow.order) == (fast and fast.order)
+
+    @rule(
+        found=st.integers(0, len(PRINTS) - 1),
+        field=st.sampled_from(["content", "structure"]),
+        kind=st.sampled_from([None, "page"]),
+        max_distance=st.sampled_from([0, 5, 20, 64]),
+        limit=st.integers(0, 4),
+    )
+    def near(self, found: int, field: str, kind: str | None, max_distance: int, limit: int) -> None:
+        slow, fast = (
+            index.near(PRINTS[found], field=field, kind=kind, max_distance=max_distance, limit=limit)
+            for index in (self.slow, self.fast)
+        )
+        assert [near.order for near in fast] == [near.order for near in slow]
+
+    @rule(limit=st.integers(0, 3), min_copies=st.integers(1, 3))
+    def clusters(self, limit: int, min_copies: int) -> None:
+        slow, fast = (index.clusters(limit, min_copies=min_copies) for index in (self.slow, self.fast))
+        assert [(found.canonical.id, found.copies, found.similarity) for found in fast] == [
+            (found.canonical.id, found.copies, found.similarity) for found in slow
+        ]
 
     @precondition(lambda self: not self.pending)
     @rule(rebuilt=st.booleans())
@@ -173,6 +201,7 @@ class SameAnswers(RuleBasedStateMachine):
     def same_statistics(self) -> None:
         slow, fast = self.slow.statistics(), self.fast.statistics()
         assert (fast.rows, fast.orphans) == (slow.rows, slow.orphans)
+        assert self.fast.tallies() == self.slow.tallies()
 
     @invariant()
     def sound(self) -> None:
