@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, MemoryIndex, SQLiteIndex
-from dedup.adding import Adding, Choices
+from dedup.adding import Adding, Choices, write_output
 from dedup.adding import adding as adding_module
 from dedup.cli import main
 from dedup.errors import DedupError
@@ -363,6 +363,23 @@ def test_an_unreadable_file_does_not_stop_the_others(tmp_path: Path) -> None:
     assert "a.jsonl.gz cannot be read to its end" in done.stderr
     assert json.loads(done.stdout)["unreadable"] == 1
     assert json.loads(pages_in(output)[-1])["url"] == "http://b/"
+
+
+def test_a_page_that_vanishes_costs_itself_only(tmp_path: Path) -> None:
+    formats.html(tmp_path / "pages", PAGES)
+    (tmp_path / "pages/0/002.html").unlink()
+    found = find_feeds([tmp_path / "pages"], FieldRule())
+    (tmp_path / "pages/0/000.html").unlink()
+    told: list[str] = []
+    with MemoryIndex() as index:
+        adding = Adding(index, found.feeds, Choices(), lambda event: told.append(event.problem))
+        for _ in adding.work():
+            pass
+        for _ in write_output(tmp_path / "out", found.feeds, adding):
+            pass
+        adding.finish()
+    assert told == ["cannot be read: No such file or directory"]
+    assert [name for name, _ in pages_in(tmp_path / "out")] == ["0/001.html", "1/004.html"]
 
 
 def test_hostile_names_are_inert_on_a_terminal(tmp_path: Path) -> None:
