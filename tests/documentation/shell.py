@@ -23,6 +23,7 @@ from tests.crawling import ROOT, TIMEOUT, environment
 # What makes or changes an environment, and what is left of it where there is one already.
 STAND_INS = {
     "make crawl": "scrapy example",
+    "make test": "true",
     "source .venv/bin/activate": "true",
     'pip install "scrapy-dedup[fast]"': "true",
 }

@@ -62,9 +62,12 @@ def test_a_document_does_what_it_says(
     read_settings(Settings(shown))
 
 
-def test_make_crawl_crawls_the_example_site() -> None:
-    recipe = (ROOT / "Makefile").read_text("utf-8").split("\ncrawl:")[1].split("\n\n")[0]
+def test_make_does_what_stands_in_for_it() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    recipe = makefile.split("\ncrawl:")[1].split("\n\n")[0]
     assert recipe.splitlines()[1:] == [f"\t$(BIN)/{STAND_INS['make crawl']}"]
+    for target in (line.removeprefix("make ") for line in STAND_INS if line.startswith("make ")):
+        assert f"\n{target}:" in makefile
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
