@@ -152,8 +152,8 @@ def _curves(samples: Sequence[Sample]) -> Iterator[tuple[int, list[float], list[
         steps = [(a, b) for a, b in pairwise(part) if b.pages > a.pages]
         seen = [(offset + b.pages) / 1e6 for _, b in steps]
         pages = [b.pages - a.pages for a, b in steps]
-        cpu = [n / (b.cpu - a.cpu) for n, (a, b) in zip(pages, steps, strict=True)]
-        wall = [n / (b.wall - a.wall) for n, (a, b) in zip(pages, steps, strict=True)]
+        cpu = [n / max(0.01, b.cpu - a.cpu) for n, (a, b) in zip(pages, steps, strict=True)]
+        wall = [n / max(0.01, b.wall - a.wall) for n, (a, b) in zip(pages, steps, strict=True)]
         yield crawl, seen, cpu, wall
 
 
@@ -234,7 +234,7 @@ def tables(samples: Sequence[Sample], found: Sequence[Score], folder: Path) -> s
 
 def _rate(part: Sequence[Sample]) -> float:
     first, last = part[0], part[-1]
-    return (last.pages - first.pages) / max(1e-9, last.cpu - first.cpu)
+    return (last.pages - first.pages) / max(0.01, last.cpu - first.cpu)
 
 
 def _table(*names: str) -> list[str]:
