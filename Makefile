@@ -1,6 +1,8 @@
 # make crawl   makes the environment, installs, serves the example site and crawls it
 # make test    runs the tests in the same environment
+# make docs    makes the documentation in build/docs; a warning is an error
 # make oldest  runs the tests of the plugin on the oldest Scrapy, in an environment beside it
+# make audit   asks for known vulnerabilities of what is installed there; needs a network
 VENV ?= .venv
 OLDEST_VENV ?= $(VENV)-oldest
 OLDEST_SCRAPY = scrapy==2.13.*
@@ -8,13 +10,16 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 INSTALL = -m pip install --quiet --editable ".[fast]" --group dev
 
-.PHONY: crawl test oldest lint types check
+.PHONY: crawl test docs oldest lint types check audit
 
 crawl: $(VENV)/installed
 	$(BIN)/scrapy example
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+docs: $(VENV)/installed
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --quiet docs build/docs
 
 oldest: $(OLDEST_VENV)/installed
 	$(OLDEST_VENV)/bin/python -m pytest -n auto tests/plugin
@@ -26,7 +31,11 @@ lint: $(VENV)/installed
 types: $(VENV)/installed
 	$(BIN)/mypy
 
-check: lint types test oldest
+check: lint types docs test oldest
+
+audit: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --group audit
+	$(BIN)/python .ci/audit.py
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

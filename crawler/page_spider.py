@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -72,6 +72,15 @@ def read_urls(name: str, value: str) -> list[str]:
         if not is_web_url(url):
             raise ArgumentError(f"{name} ({url!r}) must be an http or https URL")
     return urls
+
+
+def read_domains(urls: Iterable[str], value: str) -> list[str]:
+    """Return the hosts of *urls* and the domains in *value*, separated by white space."""
+    found = {urlsplit(url).hostname or "" for url in urls} | set(value.lower().split())
+    for domain in found:
+        if "/" in domain:
+            raise ArgumentError(f"domains ({value!r}) must be names, such as example.com")
+    return sorted(found)
 
 
 def read_number(name: str, value: str) -> int | None:

@@ -13,6 +13,9 @@ from dedup.structure import structure_words
 from dedup.terms import Terms, terms_of, words_of
 from dedup.weighting import weights_of
 
+# The fields of a `Fingerprint` that are words.
+WORD_FIELDS = ("content", "structure")
+
 _DEFAULT = DedupConfig()
 
 
@@ -56,3 +59,9 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
         token_digest=digest(" ".join(words).encode("utf-8", "surrogatepass")),
         tokens=len(words),
     )
+
+
+def content_weights(page: Page, config: DedupConfig = _DEFAULT) -> dict[str, float]:
+    """Return what the content word of *page* is folded from: its terms and their whole weights."""
+    terms = Terms.from_tokens(terms_of(page.text, config))
+    return dict(zip(terms.names, weights_of(terms, page.text, config).tolist(), strict=True))

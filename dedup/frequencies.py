@@ -16,13 +16,12 @@ from typing import Any
 
 from dedup.config import DedupConfig
 from dedup.errors import ConfigError
+from dedup.fields import FieldRule, content_of
 from dedup.page import Page
 from dedup.terms import terms_of
 
 HTML = frozenset((".htm", ".html", ".xhtml"))
 JSON_LINES = frozenset((".jl", ".jsonl", ".ndjson"))
-# A record's page is in the first of these fields that it has, or else in all its texts.
-HTML_FIELDS = ("html", "body")
 
 _DEFAULT = DedupConfig()
 
@@ -78,8 +77,7 @@ def frequency_lines(documents: int, counts: Mapping[str, int], minimum: int = 2)
 
 
 def _text_of_record(record: Any) -> str:
-    fields = record if isinstance(record, dict) else {"text": record}
-    for name in HTML_FIELDS:
-        if isinstance(fields.get(name), str) and fields[name]:
-            return Page.from_html(fields[name]).text
-    return "\n".join(value for name, value in fields.items() if isinstance(value, str) and name != "url")
+    found = content_of(record if isinstance(record, dict) else {"text": record}, FieldRule())
+    if found is None:
+        return ""
+    return Page.from_html(found.html).text if found.html else found.text

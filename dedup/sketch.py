@@ -63,9 +63,13 @@ def similarity(a: bytes, b: bytes) -> float:
 
 def similarities(a: bytes, many: Bytes) -> NDArray[np.float64]:
     """Return the similarity of sketch *a* to each row of *many*, an array of shape (n, BINS)."""
-    one = np.frombuffer(a, np.uint8)
-    either = np.count_nonzero(many | one, axis=1)
-    both = np.count_nonzero((many == one) & (one > 0), axis=1)
+    return pair_similarities(np.frombuffer(a, np.uint8), many)
+
+
+def pair_similarities(a: Bytes, b: Bytes) -> NDArray[np.float64]:
+    """Return the similarity of each row of *a* to the same row of *b*, arrays of shape (n, BINS)."""
+    either = np.count_nonzero(a | b, axis=1)
+    both = np.count_nonzero((a == b) & (a > 0), axis=1)
     share = both / np.maximum(either, 1)
     estimates: NDArray[np.float64] = np.maximum(0.0, (share - _CHANCE) / (1 - _CHANCE))
     return estimates

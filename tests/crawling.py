@@ -72,6 +72,10 @@ class Running:
         log = self._log.read_text("utf-8")
         assert log.count(text) >= times, log
 
+    def is_alive(self) -> bool:
+        """Return whether the process still runs."""
+        return self._process.poll() is None
+
     def send(self, number: signal.Signals) -> None:
         """Send the process a signal."""
         self._process.send_signal(number)
@@ -152,7 +156,8 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
 
 
-def _main(job: Mapping[str, Any]) -> None:
+def run_job(job: Mapping[str, Any]) -> None:
+    """Crawl as *job* says, in this process."""
     from scrapy import signals
     from scrapy.exceptions import ScrapyDeprecationWarning
     from scrapy.utils.misc import load_object
@@ -179,4 +184,4 @@ def _stats(crawler: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    _main(json.loads(sys.argv[1]))
+    run_job(json.loads(sys.argv[1]))

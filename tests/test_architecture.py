@@ -12,15 +12,16 @@ ROOT = Path(__file__).parent.parent
 
 # The floors of the house, the lowest first; a module may import from its own floor and below.
 FLOORS = (
-    {"errors", "words", "hashing", "choices", "dictionary", "config", "printable"},
+    {"errors", "words", "hashing", "choices", "dictionary", "config", "printable", "fields"},
     {"simhashing", "sketch", "minhash", "charset", "textrank"},
     {"limits", "page", "text", "tokens", "stored"},
     {"terms", "weighting", "structure"},
-    {"frequencies"},
+    {"frequencies", "feeds"},
     {"fingerprints", "verdict"},
     {"index"},
-    {"detector"},
-    {"report"},
+    {"detector", "exchange"},
+    {"report", "adding"},
+    {"serve"},
     {"cli", "plugin"},
 )
 # Where a library may be imported; any of dedup's modules may import what is not named here.
@@ -34,6 +35,15 @@ PLACES = {
     "rjieba": ("dictionary",),
     "lxml": ("limits", "page", "text"),
     "bs4": ("charset",),
+    "fastwarc": ("feeds/warc",),
+    "jinja2": ("report/html", "serve/"),
+    "markupsafe": ("report/html",),
+    "matplotlib": ("report/charts",),
+    "multiprocessing": ("adding/",),
+    "pyarrow": ("report/parquet", "feeds/parquet"),
+    "rapidfuzz": ("report/diff",),
+    "starlette": ("serve/",),
+    "uvicorn": ("cli/serve",),
 }
 MODULES = sorted((ROOT / "dedup").rglob("*.py"))
 

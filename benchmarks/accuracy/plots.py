@@ -24,7 +24,7 @@ _CLASSES = {1: ("copies", "#0072b2"), 0: ("different pages", "#d55e00")}
 _BINS = {measure: np.arange(0, WORD_BITS + 2) - 0.5 for measure in ("content", "structure")}
 _BINS["similarity"] = np.linspace(0, 1, 41)
 # Text stays text, in one font rather than in a list of all; ids do not change from run to run.
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 8,
     "svg.fonttype": "none",
@@ -41,7 +41,7 @@ def plot(found: Sequence[Judged], config: DedupConfig, folder: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("svg")
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         _curves(found, folder / CURVES)
         _histograms(found, config, folder / HISTOGRAMS)
 
@@ -64,7 +64,7 @@ def _curves(found: Sequence[Judged], path: Path) -> None:
         axes.set(title=judged.part.name, xlabel="recall", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     grid[0][0].set_ylabel("precision")
     grid[0][0].legend(loc="lower left")
-    _save(figure, path)
+    save(figure, path)
 
 
 def _histograms(found: Sequence[Judged], config: DedupConfig, path: Path) -> None:
@@ -87,7 +87,7 @@ def _histograms(found: Sequence[Judged], config: DedupConfig, path: Path) -> Non
     for axes, judged in zip(grid[0], found, strict=True):
         axes.set_title(judged.part.name)
     grid[0][0].legend()
-    _save(figure, path)
+    save(figure, path)
 
 
 def _grid(rows: int, columns: int) -> tuple[Any, Any]:
@@ -101,7 +101,7 @@ def _thresholds(measure: str) -> Iterable[float]:
     return _PERCENT.tolist() if measure == "similarity" else range(-WORD_BITS, 1)
 
 
-def _save(figure: Any, path: Path) -> None:
+def save(figure: Any, path: Path) -> None:
     drawn = StringIO()
     figure.savefig(drawn, format="svg", metadata={"Date": None})
     path.write_text(_OUTLINE.sub(_rounded, drawn.getvalue()), "utf-8")

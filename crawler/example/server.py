@@ -9,16 +9,18 @@ from threading import Thread
 
 
 @contextmanager
-def running(handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> Iterator[str]:
-    """Let *handler* answer on 127.0.0.1 while the context lasts; gives the URL.
+def running(
+    handler: Callable[..., BaseHTTPRequestHandler], port: int = 0, host: str = "127.0.0.1"
+) -> Iterator[str]:
+    """Let *handler* answer on this machine while the context lasts; gives the URL.
 
     Port 0 is any free one.  Raises `OSError` for a port that is taken.
     """
-    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    server = ThreadingHTTPServer((host, port), handler)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        yield f"http://{host}:{server.server_address[1]}/"
     finally:
         server.shutdown()
         server.server_close()

@@ -13,16 +13,24 @@ from scrapy.http import Response
 from scrapy.linkextractors import IGNORED_EXTENSIONS
 
 from crawler.items import PageItem
-from crawler.page_spider import PageSpider, is_web_url, read_number, read_pattern, read_urls
+from crawler.page_spider import (
+    PageSpider,
+    is_web_url,
+    read_domains,
+    read_number,
+    read_pattern,
+    read_urls,
+)
 from dedup import Page
 
 _IGNORED = frozenset("." + extension for extension in IGNORED_EXTENSIONS)
 
 
 class SiteSpider(PageSpider):
-    """Follow links inside the domains of the start URLs.
+    """Follow links inside the domains of the start URLs, and their subdomains.
 
     -a url=        one or several start URLs, separated by white space
+    -a domains=    further domains to stay in, separated by white space
     -a max_pages=  stop after this many pages
     -a max_depth=  follow links this deep; 0 takes the start URLs only
     -a allow=      follow only URLs that this regular expression finds something in
@@ -36,6 +44,7 @@ class SiteSpider(PageSpider):
         self,
         *,
         url: str = "",
+        domains: str = "",
         max_pages: str = "",
         max_depth: str = "",
         allow: str = "",
@@ -44,7 +53,7 @@ class SiteSpider(PageSpider):
     ) -> None:
         super().__init__(**kwargs)
         self.start_urls = read_urls("url", url)
-        self.allowed_domains = sorted({urlsplit(start).hostname or "" for start in self.start_urls})
+        self.allowed_domains = read_domains(self.start_urls, domains)
         self._max_pages = read_number("max_pages", max_pages)
         self._max_depth = read_number("max_depth", max_depth)
         self._allow = read_pattern("allow", allow)

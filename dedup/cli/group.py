@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -13,12 +14,21 @@ from dedup.printable import printable
 
 # Where each command is; it is loaded when it is asked for, so that the others cost nothing.
 COMMANDS = {
+    "add": "dedup.cli.add",
     "report": "dedup.cli.report",
+    "explain": "dedup.cli.explain",
+    "compare": "dedup.cli.compare",
+    "find": "dedup.cli.find",
+    "stats": "dedup.cli.stats",
+    "clusters": "dedup.cli.stats",
+    "serve": "dedup.cli.serve",
     "runs": "dedup.cli.runs",
     "orphans": "dedup.cli.runs",
     "forget": "dedup.cli.forget",
     "check": "dedup.cli.upkeep",
     "rebuild": "dedup.cli.upkeep",
+    "export": "dedup.cli.exchange",
+    "import": "dedup.cli.exchange",
     "frequencies": "dedup.cli.frequencies",
 }
 
@@ -32,7 +42,8 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        found: click.Command = getattr(import_module(COMMANDS[cmd_name]), cmd_name)
+        function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        found: click.Command = getattr(import_module(COMMANDS[cmd_name]), function)
         return found
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,23 @@ class Age(click.ParamType[float]):
         return float(number) * _UNITS[unit]
 
 
+class Since(Age):
+    """An age, or a date and time in ISO 8601, in UTC unless it names a zone; in seconds since 1970."""
+
+    name = "age or date"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the moment *value*, for instance 30d or 2026-11-01."""
+        try:
+            moment = datetime.fromisoformat(str(value))
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            pass
+        if str(value)[-1:] not in _UNITS:
+            self.fail(f"{value!r} must be a date, for instance 2026-11-01, or an age: 30d", param, ctx)
+        return time.time() - super().convert(value, param, ctx)
+
+
 class Setting(click.ParamType[tuple[str, str]]):
     """NAME=VALUE, as Scrapy's own option -s."""
 
@@ -58,6 +77,11 @@ def index_option(function: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Path(path_type=Path),
         help="The index file [default: the project's].",
     )(function)
+
+
+def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option --json, as argument `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")(function)
 
 
 def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
-from dedup.cli.options import index_option, opened
-from dedup.report.clusters import KEEPS, report_of
-from dedup.report.export import write_csv, write_jsonl, write_text
+from dedup.cli.html import write_html
+from dedup.cli.options import Since, index_option, opened, settings_for, settings_option
+from dedup.cli.output import progress_bar, replacing, text_output
+from dedup.errors import DedupError
+from dedup.index import Row, Run, SQLiteIndex
+from dedup.report.clusters import KEEPS, Report, report_of
+from dedup.report.export import COLUMNS, records, write_csv, write_json, write_jsonl, write_text
+from dedup.report.replay import Replay, replayed
+from dedup.report.selection import Selection, Source
 
-_WRITERS = {"text": write_text, "jsonl": write_jsonl, "csv": write_csv}
+_DOCUMENTS: dict[str, Callable[[Report, IO[str]], None]] = {"text": write_text, "json": write_json}
+_LINES = {"jsonl": write_jsonl, "csv": write_csv}
+_FORMATS = (*_DOCUMENTS, *_LINES, "html", "parquet")
 
 
 @click.command()
 @click.argument("argument", metavar="[INDEX]", required=False, type=click.Path(path_type=Path))
 @index_option
-@click.option("--run", type=int, help="Only what this run dropped.")
+@click.option("--run", type=int, help="Only what this run saw.")
+@click.option("--since", type=Since(), help="Only what was seen since: 30d, 12h, or 2026-11-01 (UTC).")
+@click.option("--domain", default="", help="Only pages of this host or domain and its subdomains.")
+@click.option(
+    "--max-distance", type=int, help="What this DEDUP_MAX_DISTANCE would have dropped (0 to 12 bits)."
+)
+@click.option(
+    "--min-similarity", type=float, help="What this DEDUP_MIN_SIMILARITY would have dropped (0 to 1)."
+)
+@settings_option
 @click.option(
     "--format",
     "form",
-    type=click.Choice(list(_WRITERS)),
+    type=click.Choice(_FORMATS),
     default="text",
     show_default=True,
-    help="For a person, or one record for each page dropped.",
+    help="Clusters for a person (text, html to look at) or a program (json), or a record for each page "
+    "dropped.",
 )
+@click.option("--all", "everything", is_flag=True, help="A record for each page that was kept as well.")
 @click.option(
     "--keep",
     type=click.Choice(list(KEEPS)),
@@ -34,13 +56,32 @@ _WRITERS = {"text": write_text, "jsonl": write_jsonl, "csv": write_csv}
     help="Name the best page of each cluster by this rule; a crawl keeps the first it sees.",
 )
 @click.option(
+    "--max-pages",
+    type=click.IntRange(2),
+    default=100_000,
+    show_default=True,
+    help="List at most so many pages in an HTML file, the largest clusters; figures count all.",
+)
+@click.option(
     "--output",
-    type=click.File("w", encoding="utf-8", lazy=True),
-    default="-",
+    type=click.Path(path_type=Path, allow_dash=True),
     help="Where to [default: the terminal].",
 )
-def report(  # noqa: PLR0917
-    argument: Path | None, path: Path | None, run: int | None, form: str, keep: str, output: Any
+def report(
+    *,
+    argument: Path | None,
+    path: Path | None,
+    run: int | None,
+    since: float | None,
+    domain: str,
+    max_distance: int | None,
+    min_similarity: float | None,
+    settings: tuple[tuple[str, str], ...],
+    form: str,
+    everything: bool,
+    keep: str,
+    max_pages: int,
+    output: Path | None,
 ) -> None:
     """Print the clusters: each page kept, and the pages dropped for it, the largest first.
 
@@ -48,12 +89,104 @@ def report(  # noqa: PLR0917
     later. --keep names the one to have instead: the newest, the longest text, the shortest URL,
     one by https, or the one that the pages name as their rel=canonical.
 
+    --max-distance, --min-similarity and -s show what other thresholds would have dropped, looser
+    or stricter ones: all pages are judged again from their stored fingerprints. The index stays
+    as it is. Where it has a million pages, that takes some minutes.
+
+    --format html is for looking: shares by site and run, distances with the thresholds drawn in,
+    clusters with the texts of their pages side by side (where DEDUP_STORE_PAGES keeps them), pairs on
+    the edge, templates. One file, which loads nothing and can be sent to anybody; it needs the extra
+    scrapy-dedup[report].
+
     \b
     Examples:
       dedup report
       dedup report pages.db --run 3
+      dedup report pages.db --since 7d --domain example.com
       dedup report pages.db --format csv --output dropped.csv
+      dedup report pages.db --min-similarity 0.8
+      dedup report --format html --output report.html
       dedup report --keep longest
     """
+    output = None if output == Path("-") else output
+    if form in ("html", "parquet") and output is None:
+        raise click.UsageError(f"--format {form} needs --output")
+    if everything and form in (*_DOCUMENTS, "html"):
+        raise click.UsageError("--all goes with --format jsonl, csv or parquet")
+    changes: dict[str, Any] = {"max_distance": max_distance, "min_similarity": min_similarity}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    selection = Selection(run, since or 0.0, domain)
     with opened(argument or path) as index:
-        _WRITERS[form](report_of(index, run, keep=keep), output)
+        _check_run(index, run)
+        with _replay(index, changes, settings) as replay:
+            if output and form == "html":
+                config = settings_for(index, settings).config
+                write_html(index, replay, selection, config, output, keep=keep, max_pages=max_pages)
+                return
+            with _reading(replay or index, index.statistics().rows, output) as source:
+                found = report_of(source, selection, keep=keep, replay=replay)
+                _write(found, form, output, everything=everything)
+
+
+def _write(found: Report, form: str, output: Path | None, *, everything: bool) -> None:
+    if found.replay and form not in _DOCUMENTS:
+        click.echo(found.replay, err=True)
+    if form == "parquet":
+        from dedup.report.parquet import write_parquet
+
+        assert output is not None
+        with replacing(output) as part:
+            write_parquet(records(found, everything=everything), COLUMNS, part)
+        return
+    with text_output(output) as file:
+        if form in _DOCUMENTS:
+            _DOCUMENTS[form](found, file)
+        else:
+            _LINES[form](found, file, everything=everything)
+
+
+def _check_run(index: SQLiteIndex, run: int | None) -> None:
+    if run is not None and run not in {known.id for known in index.runs()}:
+        raise DedupError(f"there is no run {run} in {index.name}; see `dedup runs`")
+
+
+@contextmanager
+def _replay(
+    index: SQLiteIndex, changes: dict[str, Any], settings: tuple[tuple[str, str], ...]
+) -> Iterator[Replay | None]:
+    """Give a replay with the thresholds asked for, None where none are."""
+    if not changes and not settings:
+        yield None
+        return
+    config = replace(settings_for(index, settings).config, **changes)
+    with ExitStack() as stack:
+        with progress_bar("judging again") as progress:
+            replay = stack.enter_context(replayed(index, config, progress))
+        yield replay
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """A source that tells how far it is read."""
+
+    source: Source
+    rows_in_all: int
+    progress: Callable[[int, int], None]
+
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        for row in self.source.rows(run):
+            self.progress(row.id, self.rows_in_all)
+            yield row
+
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        return self.source.rows_of(rows)
+
+    def runs(self) -> Sequence[Run]:
+        return self.source.runs()
+
+
+@contextmanager
+def _reading(source: Source, rows: int, output: Path | None) -> Iterator[Source]:
+    """Give *source*, with a bar where what is written does not go to the terminal itself."""
+    with progress_bar("reading", show=output is not None) as progress:
+        yield _Watched(source, rows, progress)

@@ -2,42 +2,64 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from dedup.cli.options import index_option, opened
+from dedup.cli.options import index_option, json_option, opened
+from dedup.cli.terminal import print_json, row_record, url_text
+from dedup.cli.times import moment
 from dedup.index import Run
 from dedup.printable import printable
 
 
 @click.command()
 @index_option
-def runs(path: Path | None) -> None:
-    """List the runs: number, spider, when it began, how it ended."""
+@json_option
+def runs(path: Path | None, as_json: bool) -> None:
+    """List the runs: number, when it began, how it ended, spider.
+
+    \b
+    Examples:
+      dedup runs
+      dedup runs --json | jq '.[-1].id'
+    """
     with opened(path) as index:
-        for run in index.runs():
-            click.echo(_run_line(run))
+        found = index.runs()
+    if as_json:
+        print_json([asdict(run) for run in found])
+        return
+    for run in found:
+        click.echo(_run_line(run))
 
 
 @click.command()
 @index_option
-def orphans(path: Path | None) -> None:
+@json_option
+def orphans(path: Path | None, as_json: bool) -> None:
     """List the pages that were dropped for a page which is gone.
 
     Their canonical was kept by a run that was forgotten, or was lost on its way to storage after
     another process had dropped them. Crawl these URLs again to have them.
+
+    \b
+    Examples:
+      dedup orphans > again.txt; scrapy crawl urls -a file=again.txt
+      dedup orphans --json
     """
     with opened(path) as index:
         found = index.orphans()
-        for row in found:
-            click.echo(printable(row.sighting.url, limit=2000) or "(no URL)")
+    if as_json:
+        print_json([row_record(row) for row in found])
+        return
+    for row in found:
+        click.echo(url_text(row.sighting.url))
     click.echo(f"{len(found):,} orphans", err=True)
 
 
 def _run_line(run: Run) -> str:
-    began = datetime.fromtimestamp(run.started).isoformat(" ", "seconds")
+    began = moment(run.started)
     ending = run.ending or "running"
     what = "" if run.action == "drop" else f"  ({printable(run.action)})"
     return f"{run.id:>5}  {began}  {printable(ending):<12}  {printable(run.spider)}{what}"

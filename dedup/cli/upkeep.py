@@ -10,9 +10,11 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from dedup.cli.options import index_option, opened
+from dedup.cli.options import index_option, json_option, opened
+from dedup.cli.terminal import print_json, working
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.minhash import Banding
+from dedup.printable import printable
 
 
 @click.command()
@@ -51,15 +53,23 @@ def rebuild(path: Path | None, blocks: int | None, bands: str | None) -> None:
 
 @click.command()
 @index_option
-def check(path: Path | None) -> None:
-    """Test whether the file is sound; the exit code is 1 if it is not."""
-    with opened(path) as index:
+@json_option
+def check(path: Path | None, as_json: bool) -> None:
+    """Test whether the file is sound; the exit code is 1 if it is not.
+
+    It is SQLite's own test, one of the posting lists against the rows, which `dedup rebuild` makes
+    anew, and one of the stored pages.
+    """
+    with opened(path) as index, working("checking"):
         problems = index.verify()
-        for problem in problems:
-            click.echo(problem)
-        if problems:
-            sys.exit(1)
-        click.echo(f"{index.name} is sound.")
+    if as_json:
+        print_json({"index": index.name, "sound": not problems, "problems": problems})
+    for problem in problems if not as_json else []:
+        click.echo(printable(problem))
+    if problems:
+        sys.exit(1)
+    if not as_json:
+        click.echo(f"{printable(index.name)} is sound.")
 
 
 def _banding(text: str) -> Banding | None:

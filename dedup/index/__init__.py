@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from dedup.index.base import Index, Neighbour, Row, Run, Sighting, Statistics
+from dedup.index.base import (
+    ClusterSize,
+    Glance,
+    Index,
+    Neighbour,
+    Row,
+    Run,
+    Sighting,
+    Statistics,
+    Tally,
+    glance_of,
+)
 from dedup.index.blocks import BlockIndex
 from dedup.index.memory import MemoryIndex
 from dedup.index.sqlite import SQLiteIndex
 
 __all__ = [
     "BlockIndex",
+    "ClusterSize",
+    "Glance",
     "Index",
     "MemoryIndex",
     "Neighbour",
@@ -17,4 +30,6 @@ __all__ = [
     "SQLiteIndex",
     "Sighting",
     "Statistics",
+    "Tally",
+    "glance_of",
 ]

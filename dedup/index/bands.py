@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.hashing import Words, mixed
-from dedup.index.chunks import CHUNK_BITS, MAX_LIST, Chunks, Starts, check_scope
+from dedup.index.chunks import CHUNK_BITS, MAX_LIST, Chunks, Starts, check_scope, words_of
 from dedup.minhash import Banding, sketch_keys
 
 # Fewer than there is room for: small lists stay dense, and a place of ten million pages is 20 chunks.
@@ -91,7 +91,7 @@ class BandList(Chunks):
         )
         parts = [np.zeros(0, np.uint64)]
         for chunk, data in chunks:
-            entries = np.frombuffer(data, "<u8")
+            entries = words_of(data)
             start = chunk >> CHUNK_BITS << CHUNK_BITS
             parts.append(_digests(np.full(len(entries), start, np.int64), entries))
         return np.concatenate(parts)

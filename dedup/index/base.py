@@ -8,12 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Self
+from difflib import get_close_matches
+from typing import NamedTuple, Self
 
 from dedup.config import DedupConfig
 from dedup.errors import ConfigError, DedupError, IndexMismatch
-from dedup.fingerprints import Fingerprint
-from dedup.index.urls import joined_key, kept_url, scope_key, url_key, valid
+from dedup.fingerprints import WORD_FIELDS, Fingerprint
+from dedup.index.urls import joined_key, kept_url, scope_key, url_key, valid, variants
 from dedup.limits import MAX_TITLE, MAX_URL
 from dedup.minhash import Banding
 from dedup.page import Page
@@ -22,6 +23,10 @@ from dedup.verdict import Candidates, Canonical, Outcome, Reason, Verdict, Versi
 from dedup.words import WORD_BITS
 
 logger = logging.getLogger(__name__)
+
+_LONGEST_URL = 500
+# The number of a run after all others.
+_LATER = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,27 @@ class Statistics:
     rows: int
     orphans: int
     bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many *rows* of a run and a site (host, "" for none) had one fate."""
+
+    run: int
+    site: str
+    reason: Reason
+    kept: bool
+    outcome: Outcome
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSize:
+    """A canonical, how many *copies* it has, and the smallest *similarity* (0 to 1) of one to it."""
+
+    canonical: Row
+    copies: int
+    similarity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +151,45 @@ class Row:
         return Canonical(self.id, seen.url, seen.run, is_pending, seen.fingerprint)
 
 
+class Glance(NamedTuple):
+    """What reports count of a `Row`: a tenth of its size, and of the time to read it."""
+
+    id: int
+    run: int
+    url: str
+    structure: int
+    reason: str
+    kept: bool
+    content_distance: int | None
+    structure_distance: int | None
+    similarity: float | None
+    canonical: int | None
+    outcome: str
+    listed: bool
+
+
+def glance_of(row: Row) -> Glance:
+    """Return what reports count of *row*."""
+    seen, found = row.sighting, row.verdict
+    return Glance(
+        row.id,
+        seen.run,
+        seen.url,
+        seen.fingerprint.structure,
+        found.reason,
+        found.kept,
+        found.content_distance,
+        found.structure_distance,
+        found.similarity,
+        found.canonical,
+        row.outcome,
+        row.listed,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A canonical, and how far its content word is from the one asked about (0 to 64 bits)."""
+    """A canonical, and how far its word is from the one asked about (0 to 64 bits)."""
 
     row: Row
     distance: int
@@ -213,6 +275,27 @@ class Index(ABC):
                 self._supersede(row)
             return replace(verdict, row=row.id)
 
+    def record_copy(self, row: Row, config: DedupConfig) -> Verdict:
+        """Judge the page of *row*, which another index took for a copy, and record it.
+
+        Its item is nowhere, so it becomes nobody's canonical: where it repeats nothing here, it is
+        recorded with the verdict of *row*, as an orphan.
+        """
+        with self._writing():
+            verdict, outcome = self._decide(row.sighting, config), Outcome.CONFIRMED
+            if is_canonical(verdict):
+                verdict, outcome = row.verdict, Outcome.ORPHANED
+            added = self._add(row.sighting, replace(verdict, kept=False), outcome)
+            return replace(added.verdict, row=added.id)
+
+    def restore(self, row: Row) -> int:
+        """Store *row* with its verdict and outcome, unjudged; return its number here, the next one."""
+        with self._writing():
+            added = self._add(row.sighting, row.verdict, row.outcome)
+            if added.listed and not row.listed:
+                self._delist(added)
+            return added.id
+
     def _decide(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         versions = self._versions(sighting) if sighting.url_key else []
         declared = self._declared(sighting) if config.canonical_link == "decide" else None
@@ -268,7 +351,9 @@ class Index(ABC):
 
     def forget_run(self, run: int) -> int:
         """Undo *run*: forget all its rows; return how many."""
-        return self._forget(lambda: self._rows_of_run(run))
+        with self._writing():
+            self.end_journal(run)
+            return self._forget(lambda: self._rows_of_run(run))
 
     def forget_url(self, url: str) -> int:
         """Forget all rows of *url* in canonical form; return how many."""
@@ -338,6 +423,10 @@ class Index(ABC):
         """Return a new run, or the unfinished one of the same *job* and spider, which goes on."""
 
     @abstractmethod
+    def restore_run(self, run: Run) -> Run:
+        """Store *run* as it is, but for its number, which is the next one; return it."""
+
+    @abstractmethod
     def end_run(self, run: Run, ending: str) -> None:
         """Record that *run* is over; its pending rows are released."""
 
@@ -345,11 +434,46 @@ class Index(ABC):
     def runs(self) -> list[Run]:
         """Return all runs, the oldest first."""
 
+    def journal(self, run: int) -> list[str]:
+        """Return what `extend_journal` has written for *run*, in order."""
+        return self._notes_under(_journal_name(run))
+
+    def extend_journal(self, run: int, number: int, entry: str) -> None:
+        """Write the entry of that *number*: how far a long work is that is done in batches.
+
+        Inside of `batch` it stands or falls with what is recorded there, so that a work that is
+        interrupted can go on where its last batch ended.
+        """
+        self._note(f"{_journal_name(run)}{number:012}", entry)
+
+    def end_journal(self, run: int) -> None:
+        """Remove the entries of *run*: it needs not go on."""
+        self._erase_notes(_journal_name(run))
+
     # Reading
 
     @abstractmethod
-    def rows(self) -> Iterator[Row]:
-        """Yield every row in the order in which the pages were seen."""
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        """Yield every row, or those of one *run*, in the order in which the pages were seen."""
+
+    def glances(self, after: int = 0) -> Iterator[Glance]:
+        """Yield `glance_of` every row behind number *after*, in the order of `rows`."""
+        return (glance_of(row) for row in self.rows() if row.id > after)
+
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows of those numbers, as they are asked for; raises `NoSuchRow`."""
+        return map(self.row, rows)
+
+    def candidates_of(self, row: Row, config: DedupConfig) -> list[Canonical]:
+        """Return what *row* would be compared with if it came now, in the order of `nearness`.
+
+        These are the listed canonicals within the thresholds of *config*, less itself, the versions
+        of its URL and those that its sketch rules out.
+        """
+        newest = replace(row.sighting, run=_LATER)
+        with self._reading():
+            found = [near for batch in self._candidates(newest, config) for near in batch.canonicals]
+        return [canonical for canonical in found if canonical.id != row.id]
 
     @abstractmethod
     def newest(
@@ -366,6 +490,10 @@ class Index(ABC):
         With *copies* only what repeats another page, with *run* only that run's, with *part* only
         those with that text somewhere in their URL or title, upper and lower case alike (ASCII).
         """
+
+    @abstractmethod
+    def copies_of(self, canonical: int, limit: int) -> list[Row]:
+        """Return the rows that repeat the row *canonical*, at most *limit*, the newest first."""
 
     @abstractmethod
     def orphans(self) -> list[Row]:
@@ -403,6 +531,25 @@ class Index(ABC):
         """Return how much there is, without reading it all."""
 
     @abstractmethod
+    def clusters(self, limit: int, *, min_copies: int = 1) -> list[ClusterSize]:
+        """Return the canonicals with *min_copies* or more copies, at most *limit*, the largest first.
+
+        A copy is a row that was judged a copy and is not forgotten; of equally large ones, the
+        oldest is first.
+        """
+
+    @abstractmethod
+    def tallies(self) -> list[Tally]:
+        """Count all rows by run, site, reason, whether they were kept, and outcome, in that order."""
+
+    def similar_urls(self, url: str, limit: int = 3) -> list[str]:
+        """Return URLs of the index that *url* may be a mistake for, the likeliest first."""
+        key = url_key(url)[:_LONGEST_URL]
+        around = {near for variant in variants(key) for near in self._keys_around(variant)}
+        short = [near for near in sorted(around) if len(near) <= _LONGEST_URL]
+        return get_close_matches(key, short, limit, cutoff=0.6)
+
+    @abstractmethod
     def verify(self) -> list[str]:
         """Return what is wrong with the stored data, a line for each; nothing is repaired."""
 
@@ -431,6 +578,35 @@ class Index(ABC):
         with self._reading():
             return self._nearest(fingerprint.content, kind, scope, max_distance)
 
+    def near(
+        self,
+        fingerprint: Fingerprint,
+        *,
+        field: str = "content",
+        max_distance: int,
+        limit: int = 10,
+        kind: str | None = None,
+        scope: str | None = None,
+    ) -> list[Neighbour]:
+        """Return the listed canonicals near *fingerprint*, the nearest first, then the oldest.
+
+        By the word *field*, `content` or `structure`, within *max_distance* bits (inclusive, 0 to
+        64), at most *limit*; the rest as for `nearest`.  Exact.
+        """
+        if not 0 <= max_distance <= WORD_BITS:
+            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {WORD_BITS}")
+        if field not in WORD_FIELDS:
+            raise ConfigError(f"field ({field!r}) must be one of {', '.join(WORD_FIELDS)}")
+        if not (word := getattr(fingerprint, field)):
+            return []
+        with self._reading():
+            return self._near(field, word, kind, scope, max_distance=max_distance, limit=limit)
+
+    @property
+    def parser(self) -> str:
+        """Which HTML parser read the newest pages, "" while there are none."""
+        return self._noted("parser")
+
     def prepare(self, config: DedupConfig) -> None:
         """Make the index ready for pages of *config*: its recipe, and bands if they find candidates.
 
@@ -438,6 +614,10 @@ class Index(ABC):
         while a crawl is using the index.
         """
         self.require_recipe(config.recipe())
+        self.require_bands(config)
+
+    def require_bands(self, config: DedupConfig) -> None:
+        """Make lists of bands if *config* finds candidates by them and there are none."""
         if wanted := banding_of(config):
             self._require_bands(wanted)
 
@@ -466,7 +646,7 @@ class Index(ABC):
         Another parser may see other tags in broken pages: their copies could be missed, so it is
         worth a word, but most pages come out alike, so nothing is refused.
         """
-        recorded = self._noted("parser")
+        recorded = self.parser
         if recorded and recorded != parser:
             logger.warning(
                 "The pages in %s were parsed with %s, now it is %s: broken pages among them may not "
@@ -506,6 +686,14 @@ class Index(ABC):
     def _note(self, name: str, value: str) -> None: ...
 
     @abstractmethod
+    def _notes_under(self, prefix: str) -> list[str]:
+        """Return the values of all names that begin with *prefix*, in the order of the names."""
+
+    @abstractmethod
+    def _erase_notes(self, prefix: str) -> None:
+        """Remove all names that begin with *prefix*."""
+
+    @abstractmethod
     def _reading(self) -> AbstractContextManager[None]: ...
 
     @abstractmethod
@@ -519,6 +707,23 @@ class Index(ABC):
         self, word: int, kind: str | None, scope: str | None, max_distance: int
     ) -> Neighbour | None:
         """See `nearest`; *word* is not 0."""
+
+    @abstractmethod
+    def _near(
+        self,
+        field: str,
+        word: int,
+        kind: str | None,
+        scope: str | None,
+        *,
+        max_distance: int,
+        limit: int,
+    ) -> list[Neighbour]:
+        """See `near`; *word* is not 0."""
+
+    @abstractmethod
+    def _keys_around(self, url_key: str) -> list[str]:
+        """Return the keys of URLs that stand next to *url_key* in the order of the alphabet."""
 
     @abstractmethod
     def _versions(self, sighting: Sighting) -> Sequence[Version]:
@@ -576,6 +781,10 @@ class Index(ABC):
 def is_canonical(verdict: Verdict) -> bool:
     """Return whether a page with *verdict* becomes one that others are compared with."""
     return verdict.reason in (Reason.NEW, Reason.UPDATED)
+
+
+def _journal_name(run: int) -> str:
+    return f"journal.{run}."
 
 
 class NoSuchRow(DedupError):  # noqa: N818

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dedup.errors import ConfigError
 from dedup.hashing import Words
+from dedup.index.files import Damaged
 from dedup.words import WORD_BITS
 
 # Two full chunks fill a page of SQLite's; with 256 words only one would fit.
@@ -124,7 +125,7 @@ class Chunks:
             "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", (start, start + _SPAN)
         ).fetchall()
         for chunk, data in rows:
-            words = np.frombuffer(data, "<u8")
+            words = words_of(data)
             rest = words[words != np.uint64(word)]
             if len(rest) < len(words):
                 self._store(chunk, rest)
@@ -147,8 +148,19 @@ def check_scope(scope: int) -> None:
 
 
 def joined(rows: list[tuple[bytes]]) -> Words:
-    """Return the words of several chunks as one array."""
-    return np.frombuffer(b"".join([words for (words,) in rows]), "<u8")
+    """Return the words of several chunks as one array; raises `Damaged`."""
+    try:
+        return words_of(b"".join([words for (words,) in rows]))
+    except TypeError as error:
+        raise Damaged("a chunk of a list is no bytes") from error
+
+
+def words_of(data: bytes) -> Words:
+    """Return the words of one chunk; raises `Damaged`."""
+    try:
+        return np.frombuffer(data, "<u8")
+    except (TypeError, ValueError) as error:
+        raise Damaged("a chunk of a list is no row of words") from error
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,13 +11,14 @@ from os import PathLike
 from pathlib import Path
 
 from dedup.errors import IndexUnavailable
-from dedup.index.files import check_file
+from dedup.index.files import Damaged, check_file
 
 BUSY_TIMEOUT = 30.0
 
+_MAPPED = "PRAGMA mmap_size = 2147483648"
 _PRAGMAS = (
     "PRAGMA synchronous = NORMAL",
-    "PRAGMA mmap_size = 2147483648",
+    _MAPPED,
     "PRAGMA cache_size = -16384",
     "PRAGMA temp_store = MEMORY",
     # 64 MB: pages that change often are written back once for many transactions.
@@ -71,6 +73,7 @@ class Database:
                     self.connection.execute(pragma)
                 if not read_only:
                     self._prepare(application_id, version, create, migrations)
+                self._opened = self.path.stat()
             except BaseException:
                 self.connection.close()
                 raise
@@ -95,6 +98,16 @@ class Database:
         """Change the file, all or nothing; other writers wait.  Inside another one, part of it."""
         return self._errors if self.connection.in_transaction else self._transaction("BEGIN IMMEDIATE")
 
+    @contextmanager
+    def unmapped(self) -> Iterator[None]:
+        """Read without a map of the file: what it maps counts as memory of the process."""
+        with self.errors():
+            self.connection.execute("PRAGMA mmap_size = 0")
+        try:
+            yield
+        finally:
+            self.connection.execute(_MAPPED)
+
     def errors(self) -> AbstractContextManager[None]:
         """Say errors of SQLite in plain words, with the path."""
         return self._errors
@@ -108,7 +121,20 @@ class Database:
         """Return what SQLite finds wrong with the file."""
         with self.errors():
             found = [str(line) for (line,) in self.connection.execute("PRAGMA integrity_check")]
-        return [] if found == ["ok"] else found
+            broken = self.connection.execute("PRAGMA foreign_key_check").fetchall()
+        references = [
+            f"{table} {row} names a row of {parent} that is not there"
+            for table, row, parent, _ in broken
+        ]
+        return ([] if found == ["ok"] else found) + references
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file that was opened is still the one at its path."""
+        try:
+            return os.path.samestat(self._opened, self.path.stat())
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Close the file."""
@@ -208,6 +234,10 @@ class _PlainErrors:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, sqlite3.Error):
             raise IndexUnavailable(f"{self._path}: {_explained(error)}") from error
+        if isinstance(error, Damaged):
+            raise IndexUnavailable(
+                f"{self._path}: the file is damaged ({error}); see `dedup check`"
+            ) from error
 
 
 def _explained(error: sqlite3.Error) -> str:

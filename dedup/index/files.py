@@ -35,6 +35,10 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 
 
+class Damaged(Exception):  # noqa: N818 - it says what is the matter
+    """Something in the file is not what was written there; `Database` says it with the path."""
+
+
 def check_file(path: Path) -> None:
     """Raise `IndexUnavailable` if *path* cannot be the file of an index."""
     if path.is_dir():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -12,7 +12,19 @@ from string import ascii_lowercase, ascii_uppercase
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint
-from dedup.index.base import Index, Neighbour, NoSuchRow, Row, Run, Sighting, Statistics, is_canonical
+from dedup.index.base import (
+    ClusterSize,
+    Index,
+    Neighbour,
+    NoSuchRow,
+    Row,
+    Run,
+    Sighting,
+    Statistics,
+    Tally,
+    is_canonical,
+)
+from dedup.index.urls import host_of
 from dedup.minhash import Banding
 from dedup.verdict import (
     Candidates,
@@ -59,6 +71,10 @@ class MemoryIndex(Index):
         self._runs.append(Run(number, spider, job, settings, time.time(), action=action))
         return self._runs[-1]
 
+    def restore_run(self, run: Run) -> Run:
+        self._runs.append(replace(run, id=len(self._runs) + 1))
+        return self._runs[-1]
+
     def end_run(self, run: Run, ending: str) -> None:
         for row in self._rows_of_run(run.id):
             self.release(row.id)
@@ -67,8 +83,8 @@ class MemoryIndex(Index):
     def runs(self) -> list[Run]:
         return list(self._runs)
 
-    def rows(self) -> Iterator[Row]:
-        return iter(list(self._all))
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        return iter([row for row in self._all if run in (None, row.sighting.run)])
 
     def newest(
         self,
@@ -89,12 +105,38 @@ class MemoryIndex(Index):
         )
         return list(islice(found, limit))
 
+    def copies_of(self, canonical: int, limit: int) -> list[Row]:
+        return self._duplicates(canonical)[::-1][:limit]
+
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         dropped = Counter(
             row.verdict.canonical for row in self._rows_of_run(run) if not row.verdict.kept
         )
         largest = sorted(dropped.items(), key=lambda found: (-found[1], found[0] or 0))
         return [(self.row(canonical), size) for canonical, size in largest[:limit] if canonical]
+
+    def clusters(self, limit: int, *, min_copies: int = 1) -> list[ClusterSize]:
+        copies: defaultdict[int, list[float]] = defaultdict(list)
+        for row in self._all:
+            found = row.verdict
+            if found.canonical and not found.kept and row.outcome is not Outcome.FORGOTTEN:
+                copies[found.canonical].append(found.similarity or 0.0)
+        large = [(row, alike) for row, alike in copies.items() if len(alike) >= min_copies]
+        large.sort(key=lambda found: (-len(found[1]), found[0]))
+        return [ClusterSize(self.row(row), len(alike), min(alike)) for row, alike in large[:limit]]
+
+    def tallies(self) -> list[Tally]:
+        counts = Counter(
+            (
+                row.sighting.run,
+                host_of(row.sighting.url_key),
+                row.verdict.reason,
+                row.verdict.kept,
+                row.outcome,
+            )
+            for row in self._all
+        )
+        return [Tally(*found, rows) for found, rows in sorted(counts.items())]
 
     def statistics(self) -> Statistics:
         return Statistics(rows=len(self._all), orphans=len(self.orphans()), bytes=0)
@@ -116,6 +158,12 @@ class MemoryIndex(Index):
 
     def _note(self, name: str, value: str) -> None:
         self._notes[name] = value
+
+    def _notes_under(self, prefix: str) -> list[str]:
+        return [text for name, text in sorted(self._notes.items()) if name.startswith(prefix)]
+
+    def _erase_notes(self, prefix: str) -> None:
+        self._notes = {name: text for name, text in self._notes.items() if not name.startswith(prefix)}
 
     def _reading(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -222,16 +270,32 @@ class MemoryIndex(Index):
     def _nearest(
         self, word: int, kind: str | None, scope: str | None, max_distance: int
     ) -> Neighbour | None:
+        near = self._near("content", word, kind, scope, max_distance=max_distance, limit=1)
+        return near[0] if near else None
+
+    def _near(
+        self,
+        field: str,
+        word: int,
+        kind: str | None,
+        scope: str | None,
+        *,
+        max_distance: int,
+        limit: int,
+    ) -> list[Neighbour]:
         near = [
             Neighbour(row, distance)
             for row in self._all
             if row.listed
             and kind in (None, row.sighting.kind)
             and scope in (None, row.sighting.scope)
-            and (distance := word_distance(word, row.sighting.fingerprint.content)) is not None
+            and (distance := word_distance(word, getattr(row.sighting.fingerprint, field))) is not None
             and distance <= max_distance
         ]
-        return min(near, key=lambda neighbour: neighbour.order, default=None)
+        return sorted(near, key=lambda neighbour: neighbour.order)[:limit]
+
+    def _keys_around(self, url_key: str) -> list[str]:  # noqa: ARG002
+        return [key for row in self._all if (key := row.sighting.url_key)]
 
     def orphans(self) -> list[Row]:
         return [row for row in self._all if row.outcome is Outcome.ORPHANED]

@@ -20,13 +20,14 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from dedup.errors import ConfigError
+from dedup.fingerprints import WORD_FIELDS
 from dedup.hashing import Words
-from dedup.index.chunks import CHUNK_BITS, Chunks, check_scope, joined
+from dedup.index.chunks import CHUNK_BITS, Chunks, check_scope, joined, words_of
+from dedup.index.files import Damaged
 from dedup.words import WORD_BITS
 
 MIN_BLOCKS, MAX_BLOCKS = 4, 8
 DEFAULT_BLOCKS = 5
-FIELDS = ("content", "structure")
 
 _KEY_BITS = 16
 _WORD_BYTES = WORD_BITS // 8
@@ -48,7 +49,7 @@ class PostingList(Chunks):
         self, connection: sqlite3.Connection, field: str, scope: int, *, blocks: int = DEFAULT_BLOCKS
     ) -> None:
         check_scope(scope)
-        super().__init__(connection, scope * len(FIELDS) + FIELDS.index(field))
+        super().__init__(connection, scope * len(WORD_FIELDS) + WORD_FIELDS.index(field))
         self.field, self.scope = field, scope
         self._layout = layout(blocks)
 
@@ -85,7 +86,14 @@ class PostingList(Chunks):
         return found
 
     def near(self, word: int, max_distance: int) -> Words:
-        """Return the words within *max_distance* bits (inclusive) of *word* as a sorted array."""
+        """Return the words within *max_distance* bits (inclusive) of *word* as a sorted array.
+
+        Further than a few bits a block, that is found by looking at all words.
+        """
+        if max_distance >= len(self._layout) * _RADII:
+            words = self.words()
+            near: Words = words[np.bitwise_count(words ^ np.uint64(word)) <= max_distance]
+            return near
         keys = self._probes(word, max_distance)
         parts = []
         for start in range(0, len(keys), _KEYS_A_STATEMENT):
@@ -101,11 +109,11 @@ class PostingList(Chunks):
         """
         reaches = [len(self._layout) * (radius + 1) - 1 for radius in range(_RADII)]
         for reach in (*reaches, WORD_BITS):
-            near = self.near(word, reach) if reach < WORD_BITS else self.block_words(0)
+            near = self.near(word, reach)
             distances = np.bitwise_count(near ^ np.uint64(word))
             distance = int(distances.min(initial=WORD_BITS + 1))
             if distance <= reach or reach >= max_distance:
-                found = np.sort(near[distances == distance])
+                found = near[distances == distance]
                 return (distance, found) if distance <= max_distance else None
         return None
 
@@ -131,11 +139,16 @@ class PostingList(Chunks):
     def problems(self, expected: set[int]) -> Iterator[str]:
         """Yield what is wrong with the list if it should hold the *expected* words."""
         for block in range(len(self._layout)):
-            words = self.block_words(block).tolist()
+            try:
+                words = self.block_words(block).tolist()
+            except Damaged as error:
+                yield f"block {block}: {error}"
+                continue
             for problem, count in (
                 ("words without a page", len(set(words) - expected)),
                 ("words missing", len(expected - set(words))),
                 ("words twice", len(words) - len(set(words))),
+                ("words at a wrong place", self._misplaced(block)),
             ):
                 if count:
                     yield f"block {block}: {count} {problem}"
@@ -148,6 +161,19 @@ class PostingList(Chunks):
         for block in range(1, len(self._layout)):
             if not np.array_equal(np.sort(self.block_words(block)), words):
                 yield f"block {block}: not the words of block 0"
+
+    def _misplaced(self, block: int) -> int:
+        """Return how many words stand under another key than theirs, where nobody finds them."""
+        shift, width = (np.uint64(number) for number in self._layout[block])
+        first, last = self._block_range(block)
+        chunks = self._connection.execute(
+            "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", (first, last)
+        )
+        misplaced = 0
+        for chunk, data in chunks:
+            keys = words_of(data) >> shift & (np.uint64(1) << width) - np.uint64(1)
+            misplaced += int(np.count_nonzero(keys != np.uint64(chunk - first >> CHUNK_BITS)))
+        return misplaced
 
     @property
     def blocks(self) -> int:

@@ -16,6 +16,7 @@ from dedup.config import DedupConfig
 from dedup.hashing import Words
 from dedup.index.bands import BandList, Sketched
 from dedup.index.base import Sighting
+from dedup.index.files import Damaged
 from dedup.index.postings import PostingList
 from dedup.index.tables import SELECT_CANONICAL, canonical_of
 from dedup.verdict import (
@@ -92,7 +93,10 @@ class Search:
         if not new:
             return _NOTHING
         self._seen.update(row for row, _ in new)
-        passing = may_verify(self.sighting.fingerprint, [sketch for _, sketch in new], self.config)
+        try:
+            passing = may_verify(self.sighting.fingerprint, [sketch for _, sketch in new], self.config)
+        except (TypeError, ValueError) as error:
+            raise Damaged("a sketch has another size") from error
         rows = [row for row, _ in compress(new, passing)]
         canonicals = [
             canonical
@@ -119,7 +123,7 @@ class Search:
             if len(found) <= left:
                 yield from found
                 return
-        for near in _by_distance(page, words, left):
+        for near in by_distance(page, words, left):
             found = self._of_words(near, left)
             left -= len(found)
             yield from found
@@ -129,7 +133,7 @@ class Search:
         page, limit = self.sighting.fingerprint.structure, self.config.max_structure_candidates
         words = self.structure.near(page, self.config.structure_max_distance)
         if len(words) > limit:
-            words = np.concatenate(list(_by_distance(page, words, self.config.max_candidates)))
+            words = np.concatenate(list(by_distance(page, words, self.config.max_candidates)))
         if len(words) > _FEW_WORDS and len(newest := self._newest_with(words, limit)) == limit:
             return newest
         if len(words) > limit:
@@ -202,7 +206,7 @@ class Search:
         return self.scope, self.sighting.url_key, self.sighting.run
 
 
-def _by_distance(word: int, words: Words, limit: int) -> list[Words]:
+def by_distance(word: int, words: Words, limit: int) -> list[Words]:
     """Return the *limit* words nearest to *word*, of equally near ones the smallest, by distance."""
     distances = np.bitwise_count(words ^ np.uint64(word))
     order = np.lexsort((words, distances))[:limit]

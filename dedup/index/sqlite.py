@@ -9,7 +9,9 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 
@@ -17,30 +19,49 @@ import numpy as np
 
 from dedup.config import DedupConfig
 from dedup.errors import ConfigError, IndexMismatch, IndexUnavailable
+from dedup.fingerprints import WORD_FIELDS
 from dedup.hashing import Words
 from dedup.index.bands import BandList, Sketched
-from dedup.index.base import Index, Neighbour, NoSuchRow, Row, Run, Sighting, Statistics, is_canonical
+from dedup.index.base import (
+    ClusterSize,
+    Glance,
+    Index,
+    Neighbour,
+    NoSuchRow,
+    Row,
+    Run,
+    Sighting,
+    Statistics,
+    Tally,
+    is_canonical,
+)
 from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.files import RunLock, lock_names
-from dedup.index.postings import DEFAULT_BLOCKS, FIELDS, PostingList, layout
-from dedup.index.search import Search
+from dedup.index.files import Damaged, RunLock, lock_names
+from dedup.index.postings import DEFAULT_BLOCKS, PostingList, layout
+from dedup.index.search import Search, by_distance
 from dedup.index.tables import (
     APPLICATION_ID,
+    DAMAGED_ROWS,
     INSERT,
     MIGRATIONS,
     SCHEMA_VERSION,
     SELECT,
+    SELECT_GLANCE,
     create,
     row_of,
     values_of,
 )
+from dedup.index.urls import host_of
 from dedup.minhash import Banding
 from dedup.sketch import BINS
 from dedup.stored import is_readable
-from dedup.verdict import Candidates, Outcome, Verdict, Version, banding_of
-from dedup.words import signed
+from dedup.verdict import Candidates, Outcome, Reason, Verdict, Version, banding_of
+from dedup.words import signed, unsigned
 
 _BATCH = 500
+_GLANCES = 10_000
+# How many URLs before and behind another one are looked at for one that may be meant.
+_AROUND = 100
 
 
 class SQLiteIndex(Index):
@@ -90,6 +111,11 @@ class SQLiteIndex(Index):
         return self._database.path
 
     @property
+    def is_in_place(self) -> bool:
+        """Whether the file that was opened is still the one at its path."""
+        return self._database.is_in_place
+
+    @property
     def blocks(self) -> int:
         """How many blocks the posting lists of this file have."""
         return self._blocks
@@ -135,6 +161,16 @@ class SQLiteIndex(Index):
             (job, spider),
         ).fetchone()
         return found[0] if found else None
+
+    def restore_run(self, run: Run) -> Run:
+        with self._writing():
+            cursor = self._connection.execute(
+                "INSERT INTO runs (spider, job, settings, lock, started, ended, ending, action) "
+                "VALUES (?, ?, ?, '', ?, ?, ?, ?)",
+                (run.spider, run.job, run.settings, run.started, run.ended, run.ending, run.action),
+            )
+        assert cursor.lastrowid is not None
+        return replace(run, id=cursor.lastrowid)
 
     def end_run(self, run: Run, ending: str) -> None:
         with self._writing():
@@ -195,11 +231,42 @@ class SQLiteIndex(Index):
 
     # Reading
 
-    def rows(self) -> Iterator[Row]:
+    def unmapped(self) -> AbstractContextManager[None]:
+        """Read without a map of the file, so that who reads all of a large one stays small."""
+        return self._database.unmapped()
+
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        only = "" if run is None else "p.run = ?2 AND "
         last = 0
-        while rows := self._select(f"WHERE p.id > ? ORDER BY p.id LIMIT {_BATCH}", (last,)):
+        while rows := self._select(
+            f"WHERE {only}p.id > ?1 ORDER BY p.id LIMIT {_BATCH}", (last, run)[: 1 + bool(only)]
+        ):
             yield from rows
             last = rows[-1].id
+
+    def glances(self, after: int = 0) -> Iterator[Glance]:
+        last = after
+        while found := self._glances_after(last):
+            yield from found
+            last = found[-1].id
+
+    def _glances_after(self, row: int) -> list[Glance]:
+        with self._database.errors():
+            found = self._connection.execute(SELECT_GLANCE, (row, _GLANCES))
+            return [
+                Glance(number, run, url, unsigned(structure), *rest)
+                for number, run, url, structure, *rest in found
+            ]
+
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        left = iter(rows)
+        while batch := list(islice(left, _BATCH)):
+            marks = ",".join("?" * len(batch))
+            found = {row.id: row for row in self._select(f"WHERE p.id IN ({marks})", batch)}
+            for number in batch:
+                if number not in found:
+                    raise NoSuchRow(f"there is no row {number} in {self.name}")
+                yield found[number]
 
     def newest(
         self,
@@ -215,6 +282,11 @@ class SQLiteIndex(Index):
             "(?4 = '' OR instr(lower(p.url), lower(?4)) OR instr(lower(p.title), lower(?4))) "
             "ORDER BY p.id DESC LIMIT ?5",
             (before, copies, run, part, limit),
+        )
+
+    def copies_of(self, canonical: int, limit: int) -> list[Row]:
+        return self._select(
+            "WHERE p.canonical = ? AND NOT p.kept ORDER BY p.id DESC LIMIT ?", (canonical, limit)
         )
 
     def orphans(self) -> list[Row]:
@@ -238,6 +310,28 @@ class SQLiteIndex(Index):
             ).fetchall()
         return [(self.row(canonical), size) for canonical, size in largest]
 
+    def clusters(self, limit: int, *, min_copies: int = 1) -> list[ClusterSize]:
+        with self._database.errors():
+            largest = self._connection.execute(
+                "SELECT canonical, count(*), min(similarity) FROM pages "
+                "WHERE canonical IS NOT NULL AND NOT kept AND outcome != 'forgotten' "
+                "GROUP BY canonical HAVING count(*) >= ? ORDER BY count(*) DESC, canonical LIMIT ?",
+                (min_copies, limit),
+            ).fetchall()
+        return [ClusterSize(self.row(row), copies, alike or 0.0) for row, copies, alike in largest]
+
+    def tallies(self) -> list[Tally]:
+        self._connection.create_function("host_of", 1, host_of, deterministic=True)
+        with self._database.errors():
+            found = self._connection.execute(
+                "SELECT run, host_of(url_key), reason, kept, outcome, count(*) FROM pages "
+                "GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5"
+            ).fetchall()
+        return [
+            Tally(run, site, Reason(reason), bool(kept), Outcome(outcome), rows)
+            for run, site, reason, kept, outcome, rows in found
+        ]
+
     def statistics(self) -> Statistics:
         with self._database.errors():
             (rows,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
@@ -250,8 +344,11 @@ class SQLiteIndex(Index):
     def verify(self) -> list[str]:
         problems = self._database.integrity()
         with self._reading():
+            damaged, first = self._connection.execute(DAMAGED_ROWS).fetchone()
+            if damaged:
+                return [*problems, f"{damaged} rows hold what was never written, the first is {first}"]
             for (scope,) in self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall():
-                for field in FIELDS:
+                for field in WORD_FIELDS:
                     problems += self._verify_list(field, scope)
                 if bands := self._bands(scope):
                     found = bands.problems(self._sketches_of_rows(scope))
@@ -295,7 +392,7 @@ class SQLiteIndex(Index):
             lists = [
                 partial(self._fill_words, field, scope)
                 for scope in self._scope_ids()
-                for field in FIELDS
+                for field in WORD_FIELDS
             ]
             lists += [partial(self._fill_bands, scope) for scope in self._scope_ids() if self._banding]
             for done, fill in enumerate(lists, 1):
@@ -355,7 +452,10 @@ class SQLiteIndex(Index):
         rows = self._connection.execute(
             f"SELECT {field} FROM pages WHERE scope = ? AND listed AND {field} != 0", (scope,)
         )
-        return np.fromiter((word for (word,) in rows), np.int64).view(np.uint64)
+        try:
+            return np.fromiter((word for (word,) in rows), np.int64).view(np.uint64)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise Damaged(f"a row has no number as its {field} word") from error
 
     def recipe(self) -> Mapping[str, str]:
         with self._database.errors():
@@ -385,6 +485,17 @@ class SQLiteIndex(Index):
         with self._writing():
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
+    def _notes_under(self, prefix: str) -> list[str]:
+        with self._database.errors():
+            found = self._connection.execute(
+                "SELECT value FROM meta WHERE name >= ? AND name < ? ORDER BY name", _range(prefix)
+            )
+            return [value for (value,) in found]
+
+    def _erase_notes(self, prefix: str) -> None:
+        with self._writing():
+            self._connection.execute("DELETE FROM meta WHERE name >= ? AND name < ?", _range(prefix))
+
     @contextmanager
     def _reading(self) -> Iterator[None]:
         with self._database.reading():
@@ -399,7 +510,11 @@ class SQLiteIndex(Index):
     def _beginning(self) -> Iterator[None]:
         with self._database.writing():
             self._read_layout()
-            yield
+            try:
+                yield
+            except BaseException:
+                self._scopes.clear()  # a batch may have looked up groups that are rolled back
+                raise
 
     def _read_layout(self) -> None:
         # Between two transactions another process may have made the lists anew.
@@ -434,7 +549,7 @@ class SQLiteIndex(Index):
 
     def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterator[Candidates]:
         scope = self._scope(sighting.kind, sighting.scope)
-        content, structure = (self._postings(field, scope) for field in FIELDS)
+        content, structure = (self._postings(field, scope) for field in WORD_FIELDS)
         bands = self._wanted_bands(scope, banding_of(config))
         return Search(self._connection, sighting, scope, content, structure, bands, config).batches()
 
@@ -451,17 +566,57 @@ class SQLiteIndex(Index):
     def _nearest(
         self, word: int, kind: str | None, scope: str | None, max_distance: int
     ) -> Neighbour | None:
-        groups = self._connection.execute(
-            "SELECT id FROM scopes WHERE (?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR scope = ?2)",
-            (kind, scope),
-        ).fetchall()
         nearest: Neighbour | None = None
-        for (group,) in groups:
+        for group in self._groups(kind, scope):
             limit = nearest.distance if nearest else max_distance
             if found := self._postings("content", group).nearest(word, limit):
                 neighbour = Neighbour(self._oldest(group, found[1]), found[0])
                 nearest = min(nearest or neighbour, neighbour, key=lambda one: one.order)
         return nearest
+
+    def _near(
+        self,
+        field: str,
+        word: int,
+        kind: str | None,
+        scope: str | None,
+        *,
+        max_distance: int,
+        limit: int,
+    ) -> list[Neighbour]:
+        found = [
+            near
+            for group in self._groups(kind, scope)
+            for near in self._near_in_group(field, word, group, max_distance, limit)
+        ]
+        return [Neighbour(self.row(row), distance) for distance, row in sorted(found)[:limit]]
+
+    def _near_in_group(
+        self, field: str, word: int, scope: int, max_distance: int, limit: int
+    ) -> list[tuple[int, int]]:
+        """Return distances and rows, at most *limit*."""
+        words = self._postings(field, scope).near(word, max_distance)
+        found: list[tuple[int, int]] = []
+        if not len(words):
+            return found
+        for near in by_distance(word, words, len(words)):
+            distance = (int(near[0]) ^ word).bit_count()
+            rows = self._connection.execute(
+                f"SELECT p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
+                f"AND p.{field} = w.value AND p.listed ORDER BY p.id LIMIT ?",
+                (json.dumps(near.view(np.int64).tolist()), scope, limit - len(found)),
+            )
+            found += [(distance, row) for (row,) in rows]
+            if len(found) >= limit:
+                break
+        return found
+
+    def _groups(self, kind: str | None, scope: str | None) -> list[int]:
+        found = self._connection.execute(
+            "SELECT id FROM scopes WHERE (?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR scope = ?2)",
+            (kind, scope),
+        )
+        return [group for (group,) in found.fetchall()]
 
     def _oldest(self, scope: int, words: Words) -> Row:
         """Return the oldest canonical with one of the content *words*."""
@@ -539,7 +694,7 @@ class SQLiteIndex(Index):
     def _listed_words(self, row: Row) -> Iterator[tuple[PostingList, int]]:
         scope = self._scope_of(row)
         page = row.sighting.fingerprint
-        for field, word in zip(FIELDS, (page.content, page.structure), strict=True):
+        for field, word in zip(WORD_FIELDS, (page.content, page.structure), strict=True):
             if word:
                 yield self._postings(field, scope), word
 
@@ -581,6 +736,21 @@ class SQLiteIndex(Index):
         ]
         return sorted(found, key=lambda row: row.id)
 
+    def _keys_around(self, url_key: str) -> list[str]:
+        found: list[str] = []
+        with self._database.errors():
+            for (scope,) in self._connection.execute("SELECT id FROM scopes").fetchall():
+                for order, sign in (("DESC", "<"), ("ASC", ">=")):
+                    found += [
+                        key
+                        for (key,) in self._connection.execute(
+                            "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' "
+                            f"AND url_key {sign} ? ORDER BY url_key {order} LIMIT {_AROUND}",
+                            (scope, url_key),
+                        )
+                    ]
+        return found
+
     def _rows_last_seen_before(self, moment: float) -> list[Row]:
         return self._select(
             "WHERE p.time < ?1 AND NOT EXISTS (SELECT 1 FROM pages r WHERE r.canonical = p.id "
@@ -595,6 +765,11 @@ class SQLiteIndex(Index):
         with self._database.errors():
             rows = self._connection.execute(SELECT + where, tuple(values))
             return [row_of(fields) for fields in rows]
+
+
+def _range(prefix: str) -> tuple[str, str]:
+    """Return between which two names those stand that begin with *prefix*, which is ASCII."""
+    return prefix, prefix + "\x7f"
 
 
 def _banding(text: str) -> Banding | None:

@@ -10,6 +10,8 @@ from dedup.fingerprints import Fingerprint
 from dedup.index import chunks, postings
 from dedup.index.base import Row, Sighting, is_canonical
 from dedup.index.database import META
+from dedup.index.files import Damaged
+from dedup.sketch import BINS
 from dedup.verdict import Canonical, Outcome, Reason, Verdict
 from dedup.words import signed, unsigned
 
@@ -95,9 +97,47 @@ SELECT = (
     "p.outcome, p.listed, c.url, c.run "
     "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
 )
+SELECT_GLANCE = (
+    "SELECT id, run, url, structure, reason, kept, content_distance, structure_distance, similarity, "
+    "canonical, outcome, listed FROM pages WHERE id > ? ORDER BY id LIMIT ?"
+)
 SELECT_CANONICAL = (
     "SELECT id, url, run, outcome, content, structure, sketch, body_digest, token_digest, tokens "
     "FROM pages WHERE scope = ?1 AND listed "
+)
+
+# What must be so in every row.  Some columns may be NULL, then they have nothing to be wrong about.
+_RULES = {
+    "text": "typeof({0}) = 'text'",
+    "number": "typeof({0}) = 'integer'",
+    "fraction": "typeof({0}) = 'real'",
+    "digest": "typeof({0}) = 'blob' AND length({0}) IN (0, 16)",
+    "sketch": f"typeof({{0}}) = 'blob' AND length({{0}}) = {BINS}",
+    "reason": f"{{0}} IN ({','.join(repr(str(reason)) for reason in Reason)})",
+    "outcome": f"{{0}} IN ({','.join(repr(str(outcome)) for outcome in Outcome)})",
+    "flag": "typeof({0}) = 'integer' AND {0} IN (0, 1)",
+}
+_COLUMNS = {
+    "text": ("url", "url_key", "title", "canonical_link"),
+    "number": (
+        *("run", "scope", "content", "structure", "tokens", "content_distance"),
+        *("structure_distance", "canonical", "previous", "replaces"),
+    ),
+    "fraction": ("time", "similarity"),
+    "digest": ("body_digest", "token_digest"),
+    "sketch": ("sketch",),
+    "reason": ("reason",),
+    "outcome": ("outcome",),
+    "flag": ("kept", "listed"),
+}
+DAMAGED_ROWS = (
+    "SELECT count(*), min(id) FROM pages WHERE NOT ("
+    + " AND ".join(
+        f"({column} IS NULL OR {_RULES[kind].format(column)})"
+        for kind, columns in _COLUMNS.items()
+        for column in columns
+    )
+    + ")"
 )
 
 
@@ -124,10 +164,19 @@ def values_of(sighting: Sighting, verdict: Verdict, scope: int, outcome: Outcome
 
 
 def row_of(fields: Sequence[Any]) -> Row:
-    """Return the row behind what `SELECT` gave."""
+    """Return the row behind what `SELECT` gave; raises `Damaged`."""
+    try:
+        return _row_of(fields)
+    except (TypeError, ValueError) as error:
+        raise Damaged(f"row {fields[0]}: {error}") from error
+
+
+def _row_of(fields: Sequence[Any]) -> Row:
     row, run, kind, scope, url, key, seen_at, title, link = fields[:9]
     reason, kept, content, structure, similarity = fields[15:20]
     canonical, previous, replaces, outcome, listed, canonical_url, canonical_run = fields[20:]
+    _require(int | None, content, structure)
+    _require(float | None, similarity)
     verdict = Verdict(
         Reason(reason),
         bool(kept),
@@ -147,11 +196,21 @@ def row_of(fields: Sequence[Any]) -> Row:
 
 
 def canonical_of(fields: Sequence[Any]) -> Canonical:
-    """Return the canonical behind what `SELECT_CANONICAL` gave."""
+    """Return the canonical behind what `SELECT_CANONICAL` gave; raises `Damaged`."""
     row, url, run, outcome, *page = fields
-    return Canonical(row, url, run, outcome == Outcome.PENDING, _fingerprint(page))
+    try:
+        return Canonical(row, url, run, outcome == Outcome.PENDING, _fingerprint(page))
+    except (TypeError, ValueError) as error:
+        raise Damaged(f"row {row}: {error}") from error
 
 
 def _fingerprint(fields: Sequence[Any]) -> Fingerprint:
     content, structure, *rest = fields
+    _require(int, content, structure)
     return Fingerprint(unsigned(content), unsigned(structure), *rest)
+
+
+def _require(kind: Any, *values: object) -> None:
+    for value in values:
+        if not isinstance(value, kind):
+            raise TypeError(f"{value!r:.40} is none of {kind}")

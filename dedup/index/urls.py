@@ -67,17 +67,36 @@ def joined_key(base: str, link: str) -> str:
         return link
 
 
+def variants(key: str) -> list[str]:
+    """Return a URL in canonical form, and how else it may be written: the other scheme, with www or not.
+
+    >>> variants("http://a.example/x")
+    ['http://a.example/x', 'https://a.example/x', 'http://www.a.example/x', 'https://www.a.example/x']
+    """
+    scheme, sign, rest = key.partition("://")
+    if not sign:
+        return [key, f"http://{key}", f"https://{key}"]
+    schemes = [scheme, "https" if scheme == "http" else "http"]
+    hosts = [rest, rest.removeprefix("www.") if rest.startswith("www.") else f"www.{rest}"]
+    return [f"{scheme}://{host}" for host in hosts for scheme in schemes]
+
+
 def scope_key(scope: str, *, spider: str, url: str) -> str:
     """Return the group within which a page is compared: a spider, host, domain or "" for all."""
     if scope == "spider":
         return spider
     if scope == "global":
         return ""
-    host = _host(url)
+    host = host_of(url)
     return host if scope == "host" else _domain(host)
 
 
-def _host(url: str) -> str:
+def host_of(url: str) -> str:
+    """Return the host of *url* in small letters, "" where it has none.
+
+    >>> host_of("https://WWW.Example.com:8080/a")
+    'www.example.com'
+    """
     try:
         return urlsplit(kept_url(url)).hostname or ""
     except ValueError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -64,6 +64,8 @@ class Judge:
         self._room = WaitingRoom()
         self._shares = Shares(settings.cluster_share)
         self._reported: set[str] = set()
+        # Rows whose fate is known and not yet in the index, which failed when it was to be told.
+        self._unsettled: dict[int, bool] = {}
 
     def open(self) -> Run:
         """Open the index and begin a run, or go on with that of the same ``JOBDIR``."""
@@ -108,10 +110,11 @@ class Judge:
         page = question.page
         try:
             with self.timed("index"):
+                self._catch_up()
                 verdict = self._detector.submit(
                     page, question.fingerprint, kind=question.kind, wait_for=self._room.runs
                 )
-        except IndexUnavailable as error:
+        except Exception as error:  # whatever it is: to lose the page would be worse
             self._report(error)
             return None
         self._note(page.url, verdict)
@@ -136,18 +139,29 @@ class Judge:
         raise TimeoutError
 
     def settle(self, row: int, *, kept: bool) -> None:
-        """Confirm a pending row, or release it."""
+        """Confirm a pending row, or release it; if the index fails now, before the next question."""
         if self._detector is None:
             return
-        index = self._detector.index
         try:
             with self.timed("index"):
-                (index.confirm if kept else index.release)(row)
-        except IndexUnavailable as error:
+                self._settle(row, kept=kept)
+        except Exception as error:
+            self._unsettled[row] = kept
             self._report(error)
         if not kept:
             self.count("released")
         self._room.settled(row)
+
+    def _settle(self, row: int, *, kept: bool) -> None:
+        assert self._detector is not None
+        index = self._detector.index
+        (index.confirm if kept else index.release)(row)
+
+    def _catch_up(self) -> None:
+        with suppress(Exception):  # reported when it failed first
+            for row, kept in list(self._unsettled.items()):
+                self._settle(row, kept=kept)
+                del self._unsettled[row]
 
     # Counting
 
@@ -213,11 +227,14 @@ class Judge:
                 *(printable(url), _EXCESSES[excess].format(self.settings.config.max_bytes), excess),
             )
 
-    def _report(self, error: IndexUnavailable) -> None:
+    def _report(self, error: Exception) -> None:
         self.count("index_errors")
         if str(error) not in self._reported:
             self._reported.add(str(error))
-            logger.error("Pages are kept without being judged: %s", error)
+            trace = None if isinstance(error, IndexUnavailable) else error
+            logger.error(
+                "Pages are kept without being judged: %s", str(error) or repr(error), exc_info=trace
+            )
 
     # The end
 
@@ -225,6 +242,7 @@ class Judge:
         """End the run, log its summary, close the index."""
         if self._detector is None:
             return
+        self._catch_up()
         detector, self._detector = self._detector, None
         run, index = detector.run, detector.index
         assert self._crawler.stats is not None
@@ -233,6 +251,12 @@ class Judge:
             self._take_stock(index)
             stats = self._crawler.stats.get_stats()
             logger.info("%s", summary(stats, index, run, self._shares.noticed()))
+            if isinstance(index, SQLiteIndex) and not index.is_in_place:
+                logger.error(
+                    "%s was moved, deleted or replaced during the crawl: what this run saw is not in "
+                    "the file that is there now",
+                    index.name,
+                )
         except IndexUnavailable as error:
             logger.error("The run could not be ended: %s", error)
         finally:

@@ -11,12 +11,10 @@ from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.charset import encoding_of
 from dedup.config import MAX_BYTES
+from dedup.fields import content_of
 from dedup.limits import Excess, has_attribute_flood
 from dedup.page import Page, markup_of
 from dedup.plugin.settings import PluginSettings
-
-# The fields that hold a page by custom, looked at in this order where no setting names one.
-_HTML_FIELDS = ("html", "body")
 
 # A response is read once, for the spider and for the pipeline; responses cannot carry attributes.
 _pages: WeakKeyDictionary[Response, Page] = WeakKeyDictionary()
@@ -39,19 +37,13 @@ def page_from_item(item: Any, settings: PluginSettings, response: Response | Non
     """
     if not ItemAdapter.is_item(item):
         return None
-    adapter = ItemAdapter(item)
-    url = adapter.get(settings.url_field)
-    url = url if isinstance(url, str) else ""
+    found = content_of(ItemAdapter(item), settings.fields)
+    if found is None:
+        return None
     limit = settings.config.max_bytes
-    if settings.html_field:
-        return _html_page(adapter.get(settings.html_field), url, response, limit)
-    if settings.text_fields:
-        return _text_page([adapter.get(field) for field in settings.text_fields], url, limit)
-    for field in _HTML_FIELDS:
-        if page := _html_page(adapter.get(field), url, response, limit):
-            return page
-    values = [value for field, value in adapter.items() if field != settings.url_field]
-    return _text_page([value for value in values if isinstance(value, str)], url, limit)
+    if found.html:
+        return _html_page(found.html, found.url, response, limit)
+    return Page.from_text(found.text, url=found.url, max_bytes=limit)
 
 
 def _page_of(response: HtmlResponse, max_bytes: int) -> Page:
@@ -86,13 +78,11 @@ def _is_well_decoded(response: HtmlResponse) -> bool:
     return expected == resolve_encoding(response.encoding)
 
 
-def _html_page(value: Any, url: str, response: Response | None, max_bytes: int) -> Page | None:
-    if not isinstance(value, str | bytes) or not value:
-        return None
-    is_small = len(value) <= max_bytes
-    if is_small and isinstance(response, HtmlResponse) and _is_text_of(response, value):
-        return _page_of(response, max_bytes).at(url, value)
-    return Page.from_html(value, url=url, max_bytes=max_bytes)
+def _html_page(html: str | bytes, url: str, response: Response | None, max_bytes: int) -> Page:
+    is_small = len(html) <= max_bytes
+    if is_small and isinstance(response, HtmlResponse) and _is_text_of(response, html):
+        return _page_of(response, max_bytes).at(url, html)
+    return Page.from_html(html, url=url, max_bytes=max_bytes)
 
 
 def _is_text_of(response: HtmlResponse, value: str | bytes) -> bool:
@@ -101,16 +91,3 @@ def _is_text_of(response: HtmlResponse, value: str | bytes) -> bool:
         is_utf8 = response.encoding == "utf-8" and "\ufffd" not in response.text
         return value == response.body and (value.isascii() or is_utf8)
     return value == response.text and _is_well_decoded(response)
-
-
-def _text_page(values: list[Any], url: str, max_bytes: int) -> Page | None:
-    texts = [text for value in values for text in _texts(value)]
-    return Page.from_text("\n".join(texts), url=url, max_bytes=max_bytes) if texts else None
-
-
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value] if value else []
-    if isinstance(value, list | tuple):
-        return [text for text in value if isinstance(text, str) and text]
-    return []

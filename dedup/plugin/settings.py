@@ -13,6 +13,7 @@ from scrapy.utils.project import data_path
 
 from dedup.config import DedupConfig
 from dedup.errors import ConfigError
+from dedup.fields import FieldRule
 from dedup.page import Page
 
 if TYPE_CHECKING:
@@ -80,6 +81,13 @@ class PluginSettings:
             raise ConfigError("index ('') must be the path of a file")
         if not self.mark_prefix.isidentifier():
             raise ConfigError(f"mark_prefix ({self.mark_prefix!r}) must be the beginning of a name")
+
+    @property
+    def fields(self) -> FieldRule:
+        """Where an item's page is."""
+        return FieldRule(
+            html_field=self.html_field, text_fields=self.text_fields, url_field=self.url_field
+        )
 
     @property
     def index_path(self) -> str:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from dedup.index import Index, Row
-from dedup.verdict import Outcome
+import numpy as np
+
+from dedup.index import Row
+from dedup.report.replay import Replay
+from dedup.report.selection import Selection, Source
+
+_ALL = Selection()
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,44 +27,112 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """The clusters of an index, the largest first.
+class Totals:
+    """How many selected pages there are by reason, and which runs saw copies among them.
 
-    *keep* is the rule that chose the best of each, a key of `KEEPS`; *actions* says for each run
-    what was done with copies (see `dedup.index.Run`).
+    *members* are the numbers of the copies, cluster by cluster, the largest first; *sizes* is how
+    many each has, *canonicals* what they repeat.
     """
 
-    clusters: tuple[Cluster, ...]
+    reasons: Mapping[str, int]
+    runs: frozenset[int]
+    canonicals: Sequence[int]
+    sizes: Sequence[int]
+    members: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was dropped of a *selection* of *source*, and for which pages; see `report_of`.
+
+    *actions* says for each run what was done with copies (see `dedup.index.Run`), *replay* is what
+    the rows come from if not from the index itself.  Rows are read when they are asked for: no more
+    of them are held than the largest cluster has, and two numbers for each copy.
+    """
+
+    source: Source
+    selection: Selection = _ALL
     keep: str = "first"
     actions: Mapping[int, str] = field(default_factory=dict)
+    replay: Replay | None = None
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the selected rows, copies or not, as they were seen."""
+        return self.selection.rows(self.source)
+
+    def clusters(self) -> Iterator[Cluster]:
+        """Yield the clusters, the largest first, of equally large ones the oldest."""
+        totals, start = self.totals, 0
+        for canonical, size in zip(totals.canonicals, totals.sizes, strict=True):
+            numbers = (canonical, *totals.members[start : start + size])
+            kept, *duplicates = rows = list(self.source.rows_of(numbers))
+            yield Cluster(kept, tuple(duplicates), KEEPS[self.keep](rows))
+            start += size
+
+    @property
+    def size(self) -> int:
+        """How many clusters there are."""
+        return len(self.totals.canonicals)
 
     @property
     def duplicates(self) -> int:
         """How many pages repeat another one."""
-        return sum(len(cluster.duplicates) for cluster in self.clusters)
+        return len(self.totals.members)
+
+    @cached_property
+    def totals(self) -> Totals:
+        """What one reading of all rows tells."""
+        reasons: Counter[str] = Counter()
+        runs: set[int] = set()
+        canonicals, members = array("q"), array("q")
+        for row in self.rows():
+            reasons[row.verdict.reason.value] += 1
+            if is_copy(row):
+                runs.add(row.sighting.run)
+                canonicals.append(row.verdict.canonical or 0)
+                members.append(row.id)
+        return Totals(reasons, frozenset(runs), *_grouped(canonicals, members))
+
+    @cached_property
+    def best_urls(self) -> Mapping[int, str]:
+        """The URL of the best page of a cluster by its canonical, where that is not the best itself."""
+        if self.keep == "first":
+            return {}
+        return {
+            cluster.canonical.id: cluster.best.sighting.url
+            for cluster in self.clusters()
+            if cluster.best is not cluster.canonical
+        }
 
 
-def report_of(index: Index, run: int | None = None, *, keep: str = "first") -> Report:
-    """Return the report on *index*; with *run*, only on what that run took for copies.
+def report_of(
+    source: Source, selection: Selection = _ALL, *, keep: str = "first", replay: Replay | None = None
+) -> Report:
+    """Return the report on the *selection* of *source*, an index or its *replay*.
 
     A crawl keeps the first page that it sees of several copies.  *keep* is another rule to choose
     one by: `first`, `newest`, `longest` (most words), `shortest-url`, `https` or `canonical-link`
     (the one that the members name as their ``rel=canonical``); among equals, the first seen.  A
     page that several runs saw counts once for each.  Forgotten rows are left out.
     """
-    duplicates: defaultdict[int, list[Row]] = defaultdict(list)
-    for row in index.rows():
-        canonical = row.verdict.canonical
-        is_copy = not row.verdict.kept and row.outcome is not Outcome.FORGOTTEN
-        if is_copy and canonical is not None and run in (None, row.sighting.run):
-            duplicates[canonical].append(row)
-    found = [_cluster(index.row(canonical), rows, keep) for canonical, rows in duplicates.items()]
-    found.sort(key=lambda cluster: (-len(cluster.duplicates), cluster.canonical.id))
-    return Report(tuple(found), keep, {made.id: made.action for made in index.runs()})
+    actions = {run.id: run.action for run in source.runs()}
+    return Report(source, selection, keep, actions, replay)
 
 
-def _cluster(canonical: Row, duplicates: Sequence[Row], keep: str) -> Cluster:
-    return Cluster(canonical, tuple(duplicates), KEEPS[keep]((canonical, *duplicates)))
+def is_copy(row: Row) -> bool:
+    """Return whether the page of *row* was taken for a copy of another one."""
+    return not row.verdict.kept and row.verdict.canonical is not None
+
+
+def _grouped(canonicals: array[int], members: array[int]) -> tuple[array[int], array[int], array[int]]:
+    """Return distinct *canonicals*, how many *members* each has, and the members in that order."""
+    owners, rows = np.array(canonicals, np.int64), np.array(members, np.int64)
+    distinct, owner, counts = np.unique(owners, return_inverse=True, return_counts=True)
+    order = np.lexsort((rows, owners, -counts[owner]))
+    largest = np.argsort(-counts, kind="stable")
+    return tuple(
+        array("q", part.tobytes()) for part in (distinct[largest], counts[largest], rows[order])
+    )  # type: ignore[return-value]
 
 
 def _first(rows: Sequence[Row]) -> Row:

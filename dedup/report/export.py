@@ -1,21 +1,24 @@
-"""Clusters as text for people, JSON Lines and CSV for programs."""
+"""Clusters as text for people; rows as JSON Lines, JSON, CSV and Parquet for programs."""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import IO
+from typing import IO, Any
 
 from dedup.index import Row
 from dedup.printable import printable
-from dedup.report.clusters import Cluster, Report
+from dedup.report.clusters import Cluster, Report, is_copy
 from dedup.words import word_hex
 
 COLUMNS = (
     "url",
     "canonical_url",
+    "verdict",
     "reason",
     "content_distance",
     "structure_distance",
@@ -31,40 +34,64 @@ COLUMNS = (
     "best_url",
     "best_by",
 )
-# A spreadsheet would take a cell that begins like this for a formula.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# What became of a copy, by the action of its run.
+_VERDICTS = {"drop": "dropped", "mark": "marked", "dry run": "would_drop"}
+# A spreadsheet takes a cell that begins like this for a formula; some do so after what shows as
+# nothing or as a quote, some cut a line at semicolons as well, some fold full-width signs.
+_FORMULA = re.compile(r"(^|;)(?=[\s'\"\u200b\ufeff]*[=+\-@＝＋－＠])")
+# A spreadsheet's cell holds 32,767 characters.
+_CELL = 32_000
 
 
-def records(report: Report) -> Iterator[dict[str, object]]:
-    """Yield one record for each page that repeats another one, with the keys `COLUMNS`.
+def records(report: Report, *, everything: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield a record for each page that repeats another one, or for each page, as they were seen.
 
-    *time* is ISO 8601 in UTC, *content* and *structure* are words in hexadecimal digits, *action*
-    is what the run did with copies, and *best_url* is the member of the cluster that is best by
-    the rule *best_by*.
+    The keys are `COLUMNS`; `docs/reference/exports.md` says what they mean.  *time* is in UTC, to the
+    second.
     """
-    for cluster in report.clusters:
-        for row in cluster.duplicates:
-            yield _record(row, cluster, report)
+    for row in report.rows():
+        if everything or is_copy(row):
+            yield _record(row, report)
 
 
-def write_jsonl(report: Report, file: IO[str]) -> None:
+def write_jsonl(report: Report, file: IO[str], *, everything: bool = False) -> None:
     """Write `records` as JSON, one a line, in ASCII."""
-    for record in records(report):
-        file.write(json.dumps(record) + "\n")
+    for record in records(report, everything=everything):
+        file.write(_json(record) + "\n")
 
 
-def write_csv(report: Report, file: IO[str]) -> None:
-    """Write `records` as CSV with a header; what a spreadsheet would run begins with a quote mark."""
+def write_csv(report: Report, file: IO[str], *, everything: bool = False) -> None:
+    """Write `records` as CSV with a header, each on one line and `inert` in a spreadsheet."""
     writer = csv.DictWriter(file, COLUMNS)
     writer.writeheader()
-    for record in records(report):
-        writer.writerow({name: _defused(value) for name, value in record.items()})
+    for record in records(report, everything=everything):
+        writer.writerow({name: inert(value) for name, value in record.items()})
+
+
+def write_json(report: Report, file: IO[str]) -> None:
+    """Write one document: totals, and the clusters with their records, the largest first."""
+    reasons = report.totals.reasons
+    head = {
+        "pages": sum(reasons.values()),
+        "duplicates": report.duplicates,
+        "reasons": dict(sorted(reasons.items())),
+        "best_by": report.keep,
+        "replay": report.replay and asdict(report.replay.changes) | asdict(report.replay.config),
+        "selection": asdict(report.selection),
+    }
+    file.write(json.dumps(head)[:-1] + ', "clusters": [')
+    for number, cluster in enumerate(report.clusters()):
+        file.write(",\n" if number else "\n")
+        file.write(_json(_cluster(cluster, report)))
+    file.write("\n]}\n")
 
 
 def write_text(report: Report, file: IO[str]) -> None:
     """Write the clusters for a person to read."""
-    file.write(f"{report.duplicates:,} {_participle(report)} in {len(report.clusters):,} clusters\n")
-    for cluster in report.clusters:
+    if report.replay:
+        file.write(f"{report.replay}\n")
+    file.write(f"{report.duplicates:,} {_participle(report)} in {report.size:,} clusters\n")
+    for cluster in report.clusters():
         canonical, best = cluster.canonical, cluster.best
         file.write(f"\n{_url(canonical)}  (kept in run {canonical.sighting.run}{_state(canonical)})\n")
         if best.id != canonical.id:
@@ -76,42 +103,71 @@ def write_text(report: Report, file: IO[str]) -> None:
                 f"{_bits(found.structure_distance)}  similarity {found.similarity or 0:.2f}"
             )
             action = report.actions.get(row.sighting.run, "drop")
-            what = "" if action == "drop" else f", {action}"
+            what = "" if action == "drop" else f", {printable(action)}"
             where = f"run {row.sighting.run}{what}{_state(row)}  {_url(row)}"
             file.write(f"  {found.reason:<16} {measures}  {where}\n")
 
 
+def inert(value: object) -> object:
+    r"""Return what a spreadsheet shows and does not run: for text, what is written into the cell.
+
+    What would be a formula gets a quote mark before it, characters that act rather than show are
+    escaped, and text is cut where a cell ends.  Numbers and None stay.
+
+    >>> inert("=1+1"), inert("a;-1"), inert("a-1\n"), inert(-1)
+    ("'=1+1", "a;'-1", 'a-1\\n', -1)
+    """
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if not isinstance(value, str):
+        return value
+    return _FORMULA.sub(r"\1'", printable(value, _CELL))
+
+
+def _json(record: dict[str, Any]) -> str:
+    return json.dumps(record, default=datetime.isoformat)
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(int(seconds), UTC)
+
+
 def _participle(report: Report) -> str:
     """Return what became of all the pages, in words."""
-    actions = {
-        report.actions.get(row.sighting.run, "drop")
-        for cluster in report.clusters
-        for row in cluster.duplicates
-    }
+    if report.replay:
+        return "pages would be dropped"
+    actions = {report.actions.get(run, "drop") for run in report.totals.runs}
     return "pages dropped" if actions <= {"drop"} else "copies found, not all of them dropped,"
 
 
-def _record(row: Row, cluster: Cluster, report: Report) -> dict[str, object]:
-    seen, found, canonical = row.sighting, row.verdict, cluster.canonical
+def _record(row: Row, report: Report) -> dict[str, Any]:
+    seen, found = row.sighting, row.verdict
     similarity = None if found.similarity is None else round(found.similarity, 4)
+    heads = row.id if found.canonical is None else found.canonical
+    best = report.best_urls.get(heads) or (seen.url if heads == row.id else found.canonical_url)
     values = (
-        *(seen.url, canonical.sighting.url, found.reason.value),
+        *(seen.url, found.canonical_url, _verdict(row, report), found.reason.value),
         *(found.content_distance, found.structure_distance, similarity),
-        *(seen.run, canonical.sighting.run, _iso(seen.time), seen.title, row.outcome.value),
+        *(seen.run, found.canonical_run, _moment(seen.time), seen.title, row.outcome.value),
         *(word_hex(seen.fingerprint.content), word_hex(seen.fingerprint.structure)),
-        *(report.actions.get(seen.run, "drop"), cluster.best.sighting.url, report.keep),
+        *(report.actions.get(seen.run, "drop"), best, report.keep),
     )
     return dict(zip(COLUMNS, values, strict=True))
 
 
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+def _verdict(row: Row, report: Report) -> str:
+    if row.verdict.kept:
+        return "kept"
+    if report.replay:
+        return "would_drop"
+    return _VERDICTS.get(report.actions.get(row.sighting.run, "drop"), "dropped")
 
 
-def _defused(value: object) -> object:
-    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
-        return "'" + value
-    return value
+def _cluster(cluster: Cluster, report: Report) -> dict[str, Any]:
+    return {
+        "canonical": _record(cluster.canonical, report),
+        "duplicates": [_record(row, report) for row in cluster.duplicates],
+    }
 
 
 def _url(row: Row) -> str:

@@ -69,15 +69,15 @@ def test_small_clusters_are_not_warned_about(tmp_path: Path) -> None:
     assert "large_clusters" not in done.dedup()
 
 
-def test_the_readme_names_every_stat() -> None:
+def test_the_reference_names_every_stat() -> None:
     source = "".join(path.read_text("utf-8") for path in (ROOT / "dedup" / "plugin").glob("*.py"))
     calls = re.findall(r"count\(([^)\n]*)\)", source)
     counted = {name for call in calls for name in re.findall(r'(?<!f)"([\w/]+)"', call)}
     counted |= set(re.findall(r'"dedup/([\w/]+)"', source)) | {reason.value for reason in Reason}
     counted |= {f"seconds/{step}" for step in re.findall(r'timed\("(\w+)"\)', source)}
     counted -= {f"responses/{reason}" for reason in Reason}
-    readme = (ROOT / "README.md").read_text("utf-8")
-    table = readme[readme.index("| stat |") : readme.index("Every drop is one line")]
+    page = (ROOT / "docs/reference/stats.md").read_text("utf-8")
+    table = page[page.index("| stat |") : page.index("Every drop is one line")]
     named = set(re.findall(r"`([\w/<>]+)`", table)) - {"callback", "responses/<verdict>"}
     assert counted >= {"seen", "marked", "requests_saved", "index/rows", "seconds/index"}
     assert {name for name in named if not name.startswith("DEDUP_")} == counted

@@ -74,21 +74,21 @@ _TYPES: dict[str, Any] = {
 }
 
 
-def readme_settings() -> list[tuple[str, str, str, str]]:
-    """Name, type, default and example of every setting in the README's table."""
+def documented_settings() -> list[tuple[str, str, str, str]]:
+    """Name, type, default and example of every setting in the table of settings."""
     row = re.compile(
         r"^\| `(DEDUP_\w+)` \| ([\w ]+), `([^`]*)` \| [^|]+ \| `([^`]+)` \| [^|]+ \|$", re.MULTILINE
     )
-    return row.findall((ROOT / "README.md").read_text("utf-8"))
+    return row.findall((ROOT / "docs/reference/settings.md").read_text("utf-8"))
 
 
-def test_the_readme_lists_every_setting_with_its_default() -> None:
-    table = {name: default for name, _, default, _ in readme_settings()}
+def test_the_reference_lists_every_setting_with_its_default() -> None:
+    table = {name: default for name, _, default, _ in documented_settings()}
     assert table == {name: repr(default) for name, default in setting_names().items()}
 
 
-@pytest.mark.parametrize(("name", "kind", "default", "example"), readme_settings())
-def test_the_readme_gives_types_and_examples_that_work(
+@pytest.mark.parametrize(("name", "kind", "default", "example"), documented_settings())
+def test_the_reference_gives_types_and_examples_that_work(
     name: str, kind: str, default: str, example: str
 ) -> None:
     assert isinstance(ast.literal_eval(default), _TYPES[kind])

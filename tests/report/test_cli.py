@@ -9,14 +9,18 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 from click.testing import CliRunner, Result
 
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
 from dedup.cli.group import COMMANDS
+from dedup.cli.output import replacing
 from dedup.minhash import Banding
+from dedup.printable import printable
 from dedup.report.export import COLUMNS
+from dedup.report.parquet import TYPES
 from tests.crawling import ROOT, scrapy
 from tests.pages import edited, page, text
 
@@ -24,7 +28,8 @@ EVIL = '=HYPERLINK("http://evil")\x1b[31m\u202e\n<script>'
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Path:
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)  # outside of our own Scrapy project
     path = tmp_path / "pages.db"
     with SQLiteIndex(path) as opened:
         with Detector(opened, spider="first") as detector:
@@ -80,8 +85,105 @@ def test_report_writes_csv_that_a_spreadsheet_can_open(index: Path, tmp_path: Pa
     assert run("report", index, "--format", "csv", "--output", output).exit_code == 0
     with output.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert rows[1]["url"] == "'" + EVIL
+    assert rows[1]["url"] == "'" + printable(EVIL)
     assert rows[2]["similarity"].startswith("0.")
+
+
+def test_report_writes_one_json_document(index: Path) -> None:
+    document = json.loads(run("report", index, "--format", "json").output)
+    (cluster,) = document.pop("clusters")
+    assert document == {
+        "pages": 4,
+        "duplicates": 3,
+        "reasons": {"exact_duplicate": 1, "near_duplicate": 2, "new": 1},
+        "best_by": "first",
+        "replay": None,
+        "selection": {"run": None, "since": 0.0, "domain": ""},
+    }
+    lines = run("report", index, "--format", "jsonl", "--all").output.splitlines()
+    assert [cluster["canonical"], *cluster["duplicates"]] == [json.loads(line) for line in lines]
+
+
+def test_report_writes_typed_parquet(index: Path, tmp_path: Path) -> None:
+    output = tmp_path / "all.parquet"
+    assert run("report", index, "--format", "parquet", "--all", "--output", output).exit_code == 0
+    table = pyarrow.parquet.read_table(output)
+    assert tuple(table.column_names) == COLUMNS
+    assert {name: str(table.schema.field(name).type) for name in TYPES} == {
+        **TYPES,
+        "similarity": "double",
+    }
+    rows = table.to_pylist()
+    assert [row["verdict"] for row in rows] == ["kept", "dropped", "dropped", "dropped"]
+    assert rows[2]["url"] == EVIL
+    assert abs(rows[0]["time"].timestamp() - time.time()) < 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "urls"),
+    [
+        (["--domain", "a"], ["http://a/2", "http://a/4"]),
+        (["--domain", "b"], []),
+        (["--since", "1h"], ["http://a/2", EVIL, "http://a/4"]),
+        (["--since", "2100-01-01"], []),
+        (["--run", 2, "--domain", "A"], ["http://a/4"]),
+        (["--min-similarity", "1"], ["http://a/2"]),
+        (["-s", "DEDUP_VERIFY=False", "--max-distance", "0"], ["http://a/2"]),
+        (["--max-distance", "0", "--run", 2], ["http://a/4"]),
+    ],
+)
+def test_report_of_a_part_or_by_other_thresholds(
+    index: Path, arguments: list[object], urls: list[str]
+) -> None:
+    output = run("report", index, "--format", "jsonl", *arguments).stdout
+    assert [json.loads(line)["url"] for line in output.splitlines()] == urls
+
+
+def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
+    before = index.read_bytes()
+    done = run("report", index, "--min-similarity", "1", "--max-distance", 3)
+    assert done.stdout.splitlines()[:2] == [
+        "With max_distance=3, min_similarity=1.0, 4 pages judged again: 0 more would be dropped, "
+        "2 more kept, and 0 would repeat another page",
+        "1 pages would be dropped in 1 clusters",
+    ]
+    assert (
+        done.stdout.splitlines()[0]
+        in run(
+            "report", index, "-s", "DEDUP_MIN_SIMILARITY=1.0", "--max-distance", 3, "--format", "csv"
+        ).stderr
+    )
+    document = json.loads(run("report", index, "--max-distance", 3, "--format", "json").stdout)
+    assert (document["replay"]["pages"], document["replay"]["max_distance"]) == (4, 3)
+    assert document["clusters"][0]["duplicates"][0]["verdict"] == "would_drop"
+    assert index.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--format", "parquet"], 2, "--format parquet needs --output"),
+        (["--all"], 2, "--all goes with --format jsonl, csv or parquet"),
+        (["--since", "soon"], 2, "'soon' must be a date"),
+        (["--max-distance", 99], 1, "max_distance (99) must be 0 to 12"),
+        (["--run", 9], 1, "there is no run 9"),
+    ],
+)
+def test_report_refuses(index: Path, arguments: list[object], code: int, message: str) -> None:
+    done = run("report", index, *arguments)
+    assert (done.exit_code, message in done.output) == (code, True)
+
+
+def test_a_report_that_fails_leaves_the_old_file(index: Path, tmp_path: Path) -> None:
+    output = tmp_path / "dropped.csv"
+    output.write_text("precious")
+    assert run("report", index, "--format", "csv", "--run", 9, "--output", output).exit_code == 1
+    with pytest.raises(KeyboardInterrupt), replacing(output) as part:
+        part.write_text("half")
+        raise KeyboardInterrupt
+    assert [path.read_text() for path in tmp_path.glob("*dropped*")] == ["precious"]
+    missing = run("report", index, "--output", tmp_path / "no" / "such.txt")
+    assert (missing.exit_code, "cannot be written: No such file" in missing.output) == (1, True)
 
 
 def test_hostile_text_is_inert_on_a_terminal(index: Path) -> None:

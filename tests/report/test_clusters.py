@@ -11,6 +11,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index import Index
 from dedup.report.clusters import KEEPS, report_of
 from dedup.report.export import write_jsonl, write_text
+from dedup.report.selection import Selection
 from tests.pages import edited, page, text
 
 # Three copies in the order in which they are seen: URL, text, declared canonical link.
@@ -47,7 +48,7 @@ def test_every_rule_is_tried() -> None:
 @pytest.mark.parametrize("keep", KEEPS)
 def test_a_rule_names_the_best_of_a_cluster(index: Index, keep: str) -> None:
     report = report_of(index, keep=keep)
-    (cluster,) = report.clusters
+    (cluster,) = report.clusters()
     assert report.duplicates == 3
     assert cluster.canonical.sighting.url == COPIES[0][0]
     assert cluster.best.sighting.url == BEST[keep][0]
@@ -72,7 +73,7 @@ def test_without_a_link_or_https_the_first_is_best() -> None:
         for url in ("http://a/", "", "http://b/"):
             detector.check(page(text(1), url))
     for keep in ("https", "canonical-link", "longest", "shortest-url"):
-        assert report_of(index, keep=keep).clusters[0].best.id == 1
+        assert next(report_of(index, keep=keep).clusters()).best.id == 1
 
 
 def test_what_was_not_dropped_is_not_called_dropped(tmp_path: Path) -> None:
@@ -88,5 +89,5 @@ def test_what_was_not_dropped_is_not_called_dropped(tmp_path: Path) -> None:
         assert ["run 1, dry run" in line for line in lines[3:]] == [True, False, False, False, False]
         assert [", mark  http" in line for line in lines[3:]] == [False, True, True, False, False]
         out = io.StringIO()
-        write_text(report_of(index, 3), out)
+        write_text(report_of(index, Selection(run=3)), out)
         assert out.getvalue().startswith("2 pages dropped in 1 clusters")

@@ -124,6 +124,7 @@ def test_damage_in_a_posting_list_is_found(tmp_path: Path) -> None:
     assert [problem.split(": ")[-1] for problem in problems] == [
         "1 words without a page",
         "1 words missing",
+        "1 words at a wrong place",
     ]
 
 

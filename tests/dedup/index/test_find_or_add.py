@@ -195,3 +195,17 @@ def test_a_batch_is_recorded_as_a_whole_or_not_at_all(index: Index) -> None:
             raise KeyError
         assert [row.sighting.url for row in index.rows()] == ["http://a/1", "http://a/2"]
         assert detector.judge(page(text(3), "http://a/4")).kept
+
+
+def test_a_batch_that_failed_leaves_nothing_behind(index: Index) -> None:
+    with Detector(index, spider="first") as detector:
+        assert detector.run.id == 1
+        with suppress(KeyError), index.batch():
+            detector.check(page(text(1), "http://a/1"))
+            detector.check(page(text(1), "http://a/2"))
+            raise KeyError
+    with Detector(index, spider="second") as detector:
+        detector.check(page(text(2), "http://a/3"))
+    with Detector(index, spider="first") as detector:
+        assert detector.check(page(text(1), "http://a/4")).kept
+    assert [row.sighting.scope for row in index.rows()] == ["second", "first"]

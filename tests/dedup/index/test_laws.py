@@ -152,6 +152,27 @@ class SameAnswers(RuleBasedStateMachine):
         )
         assert (slow and slow.order) == (fast and fast.order)
 
+    @rule(
+        found=st.integers(0, len(PRINTS) - 1),
+        field=st.sampled_from(["content", "structure"]),
+        kind=st.sampled_from([None, "page"]),
+        max_distance=st.sampled_from([0, 5, 20, 64]),
+        limit=st.integers(0, 4),
+    )
+    def near(self, found: int, field: str, kind: str | None, max_distance: int, limit: int) -> None:
+        slow, fast = (
+            index.near(PRINTS[found], field=field, kind=kind, max_distance=max_distance, limit=limit)
+            for index in (self.slow, self.fast)
+        )
+        assert [near.order for near in fast] == [near.order for near in slow]
+
+    @rule(limit=st.integers(0, 3), min_copies=st.integers(1, 3))
+    def clusters(self, limit: int, min_copies: int) -> None:
+        slow, fast = (index.clusters(limit, min_copies=min_copies) for index in (self.slow, self.fast))
+        assert [(found.canonical.id, found.copies, found.similarity) for found in fast] == [
+            (found.canonical.id, found.copies, found.similarity) for found in slow
+        ]
+
     @precondition(lambda self: not self.pending)
     @rule(rebuilt=st.booleans())
     def reopen(self, rebuilt: bool) -> None:
@@ -180,6 +201,7 @@ class SameAnswers(RuleBasedStateMachine):
     def same_statistics(self) -> None:
         slow, fast = self.slow.statistics(), self.fast.statistics()
         assert (fast.rows, fast.orphans) == (slow.rows, slow.orphans)
+        assert self.fast.tallies() == self.slow.tallies()
 
     @invariant()
     def sound(self) -> None:

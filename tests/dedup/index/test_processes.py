@@ -85,21 +85,28 @@ def open_and_close(number: int, together: Barrier, path: Path, times: int) -> No
             index.end_run(index.begin_run(f"process {number}"), "finished")
 
 
-def in_processes(work: Callable[[int, Barrier, Path, int], None], path: Path, count: int) -> None:
+def in_processes(
+    work: Callable[[int, Barrier, Path, int], None],
+    path: Path,
+    count: int,
+    *,
+    processes: int = PROCESSES,
+    preload: str = __name__,
+) -> None:
     """Do *work* in all processes at once; none may fail."""
     # The server imports everything once, and what it forks inherits nothing from the tests.
     context = get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    together = context.Barrier(PROCESSES, timeout=SECONDS)
-    processes = [
+    context.set_forkserver_preload([preload])
+    together = context.Barrier(processes, timeout=SECONDS)
+    started = [
         context.Process(target=work, args=(number, together, path, count), daemon=True)
-        for number in range(PROCESSES)
+        for number in range(processes)
     ]
-    for process in processes:
+    for process in started:
         process.start()
-    for process in processes:
+    for process in started:
         process.join(SECONDS)
-    assert [process.exitcode for process in processes] == [0] * PROCESSES
+    assert [process.exitcode for process in started] == [0] * processes
 
 
 def crawled(folder: Path, pages: int) -> list[Row]:

@@ -1,0 +1,175 @@
+"""Which addresses a crawl may connect to, held to at the moment a name is resolved for a connection.
+
+A check of names beforehand would not do: whoever owns a name may let it resolve to a public address
+for the check and to one behind the firewall for the connection (DNS rebinding).  `AddressGuard`
+stands where Twisted resolves, so the addresses that it lets pass are those that are connected to.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
+
+from twisted.internet.interfaces import (
+    IAddress,
+    IHostnameResolver,
+    IHostResolution,
+    IResolutionReceiver,
+)
+from zope.interface import implementer
+
+# An IPv4 address translated for hosts that have IPv6 only stands in the last 32 bits (RFC 6052).
+_NAT64 = ip_network("64:ff9b::/96")
+
+
+def is_public(address: str) -> bool:
+    """Return whether *address* is one host of the public internet, and not of some private network.
+
+    An IPv6 address that stands for one of IPv4 is what that is.
+
+    >>> is_public("93.184.215.14"), is_public("2606:4700::1111")
+    (True, True)
+    >>> is_public("127.0.0.1"), is_public("169.254.169.254"), is_public("::ffff:10.0.0.1")
+    (False, False, False)
+    """
+    found = ip_address(address)
+    if isinstance(found, IPv6Address) and (inner := _embedded(found)):
+        found = inner
+    return found.is_global and not found.is_multicast
+
+
+def _embedded(address: IPv6Address) -> IPv4Address | None:
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour
+
+
+def written_address(host: str) -> str | None:
+    """Return the address that *host* is, None if it is a name.
+
+    The old ways to write IPv4 count, since resolvers know them.
+
+    >>> written_address("127.1"), written_address("0x7f000001"), written_address("example.com")
+    ('127.0.0.1', '127.0.0.1', None)
+    """
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        pass
+    try:
+        return socket.inet_ntoa(socket.inet_aton(host))
+    except (OSError, ValueError):
+        return None
+
+
+class PrivateHosts:
+    """What one crawl may reach although it is private.
+
+    *entries* are names (with their subdomains), addresses and networks ("10.1.0.0/16"); hosts that
+    the user named himself are added with their ports.
+    """
+
+    def __init__(self, entries: Iterable[str] = ()) -> None:
+        self._names: set[str] = set()
+        self._networks = []
+        self._named: set[tuple[str, int]] = set()
+        for entry in entries:
+            try:
+                self._networks.append(ip_network(entry.strip(), strict=False))
+            except ValueError:
+                self._names.add(entry.strip().lower().lstrip("."))
+
+    def add(self, host: str, port: int) -> None:
+        """Let the crawl reach *host* on *port*, whatever its address is."""
+        self._named.add((host, port))
+
+    def allow(self, host: str, port: int, address: str) -> bool:
+        """Return whether *host*, which is at *address*, may be connected to on *port*."""
+        if (host, port) in self._named or is_public(address):
+            return True
+        found = ip_address(address)
+        return is_within(host, self._names) or any(found in network for network in self._networks)
+
+
+def is_within(host: str, domains: Iterable[str]) -> bool:
+    """Return whether *host* is one of *domains* or a subdomain of one.
+
+    >>> is_within("www.example.com", ["example.com"]), is_within("notexample.com", ["example.com"])
+    (True, False)
+    """
+    return any(host == domain or host.endswith("." + domain) for domain in domains)
+
+
+@implementer(IHostnameResolver)
+class AddressGuard:
+    """Resolves as *resolver* does, and lets only those addresses pass that some crawl allows.
+
+    Crawls of one process share its resolver; what one of them may reach, all may.  A host whose
+    last look-up gave nothing else than addresses that may not pass is in *refused*, with one.
+    """
+
+    def __init__(self, resolver: IHostnameResolver) -> None:
+        self._resolver = resolver
+        self._crawls: list[PrivateHosts] = []
+        self.refused: dict[tuple[str, int], str] = {}
+
+    def serve(self, hosts: PrivateHosts) -> None:
+        """Let pass what the crawl that *hosts* belong to may reach."""
+        if hosts not in self._crawls:
+            self._crawls.append(hosts)
+
+    def allow(self, host: str, port: int, address: str) -> bool:
+        """Return whether some crawl may connect to *host*, which is at *address*, on *port*."""
+        return any(hosts.allow(host, port, address) for hosts in self._crawls)
+
+    def resolveHostName(
+        self,
+        resolutionReceiver: IResolutionReceiver,
+        hostName: str,
+        portNumber: int = 0,
+        addressTypes: Sequence[type[IAddress]] | None = None,
+        transportSemantics: str = "TCP",
+    ) -> IHostResolution:
+        receiver = _Filter(self, hostName.lower(), portNumber, resolutionReceiver)
+        resolve: Callable[..., IHostResolution] = self._resolver.resolveHostName
+        return resolve(receiver, hostName, portNumber, addressTypes, transportSemantics)
+
+
+@implementer(IResolutionReceiver)
+class _Filter:
+    """Hands on to *receiver* those addresses of a host that *guard* allows."""
+
+    def __init__(self, guard: AddressGuard, host: str, port: int, receiver: IResolutionReceiver) -> None:
+        self._guard = guard
+        self._origin = host, port
+        self._receiver: Any = receiver
+        self._passed = False
+        self._refused = ""
+
+    def resolutionBegan(self, resolution: IHostResolution) -> None:
+        self._receiver.resolutionBegan(resolution)
+
+    def addressResolved(self, address: Any) -> None:
+        if self._guard.allow(*self._origin, address.host):
+            self._passed = True
+            self._receiver.addressResolved(address)
+        else:
+            self._refused = address.host
+
+    def resolutionComplete(self) -> None:
+        if self._refused and not self._passed:
+            self._guard.refused[self._origin] = self._refused
+        else:
+            self._guard.refused.pop(self._origin, None)
+        self._receiver.resolutionComplete()
+
+
+def guarded(reactor: Any) -> AddressGuard:
+    """Return the guard of *reactor*, which is put before its resolver if it is not there yet."""
+    guard = reactor.nameResolver
+    if not isinstance(guard, AddressGuard):
+        guard = AddressGuard(guard)
+        reactor.installNameResolver(guard)
+    return guard

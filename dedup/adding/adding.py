@@ -1,0 +1,276 @@
+"""The index is asked about every record in the order of the input, batch by batch."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from dedup.adding.work import BATCH_BYTES, BATCH_RECORDS, Answer, Batch, Orders, Seen, Workers
+from dedup.config import DedupConfig
+from dedup.errors import DedupError
+from dedup.feeds import START, Feed, FeedError, Place, Record
+from dedup.fields import FieldRule
+from dedup.hashing import digest
+from dedup.index import Index, Run, Sighting
+from dedup.page import PARSER
+from dedup.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """How records are judged: *kind* is what they are compared with, "page" or "item".
+
+    With *record* False nothing is recorded, and records are not compared with one another.  With
+    *strict* the first that cannot be read ends the work.
+    """
+
+    config: DedupConfig = field(default_factory=DedupConfig)
+    rule: FieldRule = field(default_factory=FieldRule)
+    kind: str = "item"
+    spider: str = ""
+    jobs: int = 1
+    record: bool = True
+    strict: bool = False
+
+    @property
+    def signature(self) -> str:
+        """A digest of all that verdicts depend on."""
+        return digest(repr((self.config, self.rule, self.kind)).encode("utf-8", "replace")).hex()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What is worth a word: a *problem* with a record or file, or a *verdict* on a page at *url*."""
+
+    name: str
+    problem: str = ""
+    url: str = ""
+    verdict: Verdict | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found so far.
+
+    *counts* are by verdict, with `seen`, `kept`, `dropped`, `dropped_for_earlier_run`, `bad`
+    (records that cannot be read, kept) and `unreadable` (files that cannot, from some place on).
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    records: int = 0
+    share: float = 0.0
+    resumed_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One batch in the journal: which records were kept ("1") or not ("0"), and where it ended."""
+
+    feed: int
+    after: Place
+    kept: str
+    counts: dict[str, int]
+    ends: bool = False
+
+
+class Adding:
+    """One pass of *feeds* through *index*.
+
+    *tell* hears of problems and, where nothing is recorded, of copies.  Raises `DedupError` if an
+    interrupted pass through the same files cannot go on, because they or the choices have changed.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        feeds: Sequence[Feed],
+        choices: Choices,
+        tell: Callable[[Event], None] = lambda _: None,
+        *,
+        restart: bool = False,
+    ) -> None:
+        index.prepare(choices.config)
+        index.note_parser(PARSER)
+        self._index = index
+        self._feeds = feeds
+        self._choices = choices
+        self._tell = tell
+        self.tally = Tally()
+        self.entries: list[Entry] = []
+        self.run: Run | None = None
+        self._run_number = max((run.id for run in index.runs()), default=0) + 1
+        if choices.record:
+            self._begin(restart=restart)
+
+    def _begin(self, *, restart: bool) -> None:
+        names = repr([(feed.form, str(feed.path.absolute())) for feed in self._feeds])
+        job = "dedup add " + digest(names.encode("utf-8", "surrogateescape")).hex()
+        self.run = self._index.begin_run(self._choices.spider, job=job, settings=self._choices.signature)
+        self._run_number = self.run.id
+        try:
+            if restart:
+                self._index.forget_run(self.run.id)
+            self._resume(self.run)
+        except BaseException:
+            self._index.end_run(self.run, "interrupted")
+            raise
+
+    def _resume(self, run: Run) -> None:
+        begun = {"choices": self._choices.signature, "files": _stamp(self._feeds)}
+        journal = self._index.journal(run.id)
+        if not journal:
+            self._index.extend_journal(run.id, 0, json.dumps(begun))
+            return
+        before = json.loads(journal[0])
+        for name, now in begun.items():
+            if before[name] != now:
+                raise DedupError(
+                    f"the {name} are not those of the run {run.id}, which was interrupted and would "
+                    "go on; --restart takes back what it recorded and begins anew"
+                )
+        for text in journal[1:]:
+            values = json.loads(text)
+            self._take(Entry(**{**values, "after": tuple(values["after"])}))
+        self.tally.resumed_at = self.tally.records
+
+    def _take(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        self.tally.records += len(entry.kept)
+        self.tally.counts.update(entry.counts)
+
+    def work(self) -> Iterator[Tally]:
+        """Go through all records; yields the tally after each batch."""
+        choices = self._choices
+        orders = Orders(choices.rule, choices.config, choices.spider)
+        with (
+            Workers(choices.jobs, orders) as workers,
+            closing(workers.answered(self._batches())) as answered,
+        ):
+            for batch, answers in answered:
+                self._settle(batch, answers)
+                feed = self._feeds[batch.feed]
+                self.tally.share = (batch.feed + feed.share) / len(self._feeds)
+                yield self.tally
+
+    def finish(self) -> None:
+        """End the run, which need not go on any more."""
+        if self.run is not None:
+            with self._index.batch():  # a journal that is gone from a run that goes on would lie
+                self._index.end_journal(self.run.id)
+                self._index.end_run(self.run, "finished")
+
+    def stop(self, ending: str) -> None:
+        """End the run so that it can go on another time."""
+        if self.run is not None:
+            self._index.end_run(self.run, ending)
+
+    def kept(self, feed: int) -> Iterator[bool]:
+        """Yield of the records of a feed which ones were kept."""
+        for entry in self.entries:
+            if entry.feed == feed:
+                yield from (bit == "1" for bit in entry.kept)
+
+    # Reading
+
+    def _batches(self) -> Iterator[Batch]:
+        last = self.entries[-1] if self.entries else Entry(0, START, "", {})
+        for number in range(last.feed + last.ends, len(self._feeds)):
+            goes_on = number == last.feed and not last.ends
+            yield from self._batches_of(number, last.after if goes_on else START)
+
+    def _batches_of(self, number: int, start: Place) -> Iterator[Batch]:
+        feed = self._feeds[number]
+        records: list[Record] = []
+        size, trouble = 0, ""
+        try:
+            for record in feed.records(start):
+                records.append(record)
+                size += record.size
+                if len(records) >= BATCH_RECORDS or size >= BATCH_BYTES:
+                    yield Batch(number, feed.content, records)
+                    records, size = [], 0
+        except FeedError as error:
+            trouble = str(error)
+        yield Batch(number, feed.content, records, ends=True, trouble=trouble)
+
+    # Judging
+
+    def _settle(self, batch: Batch, answers: list[Answer]) -> None:
+        counts: Counter[str] = Counter()
+        events: list[Event] = []
+        with self._index.batch() if self.run else nullcontext():
+            kept = "".join(
+                "1" if self._keeps(record, found, counts, events) else "0"
+                for record, found in zip(batch.records, answers, strict=True)
+            )
+            if batch.trouble:
+                counts["unreadable"] += 1
+                events.append(Event(self._feeds[batch.feed].name, batch.trouble))
+            problem = next((event for event in events if event.problem), None)
+            if self._choices.strict and problem:
+                raise DedupError(f"{problem.name}: {problem.problem}")
+            after = batch.records[-1].after if batch.records else START
+            entry = Entry(batch.feed, after, kept, dict(counts), batch.ends)
+            if self.run:
+                number = len(self.entries) + 1
+                self._index.extend_journal(self.run.id, number, json.dumps(asdict(entry)))
+        self._take(entry)
+        for event in events:
+            self._tell(event)
+
+    def _keeps(self, record: Record, found: Answer, counts: Counter[str], events: list[Event]) -> bool:
+        """Judge a record; return whether it belongs into the output."""
+        if problem := record.problem or (found if isinstance(found, str) else ""):
+            counts["bad"] += 1
+            events.append(Event(record.name, problem))
+            if record.source is None:
+                return False
+        elif record.payload is None:
+            return True
+        counts["seen"] += 1
+        if not isinstance(found, Seen):
+            counts.update(("kept", "not_judged"))
+            return True
+        verdict = self._verdict(found)
+        counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
+        if not verdict.kept and verdict.canonical_run != self._run_number:
+            counts["dropped_for_earlier_run"] += 1
+        if not verdict.kept and not self.run:
+            events.append(Event(record.name, url=found.url, verdict=verdict))
+        return verdict.kept
+
+    def _verdict(self, page: Seen) -> Verdict:
+        choices = self._choices
+        sighting = Sighting(
+            fingerprint=page.fingerprint,
+            url=page.url,
+            url_key=page.url_key,
+            kind=choices.kind,
+            scope=page.scope,
+            run=self._run_number,
+            time=time.time(),
+            title=page.title,
+            canonical_link=page.canonical_link,
+        )
+        if self.run:
+            return self._index.record(sighting, choices.config)
+        return self._index.judge(sighting, choices.config)
+
+
+def _stamp(feeds: Sequence[Feed]) -> str:
+    """Return a digest that changes when a file does."""
+    stamps = [_stamp_of(file) for feed in feeds for file in feed.files]
+    return digest(repr(stamps).encode()).hex()
+
+
+def _stamp_of(file: Path) -> tuple[int, int]:
+    try:
+        stat = file.stat()
+    except OSError:  # which is told when it is read
+        return (0, 0)
+    return (stat.st_size, stat.st_mtime_ns)

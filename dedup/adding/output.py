@@ -1,0 +1,87 @@
+"""The records that were kept, written as they were read, in their own format."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from dedup.adding.adding import Adding
+from dedup.errors import DedupError
+from dedup.feeds import Feed, FeedError
+from dedup.feeds.finding import format_of
+from dedup.feeds.lines import is_compressed
+
+
+def check_output(output: Path, feeds: Sequence[Feed]) -> None:
+    """Raise `DedupError` if the records of *feeds* cannot all be written to *output*.
+
+    They must be of one format and alike in what a file has once (a header, a schema); *output*
+    must be of this format by its name, in a folder that is there, and none of the input.
+    """
+    forms = sorted({feed.form for feed in feeds})
+    if len(forms) != 1:
+        raise DedupError(
+            f"--output takes one format, and the input has {', '.join(forms) or 'no file of any'}"
+        )
+    wanted = format_of(output)
+    if forms[0] != "html" and wanted not in ("", forms[0]):
+        raise DedupError(f"{output} must be of the input's format, {forms[0]}, and not {wanted}")
+    first, *others = feeds
+    alike = first.likeness()
+    for other in others:
+        if other.likeness() != alike:
+            raise DedupError(
+                f"{first.name} and {other.name} differ in their columns or compression, "
+                "so that they cannot be written to one file; add them one by one"
+            )
+    _check_place(output, feeds, is_folder=forms[0] == "html")
+
+
+def _check_place(output: Path, feeds: Sequence[Feed], *, is_folder: bool) -> None:
+    place = output.resolve()
+    for feed in feeds:
+        for file in feed.files:
+            if file.resolve() == place or place in file.resolve().parents:
+                raise DedupError(f"{output} must be none of the input")
+    if not os.access(place.parent, os.W_OK | os.X_OK):
+        raise DedupError(f"{output.parent} must be a folder that can be written")
+    if is_folder and output.exists() and not (output.is_dir() and not any(output.iterdir())):
+        raise DedupError(f"{output} must be an empty folder, or none yet, for the files of HTML")
+    if not is_folder and output.is_dir():
+        raise DedupError(f"{output} must be a file")
+
+
+def write_output(output: Path, feeds: Sequence[Feed], adding: Adding) -> Iterator[float]:
+    """Write what *adding* kept of *feeds*; yields the share (0 to 1) that is done, often.
+
+    *output* appears when it is whole; until then it has the ending ``.part``.  Its name says whether
+    it is compressed, or if it says nothing, the input's does.
+    """
+    part = output.with_name(output.name + ".part")
+    compressed = is_compressed(output if format_of(output) else feeds[0].path)
+    try:
+        with feeds[0].sink(part, compressed=compressed) as sink:
+            for number, feed in enumerate(feeds):
+                with suppress(FeedError):  # what cannot be read was told when it was judged
+                    for record, kept in zip(feed.records(), adding.kept(number), strict=False):
+                        if kept and record.source is not None:
+                            sink.write(record.source)
+                        yield (number + feed.share) / len(feeds)
+        if part.is_dir() and output.is_dir():
+            output.rmdir()
+        os.replace(part, output)
+    except OSError as error:
+        raise DedupError(f"{output} cannot be written: {error.strerror or error}") from error
+    except GeneratorExit:
+        _remove(part)
+        raise
+
+
+def _remove(part: Path) -> None:
+    if part.is_dir():
+        shutil.rmtree(part, ignore_errors=True)
+    else:
+        part.unlink(missing_ok=True)

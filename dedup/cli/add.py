@@ -1,0 +1,266 @@
+"""``dedup add``."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from dedup.cli.options import index_option, index_path, settings_for, settings_option
+from dedup.errors import DedupError
+from dedup.index import SQLiteIndex
+from dedup.printable import printable
+
+if TYPE_CHECKING:
+    from dedup.adding import Adding, Event
+    from dedup.feeds import Found
+
+_FORMATS = ("jsonl", "csv", "html", "warc", "parquet")
+_MAX_PROBLEMS = 20
+
+
+@click.command()
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILES..."
+)
+@index_option
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Where to write what is kept, in the input's format: a file, or for HTML a folder.",
+)
+@click.option("--judge", is_flag=True, help="Only compare with the index; record nothing.")
+@click.option("--format", "form", type=click.Choice(_FORMATS), help="The format, whatever the names.")
+@click.option("--html-field", help="The field or column with the HTML, as DEDUP_HTML_FIELD.")
+@click.option("--text-fields", help="Those with text, with commas between, as DEDUP_TEXT_FIELDS.")
+@click.option("--url-field", help="The one with the URL, as DEDUP_URL_FIELD.")
+@click.option("--spider", default="", help="Compare with the pages of this spider, and record as its.")
+@click.option("--jobs", type=click.IntRange(1), help="How many processes [default: the cores].")
+@click.option("--strict", is_flag=True, help="Stop at the first record that cannot be read.")
+@click.option("--restart", is_flag=True, help="Take back an interrupted run of these files, begin anew.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@settings_option
+def add(
+    *,
+    files: tuple[Path, ...],
+    path: Path | None,
+    output: Path | None,
+    judge: bool,
+    form: str | None,
+    html_field: str | None,
+    text_fields: str | None,
+    url_field: str | None,
+    spider: str,
+    jobs: int | None,
+    strict: bool,
+    restart: bool,
+    as_json: bool,
+    settings: tuple[tuple[str, str], ...],
+) -> None:
+    """Add the pages of FILES to the index, and say which ones are copies.
+
+    FILES are JSON Lines (.jsonl), CSV with a header, web archives (.warc, .wet), Parquet, files of
+    HTML, and folders of all these; also compressed (.gz). --output writes the records that are kept
+    as they stand in the input.
+
+    The page of a record is its `html` field, or else its `body`, or else all its text, as for the
+    items of a crawl. It is compared with what DEDUP_SCOPE says: by default the pages of one spider.
+    Without --spider that is the spider without a name, so that added pages meet one another but not
+    those of a crawl; name its spider to compare with them, or set DEDUP_SCOPE. They are compared
+    with items, or where DEDUP_SOURCE is `response`, with responses.
+
+    A record that cannot be read is told, counted and kept. An interrupted command goes on where it
+    stopped when it is given again. The exit code is 1 if a file could not be read to its end.
+
+    \b
+    Examples:
+      dedup add pages.jsonl --output unique.jsonl
+      dedup add --index archive.db crawl.warc.gz --output unique.warc.gz
+      dedup add html/ --output unique/ -s DEDUP_MIN_SIMILARITY=0.8
+      dedup add new.csv --judge --spider news
+    """
+    if judge and restart:
+        raise click.UsageError("--judge records nothing that --restart could take back")
+    given = _with_fields(settings, html_field, text_fields, url_field)
+    with SQLiteIndex(index_path(path), create=not judge) as index:
+        from dedup.adding import Adding, Choices, check_output
+        from dedup.feeds import find_feeds
+
+        chosen = settings_for(index, given)
+        found = find_feeds(files, chosen.fields, form or "")
+        if output:
+            check_output(output, found.feeds)
+        choices = Choices(
+            config=chosen.config,
+            rule=chosen.fields,
+            kind="item" if chosen.source == "item" else "page",
+            spider=spider,
+            jobs=jobs or os.cpu_count() or 1,
+            record=not judge,
+            strict=strict,
+        )
+        talk = _Talk(as_json=as_json)
+        adding = Adding(index, found.feeds, choices, talk.tell, restart=restart)
+        seconds = _work(adding, found, output, talk)
+        _sum_up(adding, index, found, seconds, as_json=as_json)
+    if adding.tally.counts["unreadable"] or found.troubles:
+        sys.exit(1)
+
+
+def _with_fields(
+    settings: tuple[tuple[str, str], ...],
+    html_field: str | None,
+    text_fields: str | None,
+    url_field: str | None,
+) -> tuple[tuple[str, str], ...]:
+    named = {
+        "DEDUP_HTML_FIELD": html_field,
+        "DEDUP_TEXT_FIELDS": text_fields,
+        "DEDUP_URL_FIELD": url_field,
+    }
+    return settings + tuple((name, value) for name, value in named.items() if value is not None)
+
+
+def _work(adding: Adding, found: Found, output: Path | None, talk: _Talk) -> float:
+    """Do it all, with a bar; return how many seconds judging took."""
+    from dedup.adding import write_output
+
+    begin = time.perf_counter()
+    try:
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            _Rate(),
+            TimeRemainingColumn(),
+            console=talk.console,
+            disable=not talk.console.is_terminal,
+        ) as bars:
+            for trouble in found.troubles:
+                talk.say(trouble)
+            if adding.tally.resumed_at:
+                talk.say(f"resuming at record {adding.tally.resumed_at + 1:,}")
+            bar = bars.add_task("judging", total=1.0, pages=0)
+            for tally in adding.work():
+                done = tally.records - tally.resumed_at
+                bars.update(bar, completed=tally.share, pages=done)
+            seconds = time.perf_counter() - begin
+            if output:
+                bar = bars.add_task("writing", total=1.0)
+                for share in write_output(output, found.feeds, adding):
+                    bars.update(bar, completed=share)
+        adding.finish()
+    except KeyboardInterrupt:
+        adding.stop("interrupted")
+        raise DedupError(
+            f"interrupted after {adding.tally.records:,} records; the same command goes on there"
+        ) from None
+    except BaseException:
+        adding.stop("failed")
+        raise
+    return seconds
+
+
+class _Talk:
+    """What is said on the way: problems on stderr, copies on stdout where nothing is recorded."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.console = Console(stderr=True)
+        self._as_json = as_json
+        self._problems = 0
+
+    def say(self, text: str) -> None:
+        self.console.print(printable(text, limit=500), markup=False, highlight=False, soft_wrap=True)
+
+    def tell(self, event: Event) -> None:
+        if event.problem:
+            self._problems += 1
+            if self._problems <= _MAX_PROBLEMS:
+                self.say(f"{event.name}: {event.problem}")
+            if self._problems == _MAX_PROBLEMS:
+                self.say("further problems are only counted")
+        elif event.verdict is not None:
+            self._copy(event)
+
+    def _copy(self, event: Event) -> None:
+        verdict = event.verdict
+        assert verdict is not None
+        if self._as_json:
+            values = {
+                "record": event.name,
+                "url": event.url,
+                "reason": verdict.reason.value,
+                "canonical_url": verdict.canonical_url,
+                "content_distance": verdict.content_distance,
+                "structure_distance": verdict.structure_distance,
+                "similarity": verdict.similarity,
+                "canonical_run": verdict.canonical_run,
+            }
+            click.echo(json.dumps(values))
+            return
+        name = event.url or event.name
+        canonical = verdict.canonical_url or "(no URL)"
+        click.echo(f"{verdict.reason}  {printable(name, 2000)}  of {printable(canonical, 2000)}")
+
+
+class _Rate(ProgressColumn):
+    """Records, and records a second."""
+
+    def render(self, task: Task) -> Text:
+        pages = task.fields.get("pages")
+        if not pages or not task.elapsed:
+            return Text("")
+        return Text(f"{pages:,} records, {pages / task.elapsed:,.0f}/s")
+
+
+def _sum_up(adding: Adding, index: SQLiteIndex, found: Found, seconds: float, *, as_json: bool) -> None:
+    counts = adding.tally.counts
+    done = adding.tally.records - adding.tally.resumed_at
+    rate = done / seconds if seconds else 0.0
+    troubles = counts["unreadable"] + len(found.troubles)
+    if as_json:
+        values: dict[str, Any] = {
+            "run": adding.run.id if adding.run else None,
+            "index": index.name,
+            "records": adding.tally.records,
+            "resumed_at": adding.tally.resumed_at,
+            **{name: counts[name] for name in _COUNTS},
+            "unreadable": troubles,
+            "left_out": found.left_out,
+            "seconds": round(seconds, 3),
+            "records_per_second": round(rate, 1),
+        }
+        click.echo(json.dumps(values))
+        return
+    lines = [_summary(adding, index)]
+    for count, text in (
+        (counts["bad"], "records could not be read, and were kept where they are whole"),
+        (troubles, "files or folders could not be read to their end"),
+        (found.left_out, "files of folders were left out: their names tell no format"),
+    ):
+        lines += [f"  {count:,} {text}"] if count else []
+    lines.append(f"  {rate:,.0f} records a second, {seconds:,.1f} seconds")
+    click.echo("\n".join(lines))
+
+
+_COUNTS = (
+    *("seen", "kept", "dropped", "new", "near_duplicate", "exact_duplicate", "canonical_link"),
+    *("unchanged", "updated", "not_judged", "bad", "dropped_for_earlier_run"),
+)
+
+
+def _summary(adding: Adding, index: SQLiteIndex) -> str:
+    counts = adding.tally.counts
+    if adding.run is None:
+        copies = counts["dropped"]
+        return f"{counts['seen']:,} pages judged, {copies:,} of them copies; nothing is recorded."
+    from dedup.plugin.summary import summary
+
+    return summary({f"dedup/{name}": count for name, count in counts.items()}, index, adding.run)

@@ -1,0 +1,162 @@
+"""``dedup compare``."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.text import Text
+
+from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
+from dedup.cli.pages import (
+    HOW_TO_GET_PAGES,
+    Pages,
+    Side,
+    feed_option,
+    is_file,
+    newest,
+    page_of_file,
+    rows_at,
+)
+from dedup.cli.showing import (
+    explanation_record,
+    features_record,
+    show_diff,
+    show_explanation,
+    show_features,
+)
+from dedup.cli.terminal import console, place, print_json, url_text
+from dedup.config import DedupConfig
+from dedup.fingerprints import fingerprint
+from dedup.index import Row
+from dedup.report.diff import word_diff
+from dedup.report.explanation import Explanation, compare_tags, compare_terms, explain
+
+if TYPE_CHECKING:
+    from dedup.plugin.settings import PluginSettings
+
+NOT_A_COPY = 3
+
+
+@click.command()
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@index_option
+@settings_option
+@feed_option
+@click.option(
+    "--diff",
+    is_flag=False,
+    flag_value="inline",
+    default=None,
+    type=click.Choice(["inline", "side-by-side"]),
+    help="Show also what changed in the text, in one column (the default) or two.",
+)
+@click.option("--limit", default=10, show_default=True, help="So many words and runs of tags of each.")
+@json_option
+def compare(
+    *,
+    a: str,
+    b: str,
+    path: Path | None,
+    settings: tuple[tuple[str, str], ...],
+    feed: Path | None,
+    diff: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Say whether page B repeats page A, and why.
+
+    A and B are files (HTML, or plain text) or URLs in the index; of a URL it is the newest row that
+    counts. Two files need no index. The limits are those of the project, of the index's recipe, or
+    of -s.
+
+    Words, tags and --diff need the pages themselves: files, or rows whose pages the index keeps
+    (DEDUP_STORE_PAGES) or a feed gives.
+
+    The exit code is 0 if B is a copy of A, 3 if it is none, 1 for an error, 2 for a wrong option.
+
+    \b
+    Examples:
+      dedup compare one.html other.html --diff
+      dedup compare https://example.com/a https://example.com/b
+      dedup compare https://example.com/a saved.html --diff side-by-side
+    """
+    one, other, config = _sides((a, b), path, settings, feed)
+    found = explain(one.fingerprint, other.fingerprint, config)
+    if as_json:
+        print_json(_record(one, other, found, config, limit=limit, diff=bool(diff)))
+    else:
+        _show(one, other, found, config, limit=limit, diff=diff)
+    if not found.match.is_duplicate:
+        sys.exit(NOT_A_COPY)
+
+
+def _sides(
+    names: tuple[str, str], path: Path | None, given: tuple[tuple[str, str], ...], feed: Path | None
+) -> tuple[Side, Side, DedupConfig]:
+    with ExitStack() as stack:
+        rows: dict[str, Row] = {}
+        if path is not None or not all(map(is_file, names)):
+            index = stack.enter_context(opened(path))
+            settings = settings_for(index, given)
+            rows = {name: newest(rows_at(index, name)) for name in names if not is_file(name)}
+            pages = Pages(index, settings, feed, {row.sighting.url_key for row in rows.values()})
+            sides = [
+                pages.side(rows[name]) if name in rows else _file_side(name, settings.config)
+                for name in names
+            ]
+        else:
+            settings = _project_settings(given)
+            sides = [_file_side(name, settings.config) for name in names]
+    return sides[0], sides[1], settings.config
+
+
+def _project_settings(given: tuple[tuple[str, str], ...]) -> PluginSettings:
+    from dedup.plugin.project import settings_of
+
+    return settings_of(dict(given), {})
+
+
+def _file_side(name: str, config: DedupConfig) -> Side:
+    page = page_of_file(Path(name))
+    return Side(name, fingerprint(page, config), page)
+
+
+def _show(
+    one: Side, other: Side, found: Explanation, config: DedupConfig, *, limit: int, diff: str | None
+) -> None:
+    screen = console()
+    for letter, side in (("A", one), ("B", other)):
+        where = f"  {place(side.row)}" if side.row else ""
+        screen.print(Text.assemble(f"{letter}  ", (url_text(side.name), "bold"), where))
+    what = "B is a copy of A" if found.match.is_duplicate else "B is no copy of A"
+    screen.print(Text(f"{what}: {found.match.reason}", "bold"))
+    show_explanation(screen, found)
+    if one.page is None or other.page is None:
+        screen.print(Text(HOW_TO_GET_PAGES))
+        return
+    show_features(screen, "words", compare_terms(one.page, other.page, config), limit)
+    show_features(screen, "tags", compare_tags(one.page, other.page, config), limit)
+    if diff:
+        screen.print(Text("what changed", "bold"))
+        changes = word_diff(one.page.text, other.page.text)
+        show_diff(screen, changes, side_by_side=diff == "side-by-side")
+
+
+def _record(
+    one: Side, other: Side, found: Explanation, config: DedupConfig, *, limit: int, diff: bool
+) -> dict[str, Any]:
+    record: dict[str, Any] = {"a": one.name, "b": other.name, **explanation_record(found)}
+    if one.page and other.page:
+        record["terms"] = features_record(compare_terms(one.page, other.page, config), limit)
+        record["tags"] = features_record(compare_tags(one.page, other.page, config), limit)
+        if diff:
+            record["diff"] = [
+                {"op": change.op, "before": change.before, "after": change.after}
+                for change in word_diff(one.page.text, other.page.text)
+            ]
+    return record

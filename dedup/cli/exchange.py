@@ -1,0 +1,82 @@
+"""``dedup export`` and ``dedup import``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dedup.cli.options import index_option, index_path, opened, settings_for, settings_option
+from dedup.cli.output import progress_bar, replacing
+from dedup.exchange.files import Exported, export_lines, writing
+from dedup.exchange.merge import import_export
+from dedup.index import SQLiteIndex
+
+
+@click.command()
+@click.argument("argument", metavar="[INDEX]", required=False, type=click.Path(path_type=Path))
+@index_option
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The file to write; compressed if its name ends with .gz.",
+)
+def export(argument: Path | None, path: Path | None, output: Path) -> None:
+    """Write the fingerprints of an index, with all that is known of its pages, for another index.
+
+    The file is JSON Lines: a header, the runs, and a line for each page, as
+    docs/reference/exports.md describes. `dedup import` reads it, so that the indexes of two
+    machines become one.
+
+    \b
+    Examples:
+      dedup export --output fingerprints.jsonl.gz
+      dedup export pages.db --output fingerprints.jsonl
+    """
+    with opened(argument or path) as index:
+        with (
+            progress_bar("exporting") as progress,
+            replacing(output) as part,
+            writing(part, compressed=output.suffix == ".gz") as file,
+        ):
+            file.writelines(export_lines(index, progress))
+        click.echo(f"{index.statistics().rows:,} rows of {index.name} are in {output}.")
+
+
+@click.command("import")
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="FILES...",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@index_option
+@settings_option
+def import_(files: tuple[Path, ...], path: Path | None, settings: tuple[tuple[str, str], ...]) -> None:
+    """Bring what `dedup export` wrote into an index; it is made if there is none.
+
+    An empty index becomes equal to the one that was exported. In one that has pages, those of the
+    file are judged as if they were crawled now, in new runs: what the index has already is the
+    older one and stays, so import the index whose pages shall be kept first.
+
+    What an index has of a file it does not take again, so the same file may be imported twice,
+    and a later export of the same index brings what is new in it. A file that is damaged or has
+    fingerprints of another recipe is refused before anything is written.
+
+    \b
+    Examples:
+      dedup import fingerprints.jsonl.gz --index all.db
+      dedup import monday.jsonl.gz tuesday.jsonl.gz --index week.db
+    """
+    exports = [Exported.opened(file) for file in files]
+    for found in exports:
+        with progress_bar(f"reading {found.path.name}") as progress:
+            found.check(progress)
+    with SQLiteIndex(index_path(path)) as index:
+        for found in exports:
+            config = settings_for(index, settings).config
+            with progress_bar(f"importing {found.path.name}") as progress:
+                imported = import_export(index, found, config, progress)
+            click.echo(f"{found.path}: {imported}")

@@ -1,0 +1,134 @@
+"""``dedup explain``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
+from dedup.cli.pages import HOW_TO_GET_PAGES, Pages, feed_option, rows_at
+from dedup.cli.showing import (
+    explanation_record,
+    features_record,
+    show_explanation,
+    show_features,
+)
+from dedup.cli.terminal import console, place, print_json, row_record, url_text
+from dedup.cli.times import moment
+from dedup.config import DedupConfig
+from dedup.index import Index, Row
+from dedup.printable import printable
+from dedup.report.explanation import compare_tags, compare_terms, verdict_in_words
+from dedup.report.explanation import explain as explained
+
+
+@click.command()
+@click.argument("url")
+@index_option
+@settings_option
+@feed_option
+@click.option("--rows", "row_limit", default=10, show_default=True, help="Show so many, the newest.")
+@click.option("--limit", default=10, show_default=True, help="So many words and runs of tags of each.")
+@json_option
+def explain(
+    *,
+    url: str,
+    path: Path | None,
+    settings: tuple[tuple[str, str], ...],
+    feed: Path | None,
+    row_limit: int,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Say what became of the page at URL, and why.
+
+    For each time that the page was seen: the verdict, the page that it repeats, both words bit by
+    bit with a mark where they differ, and how alike the texts are. A distance and a similarity are
+    shown beside the limits of today's settings; -s tries others.
+
+    With the pages themselves, stored in the index (DEDUP_STORE_PAGES) or in a feed, it also shows
+    the words and the runs of tags that agree and that differ. Beside each is its share of the weight
+    of the page that was kept, then of this one.
+
+    \b
+    Examples:
+      dedup explain https://example.com/page
+      dedup explain https://example.com/page --feed pages.jsonl
+      dedup explain https://example.com/page -s DEDUP_MIN_SIMILARITY=0.8 --json
+    """
+    with opened(path) as index:
+        chosen = settings_for(index, settings)
+        rows = rows_at(index, url)
+        pairs = [(row, _canonical(index, row)) for row in rows[-max(row_limit, 1) :]]
+        keys = {found.sighting.url_key for pair in pairs for found in pair if found}
+        pages = Pages(index, chosen, feed, keys)
+        if as_json:
+            print_json(
+                [_record(row, canonical, pages, chosen.config, limit) for row, canonical in pairs]
+            )
+            return
+        screen = console()
+        if len(rows) > len(pairs):
+            screen.print(Text(f"{len(rows):,} rows, the newest {len(pairs):,} of them:\n"))
+        runs = {run.id: run.spider for run in index.runs()}
+        for row, canonical in pairs:
+            _show_row(screen, row, runs.get(row.sighting.run, ""))
+            if canonical:
+                _show_pair(screen, (canonical, row), pages, chosen.config, limit)
+            screen.print()
+        if not any(canonical for _, canonical in pairs):
+            screen.print(Text("Compare it with another page: dedup compare URL OTHER"))
+
+
+def _canonical(index: Index, row: Row) -> Row | None:
+    return None if row.verdict.canonical is None else index.row(row.verdict.canonical)
+
+
+def _show_row(screen: Console, row: Row, spider: str) -> None:
+    seen = row.sighting
+    state = "" if row.outcome == "confirmed" else f", {row.outcome}"
+    screen.print(Text.assemble((url_text(seen.url), "bold"), f"  {place(row)}"))
+    if seen.title:
+        screen.print(Text(f"  title    {printable(seen.title)}"))
+    by = f" by spider {printable(spider)!r}" if spider else ""
+    screen.print(Text(f"  seen     {moment(seen.time)}{by}, as {printable(seen.kind)}"))
+    screen.print(Text(f"  verdict  {row.verdict.reason}{state}. {verdict_in_words(row)}"))
+
+
+def _show_pair(
+    screen: Console, pair: tuple[Row, Row], pages: Pages, config: DedupConfig, limit: int
+) -> None:
+    canonical, row = pair
+    if canonical.id != row.id:
+        screen.print(
+            Text.assemble(
+                "  page     ", (url_text(canonical.sighting.url), "bold"), f"  {place(canonical)}"
+            )
+        )
+    show_explanation(screen, explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config))
+    one, other = pages.page_of(canonical), pages.page_of(row)
+    if one is None or other is None:
+        screen.print(Text(HOW_TO_GET_PAGES))
+        return
+    show_features(screen, "words", compare_terms(one, other, config), limit)
+    show_features(screen, "tags", compare_tags(one, other, config), limit)
+
+
+def _record(
+    row: Row, canonical: Row | None, pages: Pages, config: DedupConfig, limit: int
+) -> dict[str, Any]:
+    record = row_record(row) | {"verdict": verdict_in_words(row)}
+    if canonical is None:
+        return record
+    record["now"] = explanation_record(
+        explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config)
+    )
+    one, other = pages.page_of(canonical), pages.page_of(row)
+    if one and other:
+        record["terms"] = features_record(compare_terms(one, other, config), limit)
+        record["tags"] = features_record(compare_tags(one, other, config), limit)
+    return record

@@ -1,0 +1,125 @@
+"""``dedup find``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
+from dedup.cli.pages import is_file, newest, page_of_file, rows_at
+from dedup.cli.terminal import console, place, print_json, row_record, url_text, working
+from dedup.config import DedupConfig
+from dedup.fingerprints import Fingerprint, fingerprint
+from dedup.index import Index, Row
+from dedup.page import Page
+from dedup.verdict import Match, match
+from dedup.words import WORD_BITS
+
+_URL = re.compile(r"\w+://\S+")
+
+
+@click.command()
+@click.argument("what", metavar="FILE|URL|TEXT")
+@index_option
+@settings_option
+@click.option(
+    "--max-distance",
+    type=click.IntRange(0, WORD_BITS),
+    help="How many bits of the content word may differ [default: DEDUP_MAX_DISTANCE].",
+)
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Show so many.")
+@json_option
+def find(
+    *,
+    what: str,
+    path: Path | None,
+    settings: tuple[tuple[str, str], ...],
+    max_distance: int | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """List the pages of the index that are near a page, the nearest first.
+
+    The page is a file (HTML or plain text), a URL that the index knows, or else the text itself.
+    What is looked through are the pages that others are compared with: all that were kept and are
+    not forgotten, in all scopes. Near are those whose content word differs in at most --max-distance
+    bits, 64 for all there are, and those whose structure word differs in at most
+    DEDUP_STRUCTURE_MAX_DISTANCE. "copy" says that the page would be dropped for this one.
+
+    \b
+    Examples:
+      dedup find saved.html
+      dedup find https://example.com/page --max-distance 20
+      dedup find "The tide turns twice a day" --max-distance 64 --limit 3
+    """
+    with opened(path) as index:
+        config = settings_for(index, settings).config
+        page, own = _asked(index, what, config)
+        reach = config.max_distance if max_distance is None else max_distance
+        with working("searching"):
+            found = _near(index, page, own, config, reach=reach, limit=limit)
+    if as_json:
+        print_json([_record(row, how) for row, how in found])
+        return
+    screen = console()
+    if not found:
+        screen.print(Text("nothing in the index is near it"))
+        return
+    screen.print(Text("content structure similarity        page", "bold"))
+    for row, how in found:
+        copy = "copy" if how.is_duplicate else ""
+        measures = f"{_bits(how.content_distance)} {_bits(how.structure_distance):>9}"
+        where = f"{url_text(row.sighting.url)}  {place(row)}"
+        screen.print(Text(f"{measures} {how.similarity:>10.2f}  {copy:<4}  {where}"))
+
+
+def _asked(index: Index, what: str, config: DedupConfig) -> tuple[Fingerprint, int | None]:
+    """Return the fingerprint of what is asked about, and its own row if it has one."""
+    if is_file(what):
+        return fingerprint(page_of_file(Path(what)), config), None
+    if _URL.fullmatch(what) or index.history(what):
+        row = newest(rows_at(index, what))
+        return row.sighting.fingerprint, row.id
+    return fingerprint(Page.from_text(what), config), None
+
+
+def _near(
+    index: Index,
+    page: Fingerprint,
+    own: int | None,
+    config: DedupConfig,
+    *,
+    reach: int,
+    limit: int,
+) -> list[tuple[Row, Match]]:
+    near = index.near(page, max_distance=reach, limit=limit + 1)
+    near += index.near(
+        page, field="structure", max_distance=config.structure_max_distance, limit=limit + 1
+    )
+    rows = {neighbour.row.id: neighbour.row for neighbour in near if neighbour.row.id != own}
+    found = [(row, match(row.sighting.fingerprint, page, config)) for row in rows.values()]
+    return sorted(found, key=_order)[:limit]
+
+
+def _order(found: tuple[Row, Match]) -> tuple[int, int, int]:
+    row, how = found
+    far = WORD_BITS + 1
+    distances = (how.content_distance, how.structure_distance)
+    content, structure = (far if distance is None else distance for distance in distances)
+    return content, structure, row.id
+
+
+def _record(row: Row, how: Match) -> dict[str, object]:
+    return row_record(row) | {
+        "content_distance": how.content_distance,
+        "structure_distance": how.structure_distance,
+        "similarity": how.similarity,
+        "is_duplicate": how.is_duplicate,
+    }
+
+
+def _bits(distance: int | None) -> str:
+    return f"{'-' if distance is None else distance:>7}"

@@ -1,0 +1,73 @@
+"""``dedup report --format html``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from dedup.cli.output import text_output
+from dedup.config import DedupConfig
+from dedup.index import SQLiteIndex, glance_of
+from dedup.report.html import HtmlReport, Track, stored_texts
+from dedup.report.replay import Replay
+from dedup.report.selection import Selection
+
+T = TypeVar("T")
+
+
+def write_html(
+    index: SQLiteIndex,
+    replay: Replay | None,
+    selection: Selection,
+    config: DedupConfig,
+    output: Path,
+    *,
+    keep: str,
+    max_pages: int,
+) -> None:
+    """Write the HTML report on the *selection* of *index*, or of its *replay*, with a bar."""
+    source = replay.index if replay else index
+    glances = None if selection == Selection() else map(glance_of, selection.rows(source))
+    with index.unmapped(), text_output(output) as file, _watched() as track:
+        HtmlReport(
+            index=source,
+            config=replay.config if replay else config,
+            name=index.path.name,
+            note=str(replay or ""),
+            glances=glances,
+            keep=keep,
+            max_pages=max_pages,
+            text_of=stored_texts(index),
+            track=track,
+        ).write(file)
+
+
+@contextmanager
+def _watched() -> Iterator[Track]:
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    ) as bars:
+
+        def track(values: Iterable[T], description: str, total: int) -> Iterator[T]:
+            task = bars.add_task(description, total=total, rate="")
+            done = 0
+            for done, value in enumerate(values, 1):
+                yield value
+                if done % 256 == 0:
+                    speed = bars.tasks[task].speed
+                    bars.update(task, completed=done, rate=f"{speed:,.0f}/s" if speed else "")
+            bars.update(task, completed=done)
+
+        yield track

@@ -1,0 +1,71 @@
+"""Files that are whole or not there, and bars that show how far a command is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from dedup.errors import DedupError
+
+_EVERY = 100
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a path beside *path* to write to; it takes the place of *path* when all went well.
+
+    What is no regular file (a pipe, a device) is written to as it is.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+        part.replace(target)
+    except OSError as error:
+        raise DedupError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def text_output(path: Path | None) -> Iterator[IO[str]]:
+    """Open *path* for text as `replacing` does; None is the terminal, or wherever output goes."""
+    if path is None:
+        with click.open_file("-", "w", encoding="utf-8") as file:
+            yield file
+        return
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+@contextmanager
+def progress_bar(what: str, *, show: bool = True) -> Iterator[Callable[[int, int], None]]:
+    """Give a function to tell how many are done of how many; a bar shows it on a terminal."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}/s"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, disable=not (show and console.is_terminal)) as bars:
+        bar = bars.add_task(what, total=None, rate="-")
+
+        def tell(done: int, total: int) -> None:
+            if done % _EVERY == 0 or done == total:
+                speed = bars.tasks[0].speed
+                rate = f"{speed:,.0f}" if speed else "-"
+                bars.update(bar, completed=done, total=total, rate=rate)
+
+        yield tell

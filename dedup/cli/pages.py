@@ -1,0 +1,144 @@
+"""Where the pages come from that commands compare: files, an index, the feed of a crawl."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from dedup.errors import DedupError
+from dedup.fingerprints import Fingerprint, fingerprint
+from dedup.frequencies import HTML
+from dedup.index import Index, Row
+from dedup.index.urls import url_key
+from dedup.page import Page
+from dedup.printable import printable
+from dedup.verdict import Outcome
+
+if TYPE_CHECKING:
+    from dedup.plugin.settings import PluginSettings
+
+HOW_TO_GET_PAGES = (
+    "Words and tags are shown for pages that the index keeps (crawl with DEDUP_STORE_PAGES = True) "
+    "or that a feed gives (--feed FILE)."
+)
+
+feed_option = click.option(
+    "--feed",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="JSON Lines of a crawl to take pages from that the index does not keep.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the pages that are compared: its *name*, its fingerprint, its page and row if there are."""
+
+    name: str
+    fingerprint: Fingerprint
+    page: Page | None
+    row: Row | None = None
+
+
+class Pages:
+    """The pages behind the rows of *index*, stored there or in the JSON Lines file *feed*.
+
+    *keys* are the URLs, in canonical form, whose records of the feed are kept in memory.
+    """
+
+    def __init__(
+        self, index: Index, settings: PluginSettings, feed: Path | None, keys: Collection[str]
+    ) -> None:
+        self._index = index
+        self._config = settings.config
+        self._of_feed = _pages_of_feed(feed, settings, keys) if feed else {}
+
+    def page_of(self, row: Row) -> Page | None:
+        """Return the page that *row* was judged by, None where neither index nor feed has it."""
+        if stored := self._index.page_of(row):
+            return stored
+        for page in self._of_feed.get(row.sighting.url_key, ()):
+            found = fingerprint(page, self._config)
+            if found.token_digest == row.sighting.fingerprint.token_digest:
+                return page
+        return None
+
+    def side(self, row: Row) -> Side:
+        """Return *row* as one of two sides."""
+        return Side(row.sighting.url, row.sighting.fingerprint, self.page_of(row), row)
+
+
+def is_file(name: str) -> bool:
+    """Return whether there is a file of that name."""
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long for a path, or not one
+        return False
+
+
+def page_of_file(path: Path) -> Page:
+    """Return the page in the file *path*: HTML by its name or its first character, else text."""
+    try:
+        body = path.read_bytes()
+    except OSError as error:
+        raise DedupError(f"{path} cannot be read: {error.strerror}") from error
+    if path.suffix.lower() in HTML or body.lstrip()[:1] == b"<":
+        return Page.from_html(body)
+    return Page.from_text(body.decode("utf-8", "replace"))
+
+
+def rows_at(index: Index, url: str) -> list[Row]:
+    """Return the rows of *url*, the oldest first; `DedupError` with likely URLs if there is none."""
+    if rows := index.history(url):
+        return rows
+    likely = " or ".join(printable(found) for found in index.similar_urls(url))
+    hint = f"; did you mean {likely}" if likely else ""
+    raise DedupError(f"{printable(url)} is not in {index.name}{hint}")
+
+
+def newest(rows: Sequence[Row]) -> Row:
+    """Return the newest row, of those that are not forgotten if there are any."""
+    return max(rows, key=lambda row: (row.outcome is not Outcome.FORGOTTEN, row.id))
+
+
+def _pages_of_feed(
+    path: Path, settings: PluginSettings, keys: Collection[str]
+) -> Mapping[str, Sequence[Page]]:
+    from dedup.plugin.pages import page_from_item
+    from dedup.plugin.settings import PluginSettings
+
+    # A crawl that judged responses may have written items that hold the same page in other fields.
+    plain = PluginSettings(url_field=settings.url_field)
+    makers = [partial(page_from_item, settings=chosen) for chosen in (settings, plain)]
+    found: defaultdict[str, list[Page]] = defaultdict(list)
+    for record in _records(path):
+        url = record.get(settings.url_field)
+        if isinstance(url, str) and url_key(url) in keys:
+            made = [make(record) for make in (settings.page_from_item, *makers) if make]
+            found[url_key(url)] += [page for page in made if page]
+    return found
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    screen = Console(stderr=True)
+    with (
+        Progress(console=screen, disable=not screen.is_terminal) as bars,
+        bars.open(path, "rb", description="reading the feed") as file,
+    ):
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise DedupError(f"{path}, line {number} is no JSON: {error}") from error
+            if isinstance(record, dict):
+                yield record

@@ -1,0 +1,59 @@
+"""``dedup serve``."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import click
+
+from dedup.cli.options import index_option, index_path
+from dedup.errors import DedupError
+from dedup.index import SQLiteIndex
+
+# This machine only: an index holds what a crawl has seen, and there is no password.
+HOST = "127.0.0.1"
+
+
+@click.command()
+@click.argument("argument", metavar="[INDEX]", required=False, type=click.Path(path_type=Path))
+@index_option
+@click.option(
+    "--port", default=8090, show_default=True, type=click.IntRange(0, 65535), help="0 for any free one."
+)
+def serve(argument: Path | None, path: Path | None, port: int) -> None:
+    """Look into an index with a browser, also while a crawl fills it.
+
+    The pages are on 127.0.0.1, for this machine only. Nothing is written: the index is opened to
+    read only, so a crawl goes on undisturbed. Ctrl-C ends it.
+
+    \b
+    Examples:
+      dedup serve
+      dedup serve pages.db --port 9000
+    """
+    try:
+        import uvicorn
+
+        from dedup.serve.app import application
+    except ImportError as error:
+        raise DedupError(
+            f'{error.name} is not installed; get it by: pip install "scrapy-dedup[serve]"'
+        ) from error
+    found = index_path(argument or path)
+    SQLiteIndex(found, read_only=True).close()  # an error is one line here, and a trace in the server
+    with _listening(port) as listening:
+        click.echo(f"{found} is shown on http://{HOST}:{listening.getsockname()[1]}/ (Ctrl-C ends it)")
+        config = uvicorn.Config(
+            application(found), log_level="warning", server_header=False, proxy_headers=False
+        )
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listening(port: int) -> socket.socket:
+    try:
+        return socket.create_server((HOST, port))
+    except OSError as error:
+        raise DedupError(
+            f"port {port} of {HOST} cannot be had: {error.strerror}; take another --port"
+        ) from error

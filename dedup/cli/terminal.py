@@ -1,0 +1,71 @@
+"""How things are shown: text of strangers made safe, colours on a terminal only, JSON for scripts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+
+from dedup.index import Row
+from dedup.printable import printable
+
+LONGEST_URL = 2000
+
+
+def console() -> Console:
+    """Return the standard output, which takes nothing in a text for markup."""
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def print_json(value: object) -> None:
+    """Print *value* as JSON in ASCII."""
+    # DEL is ASCII, and a terminal may act on it.
+    click.echo(json.dumps(value, indent=2).replace("\x7f", "\\u007f"))
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal that something is under way."""
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield
+        return
+    with screen.status(f"{what} ..."):
+        yield
+
+
+def url_text(url: str) -> str:
+    """Return a URL to show."""
+    return printable(url, LONGEST_URL) or "(no URL)"
+
+
+def place(row: Row) -> str:
+    """Return where a row stands, for instance (row 3, run 1)."""
+    return f"(row {row.id}, run {row.sighting.run})"
+
+
+def row_record(row: Row) -> dict[str, Any]:
+    """Return a row for JSON."""
+    seen, found = row.sighting, row.verdict
+    return {
+        "row": row.id,
+        "url": seen.url,
+        "title": seen.title,
+        "run": seen.run,
+        "time": seen.time,
+        "kind": seen.kind,
+        "scope": seen.scope,
+        "reason": found.reason.value,
+        "kept": found.kept,
+        "outcome": row.outcome.value,
+        "canonical_row": found.canonical,
+        "canonical_url": found.canonical_url,
+        "content_distance": found.content_distance,
+        "structure_distance": found.structure_distance,
+        "similarity": found.similarity,
+        "words": seen.fingerprint.tokens,
+    }

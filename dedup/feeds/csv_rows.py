@@ -1,0 +1,117 @@
+"""CSV with a header: rows as they stand, cells that go over several lines included."""
+
+from __future__ import annotations
+
+import csv
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from pathlib import Path
+
+from dedup.feeds.base import MAX_RECORD, START, BadRecord, Feed, FeedError, Place, Record, Sink
+from dedup.feeds.lines import Line, LineSink, read_lines
+from dedup.fields import Content, FieldRule, content_of
+
+_DELIMITERS = (",", ";", "\t", "|")
+
+
+class CsvRows(Feed):
+    """A file of comma-separated values (or of one of `_DELIMITERS`, by its header), in UTF-8."""
+
+    form = "csv"
+
+    def likeness(self) -> object:
+        """Return its header."""
+        return self._header()[0]
+
+    def records(self, start: Place = START) -> Iterator[Record]:
+        """Yield the rows after the header.
+
+        A row that is no CSV, or so long that a quotation mark must be missing, has a problem; the
+        next line begins a new one.
+        """
+        columns, after = self._columns()
+        tape = _Tape(read_lines(self, max(start, after)))
+        csv.field_size_limit(MAX_RECORD)
+        while True:
+            problem, row = "", []
+            try:
+                row = next(self._reader(tape, columns[1]))
+            except StopIteration:
+                break
+            except csv.Error as error:
+                problem = f"is no CSV: {error}"
+            except FeedError:
+                if tape.taken:
+                    yield self._record(tape, columns[0], [], "is cut off")
+                raise
+            if row or problem:
+                yield self._record(tape, columns[0], row, problem)
+            tape.taken.clear()
+
+    def _record(self, tape: _Tape, columns: list[str], row: list[str], problem: str) -> Record:
+        text = b"".join(line.text for line in tape.taken)
+        name = self.named(tape.taken[0].number)
+        source = (text, tape.taken[0].is_start)
+        payload = None if problem else (columns, row)
+        return Record(tape.after, name, source, payload, len(text), problem)
+
+    def _reader(self, tape: _Tape, delimiter: str) -> Iterator[list[str]]:
+        return csv.reader(tape, delimiter=delimiter, strict=True)
+
+    def _columns(self) -> tuple[tuple[list[str], str], Place]:
+        header, after = self._header()
+        text = header.removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape")
+        delimiter = max(_DELIMITERS, key=text.count)
+        try:
+            columns = next(csv.reader(text.splitlines(), delimiter=delimiter), [])
+        except csv.Error as error:
+            raise FeedError(f"{self.name} has no header that is CSV: {error}") from error
+        missing = set(self.rule.names) - set(columns)
+        if missing or not columns:
+            raise FeedError(
+                f"{self.name} has no column {', '.join(sorted(missing)) or 'at all'}; "
+                f"it has {', '.join(columns)}"
+            )
+        return (columns, delimiter), after
+
+    def _header(self) -> tuple[bytes, Place]:
+        for line in read_lines(self):
+            return line.text, line.after
+        return b"", START
+
+    @staticmethod
+    def content(payload: tuple[list[str], list[str]], rule: FieldRule) -> Content | None:
+        """Return the page in a row."""
+        columns, row = payload
+        if len(row) != len(columns):
+            raise BadRecord(f"has {len(row)} cells for {len(columns)} columns")
+        try:
+            "".join(row).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise BadRecord("is not in UTF-8") from error
+        return content_of(dict(zip(columns, row, strict=True)), rule)
+
+    def sink(self, path: Path, *, compressed: bool) -> Sink:
+        """Open *path* for rows under the same header."""
+        return LineSink(path, compressed=compressed, head=self._header()[0])
+
+
+class _Tape(Iterator[str]):
+    """Lines as text, of which it is known which made the last row."""
+
+    def __init__(self, lines: Iterator[Line]) -> None:
+        self._lines = lines
+        self.taken: list[Line] = []
+        self._size = 0
+
+    @property
+    def after(self) -> Place:
+        return self.taken[-1].after
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._size = len(line.text) + (self._size if self.taken else 0)
+        self.taken.append(line)
+        if not line.is_whole or self._size > MAX_RECORD:
+            raise csv.Error("a quotation mark or a line end is missing")
+        return line.text.decode("utf-8", "surrogateescape")

@@ -1,0 +1,170 @@
+"""Charts as SVG that takes its colours and its font from the page around it."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from dedup.errors import DedupError
+from dedup.report.overview import STEPS
+
+_SVG = "http://www.w3.org/2000/svg"
+# Colours of the drawing, and what stands in their place in the page.
+_COLOURS = {
+    "#010101": "var(--ink)",
+    "#020202": "var(--line)",
+    "#030303": "var(--exact)",
+    "#040404": "var(--near)",
+    "#050505": "var(--edge)",
+}
+_INK, _LINE, _EXACT, _NEAR, _EDGE = _COLOURS
+_STYLE = {
+    "svg.fonttype": "none",
+    "axes.edgecolor": _LINE,
+    "axes.labelcolor": _INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": _LINE,
+    "grid.linewidth": 0.5,
+    "xtick.color": _LINE,
+    "ytick.color": _LINE,
+    "xtick.labelcolor": _INK,
+    "ytick.labelcolor": _INK,
+    "text.color": _INK,
+    "font.size": 11,
+}
+# What a page under a strict policy would refuse as an inline style, and SVG knows as an attribute.
+_ATTRIBUTES = frozenset(
+    [
+        "fill",
+        "fill-opacity",
+        "fill-rule",
+        "opacity",
+        "stroke",
+        "stroke-dasharray",
+        "stroke-dashoffset",
+        "stroke-linecap",
+        "stroke-linejoin",
+        "stroke-width",
+        "text-anchor",
+    ]
+)
+_FONT_SIZE = re.compile(r"([\d.]+)px")
+
+
+def distance_chart(counts: tuple[Sequence[int], Sequence[int]], max_distance: int) -> str:
+    """Return a histogram of content distances (bits), with the threshold drawn in."""
+    last = max(
+        (distance for series in counts for distance, count in enumerate(series) if count),
+        default=0,
+    )
+    shown = max(last, max_distance) + 2
+    return _histogram(
+        tuple(series[:shown] for series in counts),
+        [float(distance) for distance in range(shown)],
+        width=0.8,
+        edge=max_distance + 0.5,
+        edge_label=f"threshold: at most {max_distance}",
+        label="bits in which the content words differ",
+        name="distance",
+    )
+
+
+def similarity_chart(counts: tuple[Sequence[int], Sequence[int]], min_similarity: float) -> str:
+    """Return a histogram of similarities (0 to 1), with the threshold drawn in."""
+    return _histogram(
+        counts,
+        [(step + 0.5) / STEPS for step in range(STEPS)],
+        width=0.8 / STEPS,
+        edge=min_similarity,
+        edge_label=f"threshold: at least {min_similarity:g}",
+        label="estimated share of common word runs",
+        name="similarity",
+    )
+
+
+def _histogram(
+    counts: Sequence[Sequence[int]],
+    places: Sequence[float],
+    *,
+    width: float,
+    edge: float,
+    edge_label: str,
+    label: str,
+    name: str,
+) -> str:
+    matplotlib = _matplotlib()
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
+        figure = Figure(figsize=(6.2, 2.9), layout="constrained")
+        axes = figure.add_subplot()
+        exact, near = counts
+        axes.bar(places, near, width, color=_NEAR)
+        axes.bar(places, exact, width, bottom=near, color=_EXACT)
+        axes.axvline(edge, color=_EDGE, linestyle=(0, (5, 3)), linewidth=1.6)
+        is_right = edge > sum(axes.get_xlim()) / 2
+        axes.annotate(
+            edge_label,
+            (edge, 1),
+            (0, 3),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="right" if is_right else "left",
+            va="bottom",
+            color=_EDGE,
+        )
+        axes.grid(axis="y")
+        axes.tick_params(length=0)
+        if places[-1] > 1:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.yaxis.set_major_formatter("{x:,.0f}")
+        axes.set_xlabel(label)
+        axes.set_ylabel("copies")
+        drawn = io.StringIO()
+        figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
+    return _themed(drawn.getvalue())
+
+
+def _themed(drawing: str) -> str:
+    """Return an SVG drawing as an element of a page: no styles of its own, colours by name."""
+    ET.register_namespace("", _SVG)
+    root = ET.fromstring(drawing)  # noqa: S314  (ours, made a moment ago)
+    for parent in root.iter():
+        for child in [one for one in parent if one.tag.endswith(("metadata", "style"))]:
+            parent.remove(child)
+    for element in root.iter():
+        _without_style(element)
+        if element.tag.endswith("}g"):
+            element.attrib.pop("id", None)  # two charts would both have it
+    for name in ("width", "height"):
+        root.attrib.pop(name, None)
+    root.set("aria-hidden", "true")
+    root.set("focusable", "false")
+    text = ET.tostring(root, encoding="unicode")
+    for colour, variable in _COLOURS.items():
+        text = text.replace(colour, variable)
+    return text
+
+
+def _without_style(element: ET.Element) -> None:
+    for part in element.attrib.pop("style", "").split(";"):
+        name, _, value = (piece.strip() for piece in part.partition(":"))
+        if name in _ATTRIBUTES:
+            element.set(name, value)
+        elif name in ("font", "font-size") and (size := _FONT_SIZE.search(value)):
+            element.set("font-size", size[1])
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise DedupError('the HTML report needs pip install "scrapy-dedup[report]"') from error
+    return matplotlib

@@ -1,0 +1,123 @@
+"""The figures of a report: how many copies there are, on which sites, in which runs, how near."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dedup.report.columns import REASONS, Booleans, Columns
+from dedup.verdict import Reason
+from dedup.words import WORD_BITS
+
+# Similarities are counted in so many steps from 0 to 1.
+STEPS = 50
+
+_Integers = NDArray[np.signedinteger]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many *pages* of a site or a run were seen, and how many of them are *copies*.
+
+    *name* is a host or the number of a run.  *elsewhere* is how many of the copies repeat a page of
+    another site or run; *other* is the one with most of these, None where there is none.
+    """
+
+    name: str
+    pages: int
+    copies: int
+    elsewhere: int
+    other: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Counts over all rows of a report.
+
+    *reasons* counts rows by reason, *distances* copies by content distance (0 to 64 bits),
+    *similarities* copies by similarity in `STEPS` steps; both histograms are a pair: exact and other
+    duplicates.  *sites* and *runs* have the most copies and the lowest number first.
+    """
+
+    pages: int
+    copies: int
+    clusters: int
+    forgotten: int
+    reasons: dict[str, int]
+    sites: tuple[Share, ...]
+    runs: tuple[Share, ...]
+    distances: tuple[tuple[int, ...], tuple[int, ...]]
+    similarities: tuple[tuple[int, ...], tuple[int, ...]]
+
+    @property
+    def share(self) -> float:
+        """Which part of the pages are copies, 0 to 1."""
+        return self.copies / max(self.pages, 1)
+
+
+def overview_of(columns: Columns) -> Overview:
+    """Return the figures of all rows."""
+    copies = columns.copies
+    reasons = np.bincount(columns.reason, minlength=len(REASONS)).tolist()
+    canonical_places = columns.places(columns.canonical)
+    run_numbers, runs = np.unique(columns.run, return_inverse=True)
+    by_run = _shares([str(run) for run in run_numbers.tolist()], runs, canonical_places, copies)
+    by_site = _shares(columns.sites, columns.site, canonical_places, copies)
+    return Overview(
+        pages=len(columns),
+        copies=int(copies.sum()),
+        clusters=len(np.unique(columns.canonical[copies])),
+        forgotten=columns.forgotten,
+        reasons={reason.value: count for reason, count in zip(REASONS, reasons, strict=True) if count},
+        sites=tuple(sorted(by_site, key=lambda share: (-share.copies, -share.pages, share.name))),
+        runs=tuple(by_run),
+        distances=_split(columns, columns.content_distance, WORD_BITS + 1),
+        similarities=_split(columns, _steps(columns.similarity), STEPS),
+    )
+
+
+def _shares(
+    names: tuple[str, ...] | list[str], group: _Integers, canonical_places: _Integers, copies: Booleans
+) -> list[Share]:
+    """Return the counts of each group; *group* has its place in *names* for each row."""
+    size = len(names)
+    pages = np.bincount(group, minlength=size)
+    copied = np.bincount(group[copies], minlength=size)
+    known = copies & (canonical_places >= 0)
+    own, theirs = group[known].astype(np.int64), group[canonical_places[known]]
+    apart = own != theirs
+    pairs, counts = np.unique(own[apart] * max(size, 1) + theirs[apart], return_counts=True)
+    elsewhere = np.zeros(size, np.int64)
+    np.add.at(elsewhere, pairs // max(size, 1), counts)
+    others: dict[int, int] = {}
+    for place in counts.argsort(kind="stable").tolist():  # the largest is written last
+        others[int(pairs[place]) // size] = int(pairs[place]) % size
+    return [
+        Share(
+            name,
+            int(pages[number]),
+            int(copied[number]),
+            int(elsewhere[number]),
+            names[others[number]] if number in others else None,
+        )
+        for number, name in enumerate(names)
+    ]
+
+
+def _steps(similarities: NDArray[np.float32]) -> _Integers:
+    """Return the step of each similarity, -1 for none; the last step includes 1."""
+    steps = np.floor(np.nan_to_num(similarities, nan=-1.0) * STEPS + 1e-4)
+    places: _Integers = np.minimum(steps, STEPS - 1).astype(np.int64)
+    return places
+
+
+def _split(columns: Columns, values: _Integers, size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return how often each of *values* occurs among exact and among other copies."""
+    exact = columns.reason == REASONS.index(Reason.EXACT_DUPLICATE)
+    counted = columns.copies & (values >= 0)
+    first, second = (
+        np.bincount(values[counted & which], minlength=size).tolist() for which in (exact, ~exact)
+    )
+    return tuple(first), tuple(second)

@@ -1,0 +1,125 @@
+"""What other thresholds would have made of the pages of an index, without a new crawl."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dedup.config import DedupConfig
+from dedup.errors import DedupError
+from dedup.index import Index, Row, Run, SQLiteIndex
+from dedup.verdict import Outcome, Verdict
+
+# Rows that count no more: nothing was compared with them in the end.
+_GONE = (Outcome.PENDING, Outcome.RELEASED, Outcome.FORGOTTEN)
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How many pages were judged again, and what became of them.
+
+    *dropped* were kept before, *kept* were dropped before, *moved* repeat another page now.
+    """
+
+    pages: int = 0
+    dropped: int = 0
+    kept: int = 0
+    moved: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.pages:,} pages judged again: {self.dropped:,} more would be dropped, "
+            f"{self.kept:,} more kept, and {self.moved:,} would repeat another page"
+        )
+
+    def with_verdict(self, was: Verdict, now: Verdict) -> Changes:
+        """Return the changes with those of one more page."""
+        is_moved = not was.kept and not now.kept and was.canonical != now.canonical
+        return Changes(
+            self.pages + 1,
+            self.dropped + (was.kept and not now.kept),
+            self.kept + (now.kept and not was.kept),
+            self.moved + is_moved,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """An index as other thresholds would have made it: its rows, with other verdicts.
+
+    The rows have the numbers, runs and times that they have in the index itself.
+    """
+
+    index: Index
+    config: DedupConfig
+    changes: Changes
+
+    def __str__(self) -> str:
+        config = self.config
+        chosen = f"max_distance={config.max_distance}, min_similarity={config.min_similarity}"
+        return f"With {chosen}{'' if config.verify else ', verify=False'}, {self.changes}"
+
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        """Yield the rows as they were seen."""
+        return self.index.rows(run)
+
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows of those numbers."""
+        return self.index.rows_of(rows)
+
+    def runs(self) -> Sequence[Run]:
+        """Return all runs."""
+        return self.index.runs()
+
+
+@contextmanager
+def replayed(index: Index, config: DedupConfig, progress: Progress | None = None) -> Iterator[Replay]:
+    """Judge the pages of *index* again in their order by the thresholds of *config*.
+
+    Words and sketches are those that are stored, scopes too; nothing is written to *index*.  The
+    replay is in a file in the folder for temporary files, somewhat smaller than the index, and
+    goes with the context.  *progress* is told how many rows are done, of how many.
+
+    Where every page was confirmed at once, the thresholds of the crawl give the verdicts of the
+    crawl.  Pages that were pending, released or forgotten keep their verdicts and are nobody's
+    canonical, all along; what was orphaned is judged like any other page.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="dedup-") as folder,
+        SQLiteIndex(Path(folder) / "replay.db") as target,
+    ):
+        yield Replay(target, config, replay_into(target, index, config, progress))
+
+
+def replay_into(
+    target: Index, index: Index, config: DedupConfig, progress: Progress | None = None
+) -> Changes:
+    """Judge the pages of *index* again and record them in *target*, which is empty; see `replayed`."""
+    changes = Changes()
+    target.prepare(config)
+    total = index.statistics().rows
+    with target.batch():
+        for run in index.runs():
+            target.restore_run(run)
+        for row in _first(total, index.rows()):
+            if row.outcome in _GONE:
+                number: int | None = target.restore(replace(row, listed=False))
+            else:
+                verdict = target.record(row.sighting, config)
+                changes = changes.with_verdict(row.verdict, verdict)
+                number = verdict.row
+            if number != row.id:
+                raise DedupError(f"row {number} is missing in {index.name}")
+            if progress:
+                progress(row.id, total)
+    return changes
+
+
+def _first(count: int, rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows up to that number: a crawl that goes on may add more."""
+    return (row for row in rows if row.id <= count)

@@ -1,0 +1,162 @@
+"""The pages of ``dedup serve``: a live index, read only, everything on them escaped."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from dedup.errors import DedupError
+from dedup.index import Row, SQLiteIndex
+from dedup.index.base import NoSuchRow
+from dedup.report.diff import Change, word_diff
+from dedup.serve import shown
+from dedup.serve.headers import SafeHeaders
+from dedup.serve.totals import Totals
+from dedup.stored import UnreadablePage
+
+PAGE_SIZE = 50
+NEWEST = 12
+RUNS = 20
+# Of a text so many characters are compared.
+MAX_TEXT = 200_000
+# The names of this machine only: a stranger's page whose own name leads to 127.0.0.1 reads nothing.
+HOSTS = ("127.0.0.1", "localhost", "[::1]")
+
+
+def application(path: Path) -> ASGIApp:
+    """Return the web application that shows the index at *path*, which it opens to read only."""
+    views = _Views(path)
+    pages = Starlette(
+        routes=[
+            Route("/", views.overview),
+            Route("/live.json", views.live),
+            Route("/pages", views.pages),
+            Route("/clusters", views.clusters),
+            Route("/page/{row:int}", views.page),
+            Mount("/static", StaticFiles(packages=[("dedup.serve", "static")])),
+        ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(HOSTS), www_redirect=False)],
+        exception_handlers={DedupError: views.failed, HTTPException: views.refused},
+        lifespan=views.opened,
+    )
+    return SafeHeaders(pages)
+
+
+class _Views:
+    """One view for each page.
+
+    They are coroutines that never wait: all of them run in the thread of the event loop, which is
+    the one that SQLite's connection belongs to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._index: SQLiteIndex | None = None
+        self._totals = Totals()
+        self._templates = Environment(
+            loader=PackageLoader("dedup.serve"), autoescape=True, undefined=StrictUndefined
+        )
+        self._templates.filters.update(shown.FILTERS)
+
+    @asynccontextmanager
+    async def opened(self, _: Starlette) -> AsyncIterator[None]:
+        """Keep the index open while the server runs."""
+        with SQLiteIndex(self._path, read_only=True) as self._index:
+            yield
+
+    async def overview(self, _: Request) -> Response:
+        return self._page("overview.html", **self._state())
+
+    async def live(self, _: Request) -> Response:
+        part = self._templates.get_template("state.html").render(**self._state())
+        return JSONResponse({"state": part})
+
+    async def pages(self, request: Request) -> Response:
+        query = request.query_params
+        wanted: dict[str, Any] = {
+            "before": _number(query.get("before", "")) or None,
+            "copies": query.get("copies") == "1",
+            "run": _number(query.get("run", "")),
+            "part": query.get("q", "")[:500],
+        }
+        rows = self.index.newest(PAGE_SIZE + 1, **wanted)
+        older = rows[PAGE_SIZE - 1].id if len(rows) > PAGE_SIZE else None
+        return self._page(
+            "pages.html", rows=rows[:PAGE_SIZE], runs=self.index.runs(), older=older, **wanted
+        )
+
+    async def clusters(self, request: Request) -> Response:
+        start = _number(request.query_params.get("start", ""))
+        found = self.index.clusters(start + PAGE_SIZE + 1)[start:]
+        more = start + PAGE_SIZE if len(found) > PAGE_SIZE else None
+        return self._page("clusters.html", clusters=found[:PAGE_SIZE], start=start, more=more)
+
+    async def page(self, request: Request) -> Response:
+        try:
+            row = self.index.row(request.path_params["row"])
+        except NoSuchRow as error:
+            raise HTTPException(404, str(error)) from error
+        canonical = None if row.verdict.canonical is None else self.index.row(row.verdict.canonical)
+        return self._page(
+            "page.html",
+            row=row,
+            canonical=canonical,
+            changes=self._changes(canonical, row) if canonical else [],
+            history=[one for one in self.index.history(row.sighting.url) if one.id != row.id],
+            copies=self.index.copies_of(row.id, PAGE_SIZE),
+        )
+
+    def _changes(self, canonical: Row, row: Row) -> list[Change]:
+        """Return how the text of *canonical* became that of *row*, nothing where they are not stored."""
+        one, other = (self._text(seen) for seen in (canonical, row))
+        return word_diff(one[:MAX_TEXT], other[:MAX_TEXT]) if one and other else []
+
+    def _text(self, row: Row) -> str:
+        try:
+            page = self.index.page_of(row)
+        except UnreadablePage:
+            return ""
+        return page.text if page else ""
+
+    async def failed(self, _: Request, error: Exception) -> Response:
+        """Say what the index could not do; its file may be damaged, gone or busy."""
+        return self._page("error.html", status=503, message=str(error))
+
+    async def refused(self, _: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return self._page("error.html", status=error.status_code, message=error.detail)
+
+    @property
+    def index(self) -> SQLiteIndex:
+        assert self._index is not None
+        return self._index
+
+    def _state(self) -> dict[str, Any]:
+        self._totals.read_on(self.index)
+        return {
+            "totals": self._totals,
+            "statistics": self.index.statistics(),
+            "runs": self.index.runs()[: -RUNS - 1 : -1],
+            "newest": self.index.newest(NEWEST, copies=True),
+        }
+
+    def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        text = self._templates.get_template(template).render(name=self._path.name, **values)
+        return HTMLResponse(text.encode("utf-8", "replace"), status)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0

@@ -1,0 +1,526 @@
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, MemoryIndex, SQLiteIndex
+from dedup.adding import Adding, Choices, write_output
+from dedup.adding import adding as adding_module
+from dedup.cli import main
+from dedup.errors import DedupError
+from dedup.feeds import find_feeds
+from dedup.fields import FieldRule
+from dedup.index import Index
+from tests.crawling import ROOT
+from tests.feeds import formats
+from tests.feeds.formats import WRITERS, Pages
+from tests.pages import edited, text
+
+
+def html(content: str) -> str:
+    return f"<html><body><h1>t</h1><p>{content}</p></body></html>"
+
+
+PAGES = [
+    ("http://a/1", html(text(1))),
+    ("http://a/2", html(text(2))),
+    ("http://a/3", html(text(1))),
+    ("http://a/4", html(edited(2, 2))),
+    ("http://a/5", html(text(3))),
+]
+UNIQUE = [PAGES[0], PAGES[1], PAGES[4]]
+
+
+def many(count: int, words: int = 60) -> list[tuple[str, str]]:
+    """Return pages of which every third is a copy of an earlier one."""
+    return [
+        (f"http://a/{n}", html(text(n, words) if n % 3 else edited(max(0, n - 4), 1, words)))
+        for n in range(count)
+    ]
+
+
+@pytest.fixture(autouse=True)
+def outside_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours has settings of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+
+
+def add(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["add", *(str(argument) for argument in arguments)])
+
+
+def rows(index: Path) -> list[tuple[object, ...]]:
+    """Return all that an index knows of its pages, but for the time."""
+    with SQLiteIndex(index) as opened:
+        return [
+            (row.id, row.sighting.url, row.sighting.run, row.sighting.fingerprint, row.verdict)
+            for row in opened.rows()
+        ]
+
+
+def pages_in(path: Path) -> list[Any]:
+    """Return what records a file or folder has, and without its header the bytes of a feed."""
+    if path.is_dir():
+        return sorted(
+            (str(file.relative_to(path)), file.read_text()) for file in path.rglob("*") if file.is_file()
+        )
+    if path.name.endswith(".parquet"):
+        found: list[Any] = pyarrow.parquet.read_table(path).to_pylist()
+        return found
+    content = path.read_bytes()
+    content = gzip.decompress(content) if path.suffix == ".gz" else content
+    return content.splitlines(keepends=True)
+
+
+def expected(name: str, kept: list[int], path: Path) -> list[Any]:
+    """Return the records of a file that are *kept*, by their numbers."""
+    found = pages_in(path)
+    if name == "pages" or name.endswith(".parquet") or "jsonl" in name:
+        return [found[number] for number in kept]
+    return [found[0]] + [found[number + 1] for number in kept]
+
+
+# Every format
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if "warc" not in name])
+def test_the_output_has_the_unique_records_as_they_were(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path / name, PAGES)
+    output = tmp_path / f"unique{name[5:]}"
+    done = add("--index", tmp_path / "x.db", tmp_path / name, "--output", output, "--jobs", 1, "--json")
+    assert done.exit_code == 0, done.output
+    assert pages_in(output) == expected(name, [0, 1, 4], tmp_path / name)
+    summary = json.loads(done.stdout)
+    assert [summary[key] for key in ("records", "seen", "kept", "dropped", "bad")] == [5, 5, 3, 2, 0]
+    assert (summary["new"], summary["near_duplicate"], summary["exact_duplicate"]) == (3, 1, 1)
+    assert not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.parametrize("name", ["pages.warc", "pages.warc.gz"])
+def test_the_output_of_an_archive_has_all_that_is_no_copy(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path / name, PAGES)
+    output = tmp_path / f"unique{name[5:]}"
+    add("--index", tmp_path / "x.db", tmp_path / name, "--output", output, "--jobs", 1)
+    warcinfo = formats.warc_record("warcinfo", "", b"software: a test\r\n", "application/warc-fields")
+    records = [warcinfo]
+    for page in PAGES:
+        records.append(
+            formats.warc_record("request", page[0], b"GET / HTTP/1.1\r\n\r\n", "application/http")
+        )
+        records += [formats.response(page[0], page[1].encode())] if page in UNIQUE else []
+    formats.write_warc(tmp_path / f"expected{name[5:]}", records)
+    assert output.read_bytes() == (tmp_path / f"expected{name[5:]}").read_bytes()
+
+
+def test_the_summary_is_that_of_a_crawl(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    output = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1).output
+    assert "Deduplication of run 1:" in output
+    assert "  pages seen                 5\n" in output
+    assert "(40.0% of all seen)" in output
+    assert "records a second" in output
+
+
+# The same rows, however
+
+
+def pass_through(index: Index, feed: Path, jobs: int = 1, **choices: Any) -> Adding:
+    rule = FieldRule()
+    adding = Adding(index, find_feeds([feed], rule).feeds, Choices(jobs=jobs, rule=rule, **choices))
+    for _ in adding.work():
+        pass
+    adding.finish()
+    return adding
+
+
+def test_any_number_of_processes_gives_the_same_rows(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", many(300))
+    for jobs in (1, 2, 3):
+        with SQLiteIndex(tmp_path / f"{jobs}.db") as index:
+            pass_through(index, tmp_path / "a.jsonl", jobs)
+    assert len(rows(tmp_path / "1.db")) == 300
+    assert len({row[4].reason for row in rows(tmp_path / "1.db")}) > 1  # type: ignore[attr-defined]
+    assert rows(tmp_path / "1.db") == rows(tmp_path / "2.db") == rows(tmp_path / "3.db")
+
+
+@given(stops=st.lists(st.integers(0, 5), max_size=4), name=st.sampled_from(sorted(WRITERS)))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_interrupted_and_resumed_is_uninterrupted(
+    tmp_path_factory: pytest.TempPathFactory, stops: list[int], name: str
+) -> None:
+    folder = tmp_path_factory.mktemp("x")
+    WRITERS[name](folder / name, many(17))
+    with pytest.MonkeyPatch.context() as patch, MemoryIndex() as whole, MemoryIndex() as index:
+        patch.setattr(adding_module, "BATCH_RECORDS", 4)
+        expected = pass_through(whole, folder / name)
+        for stop in stops:
+            adding = Adding(index, find_feeds([folder / name], FieldRule()).feeds, Choices())
+            for _ in zip(range(stop), adding.work(), strict=False):
+                pass
+            adding.stop("interrupted")
+        adding = pass_through(index, folder / name)
+        assert [(r.sighting.url, r.verdict) for r in index.rows()] == [
+            (r.sighting.url, r.verdict) for r in whole.rows()
+        ]
+        assert list(adding.kept(0)) == list(expected.kept(0))
+        assert adding.tally.counts == expected.tally.counts
+        assert len(index.runs()) == 1
+        assert index.journal(1) == []
+
+
+def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
+    code = "import sys; from dedup.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "add", *(str(argument) for argument in arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for_rows(index: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if index.exists():
+            with SQLiteIndex(index) as opened:
+                if opened.statistics().rows:
+                    return
+        time.sleep(0.01)
+    raise AssertionError("nothing came")
+
+
+def processes_of(group: int) -> list[str]:
+    """Return the processes of a session that live."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == group and fields[0] != "Z":
+            found.append(stat.parent.name)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_killed_command_goes_on(tmp_path: Path, sign: signal.Signals) -> None:
+    feed, index, output = tmp_path / "a.jsonl", tmp_path / "x.db", tmp_path / "unique.jsonl"
+    formats.jsonl(feed, many(800))
+    arguments = (feed, "--index", index, "--output", output, "--jobs", 2)
+    process = start(*arguments)
+    wait_for_rows(index)
+    if sign is signal.SIGINT:
+        os.killpg(process.pid, sign)
+    else:
+        process.send_signal(sign)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == (1 if sign is signal.SIGINT else -sign), stderr
+    assert "Traceback" not in stdout + stderr
+    assert not output.exists()
+    before = len(rows(index))
+    assert 0 < before < 800
+    deadline = time.monotonic() + 20
+    while processes_of(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert processes_of(process.pid) == []
+
+    again = start(*arguments, "--json")
+    stdout, stderr = again.communicate(timeout=120)
+    assert f"resuming at record {before + 1:,}" in stderr
+    assert json.loads(stdout)["records"] == 800
+
+    add(feed, "--index", tmp_path / "y.db", "--output", tmp_path / "y.jsonl", "--jobs", 1)
+    assert rows(index) == rows(tmp_path / "y.db")
+    assert output.read_bytes() == (tmp_path / "y.jsonl").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_a_clear_error_and_can_be_resumed(tmp_path: Path) -> None:
+    feed, index, flag = tmp_path / "a.jsonl", tmp_path / "x.db", tmp_path / "kill"
+    pages = [(f"http://a/{n}", html(text(n, 30).replace("word13", "word"))) for n in range(500)]
+    pages[400] = ("http://a/400", html(text(400) + " word13"))
+    formats.jsonl(feed, pages)
+    flag.touch()
+    arguments = (feed, "--index", index, "--jobs", 2, "-s", "DEDUP_TERMS=tests.adding.killing.terms")
+    process = start(*arguments, KILL_WHILE_THIS_EXISTS=str(flag))
+    stderr = process.communicate(timeout=120)[1]
+    assert process.returncode == 1
+    assert "was killed, perhaps for want of memory; the same command goes on" in stderr
+    assert "Traceback" not in stderr
+    flag.unlink()
+    process = start(*arguments, "--json", KILL_WHILE_THIS_EXISTS=str(flag))
+    stdout, stderr = process.communicate(timeout=120)
+    assert (json.loads(stdout)["records"], len(rows(index))) == (500, 500)
+
+
+@pytest.mark.parametrize("change", ["files", "choices"])
+def test_what_has_changed_does_not_go_on(tmp_path: Path, change: str) -> None:
+    feed = tmp_path / "a.jsonl"
+    formats.jsonl(feed, many(100))
+    with SQLiteIndex(tmp_path / "x.db") as index:
+        adding = Adding(index, find_feeds([feed], FieldRule()).feeds, Choices())
+        next(adding.work())
+        adding.stop("interrupted")
+        choices = Choices(config=DedupConfig(max_distance=9)) if change == "choices" else Choices()
+        if change == "files":
+            formats.jsonl(feed, many(101))
+        feeds = find_feeds([feed], FieldRule()).feeds
+        with pytest.raises(DedupError, match=f"the {change} are not those of the run 1"):
+            Adding(index, feeds, choices)
+        again = Adding(index, feeds, choices, restart=True)
+        assert again.tally.resumed_at == 0
+        for _ in again.work():
+            pass
+        again.finish()
+        counts = again.tally.counts
+        assert counts["dropped"] > 10
+        assert (counts["unchanged"], counts["dropped_for_earlier_run"]) == (0, 0)
+
+
+def test_a_run_that_is_forgotten_begins_anew(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", many(100))
+    feeds = find_feeds([tmp_path / "a.jsonl"], FieldRule()).feeds
+    with SQLiteIndex(tmp_path / "x.db") as index:
+        adding = Adding(index, feeds, Choices())
+        next(adding.work())
+        adding.stop("interrupted")
+        index.forget_run(1)
+        assert Adding(index, feeds, Choices()).tally.resumed_at == 0
+
+
+# Hostile input
+
+
+def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
+    feed = tmp_path / "a.jsonl"
+    formats.jsonl(feed, PAGES)
+    lines = feed.read_bytes().splitlines(keepends=True)
+    surrogate = b'{"url": "http://a/\\ud800", "html": "<title>\\udfff</title>' + b"a b c d" * 9 + b'"}\n'
+    bad = [b'{"url": \n', b"\xff\xfe\n", b"[" * 100_000 + b"\n", b"\n", b'{"n": 1}\n', surrogate]
+    feed.write_bytes(b"".join([lines[0], *bad, *lines[1:]]))
+    output = tmp_path / "b.jsonl"
+    done = add("--index", tmp_path / "x.db", feed, "--output", output, "--jobs", 1, "--json")
+    assert done.exit_code == 0
+    summary = json.loads(done.stdout)
+    assert [summary[name] for name in ("records", "seen", "kept", "bad", "not_judged")] == [
+        10,
+        10,
+        8,
+        3,
+        4,
+    ]
+    assert [f"{feed}, line {number}: is no JSON" in done.stderr for number in (2, 3, 4)] == [True] * 3
+    kept = [lines[0], *bad[:3], *bad[4:], lines[1], lines[4]]
+    assert output.read_bytes() == b"".join(kept)
+
+
+def test_strict_stops_at_the_first_bad_record(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    with (tmp_path / "a.jsonl").open("a") as file:
+        file.write("{\n")
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--strict", "--jobs", 1)
+    assert done.exit_code == 1
+    assert "line 6: is no JSON" in done.stderr
+    assert rows(tmp_path / "x.db") == []
+
+
+def test_a_function_that_raises_costs_its_record_only(tmp_path: Path) -> None:
+    pages = [*PAGES, ("http://a/6", html("raise"))]
+    formats.jsonl(tmp_path / "a.jsonl", pages)
+    setting = "DEDUP_TERMS=tests.adding.killing.terms"
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "-s", setting, "--jobs", 1, "--json")
+    assert "line 6: cannot be judged: RuntimeError: on purpose" in done.stderr
+    assert json.loads(done.stdout)["bad"] == 1
+
+
+def test_an_unreadable_file_does_not_stop_the_others(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl.gz", PAGES)
+    formats.jsonl(tmp_path / "b.jsonl.gz", [("http://b/", html(text(9)))])
+    (tmp_path / "a.jsonl.gz").write_bytes((tmp_path / "a.jsonl.gz").read_bytes()[:-20])
+    output = tmp_path / "c.jsonl.gz"
+    done = add(
+        *("--index", tmp_path / "x.db", tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl.gz"),
+        *("--output", output, "--jobs", 1, "--json"),
+    )
+    assert done.exit_code == 1
+    assert "a.jsonl.gz cannot be read to its end" in done.stderr
+    assert json.loads(done.stdout)["unreadable"] == 1
+    assert json.loads(pages_in(output)[-1])["url"] == "http://b/"
+
+
+def test_a_page_that_vanishes_costs_itself_only(tmp_path: Path) -> None:
+    formats.html(tmp_path / "pages", PAGES)
+    (tmp_path / "pages/0/002.html").unlink()
+    found = find_feeds([tmp_path / "pages"], FieldRule())
+    (tmp_path / "pages/0/000.html").unlink()
+    told: list[str] = []
+    with MemoryIndex() as index:
+        adding = Adding(index, found.feeds, Choices(), lambda event: told.append(event.problem))
+        for _ in adding.work():
+            pass
+        for _ in write_output(tmp_path / "out", found.feeds, adding):
+            pass
+        adding.finish()
+    assert told == ["cannot be read: No such file or directory"]
+    assert [name for name, _ in pages_in(tmp_path / "out")] == ["0/001.html", "1/004.html"]
+
+
+def test_hostile_names_are_inert_on_a_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "\x1b[31m\u202e.jsonl"
+    path.write_text("{\n")
+    done = add("--index", tmp_path / "x.db", path, "--jobs", 1)
+    assert "\x1b" not in done.output
+    assert "\u202e" not in done.output
+    assert "\\x1b[31m\\u202e.jsonl, line 1: is no JSON" in done.stderr
+
+
+# Judging only
+
+
+def test_judge_records_nothing_and_names_the_copies(tmp_path: Path) -> None:
+    index = tmp_path / "x.db"
+    formats.jsonl(tmp_path / "a.jsonl", PAGES[:2])
+    formats.csv_rows(tmp_path / "b.csv", [(f"{url}b", page) for url, page in PAGES])
+    add("--index", index, tmp_path / "a.jsonl", "--jobs", 1)
+    known = rows(index)
+    output = tmp_path / "new.csv"
+    arguments = ("--index", index, tmp_path / "b.csv", "--judge", "--jobs", 1)
+    done = add(*arguments, "--output", output)
+    assert done.output.splitlines() == [
+        "exact_duplicate  http://a/1b  of http://a/1",
+        "exact_duplicate  http://a/2b  of http://a/2",
+        "exact_duplicate  http://a/3b  of http://a/1",
+        "near_duplicate  http://a/4b  of http://a/2",
+        "5 pages judged, 4 of them copies; nothing is recorded.",
+        done.output.splitlines()[-1],
+    ]
+    assert pages_in(output) == expected("b.csv", [4], tmp_path / "b.csv")
+    assert rows(index) == known
+    copies = [json.loads(line) for line in add(*arguments, "--json").stdout.splitlines()]
+    assert copies[3]["canonical_url"] == "http://a/2"
+    assert copies[-1]["dropped"] == 4
+
+
+def test_judge_wants_an_index(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--judge")
+    assert (done.exit_code, (tmp_path / "x.db").exists()) == (1, False)
+
+
+# Again, and against a crawl
+
+
+def test_the_same_files_again_are_unchanged(tmp_path: Path) -> None:
+    formats.html(tmp_path / "pages", PAGES)
+    arguments = ("--index", tmp_path / "x.db", tmp_path / "pages", "--jobs", 1, "--json")
+    add(*arguments)
+    summary = json.loads(add(*arguments).stdout)
+    assert (summary["run"], summary["unchanged"], summary["dropped"]) == (2, 5, 2)
+
+
+def test_a_spider_and_the_source_choose_what_pages_are_compared_with(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES[:1])
+    formats.jsonl(tmp_path / "b.jsonl", [("http://b/", PAGES[0][1])])
+    index = tmp_path / "x.db"
+    add("--index", index, tmp_path / "a.jsonl", "--spider", "news", "--jobs", 1)
+
+    def dropped(*arguments: object) -> int:
+        done = add("--index", index, tmp_path / "b.jsonl", "--jobs", 1, "--json", "--judge", *arguments)
+        return int(json.loads(done.stdout.splitlines()[-1])["dropped"])
+
+    assert dropped() == 0
+    assert dropped("--spider", "news") == 1
+    assert dropped("--spider", "news", "-s", "DEDUP_SOURCE=response") == 0
+
+
+def test_fields_are_those_of_the_settings(tmp_path: Path) -> None:
+    rows_ = [{"link": f"http://a/{n}", "t": text(1), "n": str(n)} for n in range(2)]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows_))
+    done = add(
+        *("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1, "--json"),
+        *("--text-fields", "t", "--url-field", "link"),
+    )
+    assert json.loads(done.stdout)["exact_duplicate"] == 1
+    assert rows(tmp_path / "x.db")[1][1] == "http://a/1"
+
+
+# Outputs that do not fit
+
+
+@pytest.mark.parametrize(
+    ("files", "output", "message"),
+    [
+        (["a.jsonl", "pages"], "out", "--output takes one format, and the input has html, jsonl"),
+        (["a.jsonl"], "out.csv", "must be of the input's format, jsonl"),
+        (["a.jsonl"], "a.jsonl", "must be none of the input"),
+        (["pages"], "pages", "must be none of the input"),
+        (["pages"], "full", "must be an empty folder"),
+        (["a.jsonl"], "full", "must be a file"),
+        (["a.jsonl"], "none/out.jsonl", "must be a folder that can be written"),
+        (["a.csv", "b.csv"], "out.csv", "differ in their columns"),
+        (["a.parquet", "b.parquet"], "out.parquet", "differ in their columns"),
+        (["a.warc"], "out.warc.gz", "must both be compressed"),
+    ],
+)
+def test_an_output_that_does_not_fit(
+    tmp_path: Path, files: list[str], output: str, message: str
+) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    formats.html(tmp_path / "pages", PAGES)
+    formats.html(tmp_path / "full", PAGES)
+    formats.csv_rows(tmp_path / "a.csv", PAGES)
+    (tmp_path / "b.csv").write_text("url,html\n")
+    formats.parquet(tmp_path / "a.parquet", PAGES)
+    table = pyarrow.table({"url": ["http://b/"], "html": ["b"]})
+    pyarrow.parquet.write_table(table, tmp_path / "b.parquet")
+    formats.warc(tmp_path / "a.warc", PAGES)
+    before = {path for path in tmp_path.rglob("*") if path.suffix != ".db"}
+    paths = [tmp_path / file for file in files]
+    done = add("--index", tmp_path / "x.db", *paths, "--output", tmp_path / output, "--jobs", 1)
+    assert done.exit_code == 1
+    assert message in done.stderr
+    assert not isinstance(done.exception, Exception) or isinstance(done.exception, SystemExit)
+    assert {p for p in tmp_path.rglob("*") if "x.db" not in p.name} >= before - {tmp_path / "x.db"}
+
+
+def test_many_feeds_make_one_output(tmp_path: Path) -> None:
+    pages: Pages = PAGES
+    formats.jsonl(tmp_path / "a.jsonl", pages[:2])
+    content = (tmp_path / "a.jsonl").read_bytes()
+    (tmp_path / "a.jsonl").write_bytes(content.removesuffix(b"\n"))
+    formats.jsonl(tmp_path / "b.jsonl.gz", pages[2:])
+    output = tmp_path / "out.jsonl"
+    add("--index", tmp_path / "x.db", tmp_path, "--output", output, "--jobs", 1)
+    assert [json.loads(line)["url"] for line in pages_in(output)] == [url for url, _ in UNIQUE]
+
+
+def test_an_output_on_a_full_disk_can_be_written_later(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    output = tmp_path / "out.jsonl"
+    (tmp_path / "out.jsonl.part").symlink_to("/dev/full")
+    arguments = ("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--output", output, "--jobs", 1)
+    done = add(*arguments)
+    assert (done.exit_code, output.exists()) == (1, False)
+    assert "No space left on device" in done.stderr
+    (tmp_path / "out.jsonl.part").unlink()
+    done = add(*arguments)
+    assert done.exit_code == 0, done.output
+    assert len(pages_in(output)) == 3
+    assert len(rows(tmp_path / "x.db")) == 5

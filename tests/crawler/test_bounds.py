@@ -1,0 +1,260 @@
+"""Where the crawler may go: crawls of two sites of this machine, one that the user named and one not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.statscollectors import StatsCollector
+from scrapy.utils.test import get_crawler
+
+from crawler.bounds import BoundsMiddleware
+from crawler.example.server import running
+from crawler.spiders.site import SiteSpider
+from tests.crawling import scrapy
+from tests.pages import text
+
+HOME = f"<p>{text(1)}</p>"
+SECRET = f"<p>{text(2)}</p>"
+
+Answer = tuple[int, dict[str, str], str]
+
+
+@dataclass
+class Site:
+    """A site that gives each path its answers in turn, the last for good, and notes who asked."""
+
+    answers: dict[str, list[Answer]]
+    url: str = ""
+    asked: list[str] = field(default_factory=list)
+
+    def answer(self, path: str) -> Answer:
+        self.asked.append(path)
+        left = self.answers.get(path, [(404, {}, "")])
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url).port or 0
+
+
+@contextmanager
+def serving(site: Site, host: str) -> Iterator[Site]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, headers, body = site.answer(self.path)
+            self.send_response(status)
+            for name, value in {"Content-Type": "text/html; charset=utf-8", **headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body.encode())))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    with running(Handler, host=host) as url:
+        site.url = url.rstrip("/")
+        yield site
+
+
+@pytest.fixture
+def inner() -> Iterator[Site]:
+    """A service on this machine that nobody named to the crawler."""
+    with serving(Site({"/secret": [(200, {}, SECRET)], "/": [(200, {}, SECRET)]}), "127.0.0.2") as site:
+        yield site
+
+
+@pytest.fixture
+def outer() -> Iterator[Site]:
+    """The site that is crawled."""
+    with serving(Site({"/": [(200, {}, HOME)]}), "127.0.0.1") as site:
+        yield site
+
+
+def found(answer: str) -> Answer:
+    return 302, {"Location": answer}, ""
+
+
+def crawled(folder: Path, *arguments: str, **settings: str) -> tuple[set[str], str]:
+    """Return the URLs of the items of a crawl, and its log."""
+    feed = folder / "feed.jsonl"
+    chosen = {"DEDUP_INDEX": str(folder / "pages.db"), "AUTOTHROTTLE_ENABLED": "0", **settings}
+    options = [part for name, value in chosen.items() for part in ("-s", f"{name}={value}")]
+    done = scrapy("crawl", *arguments, *options, "-O", str(feed))
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return {json.loads(line)["url"] for line in feed.read_text("utf-8").splitlines()}, done.stderr
+
+
+def listed(folder: Path, *urls: str) -> str:
+    path = folder / "urls.txt"
+    path.write_text("\n".join(urls))
+    return f"file={path}"
+
+
+def named(**hosts: str) -> dict[str, str]:
+    """Return settings with which names resolve to these addresses, in turn; _ stands for a dot."""
+    dotted = {name.replace("_", "."): addresses for name, addresses in hosts.items()}
+    return {"TEST_HOSTS": json.dumps(dotted), "TWISTED_DNS_RESOLVER": "tests.resolving.FakeResolver"}
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_redirect_to_a_private_address_is_followed_only_where_allowed(
+    tmp_path: Path, outer: Site, inner: Site, allowed: bool
+) -> None:
+    outer.answers["/there"] = [found(f"{inner.url}/secret")]
+    settings = {"ALLOWED_PRIVATE_HOSTS": "127.0.0.2"} if allowed else {}
+    urls, log = crawled(
+        tmp_path, "urls", "-a", listed(tmp_path, f"{outer.url}/", f"{outer.url}/there"), **settings
+    )
+    assert urls == {f"{outer.url}/", *([f"{inner.url}/secret"] if allowed else [])}
+    assert ("/secret" in inner.asked) == allowed
+    assert ("'bounds/private'" in log) == (not allowed)
+
+
+def test_a_start_url_on_a_private_address_was_named_by_the_user(tmp_path: Path, inner: Site) -> None:
+    urls, _ = crawled(tmp_path, "urls", "-a", listed(tmp_path, f"{inner.url}/secret"))
+    assert urls == {f"{inner.url}/secret"}
+
+
+def test_another_port_of_a_named_host_was_not(tmp_path: Path, outer: Site) -> None:
+    with serving(Site({"/secret": [(200, {}, SECRET)]}), "127.0.0.1") as other:
+        outer.answers["/"] = [(200, {}, HOME + f"<a href='{other.url}/secret'>there</a>")]
+        urls, log = crawled(tmp_path, "site", "-a", f"url={outer.url}/")
+    assert urls == {f"{outer.url}/"}
+    assert other.asked == []
+    assert "'bounds/private'" in log
+
+
+@pytest.mark.parametrize("allowed", ["", "inner.site.test"])
+def test_a_name_inside_the_domain_may_not_resolve_to_a_private_address(
+    tmp_path: Path, outer: Site, inner: Site, allowed: str
+) -> None:
+    secret = f"http://inner.site.test:{inner.port}/secret"
+    outer.answers["/"] = [(200, {}, HOME + f"<a href='{secret}'>there</a>")]
+    home = f"http://site.test:{outer.port}/"
+    settings = named(site_test="127.0.0.1", inner_site_test="127.0.0.2")
+    urls, log = crawled(tmp_path, "site", "-a", f"url={home}", ALLOWED_PRIVATE_HOSTS=allowed, **settings)
+    assert urls == {home, *([secret] if allowed else [])}
+    assert bool(inner.asked) == bool(allowed)
+    # Nothing is tried again: it would be refused again.
+    assert "Retrying" not in log
+    assert ("is private and not among ALLOWED_PRIVATE_HOSTS" in log) == (not allowed)
+
+
+def test_a_name_that_changes_its_address_is_held_to_the_one_connected_to(
+    tmp_path: Path, outer: Site, inner: Site
+) -> None:
+    # Public for whoever looks first, private for whoever looks again: no look-up is trusted for another.
+    secret = f"http://rebound.site.test:{inner.port}/secret"
+    outer.answers["/"] = [(200, {}, HOME + f"<a href='{secret}'>there</a>")]
+    settings = named(site_test="127.0.0.1", rebound_site_test="192.0.2.1 127.0.0.2")
+    urls, _ = crawled(
+        tmp_path, "site", "-a", f"url=http://site.test:{outer.port}/", DOWNLOAD_TIMEOUT="2", **settings
+    )
+    assert len(urls) == 1
+    assert inner.asked == []
+
+
+@pytest.mark.parametrize("domains", ["", "elsewhere.test"])
+def test_a_redirect_out_of_the_domains_is_followed_only_where_allowed(
+    tmp_path: Path, outer: Site, inner: Site, domains: str
+) -> None:
+    ways = ("redirect", "again", "refresh")
+    targets = {way: f"http://elsewhere.test:{inner.port}/{way}" for way in ways}
+    links = "".join(f"<a href='/{way}'>away</a>" for way in ways)
+    inner.answers |= {f"/{way}": [(200, {}, f"<p>{text(len(way))}</p>")] for way in ways}
+    outer.answers |= {
+        "/": [(200, {}, HOME + links)],
+        "/redirect": [found(targets["redirect"])],
+        # What is tried again has dont_filter, and so has where it is redirected.
+        "/again": [(503, {}, ""), found(targets["again"])],
+        "/refresh": [(200, {}, f"<meta http-equiv='refresh' content='0; url={targets['refresh']}'>")],
+    }
+    urls, _ = crawled(
+        tmp_path,
+        *("site", "-a", f"url={outer.url}/", "-a", f"domains={domains}"),
+        ALLOWED_PRIVATE_HOSTS="elsewhere.test",
+        **named(elsewhere_test="127.0.0.2"),
+    )
+    assert urls == {f"{outer.url}/", *(targets.values() if domains else ())}
+    assert set(inner.asked) == ({"/robots.txt", *(f"/{way}" for way in ways)} if domains else set())
+
+
+def test_a_sitemap_leads_to_no_file_and_out_of_no_domain(
+    tmp_path: Path, outer: Site, inner: Site
+) -> None:
+    file = tmp_path / "secret.html"
+    file.write_text(SECRET)
+    wanted = (
+        "not a url",
+        f"file://{file}",
+        "ftp://127.0.0.1/x",
+        "data:text/html,x",
+        f"{inner.url}/secret",
+    )
+    entries = "".join(f"<url><loc>{url}</loc></url>" for url in (*wanted, f"{outer.url}/"))
+    outer.answers["/robots.txt"] = [
+        (200, {"Content-Type": "text/plain"}, f"Sitemap: file://{file}\nSitemap: {outer.url}/map.xml\n")
+    ]
+    outer.answers["/map.xml"] = [
+        (
+            200,
+            {"Content-Type": "application/xml"},
+            f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>',
+        )
+    ]
+    urls, _ = crawled(tmp_path, "sitemap", "-a", f"url={outer.url}")
+    assert urls == {f"{outer.url}/"}
+    assert inner.asked == []
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a.test/x", "s3://a/b", "data:,x"])
+def test_nothing_but_the_web_is_fetched(url: str) -> None:
+    crawler = get_crawler(SiteSpider)
+    crawler.spider = SiteSpider(url="http://a.test/")
+    crawler.stats = StatsCollector(crawler)
+    with pytest.raises(IgnoreRequest, match="is not fetched"):
+        BoundsMiddleware(crawler).process_request(Request(url, dont_filter=True))
+    assert crawler.stats.get_value("bounds/scheme") == 1
+
+
+def test_the_robots_txt_of_a_named_host_is_obeyed(tmp_path: Path, inner: Site) -> None:
+    inner.answers["/robots.txt"] = [(200, {}, "User-agent: *\nDisallow: /secret")]
+    urls, _ = crawled(tmp_path, "urls", "-a", listed(tmp_path, f"{inner.url}/secret", f"{inner.url}/"))
+    assert urls == {f"{inner.url}/"}
+
+
+def test_robots_txt_is_not_followed_to_a_private_address(
+    tmp_path: Path, outer: Site, inner: Site
+) -> None:
+    outer.answers["/robots.txt"] = [found(f"{inner.url}/secret")]
+    urls, _ = crawled(tmp_path, "urls", "-a", listed(tmp_path, f"{outer.url}/"))
+    assert urls == {f"{outer.url}/"}
+    assert inner.asked == []
+
+
+def test_what_a_proxy_is_asked_for_is_held_to_addresses_that_are_written_out(
+    tmp_path: Path, outer: Site, inner: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The named site plays the proxy, which is asked for whole URLs.
+    away = "http://page.test/away"
+    outer.answers = {
+        away: [found("http://127.2/secret")],
+        "http://page.test/": [(200, {}, HOME)],
+    }
+    monkeypatch.setenv("http_proxy", outer.url)
+    urls, log = crawled(tmp_path, "urls", "-a", listed(tmp_path, "http://page.test/", away))
+    assert urls == {"http://page.test/"}
+    assert away in outer.asked
+    assert "http://127.2/secret" not in outer.asked
+    assert "'bounds/private'" in log

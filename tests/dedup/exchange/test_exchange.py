@@ -1,0 +1,306 @@
+"""Fingerprints go from index to index: nothing is lost, doubled, or kept that nobody has."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup.errors import DedupError, IndexMismatch
+from dedup.exchange.files import Exported, export_lines, writing
+from dedup.exchange.merge import Imported, import_export
+from dedup.index import Index, Row
+from dedup.verdict import Outcome, Reason, match
+from tests.dedup.index.test_laws import CONFIGS
+from tests.pages import edited, page, text
+from tests.report.test_replay import LIVES, Life, lived
+
+CONFIG = DedupConfig()
+FORGOTTEN = st.sampled_from(["", "http://a/1", "http://b/1"])
+
+
+def exported(index: Index, folder: Path, name: str = "fingerprints.jsonl") -> Exported:
+    with writing(folder / name, compressed=name.endswith(".gz")) as file:
+        file.writelines(export_lines(index))
+    return Exported.opened(folder / name)
+
+
+def ended(index: Index) -> Index:
+    for run in index.runs():
+        if run.ended is None:
+            index.end_run(run, "finished")
+    return index
+
+
+@settings(max_examples=40)
+@given(LIVES, st.sampled_from(CONFIGS), FORGOTTEN)
+def test_an_empty_index_becomes_equal(life: Life, config: DedupConfig, url: str) -> None:
+    index = ended(lived(life, config))
+    index.forget_url(url)
+    with tempfile.TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as copy:
+        export = exported(index, Path(folder))
+        export.check()
+        import_export(copy, export, config)
+        assert copy.verify() == []
+        assert list(export_lines(copy)) == list(export_lines(index))
+        memory = MemoryIndex()
+        import_export(memory, export, config)
+        assert list(export_lines(memory)) == list(export_lines(index))
+
+
+@settings(max_examples=40)
+@given(LIVES, LIVES, st.sampled_from(CONFIGS), st.sampled_from(CONFIGS), FORGOTTEN)
+def test_two_indexes_become_one(
+    one: Life, two: Life, config: DedupConfig, other: DedupConfig, url: str
+) -> None:
+    with tempfile.TemporaryDirectory() as name, SQLiteIndex(Path(name) / "pages.db") as merged:
+        sources = [ended(lived(one, config)), ended(lived(two, config))]
+        sources[1].forget_url(url)
+        exports = [exported(found, Path(name), f"{n}.jsonl") for n, found in enumerate(sources)]
+        first = import_export(merged, exports[0], other)
+        before = list(merged.rows())
+        second = import_export(merged, exports[1], other)
+        rows = list(merged.rows())
+        assert (len(rows), first.known, second.known) == (len(one) + len(two), 0, 0)
+        assert merged.verify() == []
+        if one:
+            assert [replace(row, listed=True) for row in rows[: len(one)]] == [
+                replace(row, listed=True) for row in before
+            ]
+        for was, now in zip([row for found in sources for row in found.rows()], rows, strict=True):
+            check_merged(was, now, merged, other)
+
+        once = list(export_lines(merged))
+        for export in exports:
+            again = import_export(merged, export, other)
+            assert again == Imported(export.header.rows, export.header.rows, 0)
+        assert list(export_lines(merged)) == once
+        import_export(MemoryIndex(), exported(merged, Path(name), "merged.jsonl"), other)
+
+
+def check_merged(was: Row, now: Row, merged: Index, config: DedupConfig) -> None:
+    """A page stays what it was seen as, and counts as kept only if some index has kept it."""
+    assert replace(now.sighting, run=1) == replace(was.sighting, run=1)
+    if now.listed or now.verdict.kept:
+        assert was.verdict.kept
+    if was.outcome in (Outcome.FORGOTTEN, Outcome.RELEASED):
+        assert (now.outcome, now.listed) == (was.outcome, False)
+    elif now.verdict.reason in (Reason.NEAR_DUPLICATE, Reason.EXACT_DUPLICATE) and now.id > was.id:
+        assert now.verdict.canonical is not None
+        canonical = merged.row(now.verdict.canonical)
+        found = match(canonical.sighting.fingerprint, now.sighting.fingerprint, config)
+        assert found.is_duplicate or now.outcome is Outcome.ORPHANED
+
+
+def crawled(pages: Sequence[tuple[str, str]], spider: str = "s") -> MemoryIndex:
+    index = MemoryIndex()
+    with Detector(index, spider=spider) as detector:
+        for content, url in pages:
+            detector.check(page(content, url))
+    return index
+
+
+def merged(folder: Path, *indexes: Index) -> MemoryIndex:
+    target = MemoryIndex()
+    for number, index in enumerate(indexes):
+        import_export(target, exported(index, folder, f"{number}.jsonl"), CONFIG)
+    return target
+
+
+def test_copies_in_two_indexes_are_found(tmp_path: Path) -> None:
+    one = crawled([(text(1), "http://a/1"), (text(2), "http://a/2")])
+    two = crawled([(edited(1), "http://b/1"), (text(3), "http://b/3")])
+    rows = list(merged(tmp_path, one, two).rows())
+    assert [row.verdict.reason.value for row in rows] == ["new", "new", "near_duplicate", "new"]
+    assert (rows[2].verdict.canonical, rows[2].sighting.run) == (1, 2)
+
+
+def test_a_url_in_both_is_a_later_version(tmp_path: Path) -> None:
+    one = crawled([(text(1), "http://a/1"), (text(2), "http://a/2")])
+    two = crawled([(text(1), "http://a/1"), (text(3), "http://a/2")])
+    rows = list(merged(tmp_path, one, two).rows())
+    assert [row.verdict.reason.value for row in rows[2:]] == ["unchanged", "updated"]
+    assert [row.listed for row in rows] == [True, False, False, True]
+
+
+def test_scopes_stay_apart(tmp_path: Path) -> None:
+    rows = merged(
+        tmp_path, crawled([(text(1), "http://a/1")]), crawled([(text(1), "http://b/1")], "other")
+    ).rows()
+    assert [(row.verdict.reason, row.sighting.scope) for row in rows] == [
+        (Reason.NEW, "s"),
+        (Reason.NEW, "other"),
+    ]
+
+
+def test_what_nobody_kept_is_nobodys_canonical(tmp_path: Path) -> None:
+    # C repeats B, B repeats A, but C is too far from A: only A is kept, and C must be crawled again.
+    a, b, c = edited(1, 0), edited(1, 14), edited(1, 28)
+    pages = {"http://a/": a, "http://b/": b, "http://c/": c}
+    assert [row.verdict.kept for row in crawled([(a, "http://a/"), (c, "http://c/")]).rows()] == [
+        True
+    ] * 2
+    one = crawled([(a, "http://a/")])
+    two = crawled([(pages[url], url) for url in ("http://b/", "http://c/")])
+    target = merged(tmp_path, one, two)
+    assert [row.sighting.url for row in target.orphans()] == ["http://c/"]
+    assert [row.listed for row in target.rows()] == [True, False, False]
+    with Detector(target, spider="s") as detector:
+        assert detector.check(page(c, "http://d/")).kept
+
+
+def test_a_later_export_brings_what_is_new(tmp_path: Path) -> None:
+    one, two = crawled([(text(1), "http://a/1")]), crawled([(text(2), "http://b/2")])
+    target = merged(tmp_path, one, two)
+    with Detector(two, spider="s") as detector:
+        detector.check(page(text(3), "http://b/3"))
+    found = import_export(target, exported(two, tmp_path), CONFIG)
+    assert found == Imported(rows=2, known=1, kept=1)
+    assert [row.sighting.url for row in target.rows()] == ["http://a/1", "http://b/2", "http://b/3"]
+    assert str(found) == "2 rows, 1 known already, 1 new (1 of them kept)"
+
+
+def test_an_interrupted_merge_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.exchange.merge._BATCH", 3)
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    export = exported(crawled([(text(n), f"http://a/{n}") for n in range(8)]), tmp_path)
+    target = crawled([(text(9), "http://b/")])
+    with pytest.raises(KeyboardInterrupt):
+        import_export(target, export, CONFIG, interrupt)
+    assert len(list(target.rows())) == 4
+    assert import_export(target, export, CONFIG) == Imported(rows=8, known=3, kept=5)
+    assert len(target.runs()) == 2
+
+
+def test_an_interrupted_restore_leaves_nothing(tmp_path: Path) -> None:
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    export = exported(crawled([(text(1), "http://a/")]), tmp_path)
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        with pytest.raises(KeyboardInterrupt):
+            import_export(index, export, CONFIG, interrupt)
+        assert (list(index.rows()), index.runs()) == ([], [])
+
+
+def test_what_was_open_counts_as_lost(tmp_path: Path) -> None:
+    index = MemoryIndex()
+    detector = Detector(index)
+    found = page(text(1), "http://a/")
+    index.prepare(CONFIG)
+    from dedup import fingerprint
+
+    detector.submit(found, fingerprint(found), confirmed=False)
+    (row,) = merged(tmp_path, index).rows()
+    assert (row.outcome, row.listed) == (Outcome.RELEASED, False)
+    (run,) = merged(tmp_path, index).runs()
+    assert (run.ending, run.ended is not None) == ("unfinished", True)
+
+
+def test_another_recipe_is_refused(tmp_path: Path) -> None:
+    export = exported(crawled([(text(1), "http://a/")]), tmp_path)
+    target = MemoryIndex()
+    target.prepare(DedupConfig(shingle=3))
+    with pytest.raises(IndexMismatch, match=r"made with shingle=4, the index in memory with shingle=3"):
+        import_export(target, export, CONFIG)
+    assert list(target.rows()) == []
+
+
+def test_equal_indexes_make_equal_files(tmp_path: Path) -> None:
+    index = crawled([(text(1), "http://a/")])
+    files = [exported(index, tmp_path, name).path.read_bytes() for name in ("1.gz", "2.gz", "3.jsonl")]
+    assert files[0] == files[1]
+    assert gzip.decompress(files[0]) == files[2]
+    assert next(Exported.opened(tmp_path / "1.gz").rows()).sighting.url == "http://a/"
+
+
+def test_an_index_without_pages_has_nothing_to_export() -> None:
+    with pytest.raises(DedupError, match="there is nothing in the index in memory to export"):
+        list(export_lines(MemoryIndex()))
+
+
+def field(line: int, name: str, value: Any) -> Callable[[list[str]], list[str]]:
+    def change(lines: list[str]) -> list[str]:
+        lines[line] = json.dumps({**json.loads(lines[line]), name: value}) + "\n"
+        return lines
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda lines: [], "line 1: this is no JSON"),
+        (lambda lines: ["{}\n"], "line 1: this is no file of `dedup export`"),
+        (lambda lines: lines[:1], "is cut off: it has 0 of 1 runs"),
+        (lambda lines: lines[:-1], "is cut off: it has 1 of 2 rows"),
+        (lambda lines: [*lines, lines[-1]], "line 5: row must be a whole number, 3 to 3"),
+        (lambda lines: [*lines[:-1], lines[-1][:50]], "line 4 is cut off or too long"),
+        (lambda lines: [*lines[:2], "[1]\n"], "line 3: a line must be a JSON object"),
+        (lambda lines: [*lines[:2], "[" * 100_000 + "\n"], "line 3: this is no JSON"),
+        (lambda lines: [*lines[:2], '{"time": NaN}\n'], "line 3: this is no JSON: NaN is no number"),
+        (field(0, "version", 2), "line 1: format version 2 is newer than 1; upgrade"),
+        (field(0, "recipe", {}), "line 1: recipe must be an object"),
+        (field(0, "rows", -1), "line 1: rows must be a whole number"),
+        (field(1, "started", "now"), "line 2: started must be a number"),
+        (field(2, "url", "\ud800"), "line 3: url must be text"),
+        (field(2, "run", 2), "line 3: run must be a whole number, 1 to 1"),
+        (field(2, "run", True), "line 3: run must be a whole number, 1 to 1"),
+        (field(2, "time", 1e300), "line 3: time must be a number"),
+        (field(2, "content", "ff"), "line 3: content must have 16 hexadecimal digits"),
+        (field(2, "content", "x" * 16), "line 3: non-hexadecimal"),
+        (field(2, "sketch", "AAAA"), "line 3: sketch has 3 bytes, it must have 256"),
+        (field(2, "body_digest", ""), "line 3: body_digest does not go with new"),
+        (field(2, "reason", "because"), "line 3: reason \\('because'\\) must be one of new"),
+        (field(2, "reason", "unchanged"), "line 3: canonical \\(None\\) does not go with unchanged"),
+        (field(2, "kept", False), "line 3: kept \\(False\\) does not go with new"),
+        (field(2, "outcome", "released"), "line 3: listed does not go with new, released"),
+        (field(3, "canonical", 2), "line 4: canonical must be a whole number, 1 to 1"),
+        (field(3, "canonical", None), "line 4: canonical \\(None\\) does not go with exact_duplicate"),
+        (field(3, "kept", True), "line 4: kept \\(True\\) does not go with exact_duplicate"),
+        (field(3, "listed", 0), "line 4: listed must be true or false"),
+    ],
+)
+def test_damage_is_named_by_its_line(
+    tmp_path: Path, damage: Callable[[list[str]], list[str]], message: str
+) -> None:
+    index = crawled([(text(1), "http://a/"), (text(1), "http://b/")])
+    path = tmp_path / "damaged.jsonl"
+    path.write_text("".join(damage(list(export_lines(index)))))
+    with pytest.raises(DedupError, match=message):
+        Exported.opened(path).check()
+
+
+@given(st.binary(max_size=60), st.integers(0, 10_000))
+def test_no_damage_crashes_the_reader(noise: bytes, place: int) -> None:
+    lines = "".join(export_lines(crawled([(text(1), "http://a/"), (text(1), "http://b/")]))).encode()
+    place %= len(lines)
+    for data in (
+        lines[:place] + noise + lines[place + len(noise) :],
+        gzip.compress(lines)[: place % 1000] + noise,
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "damaged"
+            path.write_bytes(data)
+            with suppress(DedupError):
+                Exported.opened(path).check()
+
+
+def test_keys_of_later_versions_are_ignored(tmp_path: Path) -> None:
+    lines = list(export_lines(crawled([(text(1), "http://a/")])))
+    path = tmp_path / "later.jsonl"
+    path.write_text("".join(field(2, "page", "x")(field(0, "pages", 1)(lines))))
+    Exported.opened(path).check()

@@ -1,0 +1,73 @@
+"""What a report reads of an index: all rows at a glance, some of them whole, and their near ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup.index import Index, glance_of
+from dedup.index.base import NoSuchRow
+from tests.pages import edited, page, text
+
+LOOSE = DedupConfig(max_distance=12, min_similarity=0.4)
+
+
+@pytest.fixture
+def filled(index: Index) -> Index:
+    fill(index)
+    return index
+
+
+def fill(index: Index) -> None:
+    for _ in range(2):
+        with Detector(index) as detector:
+            for seed in range(5):
+                detector.check(page(text(seed), f"http://a/{seed}", template=seed))
+                detector.check(page(edited(seed, 2), f"http://b/{seed}", template=seed))
+                detector.check(page(edited(seed, 20), f"http://c/{seed}", template=seed))
+    index.forget_url("http://a/1")
+
+
+def test_glances_are_the_rows_at_a_glance(filled: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.index.sqlite._GLANCES", 7)
+    expected = [glance_of(row) for row in filled.rows()]
+    assert list(filled.glances()) == expected
+    assert {glance.reason for glance in expected} >= {"new", "near_duplicate", "unchanged"}
+
+
+def test_rows_come_as_they_are_asked_for(filled: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.index.sqlite._BATCH", 3)
+    wanted = [9, 1, 30, 1, 2, 17]
+    assert list(filled.rows_of(wanted)) == [filled.row(number) for number in wanted]
+    assert list(filled.rows_of([])) == []
+    with pytest.raises(NoSuchRow, match="there is no row 31"):
+        list(filled.rows_of([1, 31]))
+
+
+def test_candidates_of_a_row_are_those_of_a_new_page_but_itself(tmp_path: Path) -> None:
+    oracle = MemoryIndex()
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        fill(oracle)
+        fill(index)
+        found = 0
+        for row, same in zip(index.rows(), oracle.rows(), strict=True):
+            candidates = [canonical.id for canonical in index.candidates_of(row, LOOSE)]
+            # What cannot pass verification may be left out, and the linear scan leaves nothing out.
+            assert set(candidates) <= {near.id for near in oracle.candidates_of(same, LOOSE)}
+            assert row.id not in candidates
+            assert all(index.row(near).sighting.url_key != row.sighting.url_key for near in candidates)
+            found += len(candidates)
+        assert found
+
+
+def test_without_a_map_the_rows_are_the_same(tmp_path: Path) -> None:
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        fill(index)
+        rows = list(index.rows())
+        size = index._connection.execute("PRAGMA mmap_size").fetchone()
+        with index.unmapped():
+            assert index._connection.execute("PRAGMA mmap_size").fetchone() == (0,)
+            assert list(index.rows()) == rows
+        assert index._connection.execute("PRAGMA mmap_size").fetchone() == size != (0,)

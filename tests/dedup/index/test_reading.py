@@ -1,0 +1,102 @@
+"""What reports ask of an index: how much there is of what, and which URL may be meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from dedup import DedupConfig, Detector
+from dedup.errors import ConfigError
+from dedup.index import Index, Tally
+from dedup.verdict import Outcome, Reason
+from tests.dedup.index.test_nearest import flipped, seen
+from tests.pages import edited, page, text
+
+WORD = 0x0F1E2D3C4B5A6978
+
+
+def filled(index: Index) -> None:
+    with Detector(index, DedupConfig(scope="global")) as detector:
+        for url, content in [
+            ("http://a.example/1", text(1)),
+            ("http://a.example/2", text(1)),
+            ("https://b.example:8080/3?x=1", edited(1, 9)),
+            ("http://a.example/4", text(2)),
+            ("http://a.example/5", text(2)),
+            ("", " "),
+        ]:
+            detector.check(page(content, url))
+
+
+def test_tallies_count_every_row_once(index: Index) -> None:
+    filled(index)
+    new, copy, near = Reason.NEW, Reason.EXACT_DUPLICATE, Reason.NEAR_DUPLICATE
+    assert index.tallies() == [
+        Tally(1, "", new, True, Outcome.CONFIRMED, 1),
+        Tally(1, "a.example", copy, False, Outcome.CONFIRMED, 2),
+        Tally(1, "a.example", new, True, Outcome.CONFIRMED, 2),
+        Tally(1, "b.example", near, False, Outcome.CONFIRMED, 1),
+    ]
+
+
+def test_clusters_are_in_order_of_size_and_know_their_least_similar_copy(index: Index) -> None:
+    filled(index)
+    first, second = index.clusters(10)
+    assert (first.canonical.sighting.url, first.copies) == ("http://a.example/1", 2)
+    assert first.similarity == index.row(3).verdict.similarity
+    assert first.similarity < 1
+    assert (second.canonical.sighting.url, second.copies, second.similarity) == (
+        "http://a.example/4",
+        1,
+        1,
+    )
+    assert index.clusters(1) == [first]
+    assert index.clusters(10, min_copies=2) == [first]
+
+
+def test_forgotten_copies_are_in_no_cluster(index: Index) -> None:
+    filled(index)
+    index.forget_url("http://a.example/5")
+    assert [found.copies for found in index.clusters(10)] == [2]
+
+
+@pytest.mark.parametrize("field", ["content", "structure"])
+def test_near_gives_the_nearest_then_the_oldest(index: Index, field: str) -> None:
+    config = DedupConfig(verify=False, max_distance=0)
+    run = index.begin_run()
+    for bits in ([0, 1, 2], [5], [9], [], [0, 1, 2, 3]):
+        index.find_or_add(seen(flipped(WORD, bits)), run=run, config=config)
+    index.end_run(run, "finished")
+    asked = seen(WORD)
+    found = index.near(asked, field=field, max_distance=3)
+    expected = [(0, 4), (1, 2), (1, 3), (3, 1)] if field == "content" else []
+    assert [near.order for near in found] == expected
+    assert index.near(asked, field=field, max_distance=3, limit=2) == found[:2]
+    assert index.near(asked, field=field, max_distance=3, kind="item") == []
+
+
+def test_near_refuses_what_it_cannot_mean(index: Index) -> None:
+    with pytest.raises(ConfigError, match=r"^max_distance \(65\) must be 0 to 64"):
+        index.near(seen(1), max_distance=65)
+    with pytest.raises(ConfigError, match=r"^field \('title'\) must be one of content, structure"):
+        index.near(seen(1), field="title", max_distance=3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("http://a.example/2/", "http://a.example/2"),
+        ("https://a.example/2", "http://a.example/2"),
+        ("a.example/2", "http://a.example/2"),
+        ("http://www.a.example/2#top", "http://a.example/2"),
+        ("https://b.example:8080/3?x=2", "https://b.example:8080/3?x=1"),
+    ],
+)
+def test_a_url_that_is_not_there_has_likely_ones(index: Index, asked: str, meant: str) -> None:
+    filled(index)
+    assert index.similar_urls(asked)[0] == meant
+
+
+def test_nothing_like_it_is_nothing(index: Index) -> None:
+    filled(index)
+    assert index.similar_urls("qqqq") == []
+    assert index.similar_urls("x" * 10**6) == []

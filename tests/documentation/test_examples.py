@@ -1,0 +1,90 @@
+"""Everything that the README and `docs/` show is done as it is written."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+from scrapy.settings import Settings
+from sybil import Document, Region, Sybil
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+from dedup.plugin.settings import PREFIX, read_settings, setting_names
+from tests.crawling import ROOT
+from tests.documentation.shell import STAND_INS, Shell, commands
+
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# The example site has one port.
+ONE_AT_A_TIME = pytest.mark.xdist_group("example site")
+_FILE = re.compile(r"^<!-- file: (\S+) -->\n+^```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_RUN = re.compile(r"^```(console|python)$", re.MULTILINE)
+
+
+def name(document: Path) -> str:
+    return document.relative_to(ROOT / "docs").as_posix() if document.parent != ROOT else document.name
+
+
+def documents_to_run() -> list[Any]:
+    found = []
+    for document in DOCUMENTS:
+        languages = set(_RUN.findall(document.read_text("utf-8")))
+        if languages:
+            marks = [pytest.mark.slow, ONE_AT_A_TIME] if "console" in languages else []
+            found.append(pytest.param(document, id=name(document), marks=marks))
+    return found
+
+
+def files(document: Document) -> list[tuple[int, str, str]]:
+    """Return where the reader is told to write a file: a comment ``file: PATH``, then a block."""
+    return [(found.start(), found[1], found[2]) for found in _FILE.finditer(document.text)]
+
+
+@pytest.mark.parametrize("document", documents_to_run())
+def test_a_document_does_what_it_says(
+    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with FileLock(Path(tempfile.gettempdir()) / "scrapy-dedup-documents.lock"), Shell(tmp_path) as shell:
+        parsers = (
+            lambda text: [Region(at, at + 1, parsed, shell.write) for at, *parsed in files(text)],
+            CodeBlockParser("console", shell.evaluate),
+            PythonCodeBlockParser(doctest_optionflags=doctest.ELLIPSIS),
+        )
+        parsed = Sybil(parsers).parse(document)
+        for example in parsed.examples():
+            example.evaluate()
+    shown = {key: value for key, value in parsed.namespace.items() if key.startswith(PREFIX)}
+    read_settings(Settings(shown))
+
+
+def test_make_does_what_stands_in_for_it() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    recipe = makefile.split("\ncrawl:")[1].split("\n\n")[0]
+    assert recipe.splitlines()[1:] == [f"\t$(BIN)/{STAND_INS['make crawl']}"]
+    for target in (line.removeprefix("make ") for line in STAND_INS if line.startswith("make ")):
+        assert f"\n{target}:" in makefile
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_every_setting_that_is_named_exists(document: Path) -> None:
+    named = set(re.findall(rf"{PREFIX}[A-Z]+(?:_[A-Z]+)*", document.read_text("utf-8")))
+    assert named <= set(setting_names())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_every_link_into_the_repository_leads_somewhere(document: Path) -> None:
+    targets = re.findall(r"\]\(([^)\s]+)\)", document.read_text("utf-8"))
+    for target in targets:
+        if not target.startswith(("http:", "https:", "#")):
+            assert (document.parent / target.split("#")[0]).exists(), target
+
+
+def test_a_block_is_read_command_by_command() -> None:
+    block = "$ dedup report \\\n  --run 3  # of run 3\n1 page\n\n$ dedup check\n"
+    found = [(command.line, command.output) for command in commands(block)]
+    assert found == [("dedup report    --run 3  # of run 3", "1 page\n"), ("dedup check", "")]

@@ -1,0 +1,92 @@
+"""A crawl that goes up to a mark and waits there, while the test does something to its machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dedup import SQLiteIndex
+from dedup.index import Row
+from dedup.verdict import Outcome
+from tests.crawling import Crawl, Running, started, wait_until
+from tests.pages import edited, text
+from tests.plugin.test_processes import ITEMS, item, listed
+
+PIPELINES = {"tests.plugin.storages.Held": 100, "tests.plugin.storages.Gated": 300}
+
+
+def page(number: int, content: int, **fields: Any) -> dict[str, Any]:
+    """Return the item of the page *number*, whose text is that of *content*."""
+    return {**item(number, text(content), **fields), "content": content}
+
+
+def near(number: int, content: int, **fields: Any) -> dict[str, Any]:
+    """Return the item of a page whose text is nearly that of *content*."""
+    return {**item(number, edited(content), **fields), "content": content}
+
+
+@dataclass
+class Staged:
+    """A crawl of several stages; each begins when the test says so, and the test can wait for its end.
+
+    The items of a crawl come through one after the other.  Feed and log are in *folder*.
+    """
+
+    folder: Path
+    index: Path
+    settings: dict[str, Any] = field(default_factory=dict)
+    running: Running | None = None
+
+    def start(self, *stages: Sequence[dict[str, Any]]) -> None:
+        items: list[dict[str, Any]] = []
+        for number, stage in enumerate(stages):
+            first, *rest = stage
+            items += [{**first, "after": str(self._mark("go", number))}, *rest]
+            items.append(page(10_000 + number, 10_000 + number, reached=str(self._mark("end", number))))
+        settings = {
+            "DEDUP_INDEX": str(self.index),
+            "DEDUP_TEXT_FIELDS": "text",
+            "DEDUP_WAIT": 2,
+            "ITEM_PIPELINES": PIPELINES,
+            "CONCURRENT_ITEMS": 1,
+            **self.settings,
+        }
+        self.running = started(self.folder, ITEMS, settings, listed(*items))
+
+    def do(self, stage: int) -> None:
+        """Let a stage begin, and wait for its last item."""
+        self.begin(stage)
+        wait_until(self._mark("end", stage).exists)
+
+    def begin(self, stage: int) -> None:
+        """Let a stage begin."""
+        self._mark("go", stage).touch()
+
+    def finish(self) -> Crawl:
+        assert self.running is not None
+        return self.running.finish()
+
+    def _mark(self, name: str, stage: int) -> Path:
+        return self.folder / f"{name}-{stage}"
+
+
+def stored(done: Crawl) -> Counter[int]:
+    """Return how often each content was stored, without the ends of stages."""
+    return Counter(found["content"] for found in done.items if found["content"] < 10_000)
+
+
+def rows_of_a_sound_index(path: Path) -> list[Row]:
+    """Return the rows of an index whose crawl is over: nothing pending, every copy has its canonical."""
+    with SQLiteIndex(path) as index:
+        assert index.verify() == []
+        rows = {row.id: row for row in index.rows()}
+        listed_orphans = {row.id for row in index.orphans()}
+    for row in rows.values():
+        assert row.outcome is not Outcome.PENDING
+        if not row.verdict.kept and row.id not in listed_orphans:
+            assert row.verdict.canonical is not None
+            assert rows[row.verdict.canonical].outcome is Outcome.CONFIRMED
+    return list(rows.values())

@@ -1,0 +1,142 @@
+"""Kill one crawl again and again, go on with it each time, and look for what was lost or kept twice.
+
+python -m tests.faults.kills FOLDER --times 100
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import click
+from rich.progress import track
+
+from dedup import SQLiteIndex
+from dedup.verdict import Outcome
+from tests.crawling import Crawl, Running, crawl, started
+from tests.faults.crawls import rows_of_a_sound_index
+from tests.faults.spiders import content_of
+
+SPIDER = "tests.faults.spiders.NumberedPages"
+NEW, OLD = 60, 100  # pages that each crawl has more than those before, and visits again
+
+
+@dataclass(frozen=True)
+class Toll:
+    """What so many kills cost: contents lost, and stored again because a kill came before `confirm`."""
+
+    kills: int
+    pages: int
+    contents: int
+    lost: int
+    twice: int
+    released: int
+    orphans: int
+
+
+def kill_and_resume(folder: Path, times: int, seed: int = 0) -> Toll:
+    """Begin a crawl and kill it, so many times, with one JOBDIR; let the last one come to its end.
+
+    Raises `AssertionError` where a promise is broken.
+    """
+    rng = Random(seed)
+    kills = sum(
+        _killed(folder, turn, rng) for turn in track(range(times), "killing", disable=times < 20)
+    )
+    return _toll(folder, kills, NEW * (times + 1))
+
+
+def _toll(folder: Path, kills: int, pages: int) -> Toll:
+    """Let the crawl come to its end, and count."""
+    done = _crawl(folder, range(pages))
+    assert done.code == 0, done.log
+
+    rows = rows_of_a_sound_index(folder / "pages.db")
+    with SQLiteIndex(folder / "pages.db") as index:
+        assert [run.ending for run in index.runs()] == ["finished"]
+        orphans = len(index.orphans())
+    lines = [line.split() for line in _ledger(folder)]
+    confirmed = {
+        row.sighting.url for row in rows if row.verdict.kept and row.outcome is Outcome.CONFIRMED
+    }
+    assert confirmed <= {url for url, _ in lines}
+    times_stored = Counter(int(content) for _, content in lines)
+    released = Counter(_content(row.sighting.url) for row in rows if row.outcome is Outcome.RELEASED)
+    contents = {content_of(number) for number in range(pages)}
+    for content, count in times_stored.items():
+        # Stored twice is only what a kill caught between storage and index.
+        assert count <= 1 + released[content], f"{content} was stored {count} times"
+    return Toll(
+        kills=kills,
+        pages=pages,
+        contents=len(contents),
+        lost=len(contents - times_stored.keys()),
+        twice=sum(count - 1 for count in times_stored.values()),
+        released=released.total(),
+        orphans=orphans,
+    )
+
+
+def _killed(folder: Path, turn: int, rng: Random) -> bool:
+    """Begin a crawl, kill it somewhere, and look at the index; return False if it was faster."""
+    first = NEW * turn
+    numbers = [*range(first, first + NEW), *rng.sample(range(first), min(first, OLD))]
+    rng.shuffle(numbers)
+    before = len(_ledger(folder))
+    running = _started(folder, numbers)
+    # Some while they start or open the index, most in the middle of their pages.
+    wanted = rng.choice([0, rng.randrange(1, 20), rng.randrange(1, 20), rng.randrange(1, 20)])
+    while running.is_alive() and len(_ledger(folder)) < before + wanted:
+        time.sleep(0.002)
+    time.sleep(rng.uniform(0, 0.03 if wanted else 3))
+    was_alive = running.is_alive()
+    running.send(signal.SIGKILL)
+    running.finish()
+    if (folder / "pages.db").exists():
+        rows_of_a_sound_index(folder / "pages.db")
+    return was_alive
+
+
+def _settings(folder: Path) -> dict[str, object]:
+    return {
+        "JOBDIR": str(folder / "job"),
+        "ITEM_PIPELINES": {"tests.faults.spiders.Ledger": 300},
+        "LEDGER": str(folder / "ledger.txt"),
+        "DEDUP_TEXT_FIELDS": "text",
+        "LOG_LEVEL": "WARNING",
+    }
+
+
+def _started(folder: Path, numbers: list[int]) -> Running:
+    return started(folder, SPIDER, _settings(folder), {"numbers": " ".join(map(str, numbers))})
+
+
+def _crawl(folder: Path, numbers: range) -> Crawl:
+    return crawl(folder, SPIDER, _settings(folder), {"numbers": " ".join(map(str, numbers))})
+
+
+def _ledger(folder: Path) -> list[str]:
+    path = folder / "ledger.txt"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def _content(url: str) -> int:
+    return content_of(int(url.rsplit("/", maxsplit=1)[-1]))
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--times", default=100, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+def main(folder: Path, times: int, seed: int) -> None:
+    """Kill a crawl so many times and print what it cost."""
+    folder.mkdir(parents=True)
+    print(kill_and_resume(folder, times, seed))
+
+
+if __name__ == "__main__":
+    main()

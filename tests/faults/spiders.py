@@ -1,0 +1,119 @@
+"""A crawl to be killed, whose storage writes down at once what it gets."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any, Self
+
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from dedup import SQLiteIndex
+from tests.pages import edited, text
+
+BATCH = 10
+
+
+def content_of(number: int) -> int:
+    """Return which text the page of that *number* has: its own, or that of an earlier page."""
+    rng = Random(f"content {number}")
+    return number if number == 0 or rng.random() < 0.6 else content_of(rng.randrange(number))
+
+
+def item_of(number: int, host: str = "a") -> dict[str, Any]:
+    content = content_of(number)
+    is_near = content != number and number % 2
+    found = edited(content, 1 + number % 3) if is_near else text(content)
+    return {"url": f"http://{host}/{number}", "text": found, "content": content}
+
+
+class NumberedPages(Spider):
+    """Asks for the pages that *numbers* names, ten at a time, whatever was asked for before."""
+
+    name = "numbered"
+    numbers = ""
+    host = "a"
+
+    async def start(self) -> AsyncIterator[Any]:
+        numbers = self.numbers.split()
+        for first in range(0, len(numbers), BATCH):
+            batch = ",".join(numbers[first : first + BATCH])
+            yield Request(f"data:,{batch}", self.parse, dont_filter=True)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield from (item_of(int(number), self.host) for number in response.body.decode().split(","))
+
+
+class Ledger:
+    """A storage after ours: a line for each item, written before the item is through."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(Path(crawler.settings["LEDGER"]))
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        os.write(self._file, f"{item['url']} {item['content']}\n".encode())
+        return item
+
+
+class Backwards:
+    """Sets the clock back by an hour for every item."""
+
+    def __init__(self) -> None:
+        self._back = 0.0
+        now = time.time
+        time.time = lambda: now() - self._back
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        self._back += 3600
+        return item
+
+
+class Cramped:
+    """Stands before ours: an item with *huge* gets that many words, and no memory is left to judge it."""
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        if words := item.pop("huge", 0):
+            item["text"] = "word " * words
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 20), resource.RLIM_INFINITY))
+        return item
+
+
+class Relieved:
+    """Stands after ours: gives the memory back."""
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        return {**item, "text": item["text"][:100]}
+
+
+class Forgetful:
+    """Makes the index run out of memory for the first page that it is to record, and to confirm."""
+
+    def __init__(self) -> None:
+        for method in ("record", "confirm"):
+            setattr(SQLiteIndex, method, _failing_once(getattr(SQLiteIndex, method)))
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        return item
+
+
+def _failing_once(method: Callable[..., Any]) -> Callable[..., Any]:
+    failures = [MemoryError()]
+
+    def failing(*arguments: Any, **choices: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return method(*arguments, **choices)
+
+    return failing

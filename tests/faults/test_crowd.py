@@ -1,0 +1,59 @@
+"""Thirty-two crawls of one host on one file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from multiprocessing import get_all_start_methods
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from dedup import SQLiteIndex
+from dedup.verdict import Outcome
+from tests.crawling import run_job
+from tests.dedup.index.test_processes import in_processes
+from tests.faults.crawls import rows_of_a_sound_index
+from tests.faults.spiders import content_of
+
+pytestmark = pytest.mark.skipif(
+    "forkserver" not in get_all_start_methods(), reason="no fork server here"
+)
+
+
+def crawl_all(number: int, together: Barrier, folder: Path, pages: int) -> None:
+    """Crawl all pages in an order and under a host of this process's own."""
+    numbers = list(range(pages))
+    Random(number).shuffle(numbers)
+    arguments = {"numbers": " ".join(map(str, numbers)), "host": f"host{number}"}
+    job = {
+        "process": "CrawlerProcess",
+        "spiders": [("tests.faults.spiders.NumberedPages", arguments)],
+        "settings": {
+            "ADDONS": {"dedup.plugin.Addon": 500},
+            "DEDUP_INDEX": str(folder / "pages.db"),
+            "DEDUP_TEXT_FIELDS": "text",
+            "ITEM_PIPELINES": {"tests.faults.spiders.Ledger": 300},
+            "LEDGER": str(folder / "ledger.txt"),
+            "LOG_LEVEL": "ERROR",
+            "TELNETCONSOLE_ENABLED": False,
+        },
+        "strict": True,
+        "result": str(folder / f"result-{number}.json"),
+    }
+    together.wait()
+    run_job(job)
+
+
+@pytest.mark.parametrize(("processes", "pages"), [(3, 20), pytest.param(32, 60, marks=pytest.mark.slow)])
+def test_crawls_of_one_host_store_every_text_once(tmp_path: Path, processes: int, pages: int) -> None:
+    in_processes(crawl_all, tmp_path, pages, processes=processes, preload=__name__)
+    rows = rows_of_a_sound_index(tmp_path / "pages.db")
+    assert len(rows) == processes * pages
+    assert {row.outcome for row in rows} == {Outcome.CONFIRMED}
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert [run.ending for run in index.runs()] == ["finished"] * processes
+    lines = (tmp_path / "ledger.txt").read_text().splitlines()
+    stored = Counter(int(line.split()[1]) for line in lines)
+    assert stored == dict.fromkeys({content_of(number) for number in range(pages)}, 1)

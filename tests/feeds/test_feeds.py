@@ -1,0 +1,384 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.errors import DedupError
+from dedup.feeds import BadRecord, Feed, FeedError, Record, find_feeds
+from dedup.feeds import csv_rows as csv_module
+from dedup.feeds import lines as lines_module
+from dedup.feeds.finding import format_of
+from dedup.fields import Content, FieldRule, content_of
+from tests.feeds import formats
+from tests.feeds.formats import WRITERS
+
+RULE = FieldRule()
+PAGES = [(f"http://a/{n}", f'<p>page {n}</p>\r\n<i>“quoted”, "well"</i>') for n in range(13)]
+
+
+def feed_of(path: Path, rule: FieldRule = RULE) -> Feed:
+    (feed,) = find_feeds([path], rule).feeds
+    return feed
+
+
+def shown(record: Record) -> tuple[object, ...]:
+    """What of a record must be equal when it is read again."""
+    source = record.source
+    if isinstance(source, tuple) and hasattr(source[0], "num_rows"):
+        source = source[0].slice(source[1], 1).to_pylist()
+    return (record.after, record.name, source, record.payload, record.problem)
+
+
+def contents(feed: Feed) -> list[Content]:
+    return [
+        content
+        for record in feed.records()
+        if record.payload is not None and (content := feed.content(record.payload, feed.rule))
+    ]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_has_the_same_pages(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path / name, PAGES)
+    found = contents(feed_of(tmp_path / name))
+    bodies = [c.html.decode() if isinstance(c.html, bytes) else c.html for c in found]
+    assert bodies == [html for _, html in PAGES]
+    if name != "pages":
+        assert [content.url for content in found] == [url for url, _ in PAGES]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_reading_can_go_on_after_any_record(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path / name, PAGES)
+    feed = feed_of(tmp_path / name)
+    records = list(feed.records())
+    assert feed.share == 1.0
+    for number, record in enumerate(records, 1):
+        assert [shown(one) for one in feed.records(record.after)] == [
+            shown(one) for one in records[number:]
+        ]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_sink_gives_the_input_again(tmp_path: Path, name: str) -> None:
+    path, copy = tmp_path / name, tmp_path / f"copy-{name}"
+    WRITERS[name](path, PAGES)
+    feed = feed_of(path)
+    with feed.sink(copy, compressed=name.endswith(".gz")) as sink:
+        for record in feed.records():
+            sink.write(record.source)
+    if name == "pages":
+        found = {file.relative_to(copy): file.read_bytes() for file in copy.rglob("*.html")}
+        assert found == {file.relative_to(path): file.read_bytes() for file in path.rglob("*.html")}
+    elif name == "pages.parquet":
+        reader = pyarrow.parquet
+        assert reader.read_table(copy).equals(reader.read_table(path))
+        assert reader.ParquetFile(copy).metadata.row_group(0).column(0).compression == "ZSTD"
+    elif name in ("pages.jsonl.gz", "pages.csv.gz"):
+        assert gzip.decompress(copy.read_bytes()) == gzip.decompress(path.read_bytes())
+    else:
+        assert copy.read_bytes() == path.read_bytes()
+
+
+# Lines
+
+
+@given(
+    st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b""))),
+    st.integers(1, 9),
+    st.booleans(),
+)
+def test_lines_are_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], chunk: int, is_packed: bool
+) -> None:
+    path = tmp_path_factory.mktemp("x") / ("a.jsonl.gz" if is_packed else "a.jsonl")
+    content = b"\n".join(lines)
+    path.write_bytes(gzip.compress(content) if is_packed else content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines_module, "_CHUNK", chunk)
+        found = list(lines_module.read_lines(feed_of(path)))
+    assert [line.text for line in found] == content.splitlines(keepends=True) or b"\r" in content
+    assert b"".join(line.text for line in found) == content
+    assert all(line.is_whole for line in found)
+
+
+def test_a_line_without_end_comes_in_pieces_that_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines_module, "MAX_RECORD", 10)
+    monkeypatch.setattr(lines_module, "_CHUNK", 10)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"a":1}\n' + b"x" * 35 + b'\n{"b":2}\n')
+    feed = feed_of(path)
+    records = list(feed.records())
+    for number, record in enumerate(records, 1):
+        rest = [shown(one) for one in records[number:]]
+        assert [shown(one) for one in feed.records(record.after)] == rest
+    assert b"".join(record.source[0] for record in records) == path.read_bytes()
+    assert [record.name[-6:] for record in records if record.problem] == ["line 2"]
+    assert [record.payload for record in records if record.payload] == [b'{"a":1}\n', b'{"b":2}\n']
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz"])
+def test_a_truncated_file_gives_all_that_can_be_read(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    pages = [(f"http://a/{n}", os.urandom(60).hex()) for n in range(200)]
+    WRITERS[f"pages{name[1:]}"](path, pages)
+    whole = list(feed_of(path).records())
+    path.write_bytes(path.read_bytes()[:-3000])
+    found = []
+    with pytest.raises(FeedError, match="cannot be read to its end"):
+        for record in feed_of(path).records():
+            found.append(record)  # noqa: PERF402
+    assert 0 < len(found) < len(whole)
+    assert [shown(one) for one in found[:-1]] == [shown(one) for one in whole[: len(found) - 1]]
+    assert found[-1].problem
+    assert whole[len(found) - 1].source[0].startswith(found[-1].source[0])
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b"{", "is no JSON"),
+        (b"[1]", "is no JSON object but a list"),
+        (b'"text"', "is no JSON object but a str"),
+        (b'{"a": "\xff"}', "is no JSON"),
+        (b"[" * 200_000, "is no JSON"),
+        (b'{"a": ' * 200_000, "is no JSON"),
+    ],
+)
+def test_a_bad_line_says_what_it_is(line: bytes, problem: str) -> None:
+    from dedup.feeds.json_lines import JsonLines
+
+    with pytest.raises(BadRecord, match=problem):
+        JsonLines.content(line, RULE)
+
+
+# CSV
+
+CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8)
+
+
+@given(st.lists(st.lists(CELLS, min_size=3, max_size=3), max_size=8), st.sampled_from(",;\t|"))
+def test_rows_are_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], delimiter: str
+) -> None:
+    path = tmp_path_factory.mktemp("x") / "a.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(["a", "b", "url"])
+        writer.writerows(rows)
+    records = list(feed_of(path).records())
+    assert [record.payload[1] for record in records] == rows
+    header = delimiter.join(["a", "b", "url"]) + "\r\n"
+    assert header.encode() + b"".join(r.source[0] for r in records) == path.read_bytes()
+
+
+def test_a_quote_that_never_ends_loses_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = ["1,one", '2,"two', "3,three", '4,"four"', "5,five", '6,"six', "7,seven"]
+    path.write_text("n,text\n" + "\n".join(rows) + "\n")
+    feed = feed_of(path)
+    records = list(feed.records())
+    assert b"".join(record.source[0] for record in records) == path.read_bytes()[7:]
+    good = [record.payload[1] for record in records if not record.problem]
+    assert good == [["1", "one"], ["5", "five"]]
+    assert [record.name for record in records if record.problem] == [
+        f"{path}, line 3",
+        f"{path}, line 7",
+    ]
+
+
+def test_a_quote_that_never_ends_does_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_module, "MAX_RECORD", 50)
+    path = tmp_path / "a.csv"
+    path.write_text("n,text\n" + '1,"one\n' + "2,two\n" * 20)
+    records = list(feed_of(path).records())
+    assert b"".join(record.source[0] for record in records) == path.read_bytes()[7:]
+    assert max(len(record.source[0]) for record in records) <= 56
+
+
+@pytest.mark.parametrize(("row", "problem"), [(["1"], "1 cells for 2"), (["\udcff", "b"], "UTF-8")])
+def test_a_bad_row_says_what_it_is(row: list[str], problem: str) -> None:
+    from dedup.feeds.csv_rows import CsvRows
+
+    with pytest.raises(BadRecord, match=problem):
+        CsvRows.content((["a", "b"], row), RULE)
+
+
+@pytest.mark.parametrize("name", ["pages.csv", "pages.parquet"])
+def test_a_column_that_is_named_must_be_there(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path / name, PAGES)
+    with pytest.raises(FeedError, match=r"has no column source; it has n, url, html"):
+        list(feed_of(tmp_path / name, FieldRule(html_field="source")).records())
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name != "pages"])
+@pytest.mark.parametrize("content", [b"", b"\x00\xff\x01garbage\r\n\r\n", b"PAR1", b"\x1f\x8b\x08"])
+def test_a_file_of_something_else_is_no_crash(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    feed = feed_of(path)
+    with suppress(FeedError):
+        for record in feed.records():
+            if record.payload is not None:
+                with pytest.raises(BadRecord):
+                    feed.content(record.payload, RULE)
+
+
+# WARC
+
+
+@pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
+def test_damage_in_an_archive_costs_no_other_record(tmp_path: Path, name: str) -> None:
+    records = [formats.response(url, html.encode()) for url, html in PAGES[:4]]
+    packed = [gzip.compress(one) for one in records] if name.endswith("gz") else records
+    path = tmp_path / name
+    path.write_bytes(
+        b"".join([packed[0], b"rubbish rubbish", packed[1], packed[2][:80], packed[3], packed[0][:90]])
+    )
+    feed = feed_of(path)
+    found = list(feed.records())
+    urls = [content.url for content in contents(feed)]
+    assert urls == [PAGES[0][0], PAGES[1][0], PAGES[3][0]] or name == "a.warc"
+    assert {PAGES[0][0], PAGES[1][0]} <= set(urls)
+    assert sum(bool(record.problem) for record in found) >= 2
+    with feed.sink(tmp_path / "out", compressed=name.endswith("gz")) as sink:
+        for record in found:
+            if record.source:
+                sink.write(record.source)
+    (tmp_path / "out").rename(tmp_path / f"out-{name}")
+    assert [content.url for content in contents(feed_of(tmp_path / f"out-{name}"))] == urls
+
+
+def test_padding_at_the_end_of_an_archive_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc.gz"
+    formats.warc(path, PAGES[:2])
+    whole = [shown(record) for record in feed_of(path).records()]
+    path.write_bytes(path.read_bytes() + b"\r\n\x00\x00")
+    assert [shown(record) for record in feed_of(path).records()] == whole
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        (formats.response("http://a/", b"<p>a"), "<p>a"),
+        (formats.response("http://a/", b"<p>a", status=404), None),
+        (formats.response("http://a/", b"4\r\n<p>a\r\n0\r\n\r\n", headers="Transfer-Encoding: chunked\r\n"), "<p>a"),
+        (formats.response("http://a/", gzip.compress(b"<p>a"), headers="Content-Encoding: gzip\r\n"), "<p>a"),
+        (formats.warc_record("resource", "http://a/", b"<p>a", "text/html"), "<p>a"),
+        (formats.warc_record("resource", "http://a/", b"<p>a", "image/png"), None),
+        (formats.warc_record("conversion", "http://a/", b"text", "text/plain"), "text"),
+        (formats.warc_record("metadata", "http://a/", b"<p>a", "text/html"), None),
+    ],
+)  # fmt: skip
+def test_what_a_page_is_in_an_archive(tmp_path: Path, record: bytes, found: str | None) -> None:
+    path = tmp_path / "a.warc"
+    path.write_bytes(record)
+    expected = [] if found is None else [found]
+    assert [
+        content.text or bytes(content.html).decode()  # type: ignore[arg-type]
+        for content in contents(feed_of(path))
+    ] == expected
+
+
+def test_content_that_cannot_be_unpacked_is_a_bad_record(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc"
+    packed = gzip.compress(b"<p>a" * 1000)[:-20]
+    path.write_bytes(formats.response("http://a/", packed, headers="Content-Encoding: gzip\r\n"))
+    feed = feed_of(path)
+    (record,) = feed.records()
+    with pytest.raises(BadRecord):
+        feed.content(record.payload, RULE)
+
+
+def test_an_archive_that_is_compressed_as_a_whole_is_refused(tmp_path: Path) -> None:
+    formats.warc(tmp_path / "a.warc", PAGES)
+    path = tmp_path / "b.warc.gz"
+    path.write_bytes(gzip.compress((tmp_path / "a.warc").read_bytes()))
+    with pytest.raises(FeedError, match="record by record"):
+        list(feed_of(path).records())
+
+
+# Files and folders
+
+
+def test_folders_are_read_in_order_and_tell_what_they_leave_out(tmp_path: Path) -> None:
+    for name in ("b.html", "a/z.HTM", "a/y.jsonl", "notes.txt", "c.xhtml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    os.mkfifo(tmp_path / "pipe.html")
+    found = find_feeds([tmp_path], RULE)
+    assert [feed.form for feed in found.feeds] == ["html", "jsonl", "html"]
+    names = [file.name for feed in found.feeds for file in feed.files]
+    assert names == ["b.html", "c.xhtml", "y.jsonl", "z.HTM"]
+    assert found.left_out == 1
+    assert [feed.form for feed in find_feeds([tmp_path], RULE, "html").feeds] == ["html"]
+
+
+def test_a_name_that_tells_no_format_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "pages.json"
+    path.touch()
+    with pytest.raises(DedupError, match=r"pages\.json has a name that tells no format"):
+        find_feeds([path], RULE)
+    assert find_feeds([path], RULE, "jsonl").feeds[0].form == "jsonl"
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("a.JSONL.GZ", "jsonl"),
+        ("a.wet.gz", "warc"),
+        ("a.html.gz", ""),
+        ("a.parquet", "parquet"),
+        ("a", ""),
+    ],
+)
+def test_formats_by_name(name: str, form: str) -> None:
+    assert format_of(Path(name)) == form
+
+
+def test_two_folders_keep_their_names(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.html").touch()
+    (feed,) = find_feeds([tmp_path / "one", tmp_path / "two"], RULE).feeds
+    assert [source[1] for source in (record.source for record in feed.records())] == [
+        "one/a.html",
+        "two/a.html",
+    ]
+    feed.likeness()
+    (same,) = find_feeds([tmp_path / "one/a.html", tmp_path / "two/a.html"], RULE).feeds
+    with pytest.raises(FeedError, match=r"would both be a\.html"):
+        same.likeness()
+
+
+# Fields
+
+
+@pytest.mark.parametrize(
+    ("record", "rule", "expected"),
+    [
+        ({"html": "h", "body": "b", "url": "u"}, RULE, Content(html="h", url="u")),
+        ({"html": "", "body": b"b"}, RULE, Content(html=b"b")),
+        ({"title": "t", "n": 1, "url": "u", "text": "x"}, RULE, Content(text="t\nx", url="u")),
+        ({"url": "u", "n": 1}, RULE, None),
+        ({"html": "h", "s": "x"}, FieldRule(html_field="s"), Content(html="x")),
+        ({"html": "h"}, FieldRule(html_field="s"), None),
+        ({"html": "h", "t": ["a", 1, "b"]}, FieldRule(text_fields=("t",)), Content(text="a\nb")),
+        ({"text": "t", "url": "u\ud800"}, RULE, Content(text="t", url="u?")),
+        ({"text": "t", "url": 7}, FieldRule(url_field="link"), Content(text="t")),
+    ],
+)
+def test_where_a_page_is(record: dict[str, object], rule: FieldRule, expected: Content | None) -> None:
+    assert content_of(record, rule) == expected

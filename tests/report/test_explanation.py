@@ -1,0 +1,127 @@
+"""An explanation measures what the rule measures, and its words say what the rule did."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Page, compare, fingerprint, simhash
+from dedup.config import STRUCTURES
+from dedup.fingerprints import content_weights
+from dedup.report.explanation import Explanation, compare_tags, compare_terms, explain, features_of
+from dedup.structure import structure_features
+from tests.pages import edited, page, text
+
+CONFIGS = [
+    DedupConfig(),
+    DedupConfig(max_distance=0, structure_max_distance=0),
+    DedupConfig(verify=False),
+    DedupConfig(candidates="minhash"),
+    DedupConfig(candidates="both", max_structure_candidates=0, min_similarity=0.95),
+]
+PAGES = [
+    page(content, template=template)
+    for content in (text(1), edited(1), edited(1, 40), text(2), "a b", "a b c d", "")
+    for template in (0, 3)
+] + [page(" "), Page.from_text(text(1)), Page.from_text("")]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_it_explains_the_verdict_that_is_given(config: DedupConfig) -> None:
+    prints = [fingerprint(found, config) for found in PAGES]
+    for one, other in product(prints, prints):
+        found = explain(one, other, config)
+        assert found.match == compare(one, other, config)
+        assert found.content.bits == found.match.content_distance
+        assert found.structure.bits == found.match.structure_distance
+        assert found.reasons[-1] in expected_end(found)
+
+
+def expected_end(found: Explanation) -> set[str]:
+    if found.match.is_duplicate:
+        return {
+            "So it repeats the page.",
+            "All bytes are equal.",
+            "The 4 words are the same, in the same order.",
+            "The 120 words are the same, in the same order.",
+        }
+    return {"So these are two pages.", "There is nothing in the page to judge."}
+
+
+@pytest.mark.parametrize(
+    ("config", "other", "sentence"),
+    [
+        ({}, edited(1), "max_distance is 10: that makes a candidate."),
+        ({"max_distance": 0}, edited(1, 40), "max_distance is 0: that makes no candidate."),
+        ({}, "", "Not both pages have a content word."),
+        ({"max_structure_candidates": 0}, edited(1), "they find no candidates with these settings."),
+        ({"candidates": "both"}, edited(1), "of 24 bands in common: that makes a candidate."),
+        ({"candidates": "both"}, text(2), "The sketches have 0 of 24 bands in common"),
+        ({}, edited(1), "no less than min_similarity (0.62): that confirms a candidate."),
+        ({}, text(2), "less than min_similarity (0.62): that confirms none."),
+        ({"verify": False}, text(2), "with verify off that decides nothing."),
+    ],
+)
+def test_reasons(config: dict[str, object], other: str, sentence: str) -> None:
+    chosen = DedupConfig(**config)  # type: ignore[arg-type]
+    found = explain(fingerprint(page(text(1)), chosen), fingerprint(page(other), chosen), chosen)
+    assert any(sentence in reason for reason in found.reasons), found.reasons
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        DedupConfig(),
+        DedupConfig(terms="word_shingles", weights="tf"),
+        DedupConfig(terms="character_ngrams", tie=True),
+        DedupConfig(hasher="fnv1a", hash_seed=7, weights="levels"),
+    ],
+)
+def test_the_terms_are_what_the_content_word_is_folded_from(config: DedupConfig) -> None:
+    found = page("The tide turns twice a day, 灯塔 and the sea knows the tide")
+    folded = simhash(content_weights(found, config), hasher=config.hash_function(), tie=config.tie)
+    assert folded == fingerprint(found, config).content
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_the_tags_are_compared_by_the_chosen_structure(structure: str) -> None:
+    config = DedupConfig(structure=structure)
+    one, other = page("x", template=3), page("x", template=4)
+    found = compare_tags(one, other, config)
+    names = {feature.name for feature in found.shared + found.alone}
+    assert names == structure_features(one, config).keys() | structure_features(other, config).keys()
+    assert 0 < found.agreement < 1
+
+
+weights = st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1e9), max_size=6)
+
+
+@given(weights, weights)
+def test_features_are_complete_in_order_and_symmetric(
+    one: dict[str, float], other: dict[str, float]
+) -> None:
+    found = features_of(one, other)
+    both = found.shared + found.alone
+    assert sorted(feature.name for feature in both) == sorted(
+        {name for side in (one, other) for name, weight in side.items() if weight}
+    )
+    for part in (found.shared, found.alone):
+        assert list(part) == sorted(part, key=lambda feature: feature.order)
+    for side, weights in (("canonical", one), ("page", other)):
+        assert sum(getattr(feature, side) for feature in both) == pytest.approx(
+            float(any(weights.values()))
+        )
+    assert 0 <= found.agreement <= 1 + 1e-9
+    assert features_of(other, one).agreement == pytest.approx(found.agreement)
+
+
+def test_equal_pages_agree_and_others_do_not() -> None:
+    config = DedupConfig()
+    same = compare_terms(page(text(1)), page(text(1)), config)
+    assert (same.agreement, same.alone) == (1, ())
+    other = compare_terms(page("one two"), page("three four"), config)
+    assert (other.agreement, other.shared) == (0, ())
+    assert [feature.name for feature in other.alone] == ["four", "one", "three", "two"]

@@ -1,0 +1,156 @@
+"""Whatever a page is called, no writer fails, and nothing runs where it is opened."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import Detector, MemoryIndex
+from dedup.index import Index
+from dedup.printable import printable
+from dedup.report.clusters import report_of
+from dedup.report.export import (
+    COLUMNS,
+    inert,
+    records,
+    write_csv,
+    write_json,
+    write_jsonl,
+    write_text,
+)
+from dedup.report.parquet import write_parquet
+from dedup.report.selection import Selection
+from tests.crawling import ROOT
+from tests.pages import page, text
+
+FORMULA = re.compile(r"[\s'\"\u200b\ufeff]*[=+\-@＝＋－＠]")
+# Any text at all, with lone surrogates, controls and what makes formulas.
+HOSTILE = st.text(
+    st.characters() | st.sampled_from("=+-@＝\t\r\n\x00;,\"' \x1b\u202e\ud800\ufeff\u200b<>&\u2028"),
+    max_size=12,
+)
+
+
+def crawled(url: str, title: str) -> Index:
+    index = MemoryIndex()
+    with Detector(index) as detector:
+        detector.check(replace(page(text(1), url + "first"), title=title))
+        detector.check(replace(page(text(1), url + "copy"), title=title))
+    return index
+
+
+@given(HOSTILE, HOSTILE)
+def test_no_cell_of_a_spreadsheet_is_a_formula(url: str, title: str) -> None:
+    out = io.StringIO()
+    write_csv(report_of(crawled(url, title)), out, everything=True)
+    out.getvalue().encode("utf-8")
+    rows = list(csv.reader(io.StringIO(out.getvalue()), strict=True))
+    assert [len(row) for row in rows] == [len(COLUMNS)] * 3
+    for cell in (cell for row in rows for cell in row):
+        assert printable(cell, len(cell)) == cell
+        for part in cell.split(";"):
+            assert part.startswith("'") or not FORMULA.match(part)
+
+
+@given(HOSTILE, HOSTILE)
+def test_json_is_ascii_and_exact(url: str, title: str) -> None:
+    report = report_of(crawled(url, title))
+    out, document = io.StringIO(), io.StringIO()
+    write_jsonl(report, out)
+    write_json(report, document)
+    assert (out.getvalue() + document.getvalue()).isascii()
+    record = json.loads(out.getvalue())
+    assert (record["url"], record["title"]) == (url + "copy", title)
+    assert json.loads(document.getvalue())["clusters"][0]["duplicates"] == [record]
+
+
+@given(HOSTILE, HOSTILE)
+def test_nothing_acts_on_a_terminal(url: str, title: str) -> None:
+    out = io.StringIO()
+    write_text(report_of(crawled(url, title)), out)
+    assert all(printable(line, 1000) == line for line in out.getvalue().split("\n"))
+
+
+def test_parquet_takes_what_is_no_unicode() -> None:
+    report = report_of(crawled("http://a/\ud800", "nul\0 and 中文"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "dropped.parquet"
+        write_parquet(records(report), COLUMNS, path)
+        (row,) = pyarrow.parquet.read_table(path).to_pylist()
+    assert (row["url"], row["title"]) == ("http://a/\\ud800copy", "nul\0 and 中文")
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("plain", "plain"),
+        ("http://a/?b=1&c=-2", "http://a/?b=1&c=-2"),
+        ('=HYPERLINK("http://evil")', '\'=HYPERLINK("http://evil")'),
+        ("  +1", "'  +1"),
+        ("\u200b@a", "\\u200b@a"),
+        ("＝1", "'＝1"),
+        ("a; =1", "a;' =1"),
+        ("\t=1", "\\t=1"),
+        ("a\r\nb\0", "a\\r\\nb\\x00"),
+        (-3, -3),
+        (None, None),
+    ],
+)
+def test_what_stands_in_a_cell(value: object, cell: object) -> None:
+    assert inert(value) == cell
+
+
+def test_a_cell_is_no_longer_than_a_spreadsheet_takes() -> None:
+    cell = inert("a" * 1_000_000)
+    assert isinstance(cell, str)
+    assert len(cell) < 32_767
+
+
+def test_every_column_is_documented() -> None:
+    table = (ROOT / "docs/reference/exports.md").read_text("utf-8").split("\n## ")[1]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("domain", "urls"),
+    [
+        ("example.com", ["http://example.com/1", "http://www.Example.com/2"]),
+        ("WWW.example.com", ["http://www.Example.com/2"]),
+        ("bücher.example", ["http://xn--bcher-kva.example/"]),
+        ("le.com", []),
+        ("com", ["http://example.com/1", "http://www.Example.com/2", "http://example.com.evil.com/"]),
+        ("", None),
+    ],
+)
+def test_a_domain_has_its_hosts(domain: str, urls: list[str] | None) -> None:
+    index = MemoryIndex()
+    seen = [
+        "http://example.com/1",
+        "http://www.Example.com/2",
+        "http://example.com.evil.com/",
+        "http://xn--bcher-kva.example/",
+        "",
+        "http://[",
+    ]
+    with Detector(index) as detector:
+        for number, url in enumerate(seen):
+            detector.check(page(text(number), url))
+    found = [row.sighting.url for row in Selection(domain=domain).rows(index)]
+    assert found == (seen if urls is None else urls)
+
+
+def test_what_was_forgotten_is_in_no_report() -> None:
+    index = crawled("http://a/", "")
+    index.forget_url("http://a/copy")
+    assert [record["url"] for record in records(report_of(index), everything=True)] == ["http://a/first"]
+    assert report_of(index).duplicates == 0

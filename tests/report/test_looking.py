@@ -1,0 +1,247 @@
+"""The commands that look: `explain`, `compare`, `find`, `stats`, `clusters`, and `--json` of all."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dedup import DedupConfig, Detector, SQLiteIndex, compare
+from dedup.cli import main
+from tests.pages import edited, page, text
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    return filled(tmp_path / "pages.db", store_pages=False)
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    return filled(tmp_path / "stored.db", store_pages=True)
+
+
+def filled(path: Path, *, store_pages: bool) -> Path:
+    with SQLiteIndex(path) as index:
+        with Detector(index, DedupConfig(store_pages=store_pages), spider="first") as detector:
+            detector.check(page(text(1), "http://a.example/1"))
+            detector.check(page(edited(1, 4), "http://a.example/2"))
+            detector.check(page(text(2), "http://b.example/3"))
+            detector.check(page(text(1), "http://a.example/4"))
+        with Detector(index, DedupConfig(store_pages=store_pages), spider="first") as detector:
+            detector.check(page(text(1), "http://a.example/1"))
+    return path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def asked(*arguments: object) -> Any:
+    """Return what a command prints as JSON."""
+    result = run(*arguments, "--json")
+    assert result.output.isascii()
+    return json.loads(result.output)
+
+
+def test_explain_shows_where_the_words_differ(index: Path) -> None:
+    output = run("explain", "http://a.example/2#top", "--index", index).output
+    one, other = (page(content) for content in (text(1), edited(1, 4)))
+    found = compare(one, other)
+    lines = output.splitlines()
+    assert lines[0] == "http://a.example/2  (row 2, run 1)"
+    start = lines.index("content words")
+    first, second, marks = lines[start + 1 : start + 4]
+    assert [place for place in range(len(first)) if first[place] != second[place]] == [
+        place for place, mark in enumerate(marks) if mark == "^"
+    ]
+    assert marks.count("^") == found.content_distance
+    assert f"  {found.content_distance} of 64 bits differ, within the 10 allowed" in lines
+    assert "verdict  near_duplicate. It was dropped" in output
+    assert "page     http://a.example/1  (row 1, run 1)" in output
+    assert f"similarity  {found.similarity:.3f}, at least 0.62" in lines
+
+
+def test_explain_says_how_to_get_the_words(index: Path, stored: Path) -> None:
+    hint = "DEDUP_STORE_PAGES = True"
+    without = run("explain", "http://a.example/2", "--index", index).output
+    assert hint in without
+    assert "new0" not in without
+    assert (
+        hint
+        not in run("explain", "http://a.example/1", "--index", index, "--rows", 1).output.split("seen")[
+            0
+        ]
+    )
+    output = run("explain", "http://a.example/2", "--index", stored).output
+    assert hint not in output
+    assert "in one only: 8" in output
+    assert "  new0\n" in output
+
+
+def test_explain_takes_pages_from_a_feed(index: Path, tmp_path: Path) -> None:
+    records = [
+        {"url": "http://a.example/1", "text": "another version of it"},
+        {"url": "http://a.example/1", "html": f"<html><body><p>{text(1)}</p></body></html>"},
+        {"url": "http://elsewhere.example/", "text": "x"},
+        {"url": "http://A.example/2", "html": f"<html><body><p>{edited(1, 4)}</p></body></html>"},
+    ]
+    feed = tmp_path / "feed.jsonl"
+    feed.write_text("\n".join(map(json.dumps, records)) + "\n\n[]\n", "utf-8")
+    output = run("explain", "http://a.example/2", "--index", index, "--feed", feed).output
+    assert "in one only: 8" in output
+    feed.write_text("{", "utf-8")
+    result = run("explain", "http://a.example/2", "--index", index, "--feed", feed)
+    assert (result.exit_code, "line 1 is no JSON" in result.output) == (1, True)
+
+
+def test_explain_tries_other_limits_and_leaves_the_record_alone(index: Path) -> None:
+    (found,) = asked(
+        "explain", "http://a.example/2", "--index", index, "-s", "DEDUP_MIN_SIMILARITY=0.99"
+    )
+    assert found["reason"] == "near_duplicate"
+    assert (found["now"]["reason"], found["now"]["min_similarity"]) == ("new", 0.99)
+
+
+def test_explain_of_every_time_that_a_page_was_seen(stored: Path) -> None:
+    found = asked("explain", "http://a.example/1", "--index", stored)
+    assert [(row["row"], row["reason"]) for row in found] == [(1, "new"), (5, "unchanged")]
+    assert found[1]["terms"]["agreement"] == 1
+    assert "now" not in found[0]
+    assert len(asked("explain", "http://a.example/1", "--index", stored, "--rows", 1)) == 1
+
+
+@pytest.mark.parametrize("command", [["explain"], ["compare", "http://a.example/1"], ["find"]])
+def test_a_url_that_is_not_there_is_an_error_with_likely_ones(index: Path, command: list[str]) -> None:
+    result = run(*command, "http://a.exmple/2", "--index", index)
+    assert result.exit_code == 1
+    assert "http://a.exmple/2 is not in" in result.output
+    assert "; did you mean http://a.example/2 or" in result.output
+
+
+def test_a_damaged_stored_page_is_one_clear_line(stored: Path) -> None:
+    with SQLiteIndex(stored) as opened:
+        opened._connection.execute("UPDATE stored_pages SET page = x'00'")
+    result = run("explain", "http://a.example/2", "--index", stored)
+    assert (result.exit_code, "the page of row 1: it is not in a form" in result.output) == (1, True)
+    assert asked("check", "--index", stored)["problems"] == ["5 stored pages cannot be read"]
+
+
+def test_compare_says_whether_the_second_repeats_the_first(stored: Path) -> None:
+    result = run("compare", "http://a.example/1", "http://a.example/2", "--index", stored)
+    assert (result.exit_code, "B is a copy of A: near_duplicate" in result.output) == (0, True)
+    result = run("compare", "http://a.example/1", "http://b.example/3", "--index", stored)
+    assert (result.exit_code, "B is no copy of A: new" in result.output) == (3, True)
+
+
+def test_compare_of_files_needs_no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.html").write_text(f"<p>{text(1)} <b>end", "utf-8")
+    Path("b.txt").write_text(f"{text(1)} end", "utf-8")
+    result = run("compare", "a.html", "b.txt")
+    assert (result.exit_code, "words are the same, in the same order" in result.output) == (0, True)
+    assert run("compare", "a.html", "http://a.example/1", "--index", "none.db").exit_code == 1
+
+
+def test_compare_shows_what_changed(stored: Path, index: Path, tmp_path: Path) -> None:
+    file = tmp_path / "new.html"
+    file.write_text(f"<html><body><p>{edited(1, 1)}</p></body></html>", "utf-8")
+    last = text(1).split()[-1]
+    asked_for = ("compare", "http://a.example/1", file, "--index", stored, "--diff")
+    output = run(*asked_for).output
+    assert output.rstrip().endswith(f"[-{last}-] {{+new0+}}")
+    two = run(*asked_for, "side-by-side").output
+    assert re.search(rf"~ +│ {last} +│ new0", two)
+    changes = asked(*asked_for, "inline")["diff"]
+    assert [change["op"] for change in changes] == ["equal", "replace"]
+    without = run(
+        "compare", "http://a.example/1", "http://a.example/2", "--index", index, "--diff"
+    ).output
+    assert "DEDUP_STORE_PAGES = True" in without
+    assert "what changed" not in without
+
+
+def test_find_lists_the_nearest_first(index: Path, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(f"<html><body><p>{edited(2, 3)}</p></body></html>", "utf-8")
+    found = asked("find", file, "--index", index, "--max-distance", 64)
+    assert [row["url"] for row in found] == ["http://b.example/3", "http://a.example/1"]
+    assert [row["is_duplicate"] for row in found] == [True, False]
+    assert found[0]["content_distance"] < found[1]["content_distance"]
+    one = run("find", file, "--index", index, "--limit", 1).output.splitlines()
+    assert (len(one), "copy  http://b.example/3" in one[1]) == (2, True)
+
+
+def test_find_takes_urls_and_texts(index: Path) -> None:
+    found = asked("find", "http://a.example/2", "--index", index, "--max-distance", 10)
+    assert found[0]["url"] == "http://a.example/1"
+    own = asked("find", "http://b.example/3", "--index", index, "--max-distance", 64)
+    assert "http://b.example/3" not in {row["url"] for row in own}
+    found = asked("find", edited(2), "--index", index)
+    assert [row["url"] for row in found] == ["http://b.example/3"]
+    assert "nothing in the index is near it" in run("find", "quite other words", "--index", index).output
+
+
+def test_find_refuses_other_distances(index: Path) -> None:
+    assert run("find", "x", "--index", index, "--max-distance", 65).exit_code == 2
+
+
+def test_stats_count_by_reason_run_and_site(index: Path) -> None:
+    run("forget", "--index", index, "--url", "http://a.example/4")
+    found = asked("stats", "--index", index)
+    assert found["total"] == {
+        "name": "all",
+        "rows": 5,
+        "kept": 3,
+        "dropped": 1,
+        "released": 0,
+        "forgotten": 1,
+    }
+    assert {row["name"]: row["rows"] for row in found["by_reason"]} == {
+        "new": 2,
+        "near_duplicate": 1,
+        "exact_duplicate": 1,
+        "unchanged": 1,
+    }
+    assert [(row["name"], row["rows"]) for row in found["by_run"]] == [("1", 4), ("2", 1)]
+    assert [(row["name"], row["dropped"]) for row in found["by_site"]] == [
+        ("a.example", 1),
+        ("b.example", 0),
+    ]
+    assert (found["blocks"], found["bands"], found["orphans"]) == (5, "", 0)
+    assert found["recipe"]["terms"] == "words"
+    output = run("stats", "--index", index, "--limit", 1).output
+    assert "b.example" not in output
+    assert "and 1 more" in output
+    assert "(1 forgotten)" in output
+
+
+def test_an_empty_index_has_stats_and_no_clusters(tmp_path: Path) -> None:
+    SQLiteIndex(tmp_path / "empty.db").close()
+    assert asked("stats", "--index", tmp_path / "empty.db")["total"]["rows"] == 0
+    assert run("stats", "--index", tmp_path / "empty.db").exit_code == 0
+    assert asked("clusters", "--index", tmp_path / "empty.db") == []
+
+
+def test_clusters_are_listed_by_size(index: Path) -> None:
+    (found,) = asked("clusters", "--index", index)
+    assert (found["size"], found["url"]) == (3, "http://a.example/1")
+    assert found["min_similarity"] == compare(page(text(1)), page(edited(1, 4))).similarity
+    assert run("clusters", "--index", index).output.splitlines()[1].split()[0] == "3"
+    assert asked("clusters", "--index", index, "--min-size", 4) == []
+
+
+def test_runs_orphans_and_check_print_json(index: Path) -> None:
+    assert [found["ending"] for found in asked("runs", "--index", index)] == ["finished", "finished"]
+    run("forget", "--index", index, "--url", "http://a.example/1")
+    orphans = asked("orphans", "--index", index)
+    assert {row["url"] for row in orphans} == {"http://a.example/2", "http://a.example/4"}
+    assert asked("check", "--index", index) == {"index": str(index), "sound": True, "problems": []}
+    with SQLiteIndex(index) as opened:
+        opened._connection.execute("DELETE FROM postings")
+    result = run("check", "--index", index, "--json")
+    assert (result.exit_code, json.loads(result.output)["sound"]) == (1, False)

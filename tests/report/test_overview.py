@@ -1,0 +1,188 @@
+"""The figures of a report are those that plain loops over the rows give."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex
+from dedup.index import Glance
+from dedup.report.borderline import borderline_of
+from dedup.report.columns import MAX_SITES, NO_SITE, OTHER_SITES, Columns, columns_of, site_of
+from dedup.report.likeness import least_alike
+from dedup.report.overview import STEPS, overview_of
+from dedup.report.templates import templates_of
+from dedup.sketch import BINS, similarity
+from dedup.verdict import Outcome, Reason
+from tests.pages import edited, page, text
+
+HOSTS = ["a.example", "b.example:8080", "c.example"]
+
+
+@st.composite
+def lives(draw: st.DrawFn) -> list[Glance]:
+    """Return the rows of some runs, of which some repeat an earlier one."""
+    rows: list[Glance] = []
+    for number in range(1, draw(st.integers(0, 30)) + 1):
+        kept = [row.id for row in rows if row.kept]
+        canonical = draw(st.sampled_from([None, *kept]))
+        distance = draw(st.integers(0, 64)) if canonical else None
+        rows.append(
+            Glance(
+                id=number * 3,
+                run=draw(st.integers(1, 3)),
+                url=f"https://{draw(st.sampled_from(HOSTS))}/{number}",
+                structure=draw(st.sampled_from([0, 1, 3, 2**63, 2**64 - 1])),
+                reason=draw(st.sampled_from(["exact_duplicate", "near_duplicate"]))
+                if canonical
+                else "new",
+                kept=canonical is None,
+                content_distance=distance,
+                structure_distance=distance,
+                similarity=draw(st.sampled_from([0.0, 0.62, 0.98, 0.999, 1.0])) if canonical else None,
+                canonical=canonical,
+                outcome=draw(st.sampled_from([Outcome.CONFIRMED, Outcome.CONFIRMED, Outcome.FORGOTTEN])),
+                listed=canonical is None,
+            )
+        )
+    return rows
+
+
+def host_of(row: Glance) -> str:
+    return site_of(row.url)
+
+
+def run_of(row: Glance) -> str:
+    return str(row.run)
+
+
+@given(lives())
+def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
+    overview = overview_of(columns_of(rows))
+    standing = [row for row in rows if row.outcome != "forgotten"]
+    by_id = {row.id: row for row in standing}
+    copies = [row for row in standing if not row.kept]
+    assert (overview.pages, overview.forgotten) == (len(standing), len(rows) - len(standing))
+    assert (overview.copies, overview.clusters) == (len(copies), len({row.canonical for row in copies}))
+    assert overview.reasons == Counter(row.reason for row in standing)
+    for shares, of in ((overview.sites, host_of), (overview.runs, run_of)):
+        assert {share.name: share.pages for share in shares} == Counter(map(of, standing))
+        assert {share.name: share.copies for share in shares if share.copies} == Counter(map(of, copies))
+        others: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for row in copies:
+            canonical = by_id.get(row.canonical or 0)
+            if canonical and of(canonical) != of(row):
+                others[of(row)][of(canonical)] += 1
+        for share in shares:
+            counts = others[share.name]
+            assert share.elsewhere == counts.total()
+            assert counts[share.other or ""] == max(counts.values(), default=0)
+    exact, near = overview.distances
+    assert sum(exact) == sum(row.reason == "exact_duplicate" for row in copies)
+    assert list(map(sum, zip(exact, near, strict=True))) == [
+        sum(row.content_distance == distance for row in copies) for distance in range(65)
+    ]
+    steps = Counter(min(int((row.similarity or 0) * STEPS + 1e-4), STEPS - 1) for row in copies)
+    assert list(map(sum, zip(*overview.similarities, strict=True))) == [
+        steps[step] for step in range(STEPS)
+    ]
+
+
+@given(lives(), st.sampled_from([0, 1, 2, 62, 64]))
+def test_templates_are_groups_around_the_most_frequent(rows: list[Glance], max_distance: int) -> None:
+    columns = columns_of(rows)
+    words = Counter(row.structure for row in rows if row.structure and row.outcome != "forgotten")
+    sizes: list[int] = []
+    left = sorted(words, key=lambda word: (-words[word], word))
+    while left:
+        group = [word for word in left if (word ^ left[0]).bit_count() <= max_distance]
+        left = [word for word in left if word not in group]
+        sizes.append(sum(words[word] for word in group))
+    templates = templates_of(columns, max_distance)
+    assert [group.pages for group in templates.groups] == sorted(
+        (n for n in sizes if n > 1), reverse=True
+    )
+    assert templates.outside == sum(size for size in sizes if size == 1)
+    assert all(group.copies <= group.pages and group.words >= 1 for group in templates.groups)
+
+
+@given(
+    st.lists(st.lists(st.binary(min_size=4, max_size=4), min_size=2, max_size=6), min_size=1, max_size=8)
+)
+def test_the_least_alike_are_those_of_all_pairs(clusters: list[list[bytes]]) -> None:
+    made = [[fingerprint(seed * (BINS // 4)) for seed in cluster] for cluster in clusters]
+    found = least_alike(made)
+    for cluster, least in zip(made, found, strict=True):
+        alike = {
+            (i, j): similarity(cluster[i].sketch, cluster[j].sketch)
+            if cluster[i].body_digest != cluster[j].body_digest
+            else 1.0
+            for i, j in combinations(range(len(cluster)), 2)
+        }
+        assert least.similarity == pytest.approx(min(alike.values()))
+        assert alike[least.first, least.second] == least.similarity
+
+
+def fingerprint(sketch: bytes) -> Fingerprint:
+    return Fingerprint(1, 1, sketch, sketch[:16], b"", 9)
+
+
+def test_equal_bytes_are_alike_even_without_a_sketch() -> None:
+    same = Fingerprint(1, 1, bytes(BINS), b"a" * 16, b"", 2)
+    assert least_alike([[same, same]])[0].similarity == 1.0
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://user:pass@Host.example:8080/a", "host.example:8080"),
+        ("http://[::1]/", "[::1]"),
+        ("http://[bad/", NO_SITE),
+        ("", NO_SITE),
+        ("javascript:alert(1)", NO_SITE),
+    ],
+)
+def test_the_site_of_a_url(url: str, site: str) -> None:
+    assert site_of(url) == site
+
+
+def test_sites_beyond_the_limit_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.report.columns.MAX_SITES", 3)
+    assert MAX_SITES > 3
+    one = Glance(1, 1, "", 1, "new", True, None, None, None, None, "confirmed", True)
+    glances = [one._replace(id=n + 1, url=f"http://{n}.example/") for n in range(9)]
+    columns = columns_of(glances)
+    assert len(columns.sites) <= 4
+    assert np.bincount(columns.site).tolist() == [1, 1, 1, 6]
+    assert columns.sites[-1] == OTHER_SITES
+
+
+def test_borderline_pairs_stand_on_both_sides_of_the_threshold() -> None:
+    config = DedupConfig(min_similarity=0.7)
+    index = MemoryIndex()
+    with Detector(index, config) as detector:
+        for seed in range(30):
+            detector.check(page(text(seed), f"http://a/{seed}"))
+            detector.check(page(edited(seed, 12 + seed), f"http://b/{seed}"))
+    found = borderline_of(filled(index), index, config)
+    assert found.inside
+    assert found.outside
+    assert found.looked_up == found.kept
+    for pair in found.inside:
+        assert pair.match.reason is Reason.NEAR_DUPLICATE
+        assert index.row(pair.second).verdict.canonical == pair.first
+    margins = [pair.match.similarity for pair in found.inside]
+    assert margins == sorted(margins)
+    for pair in found.outside:
+        assert pair.first < pair.second
+        assert index.row(pair.second).verdict.kept
+        assert pair.match.similarity < 0.7 or (pair.match.content_distance or 0) > config.max_distance
+
+
+def filled(index: MemoryIndex) -> Columns:
+    return columns_of(index.glances())

@@ -1,0 +1,154 @@
+"""What another threshold would have dropped is what a crawl with that threshold drops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup.index import Index, Row
+from dedup.report.replay import Changes, replay_into, replayed
+from dedup.verdict import Outcome, Reason
+from tests.dedup.index.test_laws import BAND_CONFIGS, CONFIGS, PRINTS, URLS
+from tests.pages import edited, page, text
+
+# Pages of a life: fingerprint, URL, kind, and which of the runs so far sees it (0: a new one).
+LIVES = st.lists(
+    st.tuples(
+        st.integers(0, len(PRINTS) - 1),
+        st.sampled_from(URLS),
+        st.sampled_from(["page", "item"]),
+        st.integers(0, 4),
+    ),
+    max_size=25,
+)
+ANY_CONFIG = st.sampled_from(CONFIGS + BAND_CONFIGS)
+GONE = (Outcome.PENDING, Outcome.RELEASED, Outcome.FORGOTTEN)
+
+Life = Sequence[tuple[int, str, str, int]]
+
+
+def lived(life: Life, config: DedupConfig, scope: str = "spider") -> MemoryIndex:
+    index = MemoryIndex()
+    index.prepare(config)
+    runs = [index.begin_run("s")]
+    for found, url, kind, run in life:
+        if not run:
+            runs.append(index.begin_run("t" if len(runs) % 3 == 2 else "s"))
+        index.find_or_add(PRINTS[found], url, run=runs[-run % len(runs)], config=config, kind=kind)
+    return index
+
+
+def verdicts(index: Index) -> list[tuple[Any, ...]]:
+    return [(*observed(row), *judged(row)) for row in index.rows()]
+
+
+def observed(row: Row) -> tuple[Any, ...]:
+    return (row.id, row.sighting)
+
+
+def judged(row: Row) -> tuple[Any, ...]:
+    found = row.verdict
+    measures = (found.content_distance, found.structure_distance, found.similarity)
+    return (found.reason, found.kept, found.canonical, found.previous, found.replaces, *measures)
+
+
+@settings(max_examples=40)
+@given(LIVES, ANY_CONFIG)
+def test_the_thresholds_of_the_crawl_give_its_verdicts(life: Life, config: DedupConfig) -> None:
+    index = lived(life, config)
+    with replayed(index, config) as replay:
+        assert verdicts(replay.index) == verdicts(index)
+        assert replay.runs() == index.runs()
+        assert replay.changes == Changes(pages=len(life))
+
+
+@settings(max_examples=40)
+@given(LIVES, st.sampled_from(CONFIGS), st.sampled_from(CONFIGS))
+def test_other_thresholds_give_the_verdicts_of_another_crawl(
+    life: Life, one: DedupConfig, other: DedupConfig
+) -> None:
+    if one.scope != other.scope:
+        return  # the scopes of the crawl stay
+    index, crawled_again = lived(life, one), lived(life, other)
+    with replayed(index, other) as replay:
+        assert [judged(row) for row in replay.rows()] == [judged(row) for row in crawled_again.rows()]
+
+
+@settings(max_examples=40)
+@given(LIVES, ANY_CONFIG, ANY_CONFIG, st.sampled_from(["nothing", *URLS]))
+def test_a_replay_is_that_of_the_linear_scan_and_changes_nothing(
+    life: Life, config: DedupConfig, other: DedupConfig, forgotten: str
+) -> None:
+    index = lived(life, config)
+    index.forget_url(forgotten)
+    before = list(index.rows())
+    slow = MemoryIndex()
+    changes = replay_into(slow, index, other)
+    with replayed(index, other) as replay:
+        assert verdicts(replay.index) == verdicts(slow)
+        assert replay.changes == changes
+        assert replay.index.verify() == []
+    assert list(index.rows()) == before
+
+
+@settings(max_examples=40)
+@given(LIVES, ANY_CONFIG, st.integers(1, 5))
+def test_what_is_gone_is_nobodys_canonical(life: Life, config: DedupConfig, run: int) -> None:
+    index = lived(life, config)
+    index.forget_run(min(run, len(index.runs())))
+    before = list(index.rows())
+    gone = {row.id for row in before if row.outcome in GONE}
+    with replayed(index, config) as replay:
+        for was, now in zip(before, replay.rows(), strict=True):
+            if was.id in gone:
+                assert (judged(now), now.outcome) == (judged(was), was.outcome)
+            else:
+                assert now.verdict.canonical not in gone
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> SQLiteIndex:
+    index = SQLiteIndex(tmp_path / "pages.db")
+    with Detector(index, DedupConfig(min_similarity=0.8), spider="s") as detector:
+        for number, edits in enumerate([0, 1, 40]):
+            detector.check(page(edited(1, edits), f"http://a/{number}"))
+        detector.check(page(text(2), "http://b/"))
+    return index
+
+
+@pytest.mark.parametrize(
+    ("similarity", "dropped", "changes"),
+    [
+        (0.8, [2], Changes(4)),
+        (0.3, [2, 3], Changes(4, dropped=1)),
+        (1.0, [], Changes(4, kept=1)),
+    ],
+)
+def test_a_threshold_is_looser_or_stricter(
+    index: SQLiteIndex, similarity: float, dropped: list[int], changes: Changes
+) -> None:
+    config = DedupConfig(min_similarity=similarity, max_distance=12)
+    with index, replayed(index, config) as replay:
+        assert [row.id for row in replay.rows() if not row.verdict.kept] == dropped
+        assert replay.changes == changes
+    assert not replay.index.path.parent.exists()  # type: ignore[attr-defined]
+
+
+def test_what_leaned_on_a_page_that_is_gone_is_judged_anew(index: SQLiteIndex) -> None:
+    with index:
+        index.forget_url("http://a/0")
+        with replayed(index, DedupConfig()) as replay:
+            assert replay.index.row(2).verdict.reason is Reason.NEW
+            assert str(replay.changes).startswith("3 pages judged again: ")
+
+
+def test_progress_is_told(index: SQLiteIndex) -> None:
+    told: list[tuple[int, int]] = []
+    with index, replayed(index, DedupConfig(), lambda done, total: told.append((done, total))):
+        assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]

@@ -1,0 +1,173 @@
+"""Whatever pages say, a terminal shows it and does nothing else: the commands run in a real one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import unicodedata
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pexpect
+import pyte
+import pytest
+
+from dedup import DedupConfig, Detector, SQLiteIndex
+from tests.crawling import ROOT
+from tests.pages import edited, page, text
+
+COLUMNS, LINES = 100, 4000
+ACTS = (
+    "\x1b]0;pwned\x07\x1b]8;;http://evil/\x1b\\\x1b]52;c;cHduZWQ=\x07\x1b[2J\x1b[H\x1bc\x1b[?1049h"
+    "\x9b31m\x9dpwned\x9c\u202e\u2066\u200b\x08\x08\x7f\r\n\x0b\x0c\u2028"
+)
+MARKUP = "[red]red[/red] [link=http://evil/]link[/link] [/] :smile: [bold"
+EVIL = f"{ACTS}{MARKUP}"
+URL = f"http://a.example/{EVIL}"
+# Evil characters reach the terms too.
+CONFIG = DedupConfig(store_pages=True, terms="character_ngrams")
+
+# What `rich` writes itself: colours and styles, and the line of a spinner that comes and goes.
+_OUR_OWN = re.compile(r"\x1b\[[0-9;]*m|\r(?:\x1b\[1A)?\x1b\[2K|\x1b\[\?25[lh]|\r\n")
+_ACTING = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+
+_RUNNER = """
+import json, sys
+from dedup.cli import main
+for arguments in json.loads(open(sys.argv[1]).read()):
+    try:
+        main(arguments)
+    except SystemExit:
+        pass
+"""
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("evil") / "pages.db"
+    with SQLiteIndex(path) as index:
+        with Detector(index, CONFIG, spider=EVIL, action=EVIL) as detector:
+            for url, content in (
+                (URL, text(1)),
+                (f"{URL}2", edited(1)),
+                ("http://b.example/3", f"{text(1)} {EVIL} {EVIL * 3}"),
+                ("http://b.example/4", text(2)),
+                ("http://b.example/5", text(2)),
+            ):
+                found = page(content, url)
+                tags = (*found.tags, EVIL, "b")
+                evil = replace(
+                    found,
+                    title=EVIL + "\x00" + "x" * 10**6,
+                    text=content,
+                    tags=tags,
+                    depths=(*found.depths, 1, 2),
+                )
+                detector.check(replace(evil, text=f"{content} {EVIL} \ud800"))
+            detector.close(EVIL)
+        index.forget_url("http://b.example/4")
+    return path
+
+
+def commands(index: Path) -> list[list[str]]:
+    looking = [
+        ["explain", "http://b.example/3"],
+        ["explain", "http://b.example/5"],
+        ["explain", URL],
+        ["compare", "http://b.example/3", "http://b.example/5"],
+        ["compare", "http://b.example/3", "http://b.example/5", "--diff"],
+        ["find", "http://b.example/3", "--max-distance", "64"],
+        ["find", f"{text(1)} {URL}", "--max-distance", "64"],
+        *([name] for name in ("stats", "clusters", "runs", "orphans", "check")),
+    ]
+    sides = ["compare", "http://b.example/3", "http://b.example/5", "--diff", "side-by-side"]
+    return [[*command, "--index", str(index)] for command in (*looking, sides, ["report"])]
+
+
+def environment(**more: str) -> dict[str, str]:
+    found = {
+        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")
+    }
+    return {**found, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "PYTHONUTF8": "1", **more}
+
+
+def on_a_terminal(folder: Path, found: list[list[str]], **more: str) -> str:
+    """Return all that the commands write to a terminal, as it is."""
+    jobs = folder / "commands.json"
+    jobs.write_text(json.dumps(found))
+    child = pexpect.spawn(
+        sys.executable,
+        ["-c", _RUNNER, str(jobs)],
+        env=environment(**more),
+        cwd=str(ROOT),
+        dimensions=(50, COLUMNS),
+        timeout=300,
+        encoding="utf-8",
+    )
+    parts: list[str] = []
+    with suppress(pexpect.EOF):  # `read` takes minutes for some megabytes
+        while True:
+            parts.append(child.read_nonblocking(1 << 16))
+    child.close()
+    written = "".join(parts)
+    assert child.exitstatus == 0, written
+    return written
+
+
+@pytest.fixture(scope="module")
+def written(index: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return on_a_terminal(tmp_path_factory.mktemp("terminal"), commands(index))
+
+
+def test_nothing_that_acts_comes_from_a_page(written: str) -> None:
+    rest = _OUR_OWN.sub("\n", written).replace("\n", "")
+    acting = {character for character in rest if unicodedata.category(character) in _ACTING}
+    assert acting == set()
+    assert not re.search(r"\x1b[^\[]|\x1b\[[0-9;?]*[^0-9;?mKAlh]", written)
+
+
+def test_json_is_plain_ascii(index: Path, tmp_path: Path) -> None:
+    looking = [command for command in commands(index) if "side-by-side" not in command]
+    written = on_a_terminal(
+        tmp_path, [[*command, "--json"] for command in looking if command[0] != "report"]
+    )
+    rest = re.sub(r"[⠀-⣿] \w+ \.\.\.", "", _OUR_OWN.sub("", written))  # the spinner
+    assert rest.isascii()
+    assert rest.isprintable()
+
+
+def test_the_screen_shows_it_and_is_otherwise_as_it_was(written: str) -> None:
+    screen = pyte.Screen(COLUMNS, LINES)
+    pyte.Stream(screen).feed(written)
+    shown = "".join(line.rstrip() for line in screen.display)
+    assert (screen.title, screen.icon_name) == ("", "")
+    assert "\\x1b]0;pwned\\x07" in shown  # what was written, escaped
+    assert "[link=http://evil/]link[/link]" in shown
+    assert ":smile:" in shown
+    assert "Traceback" not in shown
+    assert not any(cell.data == "pwned" for line in screen.buffer.values() for cell in line.values())
+
+
+def test_a_long_title_does_not_flood_the_terminal(written: str) -> None:
+    assert "xxxxx…" in written
+    assert "x" * 300 not in written.split("[\r\n", maxsplit=1)[0]
+
+
+def test_colours_are_for_terminals_that_want_them(index: Path, tmp_path: Path, written: str) -> None:
+    colour = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|38|9[0-7])[;m]")
+    assert colour.search(written)
+    diff = ["compare", "http://b.example/3", "http://b.example/5", "--diff", "--index", str(index)]
+    assert not colour.search(on_a_terminal(tmp_path, [diff], NO_COLOR="1"))
+    piped = subprocess.run(
+        [sys.executable, "-c", "from dedup.cli import main; main()", *diff],
+        env=environment(),
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    assert b"\x1b" not in piped.stdout + piped.stderr
+    assert b"what changed" in piped.stdout

@@ -1,0 +1,162 @@
+"""What untrusted text can reach: nothing that runs it, no statement that is made of it, no network."""
+
+from __future__ import annotations
+
+import ast
+import re
+import socket
+import sqlite3
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup import DedupConfig, Detector, Page, SQLiteIndex
+from tests.pages import text
+from tests.test_architecture import ROOT, imports
+
+SOURCES = sorted(
+    path for folder in ("dedup", "crawler", "settings") for path in (ROOT / folder).rglob("*.py")
+)
+# What runs what it is given, or reads a format that can.
+RUNNING_CALLS = {"eval", "exec", "compile", "__import__", "breakpoint"}
+RUNNING_MODULES = {
+    *("code", "codeop", "ctypes", "dill", "joblib", "marshal", "pickle", "pty", "runpy", "shelve"),
+    *("cloudpickle", "subprocess", "yaml"),
+}
+RUNNING_ATTRIBUTES = {"system", "popen", "execv", "execve", "execvp", "spawnl", "spawnv", "startfile"}
+RUNNING_OPTIONS = {"shell", "allow_pickle"}
+# Where a dotted path that the operator gave is loaded; it may run anything.
+LOADERS = {"choices", "plugin/settings", "plugin/marking", "cli/group", "plugin/__init__", "__init__"}
+FETCHING_MODULES = {
+    *("aiohttp", "ftplib", "httpx", "requests", "smtplib", "socket", "ssl", "telnetlib", "urllib3"),
+    *("http.client", "urllib.request", "xmlrpc.client"),
+}
+# Listens on this machine, connects to nothing.
+LISTENERS = {"dedup/cli/serve"}
+# All that statements are put together from beside constants: numbers, marks, names of columns.
+PARTS_OF_STATEMENTS = {
+    *("CHUNK * _WORD_BYTES", "_SPAN", "_BATCH", "_NOT_OWN", "place", "values", "marks"),
+    *("','.join('?' * 23)", "','.join('?' * len(rows))", "','.join('?' * len(batch))"),
+    # The reasons and outcomes that there are.
+    *("','.join((repr(str(reason)) for reason in Reason))", "BINS", "only"),
+    "','.join((repr(str(outcome)) for outcome in Outcome))",
+    *("sign", "order", "_AROUND"),
+    *("column", "field", "postings.field", "pragma", "version", "application_id"),
+}
+STATEMENT = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|WHERE|AND|PRAGMA|VALUES|ORDER BY|LIMIT)\b")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).with_suffix("").as_posix()
+
+
+def nodes(path: Path) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(path.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_nothing_runs_what_it_is_given(path: Path) -> None:
+    for node in nodes(path):
+        if isinstance(node, ast.Call):
+            called = node.func
+            assert not (isinstance(called, ast.Name) and called.id in RUNNING_CALLS), node.lineno
+            assert not (isinstance(called, ast.Attribute) and called.attr in RUNNING_ATTRIBUTES)
+            assert not {keyword.arg for keyword in node.keywords} & RUNNING_OPTIONS, node.lineno
+    for name in imports(path):
+        assert name.split(".")[0] not in RUNNING_MODULES, name
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_dotted_paths_are_loaded_where_settings_are_read(path: Path) -> None:
+    loads = any(
+        isinstance(node, ast.Name) and node.id in {"import_module", "load_object"}
+        for node in nodes(path)
+    )
+    assert not loads or name_of(path).removeprefix("dedup/") in LOADERS
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "dedup").rglob("*.py")), ids=name_of)
+def test_dedup_has_nothing_to_fetch_with(path: Path) -> None:
+    for name in imports(path):
+        if name == "socket" and name_of(path) in LISTENERS:
+            continue
+        assert name not in FETCHING_MODULES, name
+        assert name.split(".")[0] not in FETCHING_MODULES, name
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "dedup" / "index").glob("*.py")), ids=name_of)
+def test_statements_are_made_of_constants_and_marks(path: Path) -> None:
+    for node in nodes(path):
+        if isinstance(node, ast.JoinedStr) and _is_statement(node):
+            for part in node.values:
+                if isinstance(part, ast.FormattedValue):
+                    assert ast.unparse(part.value) in PARTS_OF_STATEMENTS, node.lineno
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            assert node.func.attr != "executescript", node.lineno
+            assert node.func.attr != "format" or not _is_statement(node.func.value), node.lineno
+
+
+def _is_statement(node: ast.AST) -> bool:
+    return any(
+        isinstance(part, ast.Constant) and isinstance(part.value, str) and STATEMENT.search(part.value)
+        for part in ast.walk(node)
+    )
+
+
+MARK = "zq'\"); DROP TABLE pages; --\x00"
+
+
+def test_no_statement_has_a_word_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    class Listening(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            said.append(statement)
+            return super().execute(statement, *values)
+
+        def executemany(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            said.append(statement)
+            return super().executemany(statement, *values)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Listening))
+    config = DedupConfig(candidates="both", scope="host", canonical_link="decide")
+    html = f'<link rel=canonical href="http://{MARK}/"><title>{MARK}</title><p>{MARK} {text(1)}</p>'
+    with SQLiteIndex(tmp_path / "pages.db") as index, Detector(index, config, spider=MARK) as detector:
+        for number in range(3):
+            detector.check(Page.from_html(html, url=f"http://{MARK}/{number}"))
+        detector.nearest(Page.from_html(html))
+        assert {row.sighting.title for row in index.rows()} != {""}
+        assert index.verify() == []
+        index.forget_url(f"http://{MARK}/1")
+    assert len(said) > 20
+    assert not [statement for statement in said if "zq" in statement or "DROP" in statement]
+
+
+def test_judging_asks_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("dedup connects to something")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    html = (
+        '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://127.0.0.1/xhtml.dtd" '
+        '[<!ENTITY e SYSTEM "http://127.0.0.1/e">]><base href="http://127.0.0.1/">'
+        f'<link rel=stylesheet href="http://127.0.0.1/s"><img src="//127.0.0.1/i">&e;<p>{text(1)}'
+    )
+    config = DedupConfig(scope="domain", canonical_link="decide")
+    with SQLiteIndex(tmp_path / "pages.db") as index, Detector(index, config) as detector:
+        kept = detector.check(Page.from_html(html, url="http://www.example.co.uk/"))
+    assert kept.kept
+
+
+def test_an_entity_reads_no_file(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("swordfish")
+    for kind in ("file://", ""):
+        page = Page.from_html(
+            f'<?xml version="1.0"?><!DOCTYPE html [<!ENTITY e SYSTEM "{kind}{secret}">]><p>&e; {text(1)}'
+        )
+        assert "swordfish" not in page.text
