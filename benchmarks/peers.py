@@ -649,7 +649,9 @@ def abilities(cache: Path) -> Table:
 
 
 def _version(name: str, cache: Path) -> str:
-    package = {FAISS: "faiss-cpu"}.get(name, PEERS[name].module if name in PEERS else name.split(" ", maxsplit=1)[0])
+    package = {FAISS: "faiss-cpu"}.get(
+        name, PEERS[name].module if name in PEERS else name.split(" ", maxsplit=1)[0]
+    )
     python = cache / package / "bin" / "python"
     found = _versions_of(python if python.exists() else Path(sys.executable), package)
     return found.rsplit(" ", 1)[-1]
