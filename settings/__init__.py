@@ -20,8 +20,9 @@ DOWNLOADER_MIDDLEWARES = {
     "crawler.bounds.ConnectionMiddleware": 950,
 }
 ALLOWED_PRIVATE_HOSTS: list[str] = []
-# Runs any code for whoever has the password from the log.
+# Each runs any code for whoever has its password, from the log or a file of the user.
 TELNETCONSOLE_ENABLED = False
+REMOTE_CONTROL_ENABLED = False
 FEED_EXPORT_ENCODING = "utf-8"
 
 ADDONS = {"dedup.plugin.Addon": 500}

@@ -35,16 +35,24 @@ class Answer:
     error: str
 
 
-def environment(cache: Path) -> Path:
-    """Return the interpreter of the environment in *cache*, which is made if need be."""
-    folder = cache / NAME
+def environment(
+    cache: Path,
+    name: str = NAME,
+    requirements: Sequence[str] = REQUIREMENTS,
+    module: str = "html_similarity",
+) -> Path:
+    """Return the interpreter of an environment with *requirements* in *cache*, made if need be.
+
+    Raises `PeerError` with the last line of the error if *module* cannot be imported there.
+    """
+    folder = cache / name
     python = folder / "bin" / "python"
     try:
         if not python.exists():
             venv.create(folder, with_pip=True)
-        if not _imports(python):
-            _run([str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS])
-            _run([str(python), "-c", "import html_similarity"])
+        if not _imports(python, module):
+            _run([str(python), "-m", "pip", "install", "--quiet", *requirements])
+            _run([str(python), "-c", f"import {module}"])
     except subprocess.CalledProcessError as error:
         raise PeerError(_last_line(error.stderr or "") or str(error)) from error
     except OSError as error:
@@ -88,8 +96,8 @@ def _ask(worker: subprocess.Popen[str], pairs: Sequence[tuple[Path, Path]]) -> N
         return
 
 
-def _imports(python: Path) -> bool:
-    command = [str(python), "-c", "import html_similarity"]
+def _imports(python: Path, module: str) -> bool:
+    command = [str(python), "-c", f"import {module}"]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 

@@ -1,0 +1,64 @@
+"""The contenders on made pages, and how the tables get into the documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import peers
+from benchmarks.accuracy.peers import PEERS
+from benchmarks.accuracy.sets import LabelledSet, Pair, Part
+from benchmarks.peers import CONTENDERS, Document, Found, described, short, write_readme
+from tests.pages import text
+
+NAMES = [name for name in CONTENDERS if name in (peers.OURS, "1e0ng simhash", "datasketch MinHash")]
+
+
+def made(folder: Path, number: int) -> Path:
+    path = folder / "html" / f"{number}.html"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"<p>{text(number)}</p>")
+    return path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_contender_knows_a_page_again_and_no_other(tmp_path: Path, name: str) -> None:
+    if name in PEERS:
+        pytest.importorskip(CONTENDERS[name])
+    contender = peers._contender(name, tmp_path)
+    given = [contender.prepared(Document(str(made(tmp_path, n)), text(n))) for n in (1, 2)]
+    signatures = [contender.sign(one) for one in given]
+    assert contender.threshold is not None
+    assert contender.likeness(signatures[0], signatures[0]) >= contender.threshold
+    assert contender.likeness(*signatures) < contender.threshold
+    again = [contender.repeats(n, one) for n, one in enumerate([*given, given[0]])]
+    assert again == [False, False, True]
+
+
+def test_a_job_has_each_page_once_and_all_pairs_by_weight(tmp_path: Path) -> None:
+    for number in range(6):
+        made(tmp_path, number)
+    pairs = [Pair(f"html/{n}.html", f"html/{n + 1}.html", int(n == 0), "g", None) for n in range(5)]
+    pairs.append(Pair("html/0.html", "html/5.html", None, "g", None))
+    part = Part(peers.STREAM, "made", tuple(pairs))
+    job = described([LabelledSet("made", tmp_path, tuple(pairs))], [part], 3, 4)
+    drawn = job["pairs"][peers.STREAM]
+    assert len(drawn) == 3
+    assert sorted(weight for *_, weight in drawn) == [1, 2, 2]
+    named = {number for a, b, *_ in drawn for number in (a, b)}
+    assert named == set(range(len(job["documents"])))
+    assert job["stream"] == sorted(named)[:4]
+    assert job["documents"][0]["text"].split() == text(0).split()
+
+
+def test_the_table_replaces_the_one_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{peers.BEGIN}\nold\n{peers.END}\nafter\n")
+    monkeypatch.setattr(peers, "README", readme)
+    table = short({peers.OURS: Found({}, 0.001, 0.002)}, {"other": "it raises"})
+    write_readme(table)
+    write_readme(table)
+    assert readme.read_text() == f"before\n{peers.BEGIN}\n{table}\n{peers.END}\nafter\n"
+    assert table.count("|---") == table.splitlines()[0].count("|") - 1
+    assert "does not run: it raises" in table
