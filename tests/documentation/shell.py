@@ -115,7 +115,7 @@ class Shell:
             self.folder = (self.folder / words[1]).resolve()
             return 0, ""
         if words[-1] == "&":
-            return 0, self._start(line.rstrip("& "), command.output)
+            return 0, self._start(shlex.join(words[:-1]), command.output)
         process = self._process(line)
         printed, _ = process.communicate(timeout=TIMEOUT)
         return process.returncode, printed
