@@ -43,7 +43,7 @@ def commands(block: str) -> Iterator[Command]:
     A line that ends in a backslash is continued by the next one.
 
     >>> [command.line for command in commands("$ ls\\nfile\\n$ cd \\\\\\n  folder\\n")]
-    ['ls', 'cd   folder']
+    ['ls', 'cd    folder']
     """
     lines = iter(block.replace("\\\n", " ").splitlines())
     line, output = "", list[str]()
