@@ -54,7 +54,7 @@ _RUNS = re.compile(
     rf"|(?:[^\W{_HAN}{_UNSPACED}]|[{_MARKS}{_POINTS}]|(?<=[0-9])[.,:](?=[0-9]))++"
 )
 # Accents without end, which normalization puts in order in quadratic time.  No mark is a letter.
-MOST_MARKS = 1000
+MOST_MARKS = 200
 _MARK_FLOOD = re.compile(rf"(?<![^\w\s!-~])[^\w\s!-~]{{{MOST_MARKS + 1},}}+")
 # Spaces for the ASCII bytes that are in no word; bytes of other characters stay.
 _ASCII_WORDS = bytes(

@@ -117,12 +117,10 @@ def plot(samples: Sequence[Sample], folder: Path) -> None:
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
         axes = figure.subplots()
         for number, (crawl, seen, rates, wall) in enumerate(_curves(samples)):
-            axes.plot(seen, rates, color=_COLOURS[number], label=f"crawl {crawl + 1}, of processor time")
-            axes.plot(
-                *(seen, wall), ":", color=_COLOURS[number], label=f"crawl {crawl + 1}, of the clock"
-            )
+            axes.plot(seen, rates, color=_COLOURS[number], label=f"crawl {crawl + 1}: processor")
+            axes.plot(*(seen, wall), ":", color=_COLOURS[number], label=f"crawl {crawl + 1}: clock")
         axes.set(xlabel="million pages seen", ylabel="pages a second", ylim=(0, None))
-        axes.legend(ncols=3, loc="lower left")
+        figure.legend(ncols=3, loc="outside upper center")
         save(figure, folder / "soak-speed.svg")
 
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
@@ -134,7 +132,7 @@ def plot(samples: Sequence[Sample], folder: Path) -> None:
             size.plot(seen, [s.index for s in part], color=_COLOURS[number], label=label)
         memory.set(xlabel="million pages seen", ylabel="anonymous memory, MB", ylim=(0, None))
         size.set(xlabel="million pages seen", ylabel="index, MB", ylim=(0, None))
-        memory.legend(loc="lower left")
+        figure.legend(*memory.get_legend_handles_labels(), ncols=3, loc="outside upper center")
         save(figure, folder / "soak-memory.svg")
 
 
@@ -152,8 +150,8 @@ def _curves(samples: Sequence[Sample]) -> Iterator[tuple[int, list[float], list[
         steps = [(a, b) for a, b in pairwise(part) if b.pages > a.pages]
         seen = [(offset + b.pages) / 1e6 for _, b in steps]
         pages = [b.pages - a.pages for a, b in steps]
-        cpu = [n / (b.cpu - a.cpu) for n, (a, b) in zip(pages, steps, strict=True)]
-        wall = [n / (b.wall - a.wall) for n, (a, b) in zip(pages, steps, strict=True)]
+        cpu = [n / max(0.01, b.cpu - a.cpu) for n, (a, b) in zip(pages, steps, strict=True)]
+        wall = [n / max(0.01, b.wall - a.wall) for n, (a, b) in zip(pages, steps, strict=True)]
         yield crawl, seen, cpu, wall
 
 
@@ -234,7 +232,7 @@ def tables(samples: Sequence[Sample], found: Sequence[Score], folder: Path) -> s
 
 def _rate(part: Sequence[Sample]) -> float:
     first, last = part[0], part[-1]
-    return (last.pages - first.pages) / max(1e-9, last.cpu - first.cpu)
+    return (last.pages - first.pages) / max(0.01, last.cpu - first.cpu)
 
 
 def _table(*names: str) -> list[str]:

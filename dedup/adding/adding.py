@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
-from dedup.adding.work import BATCH_BYTES, BATCH_RECORDS, Answer, Batch, Seen, Workers
+from dedup.adding.work import BATCH_BYTES, BATCH_RECORDS, Answer, Batch, Orders, Seen, Workers
 from dedup.config import DedupConfig
 from dedup.errors import DedupError
 from dedup.feeds import START, Feed, FeedError, Place, Record
 from dedup.fields import FieldRule
 from dedup.hashing import digest
 from dedup.index import Index, Run, Sighting
-from dedup.index.urls import scope_key, url_key
 from dedup.page import PARSER
 from dedup.verdict import Verdict
 
@@ -108,7 +108,8 @@ class Adding:
             self._begin(restart=restart)
 
     def _begin(self, *, restart: bool) -> None:
-        job = "dedup add " + digest(repr([feed.name for feed in self._feeds]).encode()).hex()
+        names = repr([(feed.form, str(feed.path.absolute())) for feed in self._feeds])
+        job = "dedup add " + digest(names.encode("utf-8", "surrogateescape")).hex()
         self.run = self._index.begin_run(self._choices.spider, job=job, settings=self._choices.signature)
         self._run_number = self.run.id
         try:
@@ -145,8 +146,9 @@ class Adding:
     def work(self) -> Iterator[Tally]:
         """Go through all records; yields the tally after each batch."""
         choices = self._choices
+        orders = Orders(choices.rule, choices.config, choices.spider)
         with (
-            Workers(choices.jobs, choices.rule, choices.config) as workers,
+            Workers(choices.jobs, orders) as workers,
             closing(workers.answered(self._batches())) as answered,
         ):
             for batch, answers in answered:
@@ -158,9 +160,9 @@ class Adding:
     def finish(self) -> None:
         """End the run, which need not go on any more."""
         if self.run is not None:
-            with self._index.batch():
+            with self._index.batch():  # a journal that is gone from a run that goes on would lie
                 self._index.end_journal(self.run.id)
-            self._index.end_run(self.run, "finished")
+                self._index.end_run(self.run, "finished")
 
     def stop(self, ending: str) -> None:
         """End the run so that it can go on another time."""
@@ -247,9 +249,9 @@ class Adding:
         sighting = Sighting(
             fingerprint=page.fingerprint,
             url=page.url,
-            url_key=url_key(page.url),
+            url_key=page.url_key,
             kind=choices.kind,
-            scope=scope_key(choices.config.scope, spider=choices.spider, url=page.url),
+            scope=page.scope,
             run=self._run_number,
             time=time.time(),
             title=page.title,
@@ -262,5 +264,13 @@ class Adding:
 
 def _stamp(feeds: Sequence[Feed]) -> str:
     """Return a digest that changes when a file does."""
-    stats = [file.stat() for feed in feeds for file in feed.files]
-    return digest(repr([(stat.st_size, stat.st_mtime_ns) for stat in stats]).encode()).hex()
+    stamps = [_stamp_of(file) for feed in feeds for file in feed.files]
+    return digest(repr(stamps).encode()).hex()
+
+
+def _stamp_of(file: Path) -> tuple[int, int]:
+    try:
+        stat = file.stat()
+    except OSError:  # which is told when it is read
+        return (0, 0)
+    return (stat.st_size, stat.st_mtime_ns)

@@ -19,6 +19,7 @@ from dedup.errors import DedupError
 from dedup.feeds import BadRecord, Record
 from dedup.fields import Content, FieldRule
 from dedup.fingerprints import Fingerprint, fingerprint
+from dedup.index.urls import scope_key, url_key
 from dedup.page import Page
 
 # A batch is what one process gets at once, and one transaction of the index.
@@ -30,16 +31,27 @@ Reader = Callable[[Any, FieldRule], Content | None]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """All of a page that the index is told."""
+    """All of a page that the index is told, see `dedup.index.Sighting`."""
 
     fingerprint: Fingerprint
     url: str
+    url_key: str
+    scope: str
     title: str
     canonical_link: str
 
 
 # A page, or what is the matter with the record, or None where it holds nothing to judge.
 Answer = Seen | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What all processes must know; pages are of *spider*."""
+
+    rule: FieldRule
+    config: DedupConfig
+    spider: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +68,11 @@ class Batch:
     trouble: str = ""
 
 
-def answer(payload: Any, reader: Reader, rule: FieldRule, config: DedupConfig) -> Answer:
+def answer(payload: Any, reader: Reader, orders: Orders) -> Answer:
     """Return what there is in one record."""
     try:
-        content = reader(payload, rule)
-        if content is None:
-            return None
-        page = _page(content, config.max_bytes)
-        return Seen(fingerprint(page, config), page.url, page.title, page.canonical_link)
+        content = reader(payload, orders.rule)
+        return None if content is None else _seen(_page(content, orders.config.max_bytes), orders)
     except BadRecord as error:
         return str(error)
     except Exception as error:  # a user's own function may raise anything; the others go on
@@ -78,6 +87,17 @@ def _page(content: Content, max_bytes: int) -> Page:
     return Page.from_text(content.text, url=content.url, max_bytes=max_bytes)
 
 
+def _seen(page: Page, orders: Orders) -> Seen:
+    return Seen(
+        fingerprint=fingerprint(page, orders.config),
+        url=page.url,
+        url_key=url_key(page.url),
+        scope=scope_key(orders.config.scope, spider=orders.spider, url=page.url),
+        title=page.title,
+        canonical_link=page.canonical_link,
+    )
+
+
 class Workers:
     """*jobs* processes that make fingerprints; with one job it is this process.
 
@@ -85,14 +105,13 @@ class Workers:
     when the caller ends, however.
     """
 
-    def __init__(self, jobs: int, rule: FieldRule, config: DedupConfig) -> None:
-        self._rule = rule
-        self._config = config
+    def __init__(self, jobs: int, orders: Orders) -> None:
+        self._orders = orders
         # One batch for each process, one waiting for it, and one that the index is asked about.
         self._in_flight = 2 * jobs + 1
         self._pool: ProcessPoolExecutor | None = None
         if jobs > 1:
-            self._pool = ProcessPoolExecutor(jobs, _context(), _begin_work, (rule, config))
+            self._pool = ProcessPoolExecutor(jobs, _context(), _begin_work, (orders,))
 
     def answered(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, list[Answer]], None, None]:
         """Yield each batch with the answers to its records, in their order.
@@ -101,7 +120,7 @@ class Workers:
         """
         if self._pool is None:
             for batch in batches:
-                yield batch, _answers(batch.reader, _payloads(batch), self._rule, self._config)
+                yield batch, _answers(batch.reader, _payloads(batch), self._orders)
             return
         waiting: deque[tuple[Batch, Future[list[Answer]]]] = deque()
         try:
@@ -131,21 +150,19 @@ def _payloads(batch: Batch) -> list[Any]:
     return [record.payload for record in batch.records]
 
 
-def _answers(
-    reader: Reader, payloads: Sequence[Any], rule: FieldRule, config: DedupConfig
-) -> list[Answer]:
-    return [None if payload is None else answer(payload, reader, rule, config) for payload in payloads]
+def _answers(reader: Reader, payloads: Sequence[Any], orders: Orders) -> list[Answer]:
+    return [None if payload is None else answer(payload, reader, orders) for payload in payloads]
 
 
 # In the processes
 
-_given: list[tuple[FieldRule, DedupConfig]] = []
+_given: list[Orders] = []
 
 
-def _begin_work(rule: FieldRule, config: DedupConfig) -> None:
+def _begin_work(orders: Orders) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asks
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _given[:] = [(rule, config)]
+    _given[:] = [orders]
 
 
 def _end_with_parent() -> None:
@@ -156,13 +173,12 @@ def _end_with_parent() -> None:
 
 
 def _work(reader: Reader, payloads: Sequence[Any]) -> list[Answer]:
-    return _answers(reader, payloads, *_given[0])
+    return _answers(reader, payloads, _given[0])
 
 
 def _context() -> Any:
     has_server = "forkserver" in multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if has_server else "spawn")
     if has_server:
-        # Loaded once, and shared by all.
-        context.set_forkserver_preload(["dedup.adding.work", "dedup.feeds"])
+        context.set_forkserver_preload(["dedup.adding.warm"])
     return context

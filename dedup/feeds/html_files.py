@@ -70,6 +70,10 @@ class _FolderSink(Sink):
 
     def write(self, source: tuple[Path, str]) -> None:
         path, relative = source
+        try:
+            path.open("rb").close()
+        except OSError:  # which was told when it was judged
+            return
         copy = self._folder / relative
         copy.parent.mkdir(parents=True, exist_ok=True)
         try:

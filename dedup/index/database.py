@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -72,6 +73,7 @@ class Database:
                     self.connection.execute(pragma)
                 if not read_only:
                     self._prepare(application_id, version, create, migrations)
+                self._opened = self.path.stat()
             except BaseException:
                 self.connection.close()
                 raise
@@ -125,6 +127,14 @@ class Database:
             for table, row, parent, _ in broken
         ]
         return ([] if found == ["ok"] else found) + references
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file that was opened is still the one at its path."""
+        try:
+            return os.path.samestat(self._opened, self.path.stat())
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Close the file."""

@@ -111,6 +111,11 @@ class SQLiteIndex(Index):
         return self._database.path
 
     @property
+    def is_in_place(self) -> bool:
+        """Whether the file that was opened is still the one at its path."""
+        return self._database.is_in_place
+
+    @property
     def blocks(self) -> int:
         """How many blocks the posting lists of this file have."""
         return self._blocks

@@ -251,6 +251,12 @@ class Judge:
             self._take_stock(index)
             stats = self._crawler.stats.get_stats()
             logger.info("%s", summary(stats, index, run, self._shares.noticed()))
+            if isinstance(index, SQLiteIndex) and not index.is_in_place:
+                logger.error(
+                    "%s was moved, deleted or replaced during the crawl: what this run saw is not in "
+                    "the file that is there now",
+                    index.name,
+                )
         except IndexUnavailable as error:
             logger.error("The run could not be ended: %s", error)
         finally:

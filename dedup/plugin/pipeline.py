@@ -11,6 +11,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from dedup.page import Page
 from dedup.plugin.errors import DuplicatePage, explained
+from dedup.plugin.feeds import flush_feeds
 from dedup.plugin.judge import Judge, Question
 from dedup.plugin.marking import CannotMark, Marker, known_item_classes
 from dedup.plugin.pages import page_from_item, page_from_response
@@ -184,6 +185,8 @@ class DedupPipeline:
     def _settle(self, item: Any, *, kept: bool) -> None:
         token = self._tracker.settle(item)
         if token is not None and token.row is not None:
+            if kept:
+                flush_feeds(self._crawler)
             self.judge.settle(token.row, kept=kept)
 
     def _spider_closed(self, reason: str) -> None:

@@ -72,7 +72,8 @@ class HtmlReport:
     *glances* are the rows that it is about, all of the index unless given; their canonicals and texts
     are looked up in the index.  *config* has the thresholds, *keep* the rule for the best of a cluster
     (`dedup.report.clusters.KEEPS`), *max_pages* bounds the file.  *text_of* gives the text of the page
-    of a row, None where there is none (`stored_texts`).  *note* is a sentence among the facts.
+    of a row, None where there is none; unless given, `stored_texts` do.  *note* is a sentence among
+    the facts.
     """
 
     index: Index
@@ -82,7 +83,7 @@ class HtmlReport:
     glances: Iterable[Glance] | None = None
     keep: str = "first"
     max_pages: int = MAX_PAGES
-    text_of: TextOf = lambda row: None  # noqa: ARG005
+    text_of: TextOf | None = None
     track: Track = field(default=_unwatched)
 
     def __post_init__(self) -> None:
@@ -150,9 +151,10 @@ class HtmlReport:
                 (cluster.rows[0], cluster.rows[turn]) for cluster in clusters if turn < len(cluster.rows)
             ]
         diffs: dict[tuple[int, int], dict[str, object]] = {}
+        text_of = stored_texts(self.index) if self.text_of is None else self.text_of
         for first, second in self.track(candidates[:MAX_DIFFS], "comparing texts", MAX_DIFFS):
-            one, other = self.text_of(first), self.text_of(second)
-            if one is not None and other is not None:
+            one, other = text_of(first), text_of(second)
+            if one is not None and other is not None and one != other:
                 diffs[first, second] = _shown_diff(one, other)
         return diffs
 

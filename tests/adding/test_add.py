@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, MemoryIndex, SQLiteIndex
-from dedup.adding import Adding, Choices
+from dedup.adding import Adding, Choices, write_output
 from dedup.adding import adding as adding_module
 from dedup.cli import main
 from dedup.errors import DedupError
@@ -218,6 +218,7 @@ def processes_of(group: int) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_killed_command_goes_on(tmp_path: Path, sign: signal.Signals) -> None:
     feed, index, output = tmp_path / "a.jsonl", tmp_path / "x.db", tmp_path / "unique.jsonl"
@@ -250,6 +251,7 @@ def test_a_killed_command_goes_on(tmp_path: Path, sign: signal.Signals) -> None:
     assert output.read_bytes() == (tmp_path / "y.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_a_clear_error_and_can_be_resumed(tmp_path: Path) -> None:
     feed, index, flag = tmp_path / "a.jsonl", tmp_path / "x.db", tmp_path / "kill"
     pages = [(f"http://a/{n}", html(text(n, 30).replace("word13", "word"))) for n in range(500)]
@@ -361,6 +363,23 @@ def test_an_unreadable_file_does_not_stop_the_others(tmp_path: Path) -> None:
     assert "a.jsonl.gz cannot be read to its end" in done.stderr
     assert json.loads(done.stdout)["unreadable"] == 1
     assert json.loads(pages_in(output)[-1])["url"] == "http://b/"
+
+
+def test_a_page_that_vanishes_costs_itself_only(tmp_path: Path) -> None:
+    formats.html(tmp_path / "pages", PAGES)
+    (tmp_path / "pages/0/002.html").unlink()
+    found = find_feeds([tmp_path / "pages"], FieldRule())
+    (tmp_path / "pages/0/000.html").unlink()
+    told: list[str] = []
+    with MemoryIndex() as index:
+        adding = Adding(index, found.feeds, Choices(), lambda event: told.append(event.problem))
+        for _ in adding.work():
+            pass
+        for _ in write_output(tmp_path / "out", found.feeds, adding):
+            pass
+        adding.finish()
+    assert told == ["cannot be read: No such file or directory"]
+    assert [name for name, _ in pages_in(tmp_path / "out")] == ["0/001.html", "1/004.html"]
 
 
 def test_hostile_names_are_inert_on_a_terminal(tmp_path: Path) -> None:

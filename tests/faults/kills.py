@@ -47,7 +47,11 @@ def kill_and_resume(folder: Path, times: int, seed: int = 0) -> Toll:
     kills = sum(
         _killed(folder, turn, rng) for turn in track(range(times), "killing", disable=times < 20)
     )
-    pages = NEW * (times + 1)
+    return _toll(folder, kills, NEW * (times + 1))
+
+
+def _toll(folder: Path, kills: int, pages: int) -> Toll:
+    """Let the crawl come to its end, and count."""
     done = _crawl(folder, range(pages))
     assert done.code == 0, done.log
 
@@ -103,6 +107,7 @@ def _settings(folder: Path) -> dict[str, object]:
         "ITEM_PIPELINES": {"tests.faults.spiders.Ledger": 300},
         "LEDGER": str(folder / "ledger.txt"),
         "DEDUP_TEXT_FIELDS": "text",
+        "LOG_LEVEL": "WARNING",
     }
 
 

@@ -53,6 +53,12 @@ def pull_the_plug(disk: Path) -> None:
         os.close(folder)
 
 
+def mount_again(disk: Path) -> None:
+    """Take *disk* down and up again, as after a new start of the machine; its journal is played back."""
+    subprocess.run(["umount", disk], check=True)
+    subprocess.run(["mount", "-o", "loop,errors=remount-ro", disk.parent / "image", disk], check=True)
+
+
 def test_pages_met_while_the_disk_is_full_are_kept_and_those_after_are_judged(
     tmp_path: Path, small_disk: Path
 ) -> None:
@@ -118,3 +124,26 @@ def test_a_disk_that_fails_for_good_loses_no_page(
     assert done.dedup()["not_judged"] == 11
     assert done.log.count("The run could not be ended") == 1
     assert "Traceback" not in done.log
+
+    mount_again(breakable_disk)
+    again = Staged(tmp_path, breakable_disk / "pages.db")
+    again.start([page(n, n) for n in range(15)])
+    again.do(0)
+    # What the index knew before the disk failed may be lost with it; what it knows now is whole.
+    found = stored(again.finish())
+    assert found == dict.fromkeys(range(15), 1)
+    rows_of_a_sound_index(again.index)
+
+
+@pytest.mark.parametrize("vanish", ["delete", "replace"])
+def test_an_index_taken_away_is_told_at_the_end(tmp_path: Path, vanish: str) -> None:
+    crawl = Staged(tmp_path, tmp_path / "index" / "pages.db")
+    crawl.start([page(n, n) for n in range(3)], [near(3 + n, n) for n in range(3)])
+    crawl.do(0)
+    crawl.index.unlink()
+    if vanish == "replace":
+        crawl.index.write_bytes(b"")
+    crawl.do(1)
+    done = crawl.finish()
+    assert stored(done) == dict.fromkeys(range(3), 1)
+    assert done.log.count("was moved, deleted or replaced during the crawl") == 1

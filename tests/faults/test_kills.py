@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
+from dedup.verdict import Outcome
+from tests.faults.crawls import Staged, page, rows_of_a_sound_index
 from tests.faults.kills import kill_and_resume
+
+FORMATS = {"jsonlines": "jsonl", "csv": "csv", "json": "json", "xml": "xml"}
 
 
 @pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.slow)])
@@ -15,3 +20,19 @@ def test_a_crawl_killed_anywhere_and_resumed_stores_every_text(tmp_path: Path, t
     assert toll.kills > times // 2
     assert (toll.lost, toll.orphans) == (0, 0)
     assert toll.twice <= toll.released
+
+
+def test_what_a_killed_crawl_had_confirmed_is_in_its_feeds(tmp_path: Path) -> None:
+    feeds = {str(tmp_path / f"items.{name}"): {"format": kind} for kind, name in FORMATS.items()}
+    crawl = Staged(tmp_path, tmp_path / "pages.db", {"FEEDS": feeds})
+    crawl.start([page(n, n) for n in range(12)], [page(12, 12)])
+    crawl.do(0)
+    assert crawl.running is not None
+    crawl.running.send(signal.SIGKILL)
+    crawl.finish()
+    rows = rows_of_a_sound_index(crawl.index)
+    confirmed = [row.sighting.url for row in rows if row.outcome is Outcome.CONFIRMED]
+    assert len(confirmed) >= 12
+    for path in feeds:
+        feed = Path(path).read_text()
+        assert [url for url in confirmed if url not in feed] == []

@@ -1,16 +1,10 @@
 from __future__ import annotations
 
 import re
-import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx
 import pytest
 from click.testing import CliRunner
 
@@ -18,31 +12,10 @@ from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.cli import main
 from dedup.serve.totals import Totals
 from tests.pages import edited, page, text
+from tests.serve.serving import served
 
 EVIL = 'javascript:alert(1)//"><script>alert(2)</script>\u202e\x1b[31m'
 STORING = DedupConfig(store_pages=True)
-
-
-@contextmanager
-def served(path: Path) -> Iterator[httpx.Client]:
-    """Run ``dedup serve`` and give a client of it."""
-    command = "from dedup.cli import main; main()"
-    with subprocess.Popen(
-        [sys.executable, "-u", "-c", command, "serve", str(path), "--port", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            address = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
-            assert address
-            with httpx.Client(base_url=address[0], timeout=60, trust_env=False) as client:
-                yield client
-        finally:
-            process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=60)
-    assert "Traceback" not in errors
 
 
 @pytest.fixture

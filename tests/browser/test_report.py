@@ -1,0 +1,205 @@
+"""The HTML report in a real browser, opened from the disk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.report import fill
+from dedup import SQLiteIndex
+from tests.browser.opened import Opened
+from tests.browser.reports import HOSTILE, honest_index, hostile_index, write
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("honest")
+    with SQLiteIndex(honest_index(folder / "pages.db", copies=160)) as index:
+        return write(index, folder / "report.html")
+
+
+def status(part: Any) -> str:
+    found: str = part.get_by_role("status").first.inner_text()
+    return found
+
+
+def wait_for_status(part: Any, pattern: str) -> None:
+    from playwright.sync_api import expect
+
+    expect(part.get_by_role("status").first).to_have_text(re.compile(pattern))
+
+
+def test_it_opens_and_every_part_can_be_reached(browser: Any, honest: Path) -> None:
+    with Opened(browser, honest) as opened:
+        assert opened.page.locator("section.view:visible").count() == 1
+        for link in opened.page.locator("nav a").all():
+            link.click()
+            assert link.get_attribute("aria-current") == "page"
+            assert opened.page.locator("section.view:visible").count() == 1
+            assert opened.page.evaluate("document.activeElement.tagName") == "H2"
+        assert opened.page.locator("#overview figure svg").count() == 2
+
+
+def test_filters_and_search_narrow_the_list(browser: Any, honest: Path) -> None:
+    with Opened(browser, honest) as opened:
+        part = opened.part("copies")
+        total = int(re.match(r"(\d+) copies", status(part))[1])  # type: ignore[index]
+        counts = []
+        for host in range(3):
+            part.locator("#copies-table-site").select_option(f"site{host}.example")
+            assert all(f"site{host}" in text for text in part.locator("tbody tr th").all_inner_texts())
+            counts.append(int(re.match(r"(\d+)", status(part))[1]))  # type: ignore[index]
+        assert sum(counts) == total > 50
+        part.locator("#copies-table-site").select_option("")
+        part.locator("#copies-table-run").select_option("1")
+        of_run = int(re.match(r"(\d+)", status(part))[1])  # type: ignore[index]
+        assert 0 < of_run < total
+        part.get_by_role("searchbox").first.fill("SITE2.example /0/17")
+        wait_for_status(part, rf"1 of {total} copies, showing 1 to 1")
+        assert "Page 17 of run 0" in part.locator("tbody tr th").inner_text()
+        part.get_by_role("searchbox").first.fill("no such page")
+        wait_for_status(part, "No copies match the filters")
+
+
+def test_pages_turn_and_columns_sort(browser: Any, honest: Path) -> None:
+    with Opened(browser, honest) as opened:
+        part = opened.part("copies")
+        first = part.locator("tbody tr").first.inner_text()
+        part.get_by_role("button", name="Next").click()
+        assert "showing 51 to" in status(part)
+        assert part.locator("tbody tr").first.inner_text() != first
+        part.get_by_role("button", name="Last").click()
+        assert part.get_by_role("button", name="Next").is_disabled()
+        part.get_by_role("button", name="Similarity").click()
+        assert part.locator("th[aria-sort=descending]").inner_text().startswith("Similarity")
+        assert "showing 1 to 50" in status(part)
+        part.get_by_role("button", name="Similarity").click()
+        values = [float(text) for text in part.locator("td[data-name=Similarity]").all_inner_texts()]
+        assert values == sorted(values)
+        assert len(values) == 50
+
+
+def test_a_cluster_opens_and_shows_two_texts_side_by_side(browser: Any, honest: Path) -> None:
+    with Opened(browser, honest) as opened:
+        opened.part("clusters").get_by_role("link", name="Cluster 1", exact=True).click()
+        cluster = opened.page.locator("section#cluster")
+        assert cluster.get_by_role("heading", name="Cluster 1:").is_visible()
+        assert cluster.get_by_text("Least alike").first.is_visible()
+        button = cluster.get_by_role("button", name="Compare texts").last
+        button.click()
+        texts = cluster.get_by_role("region", name="Texts side by side")
+        removed, added = texts.locator("del").first.inner_text(), texts.locator("ins").first.inner_text()
+        assert removed.startswith("word")
+        assert added.startswith("new")
+        cluster.get_by_role("button", name="Close").click()
+        assert texts.count() == 0
+
+
+def test_the_keyboard_is_enough(browser: Any, honest: Path) -> None:
+    with Opened(browser, honest) as opened:
+        page = opened.page
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.locator("section#copies").is_visible()
+        page.keyboard.press("/")
+        page.keyboard.type("/0/17")
+        wait_for_status(page.locator("section#copies"), r"1 of \d+ copies")
+        for _ in range(12):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.textContent").startswith("Similarity"):
+                break
+        page.keyboard.press("Enter")
+        assert page.locator("#copies th[aria-sort]").count() == 1
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline == "solid"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_both_colour_schemes_can_be_read(browser: Any, honest: Path, scheme: str) -> None:
+    pytest.importorskip("axe_playwright_python")
+    from axe_playwright_python.sync_playwright import Axe
+
+    with Opened(browser, honest, color_scheme=scheme) as opened:
+        paper = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", paper)[:3])) > 382) is (scheme == "light")
+        for name in ("overview", "clusters", "cluster/1", "copies", "borderline", "templates", "about"):
+            part = opened.part(name)
+            if name == "cluster/1":
+                part.get_by_role("button", name="Compare texts").last.click()
+            found = Axe().run(opened.page)
+            assert found.violations_count == 0, f"{name}: {found.generate_report()}"
+        opened.page.get_by_role("button", name="colours").click()
+        other = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert other != paper
+
+
+def test_nothing_of_a_page_runs(browser: Any, tmp_path: Path) -> None:
+    path = write(hostile_index(), tmp_path / "report.html", name=HOSTILE[1])
+    with Opened(browser, path) as opened:
+        count = opened.page.locator("#clusters-table tbody tr").count()
+        assert count >= 8
+        for name in (
+            "copies",
+            "borderline",
+            "templates",
+            "about",
+            *(f"cluster/{n + 1}" for n in range(count)),
+        ):
+            part = opened.part(name)
+            for button in part.locator(".diff-button").all():
+                button.click()
+        links = opened.page.evaluate("[...document.querySelectorAll('main a')].map(a => a.href)")
+        assert all(link.startswith(("https://evil.example/", "file://")) for link in links), links
+        assert opened.page.evaluate("document.querySelectorAll('main script, main img').length") == 0
+        assert opened.page.evaluate("typeof window.pwned") == "undefined"
+        assert opened.page.evaluate(
+            "[...document.querySelectorAll('main a[target]')].every(a => a.rel === 'noopener noreferrer')"
+        )
+
+
+def test_it_prints_all_parts(browser: Any, honest: Path) -> None:
+    with Opened(browser, honest) as opened:
+        opened.page.emulate_media(media="print")
+        shown = opened.page.locator("section.view:visible").evaluate_all("all => all.map(one => one.id)")
+        assert shown == ["overview", "clusters", "copies", "borderline", "templates", "about"]
+        assert not opened.page.locator("nav").is_visible()
+        assert opened.page.pdf()[:4] == b"%PDF"
+
+
+def test_a_narrow_window_needs_no_sideways_scrolling(browser: Any, honest: Path) -> None:
+    with Opened(browser, honest, viewport={"width": 390, "height": 800}) as opened:
+        for name in ("overview", "copies", "cluster/1", "about"):
+            opened.part(name)
+            assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390, name
+
+
+def test_a_hundred_thousand_pages_stay_usable(browser: Any, tmp_path: Path) -> None:
+    fill(tmp_path / "pages.db", 250_000)
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        path = write(index, tmp_path / "report.html")
+    with Opened(browser, path) as opened:
+        part = opened.part("copies")
+        listed = int(status(part).split(" ")[0].replace(",", ""))
+        assert listed > 60_000
+        acts: tuple[Callable[[], Any], ...] = (
+            lambda: part.get_by_role("button", name="Last").click(),
+            lambda: part.get_by_role("button", name="Similarity").click(),
+            lambda: part.get_by_role("searchbox").first.fill("page-123"),
+        )
+        for act in acts:
+            begin = opened.page.evaluate("performance.now()")
+            act()
+            part.locator("tbody tr").first.wait_for()
+            assert opened.page.evaluate("performance.now()") - begin < 5000
+        wait_for_status(part, r"[\d,]+ of [\d,]+ copies")
+        assert part.locator("tbody tr").count() <= 50

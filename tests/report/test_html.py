@@ -1,0 +1,193 @@
+"""The file of the HTML report: what is in it, what is not, and what it may do."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from lxml import etree
+
+from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup.cli import main
+from dedup.errors import ConfigError, DedupError
+from dedup.index import glance_of
+from dedup.report import html as html_report
+from tests.browser.reports import honest_index, hostile_index, html
+from tests.crawling import ROOT
+from tests.pages import page, text
+
+SCRIPTS = re.compile(r"<script([^>]*)>(.*?)</script>", re.DOTALL)
+
+
+def data_of(report: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(SCRIPTS.findall(report)[0][1])
+    return data
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    return honest_index(tmp_path / "pages.db")
+
+
+def test_the_policy_allows_the_script_and_the_style_of_the_file_and_nothing_else(index: Path) -> None:
+    with SQLiteIndex(index) as opened:
+        report = html(opened)
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', report)
+    (style,) = re.findall(r"<style>(.*?)</style>", report, re.DOTALL)
+    scripts = SCRIPTS.findall(report)
+    assert [attributes for attributes, _ in scripts] == [' type="application/json" id="data"', ""]
+    assert policy == (
+        f"default-src 'none'; style-src 'sha256-{digest(style)}'; "
+        f"script-src 'sha256-{digest(scripts[1][1])}'; base-uri 'none'; form-action 'none'"
+    )
+    assert " style=" not in report.replace(scripts[1][1], "")
+    assert re.findall(r'(?:src|href)="(?!#)[^"]*"', report.replace(scripts[1][1], "")) == []
+
+
+def digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def test_hostile_text_ends_no_element_and_shows_every_character() -> None:
+    report = html(hostile_index(), name="</title><script>window.pwned = 1</script>")
+    assert len(SCRIPTS.findall(report)) == 2
+    assert SCRIPTS.findall(report)[0][1].isascii()
+    assert not set("<>&") & set(SCRIPTS.findall(report)[0][1])
+    assert "window.pwned" not in SCRIPTS.sub("", report).replace(
+        "&lt;/title&gt;&lt;script&gt;window.pwned", ""
+    )
+    data = data_of(report)
+    shown = "".join(data["pages"]["title"] + data["pages"]["url"])
+    assert not {"\u202e", "\u2066", "\u200f", "\x1b", "\x00", "\u2028", "\ud800"} & set(shown)
+    assert "\\u202egnp.exe\\u2066\\u200f" in shown
+    assert len(report) < 400_000
+    etree.HTML(report)
+
+
+def test_a_bounded_report_counts_all_and_says_what_it_leaves_out(index: Path) -> None:
+    with SQLiteIndex(index) as opened:
+        whole, part = html(opened), html(opened, max_pages=10)
+    assert data_of(whole)["by_reason"] == data_of(part)["by_reason"]
+    everything, some = data_of(whole)["clusters"]["members"], data_of(part)["clusters"]["members"]
+    assert everything[: len(some)] == some
+    assert sum(map(len, some)) <= 10 < sum(map(len, everything))
+    assert "copies are counted in the figures but not listed" in part
+    assert "not listed" not in whole
+
+
+def test_each_copy_is_listed_with_its_figures(index: Path) -> None:
+    with SQLiteIndex(index) as opened:
+        data = data_of(html(opened))
+        copies = {row.id: row for row in opened.rows() if not row.verdict.kept}
+        urls = {row.sighting.url: row for row in opened.rows()}
+    pages, listed = data["pages"], 0
+    for canonical, *members in data["clusters"]["members"]:
+        for place in members:
+            row = urls[pages["url"][place]]
+            assert row.verdict.canonical == urls[pages["url"][canonical]].id
+            assert pages["similarity"][place] == round(1000 * (row.verdict.similarity or 0))
+            assert pages["content"][place] == row.verdict.content_distance
+            assert data["reasons"][pages["reason"][place]] == row.verdict.reason
+            assert data["sites"][pages["site"][place]] in row.sighting.url
+            listed += 1
+    assert listed == len(copies)
+    assert data["diffs"]
+
+
+def test_the_rows_may_be_others_than_the_index_says(index: Path) -> None:
+    with SQLiteIndex(index) as opened:
+        canonical, *_, last = opened.rows()
+        glances = [
+            glance_of(canonical),
+            glance_of(last)._replace(kept=False, canonical=canonical.id, reason="near_duplicate"),
+        ]
+        data = data_of(html(opened, glances=glances))
+        only = data_of(html(opened, glances=glances[1:], keep="newest"))
+    assert data["by_reason"] == only["by_reason"] + [] or len(data["by_reason"]) == 2
+    assert [data["pages"]["url"][place] for place in data["clusters"]["members"][0]] == [
+        canonical.sighting.url,
+        last.sighting.url,
+    ]
+    # The canonical is no row of this report: it is shown, and its figures are unknown.
+    assert only["pages"]["reason"][only["clusters"]["members"][0][0]] == -1
+    assert only["clusters"]["best"] == [only["clusters"]["members"][0][1]]
+
+
+def test_an_empty_index_has_a_report() -> None:
+    data = data_of(html(MemoryIndex()))
+    assert (data["by_site"], data["clusters"]["members"], data["pages"]["url"]) == ([], [], [])
+
+
+def test_the_rule_without_verification_is_said_as_it_is() -> None:
+    index = MemoryIndex()
+    config = DedupConfig(verify=False, max_distance=3)
+    with Detector(index, config) as detector:
+        for number in range(3):
+            detector.check(page(text(1) + f" {number}", f"http://a/{number}"))
+    report = html(index, config=config)
+    assert "in at most 3 bits are copies" in report
+    assert data_of(report)["inside"] == [] or data_of(report)["inside"][0]["content"] <= 3
+
+
+def test_at_least_two_pages_must_fit() -> None:
+    with pytest.raises(ConfigError, match=r"max_pages \(1\) must be 2 or more"):
+        html(MemoryIndex(), max_pages=1)
+
+
+@pytest.mark.parametrize("library", ["jinja2", "matplotlib"])
+def test_a_missing_library_is_named_with_its_extra(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(DedupError, match=r'pip install "scrapy-dedup\[report\]"'):
+        html(MemoryIndex())
+
+
+def test_the_command_writes_the_file(index: Path, tmp_path: Path) -> None:
+    output = tmp_path / "report.html"
+    command = ["report", str(index), "--format", "html", "--output", str(output)]
+    done = CliRunner().invoke(main, [*command, "--run", "2", "-s", "DEDUP_MIN_SIMILARITY=0.9"])
+    assert (done.exit_code, done.output) == (0, "")
+    report = output.read_text("utf-8")
+    assert [run["name"] for run in data_of(report)["by_run"]] == ["2"]
+    assert "threshold: at least 0.9" in report
+
+
+def test_the_command_writes_no_html_to_a_terminal(index: Path) -> None:
+    leader, follower = pty.openpty()
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from dedup.cli import main; main()",
+            "report",
+            str(index),
+            "--format",
+            "html",
+        ],
+        stdout=follower,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    os.close(follower)
+    os.close(leader)
+    assert done.returncode == 2
+    assert "--format html needs --output" in done.stderr
+
+
+def test_the_assets_are_packed() -> None:
+    assert '"report/assets/*"' in (ROOT / "pyproject.toml").read_text("utf-8")
+    for name in ("report.css", "report.html", "report.js"):
+        assert html_report._asset(name)
