@@ -693,7 +693,8 @@ _HEAD = f"""# Beside its peers
 
 Printed by `python -m benchmarks.peers DATA_FOLDER --write` on labelled pairs of real pages. F1 is that of
 the threshold which the documentation of each names, in brackets that of the threshold which turned out
-best on these very pairs: a bound, not a result. Labels of page_compare mean "pages of one site", which
+best on these very pairs: a bound, not a result (scrapy-dedup and text-dedup's MinHash say yes or no, so they
+have one only). Labels of page_compare mean "pages of one site", which
 only likeness of tags can tell, so there {HTML_SIMILARITY} is at home and all others are not; at
 `same_template_distance` our structural words reach .96 (docs/accuracy.md). Wrong drops are those of
 all three sets. Milliseconds are of processor time from text to verdict, without reading HTML; of {HTML_SIMILARITY},
