@@ -1,0 +1,64 @@
+"""Tables of the user's own: a dictionary, frequencies, stop words, a corpus; read, or `ConfigError`.
+
+The first byte of an input chooses what the others are read as.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["dedup", "jieba"]):
+    import jieba
+
+    from dedup import dictionary
+    from dedup.errors import ConfigError
+    from dedup.frequencies import read_documents
+
+from fuzz.engine import command
+
+FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-tables-"))
+WORDS = ["term", "", "武汉", "\ud800"]
+CORPORA = ("a.jsonl", "a.html", "a.txt")
+
+
+def judge(data: bytes) -> None:
+    """Read *data* as a table; what is raised, other than `ConfigError`, is a finding."""
+    choice, content = data[0] if data else 0, data[1:]
+    path = FOLDER / CORPORA[choice // 4 % 3]
+    path.write_bytes(content)
+    dictionary.file_bytes.cache_clear()
+    dictionary.own_frequencies.cache_clear()
+    with suppress(ConfigError):
+        if choice % 4 == 0:
+            values = dictionary.own_frequencies(str(path))[WORDS]
+            assert all(0 < value < float("inf") for value in values)
+        elif choice % 4 == 1:
+            tokenizer = empty_tokenizer()
+            dictionary._add_words(tokenizer, str(path))
+            assert "".join(tokenizer.cut("some 武汉大会战 words", HMM=False)) == "some 武汉大会战 words"
+        elif choice % 4 == 2:
+            assert all(line.strip() == line != "" for line in dictionary.file_lines("x", str(path)))
+        else:
+            for text in read_documents(path):
+                text.encode("utf-8", "surrogatepass")
+
+
+def empty_tokenizer() -> jieba.Tokenizer:
+    """Return a tokenizer that does not load jieba's own dictionary, which takes a second."""
+    tokenizer = jieba.Tokenizer()
+    tokenizer.initialized = True
+    tokenizer.FREQ, tokenizer.total = {"武汉": 10}, 10
+    return tokenizer
+
+
+SEEDS = (
+    *(b"\0the 1.5\nlamp 2.25\n", b"\x01\xe6\xad\xa6\xe6\xb1\x89 5 ns\nlamp n\nword\n"),
+    *(b"\x02the\r\na\n", b'\x03{"text": "words"}\n"some"\n[1]\n', b"\x07<p>some words</p>"),
+)
+
+if __name__ == "__main__":
+    command(judge, SEEDS)()
