@@ -84,6 +84,7 @@ def test_reads_only_for_this_machine(path: Path) -> None:
         assert client.get("/static/../app.py").status_code == 404
         assert client.get("/static/%2e%2e/app.py").status_code == 404
         assert client.get("/page/99").status_code == 404
+        assert client.get(f"/page/{2**80}").status_code == 404
         assert client.get("/pages?before=x&run=-1&copies=%00").status_code == 200
         port = client.base_url.port
         assert port
