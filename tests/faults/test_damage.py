@@ -116,6 +116,27 @@ def test_a_damaged_row_is_found_and_is_one_clear_error(index: Path, change: str)
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        "structure = 'five'",
+        "reason = 'nEw'",
+        "outcome = 'confirmee'",
+        "url = x'00ff'",
+        "similarity = 'alike'",
+        "content_distance = 'far'",
+        "canonical = 'first'",
+    ],
+)
+def test_who_counts_damaged_rows_gets_one_clear_error(index: Path, change: str) -> None:
+    execute(index, f"UPDATE pages SET {change} WHERE id % 2 = 0")
+    with SQLiteIndex(index) as opened:
+        with pytest.raises(IndexUnavailable, match="the file is damaged"):
+            list(opened.glances())
+        with suppress(IndexUnavailable):  # which counts by some columns only
+            opened.tallies()
+
+
+@pytest.mark.parametrize(
     "damage",
     [
         "UPDATE postings SET words = 'text'",
