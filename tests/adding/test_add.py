@@ -524,3 +524,16 @@ def test_an_output_on_a_full_disk_can_be_written_later(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert len(pages_in(output)) == 3
     assert len(rows(tmp_path / "x.db")) == 5
+
+
+def test_an_input_that_cannot_be_read_again_is_no_short_output(tmp_path: Path) -> None:
+    source, output = tmp_path / "pages.jsonl", tmp_path / "unique.jsonl"
+    WRITERS["pages.jsonl"](source, PAGES)
+    feeds = find_feeds([source], FieldRule()).feeds
+    with MemoryIndex() as index:
+        adding = Adding(index, feeds, Choices())
+        list(adding.work())
+        source.write_bytes(b"".join(source.read_bytes().splitlines(keepends=True)[:2]))
+        with pytest.raises(DedupError, match="cannot be read again as far as it was judged"):
+            list(write_output(output, feeds, adding))
+    assert not output.exists()
