@@ -537,3 +537,14 @@ def test_an_input_that_cannot_be_read_again_is_no_short_output(tmp_path: Path) -
         with pytest.raises(DedupError, match="cannot be read again as far as it was judged"):
             list(write_output(output, feeds, adding))
     assert not output.exists()
+
+
+@pytest.mark.parametrize("store_pages", [True, False])
+def test_pages_are_stored_where_that_is_wanted(tmp_path: Path, store_pages: bool) -> None:
+    source = tmp_path / "pages.jsonl"
+    WRITERS["pages.jsonl"](source, PAGES)
+    with MemoryIndex() as index:
+        config = DedupConfig(store_pages=store_pages)
+        list(Adding(index, find_feeds([source], FieldRule()).feeds, Choices(config=config)).work())
+        stored = [index.page_of(row) for row in index.rows()]
+    assert [page is not None for page in stored] == [store_pages] * len(PAGES)
