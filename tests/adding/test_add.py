@@ -548,3 +548,12 @@ def test_pages_are_stored_where_that_is_wanted(tmp_path: Path, store_pages: bool
         list(Adding(index, find_feeds([source], FieldRule()).feeds, Choices(config=config)).work())
         stored = [index.page_of(row) for row in index.rows()]
     assert [page is not None for page in stored] == [store_pages] * len(PAGES)
+
+
+def test_a_table_with_two_columns_of_one_name_is_told(tmp_path: Path) -> None:
+    source = tmp_path / "pages.parquet"
+    columns = [pyarrow.array(["one"]), pyarrow.array(["two"])]
+    pyarrow.parquet.write_table(pyarrow.table(columns, names=["body", "body"]), source)
+    done = add(source, "--index", tmp_path / "pages.db")
+    assert done.exit_code == 1
+    assert "has more than one column body" in done.output
