@@ -48,15 +48,17 @@ from dedup.index.tables import (
     SELECT,
     SELECT_GLANCE,
     create,
+    glance_from,
     row_of,
+    tally_from,
     values_of,
 )
 from dedup.index.urls import host_of
 from dedup.minhash import Banding
 from dedup.sketch import BINS
 from dedup.stored import is_readable
-from dedup.verdict import Candidates, Outcome, Reason, Verdict, Version, banding_of
-from dedup.words import signed, unsigned
+from dedup.verdict import Candidates, Outcome, Verdict, Version, banding_of
+from dedup.words import signed
 
 _BATCH = 500
 _GLANCES = 10_000
@@ -252,10 +254,9 @@ class SQLiteIndex(Index):
 
     def _glances_after(self, row: int) -> list[Glance]:
         with self._database.errors():
-            found = self._connection.execute(SELECT_GLANCE, (row, _GLANCES))
             return [
-                Glance(number, run, url, unsigned(structure), *rest)
-                for number, run, url, structure, *rest in found
+                glance_from(fields)
+                for fields in self._connection.execute(SELECT_GLANCE, (row, _GLANCES))
             ]
 
     def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
@@ -327,10 +328,7 @@ class SQLiteIndex(Index):
                 "SELECT run, host_of(url_key), reason, kept, outcome, count(*) FROM pages "
                 "GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5"
             ).fetchall()
-        return [
-            Tally(run, site, Reason(reason), bool(kept), Outcome(outcome), rows)
-            for run, site, reason, kept, outcome, rows in found
-        ]
+            return [tally_from(fields) for fields in found]
 
     def statistics(self) -> Statistics:
         with self._database.errors():

@@ -8,7 +8,7 @@ from typing import Any
 
 from dedup.fingerprints import Fingerprint
 from dedup.index import chunks, postings
-from dedup.index.base import Row, Sighting, is_canonical
+from dedup.index.base import Glance, Row, Sighting, Tally, is_canonical
 from dedup.index.database import META
 from dedup.index.files import Damaged
 from dedup.sketch import BINS
@@ -193,6 +193,33 @@ def _row_of(fields: Sequence[Any]) -> Row:
     page = _fingerprint(fields[9:15])
     sighting = Sighting(page, url, key, kind, scope, run, seen_at, title, link)
     return Row(row, sighting, verdict, Outcome(outcome), bool(listed))
+
+
+def glance_from(fields: Sequence[Any]) -> Glance:
+    """Return what `SELECT_GLANCE` gave of a row; raises `Damaged`."""
+    row, run, url, structure, reason, kept, content_distance, distance, similarity, *rest = fields
+    canonical, outcome, listed = rest
+    try:
+        _require(int, structure)
+        _require(str, url)
+        _require(int | None, content_distance, distance, canonical)
+        _require(float | None, similarity)
+        reason, outcome = str(Reason(reason)), str(Outcome(outcome))
+    except (TypeError, ValueError) as error:
+        raise Damaged(f"row {row}: {error}") from error
+    distances = content_distance, distance, similarity
+    return Glance(
+        row, run, url, unsigned(structure), reason, kept, *distances, canonical, outcome, listed
+    )
+
+
+def tally_from(fields: Sequence[Any]) -> Tally:
+    """Return the tally of some rows; raises `Damaged`."""
+    run, site, reason, kept, outcome, rows = fields
+    try:
+        return Tally(run, site, Reason(reason), bool(kept), Outcome(outcome), rows)
+    except ValueError as error:
+        raise Damaged(f"some rows: {error}") from error
 
 
 def canonical_of(fields: Sequence[Any]) -> Canonical:

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.cli import main
+from dedup.report.columns import NO_SITE
 from dedup.serve.totals import Totals
 from tests.pages import edited, page, text
 from tests.serve.serving import served
@@ -117,4 +118,4 @@ def test_totals_read_each_row_once(path: Path) -> None:
     assert steps == [(3, 3, 1), (4, 4, 2), (4, 4, 2), (4, 4, 2)]
     assert totals.run(1).copies == 2
     assert dict(totals.by_reason) == {"new": 2, "near_duplicate": 2}
-    assert [site for site, _ in totals.sites] == ["", "a.example", "b.example", "c.example"]
+    assert [site for site, _ in totals.sites] == [NO_SITE, "a.example", "b.example", "c.example"]
