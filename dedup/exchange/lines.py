@@ -25,7 +25,8 @@ VERSION = 1
 
 _DIGEST = 16
 # What SQLite and `datetime` can hold.
-_MOST, _LATEST = 2**63 - 1, 253_402_300_799.0
+# The end of the year 9998: any time zone can show it.
+_MOST, _LATEST = 2**63 - 1, 253_370_764_799.0
 
 _T = TypeVar("_T")
 
