@@ -51,7 +51,7 @@ def read_documents(path: Path) -> Iterator[str]:
             yield Page.from_html(path.read_bytes()).text
         else:
             yield path.read_text("utf-8", "replace")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"corpus ({str(path)!r}) must be a file that can be read: {error}") from error
 
 

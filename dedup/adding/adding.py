@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dedup.adding.work import BATCH_BYTES, BATCH_RECORDS, Answer, Batch, Orders, Seen, Workers
 from dedup.config import DedupConfig
@@ -126,16 +127,22 @@ class Adding:
         if not journal:
             self._index.extend_journal(run.id, 0, json.dumps(begun))
             return
-        before = json.loads(journal[0])
+        try:
+            before = _begun(journal[0])
+            entries = [_entry(text) for text in journal[1:]]
+        except (ValueError, RecursionError) as error:
+            raise DedupError(
+                f"the journal of the run {run.id}, which was interrupted and would go on, is damaged "
+                f"({error}); --restart takes back what it recorded and begins anew"
+            ) from error
         for name, now in begun.items():
             if before[name] != now:
                 raise DedupError(
                     f"the {name} are not those of the run {run.id}, which was interrupted and would "
                     "go on; --restart takes back what it recorded and begins anew"
                 )
-        for text in journal[1:]:
-            values = json.loads(text)
-            self._take(Entry(**{**values, "after": tuple(values["after"])}))
+        for entry in entries:
+            self._take(entry)
         self.tally.resumed_at = self.tally.records
 
     def _take(self, entry: Entry) -> None:
@@ -260,6 +267,32 @@ class Adding:
         if self.run:
             return self._index.record(sighting, choices.config, page=page.stored)
         return self._index.judge(sighting, choices.config)
+
+
+def _begun(text: str) -> dict[str, Any]:
+    """Return what a journal begins with; raises ValueError."""
+    begun = json.loads(text)
+    if not (isinstance(begun, dict) and {"choices", "files"} <= begun.keys()):
+        raise ValueError("its beginning is none")
+    return begun
+
+
+def _entry(text: str) -> Entry:
+    """Return an entry of a journal; raises ValueError."""
+    match json.loads(text):
+        case {
+            "feed": int(feed),
+            "after": [int(offset), int(number)],
+            "kept": str(kept),
+            "counts": dict(counts),
+            "ends": bool(ends),
+        } if (
+            min(feed, offset, number) >= 0
+            and set(kept) <= {"0", "1"}
+            and all(isinstance(count, int) for count in counts.values())
+        ):
+            return Entry(feed, (offset, number), kept, counts, ends)
+    raise ValueError("an entry is none")
 
 
 def _stamp(feeds: Sequence[Feed]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dedup.cli.output import bars
+from dedup.cli.output import bars, text_output
 from dedup.config import DedupConfig
 from dedup.frequencies import count_terms, document_files, frequency_lines, read_documents
 
@@ -50,5 +50,6 @@ def frequencies(
             (text for file in tracked for text in read_documents(file)), config
         )
     lines = list(frequency_lines(documents, counts, minimum))
-    output.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    with text_output(output) as file:
+        file.writelines(f"{line}\n" for line in lines)
     click.echo(f"{len(lines):,} terms of {documents:,} documents are in {output}.")

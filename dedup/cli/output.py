@@ -31,18 +31,19 @@ def replacing(path: Path) -> Iterator[Path]:
 
     What is no regular file (a pipe, a device) is written to as it is.
     """
-    if path.exists() and not path.is_file():
-        yield path
-        return
-    target = Path(os.path.realpath(path))
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        yield part
-        part.replace(target)
+        target = Path(os.path.realpath(path))
+        if path.exists() and not path.is_file():
+            yield path
+            return
+        part = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            yield part
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise DedupError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from dedup.fingerprints import Fingerprint
 from dedup.index import Row, Run, Sighting
-from dedup.index.base import is_canonical
+from dedup.index.base import LATEST, is_canonical
 from dedup.index.urls import url_key
 from dedup.sketch import BINS
 from dedup.verdict import DUPLICATE_REASONS, Outcome, Reason, Verdict
@@ -24,9 +24,8 @@ FORMAT = "scrapy-dedup fingerprints"
 VERSION = 1
 
 _DIGEST = 16
-# What SQLite and `datetime` can hold.
-# The end of the year 9998: any time zone can show it.
-_MOST, _LATEST = 2**63 - 1, 253_370_764_799.0
+# What SQLite can hold.
+_MOST = 2**63 - 1
 
 _T = TypeVar("_T")
 
@@ -135,8 +134,8 @@ def run_of(line: bytes, number: int) -> Run:
         spider=fields.text("spider"),
         job=fields.text("job"),
         settings=fields.text("settings"),
-        started=fields.number("started", _LATEST),
-        ended=fields.maybe("ended", lambda name: fields.number(name, _LATEST)),
+        started=fields.number("started", LATEST),
+        ended=fields.maybe("ended", lambda name: fields.number(name, LATEST)),
         ending=fields.text("ending"),
         action=fields.text("action"),
     )
@@ -167,7 +166,7 @@ def row_of(line: bytes, number: int, runs: int) -> Row:
         kind=fields.text("kind"),
         scope=fields.text("scope"),
         run=fields.whole("run", 1, runs),
-        time=fields.number("time", _LATEST),
+        time=fields.number("time", LATEST),
         title=fields.text("title"),
         canonical_link=fields.text("canonical_link"),
     )

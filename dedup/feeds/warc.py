@@ -59,8 +59,11 @@ class WebArchive(Feed):
             if begin is not None and end is not None:
                 number += 1
                 yield self._whole(begin, end, number, len(view))
-            damaged = end or begin or position
-            position = self._next_start(view, end or damaged + 1)
+                # Not further: who begins to read here must find the same.
+                position = end
+                continue
+            damaged = position if begin is None else begin
+            position = self._next_start(view, damaged + 1)
             if _blank(view, damaged) < position:
                 number += 1
                 yield self._damage(damaged, position, number)

@@ -24,6 +24,9 @@ from dedup.words import WORD_BITS
 
 logger = logging.getLogger(__name__)
 
+# The latest moment (seconds since 1970) that is a date in every time zone.
+LATEST = 253_402_214_400.0
+
 _LONGEST_URL = 500
 # The number of a run after all others.
 _LATER = 2**62

@@ -234,7 +234,7 @@ class _PlainErrors:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, sqlite3.Error):
             raise IndexUnavailable(f"{self._path}: {_explained(error)}") from error
-        # SQLite's own words on a damaged file may quote bytes that are no UTF-8.
+        # SQLite quotes what it finds, and Python cannot tell an error in words that are no UTF-8.
         if isinstance(error, Damaged | UnicodeDecodeError):
             raise IndexUnavailable(
                 f"{self._path}: the file is damaged ({error}); see `dedup check`"

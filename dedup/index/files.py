@@ -12,6 +12,7 @@ from filelock import FileLock, Timeout
 
 from dedup.errors import IndexUnavailable
 
+_LOCK_NAME = re.compile("[0-9a-f]{32}")
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 # Locks on these do not hold between machines, so two crawls would damage the file.
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -103,7 +104,13 @@ class RunLock:
                 self._path.unlink()
 
 
+def is_lock_name(name: object) -> bool:
+    """Return whether *name* is one that `RunLock` gives itself."""
+    return isinstance(name, str) and _LOCK_NAME.fullmatch(name) is not None
+
+
 def lock_names(index: Path) -> set[str]:
     """Return the names of the locks whose files are beside *index*, held or not."""
-    made = re.compile(re.escape(index.name) + "-run-([0-9a-f]{32})")
-    return {found[1] for name in os.listdir(index.parent) if (found := made.fullmatch(name))}
+    beside = f"{index.name}-run-"
+    names = (name[len(beside) :] for name in os.listdir(index.parent) if name.startswith(beside))
+    return {name for name in names if is_lock_name(name)}

@@ -36,21 +36,25 @@ from dedup.index.base import (
     is_canonical,
 )
 from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.files import Damaged, RunLock, lock_names
+from dedup.index.files import Damaged, RunLock, is_lock_name, lock_names
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList, layout
 from dedup.index.search import Search, by_distance
 from dedup.index.tables import (
     APPLICATION_ID,
-    DAMAGED_ROWS,
+    DAMAGED,
     INSERT,
     MIGRATIONS,
     SCHEMA_VERSION,
     SELECT,
     SELECT_GLANCE,
+    SELECT_RUNS,
     create,
-    glance_from,
+    glance_of,
+    layout_of,
+    recipe_of,
     row_of,
-    tally_from,
+    run_of,
+    tally_of,
     values_of,
 )
 from dedup.index.urls import host_of
@@ -196,7 +200,8 @@ class SQLiteIndex(Index):
                 "SELECT id, lock FROM runs WHERE ended IS NULL"
             ).fetchall()
         for run, name in unended:
-            lock = RunLock(self.path, name)
+            # What is no name was never a lock, so nobody holds it.
+            lock = RunLock(self.path, name if is_lock_name(name) else "")
             if not lock.acquire():
                 continue
             with self._writing():
@@ -226,10 +231,7 @@ class SQLiteIndex(Index):
 
     def runs(self) -> list[Run]:
         with self._database.errors():
-            rows = self._connection.execute(
-                "SELECT id, spider, job, settings, started, ended, ending, action FROM runs ORDER BY id"
-            ).fetchall()
-        return [Run(*row) for row in rows]
+            return [run_of(fields) for fields in self._connection.execute(SELECT_RUNS)]
 
     # Reading
 
@@ -254,10 +256,8 @@ class SQLiteIndex(Index):
 
     def _glances_after(self, row: int) -> list[Glance]:
         with self._database.errors():
-            return [
-                glance_from(fields)
-                for fields in self._connection.execute(SELECT_GLANCE, (row, _GLANCES))
-            ]
+            found = self._connection.execute(SELECT_GLANCE, (row, _GLANCES))
+            return [glance_of(fields) for fields in found]
 
     def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
         left = iter(rows)
@@ -327,8 +327,8 @@ class SQLiteIndex(Index):
             found = self._connection.execute(
                 "SELECT run, host_of(url_key), reason, kept, outcome, count(*) FROM pages "
                 "GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5"
-            ).fetchall()
-            return [tally_from(fields) for fields in found]
+            )
+            return [tally_of(fields) for fields in found]
 
     def statistics(self) -> Statistics:
         with self._database.errors():
@@ -342,9 +342,12 @@ class SQLiteIndex(Index):
     def verify(self) -> list[str]:
         problems = self._database.integrity()
         with self._reading():
-            damaged, first = self._connection.execute(DAMAGED_ROWS).fetchone()
-            if damaged:
-                return [*problems, f"{damaged} rows hold what was never written, the first is {first}"]
+            self.recipe()  # raises where it is none
+            for table, statement in DAMAGED.items():
+                count, first = self._connection.execute(statement).fetchone()
+                if count:
+                    what = f"{count} {table} hold what was never written, the first is {first}"
+                    return [*problems, what]
             for (scope,) in self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall():
                 for field in WORD_FIELDS:
                     problems += self._verify_list(field, scope)
@@ -458,7 +461,7 @@ class SQLiteIndex(Index):
     def recipe(self) -> Mapping[str, str]:
         with self._database.errors():
             rows = self._connection.execute("SELECT name, value FROM meta WHERE name LIKE 'recipe.%'")
-            return {name.removeprefix("recipe."): value for name, value in rows}
+            return recipe_of(rows)
 
     def close(self) -> None:
         self._database.close()
@@ -522,9 +525,7 @@ class SQLiteIndex(Index):
         found = self._connection.execute(
             "SELECT name, value FROM meta WHERE name IN ('blocks', 'bands')"
         )
-        layout = dict(found.fetchall())
-        self._blocks = int(layout["blocks"])
-        self._banding = _banding(layout.get("bands", ""))
+        self._blocks, self._banding = layout_of(dict(found.fetchall()))
         self._layout_read_at = changes
 
     def _versions(self, sighting: Sighting) -> Sequence[Version]:
@@ -768,12 +769,6 @@ class SQLiteIndex(Index):
 def _range(prefix: str) -> tuple[str, str]:
     """Return between which two names those stand that begin with *prefix*, which is ASCII."""
     return prefix, prefix + "\x7f"
-
-
-def _banding(text: str) -> Banding | None:
-    """Return the banding behind what the file says of it, for instance 24x3."""
-    bands, _, rows = text.partition("x")
-    return Banding(int(bands), int(rows)) if rows else None
 
 
 def _database(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Any
 
 from dedup.fingerprints import Fingerprint
 from dedup.index import chunks, postings
-from dedup.index.base import Glance, Row, Sighting, Tally, is_canonical
+from dedup.index.base import LATEST, Glance, Row, Run, Sighting, Tally, is_canonical
 from dedup.index.database import META
 from dedup.index.files import Damaged
+from dedup.minhash import Banding
 from dedup.sketch import BINS
 from dedup.verdict import Canonical, Outcome, Reason, Verdict
-from dedup.words import signed, unsigned
+from dedup.words import WORD_BITS, signed, unsigned
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
@@ -101,44 +103,72 @@ SELECT_GLANCE = (
     "SELECT id, run, url, structure, reason, kept, content_distance, structure_distance, similarity, "
     "canonical, outcome, listed FROM pages WHERE id > ? ORDER BY id LIMIT ?"
 )
+SELECT_RUNS = "SELECT id, spider, job, settings, started, ended, ending, action FROM runs ORDER BY id"
 SELECT_CANONICAL = (
     "SELECT id, url, run, outcome, content, structure, sketch, body_digest, token_digest, tokens "
     "FROM pages WHERE scope = ?1 AND listed "
 )
 
+# What `SELECT` and its like give, column by column; who reads a row builds on that.
+_MAYBE_INT, _MAYBE_FLOAT = (int, NoneType), (float, NoneType)
+_WORDS = (int, int, bytes, bytes, bytes, int)
+_VERDICT = (str, int, _MAYBE_INT, _MAYBE_INT, _MAYBE_FLOAT, _MAYBE_INT)
+_KINDS = (
+    *(int, int, str, str, str, str, float, str, str),
+    *_WORDS,
+    *_VERDICT,
+    *(_MAYBE_INT, _MAYBE_INT, str, int, (str, NoneType), _MAYBE_INT),
+)
+_CANONICAL_KINDS = (int, str, int, str, *_WORDS)
+_GLANCE_KINDS: Sequence[Any] = (int, int, str, int, *_VERDICT, str, int)
+_RUN_KINDS = (int, str, str, str, float, _MAYBE_FLOAT, str, str)
+_REASONS, _OUTCOMES = frozenset(map(str, Reason)), frozenset(map(str, Outcome))
+
 # What must be so in every row.  Some columns may be NULL, then they have nothing to be wrong about.
 _RULES = {
     "text": "typeof({0}) = 'text'",
     "number": "typeof({0}) = 'integer'",
-    "fraction": "typeof({0}) = 'real'",
+    "time": f"typeof({{0}}) = 'real' AND {{0}} BETWEEN 0 AND {LATEST}",
+    "similarity": "typeof({0}) = 'real' AND {0} BETWEEN 0 AND 1",
+    "distance": f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {WORD_BITS}",
     "digest": "typeof({0}) = 'blob' AND length({0}) IN (0, 16)",
     "sketch": f"typeof({{0}}) = 'blob' AND length({{0}}) = {BINS}",
     "reason": f"{{0}} IN ({','.join(repr(str(reason)) for reason in Reason)})",
     "outcome": f"{{0}} IN ({','.join(repr(str(outcome)) for outcome in Outcome)})",
     "flag": "typeof({0}) = 'integer' AND {0} IN (0, 1)",
 }
-_COLUMNS = {
+_ROW_COLUMNS = {
     "text": ("url", "url_key", "title", "canonical_link"),
     "number": (
-        *("run", "scope", "content", "structure", "tokens", "content_distance"),
-        *("structure_distance", "canonical", "previous", "replaces"),
+        *("run", "scope", "content", "structure", "tokens"),
+        *("canonical", "previous", "replaces"),
     ),
-    "fraction": ("time", "similarity"),
+    "time": ("time",),
+    "similarity": ("similarity",),
+    "distance": ("content_distance", "structure_distance"),
     "digest": ("body_digest", "token_digest"),
     "sketch": ("sketch",),
     "reason": ("reason",),
     "outcome": ("outcome",),
     "flag": ("kept", "listed"),
 }
-DAMAGED_ROWS = (
-    "SELECT count(*), min(id) FROM pages WHERE NOT ("
-    + " AND ".join(
+_RUN_COLUMNS = {
+    "text": ("spider", "job", "settings", "lock", "ending", "action"),
+    "time": ("started", "ended"),
+}
+
+
+def _damaged(table: str, columns: Mapping[str, Sequence[str]]) -> str:
+    rules = (
         f"({column} IS NULL OR {_RULES[kind].format(column)})"
-        for kind, columns in _COLUMNS.items()
-        for column in columns
+        for kind, names in columns.items()
+        for column in names
     )
-    + ")"
-)
+    return f"SELECT count(*), min(id) FROM {table} WHERE NOT ({' AND '.join(rules)})"
+
+
+DAMAGED = {"rows": _damaged("pages", _ROW_COLUMNS), "runs": _damaged("runs", _RUN_COLUMNS)}
+"""How many hold what was never written, and the first of them."""
 
 
 def create(connection: sqlite3.Connection, blocks: int) -> None:
@@ -172,11 +202,12 @@ def row_of(fields: Sequence[Any]) -> Row:
 
 
 def _row_of(fields: Sequence[Any]) -> Row:
+    _require(_KINDS, fields)
     row, run, kind, scope, url, key, seen_at, title, link = fields[:9]
     reason, kept, content, structure, similarity = fields[15:20]
     canonical, previous, replaces, outcome, listed, canonical_url, canonical_run = fields[20:]
-    _require(int | None, content, structure)
-    _require(float | None, similarity)
+    _require_time(seen_at)
+    _require_measures(content, structure, similarity=similarity)
     verdict = Verdict(
         Reason(reason),
         bool(kept),
@@ -195,49 +226,92 @@ def _row_of(fields: Sequence[Any]) -> Row:
     return Row(row, sighting, verdict, Outcome(outcome), bool(listed))
 
 
-def glance_from(fields: Sequence[Any]) -> Glance:
-    """Return what `SELECT_GLANCE` gave of a row; raises `Damaged`."""
-    row, run, url, structure, reason, kept, content_distance, distance, similarity, *rest = fields
-    canonical, outcome, listed = rest
+def glance_of(fields: Sequence[Any]) -> Glance:
+    """Return what `SELECT_GLANCE` gave; raises `Damaged`."""
+    row, run, url, structure, reason, _, content, distance, similarity, _, outcome, _ = fields
+    # There are millions of them: what is seldom so is asked in one expression.
+    if not (
+        all(map(isinstance, fields, _GLANCE_KINDS))
+        and reason in _REASONS
+        and outcome in _OUTCOMES
+        and 0 <= (content or 0) <= WORD_BITS
+        and 0 <= (distance or 0) <= WORD_BITS
+        and 0 <= (similarity or 0) <= 1
+    ):
+        raise Damaged(f"row {row} holds what was never written")
+    return Glance(row, run, url, unsigned(structure), *fields[4:])
+
+
+def run_of(fields: Sequence[Any]) -> Run:
+    """Return the run behind what `SELECT_RUNS` gave; raises `Damaged`."""
     try:
-        _require(int, structure)
-        _require(str, url)
-        _require(int | None, content_distance, distance, canonical)
-        _require(float | None, similarity)
-        reason, outcome = str(Reason(reason)), str(Outcome(outcome))
+        _require(_RUN_KINDS, fields)
+        run = Run(*fields)
+        _require_time(run.started)
+        _require_time(run.ended or 0)
     except (TypeError, ValueError) as error:
-        raise Damaged(f"row {row}: {error}") from error
-    distances = content_distance, distance, similarity
-    return Glance(
-        row, run, url, unsigned(structure), reason, kept, *distances, canonical, outcome, listed
-    )
+        raise Damaged(f"run {fields[0]}: {error}") from error
+    return run
 
 
-def tally_from(fields: Sequence[Any]) -> Tally:
-    """Return the tally of some rows; raises `Damaged`."""
+def tally_of(fields: Sequence[Any]) -> Tally:
+    """Return the tally of a run, a site, a reason, a flag, an outcome and a number; raises `Damaged`."""
     run, site, reason, kept, outcome, rows = fields
     try:
         return Tally(run, site, Reason(reason), bool(kept), Outcome(outcome), rows)
     except ValueError as error:
-        raise Damaged(f"some rows: {error}") from error
+        raise Damaged(f"rows of run {run}: {error}") from error
+
+
+def recipe_of(found: Iterable[tuple[Any, Any]]) -> dict[str, str]:
+    """Return the recipe behind the names and values of `meta`; raises `Damaged`."""
+    recipe = {str(name).removeprefix("recipe."): value for name, value in found}
+    if not all(isinstance(value, str) for value in recipe.values()):
+        raise Damaged("its recipe is no text")
+    return recipe
+
+
+def layout_of(found: Mapping[str, Any]) -> tuple[int, Banding | None]:
+    """Return the number of blocks, and the bands, that `meta` tells; raises `Damaged`."""
+    try:
+        blocks = int(found["blocks"])
+        postings.layout(blocks)  # refuses wrong numbers
+        bands, _, rows = found.get("bands", "").partition("x")
+        return blocks, Banding(int(bands), int(rows)) if rows else None
+    except (KeyError, TypeError, ValueError) as error:
+        raise Damaged(f"it does not tell its layout: {error}") from error
 
 
 def canonical_of(fields: Sequence[Any]) -> Canonical:
     """Return the canonical behind what `SELECT_CANONICAL` gave; raises `Damaged`."""
     row, url, run, outcome, *page = fields
     try:
+        _require(_CANONICAL_KINDS, fields)
         return Canonical(row, url, run, outcome == Outcome.PENDING, _fingerprint(page))
     except (TypeError, ValueError) as error:
         raise Damaged(f"row {row}: {error}") from error
 
 
 def _fingerprint(fields: Sequence[Any]) -> Fingerprint:
-    content, structure, *rest = fields
-    _require(int, content, structure)
-    return Fingerprint(unsigned(content), unsigned(structure), *rest)
+    content, structure, sketch, *rest = fields
+    if len(sketch) != BINS:
+        raise ValueError(f"its sketch has {len(sketch)} bytes")
+    return Fingerprint(unsigned(content), unsigned(structure), sketch, *rest)
 
 
-def _require(kind: Any, *values: object) -> None:
-    for value in values:
-        if not isinstance(value, kind):
-            raise TypeError(f"{value!r:.40} is none of {kind}")
+def _require(kinds: Sequence[Any], fields: Sequence[object]) -> None:
+    if not all(map(isinstance, fields, kinds)):
+        found = (value for value, kind in zip(fields, kinds, strict=True) if not isinstance(value, kind))
+        raise TypeError(f"{next(found)!r:.40} stands where it cannot")
+
+
+def _require_measures(*distances: int | None, similarity: float | None) -> None:
+    if not all(0 <= (distance or 0) <= WORD_BITS for distance in distances):
+        raise ValueError(f"its distances {distances} are none")
+    if not 0 <= (similarity or 0) <= 1:
+        raise ValueError(f"its similarity {similarity} is none")
+
+
+def _require_time(seconds: float) -> None:
+    if not 0 <= seconds <= LATEST:
+        raise ValueError(f"its time {seconds:g} is none")

@@ -46,9 +46,10 @@ def test_a_table_is_counted_and_used(corpus: Path, tmp_path: Path) -> None:
     assert config.recipe() != DedupConfig(weights="tf_idf").recipe()
 
 
-def test_broken_lines_name_their_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ["{broken", "[" * 99_999])
+def test_broken_lines_name_their_file(tmp_path: Path, line: str) -> None:
     path = tmp_path / "x.jsonl"
-    path.write_text("{broken")
+    path.write_text(line)
     with pytest.raises(ConfigError, match=r"^corpus \('.*x.jsonl'\) must be a file that can be read"):
         list(read_documents(path))
     done = CliRunner().invoke(main, ["frequencies", str(path), "--output", str(tmp_path / "y")])

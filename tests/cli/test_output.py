@@ -1,0 +1,40 @@
+"""Outputs that cannot be written are one line, whatever command writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dedup import Detector, SQLiteIndex
+from dedup.cli import main
+from tests.pages import edited, page, text
+
+WRITING = (
+    ("export",),
+    ("report",),
+    ("report", "--format", "csv"),
+    ("report", "--format", "html"),
+    ("report", "--format", "parquet"),
+    ("frequencies",),
+)
+
+
+@pytest.mark.parametrize("name", ["folder", "", "none/out", "page.txt/out", "o" * 300])
+@pytest.mark.parametrize("command", WRITING, ids=" ".join)
+def test_an_output_that_cannot_be_written_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    Path("page.txt").write_text("some words")
+    with SQLiteIndex("pages.db") as index, Detector(index) as detector:
+        detector.check(page(text(1), "http://a/1"))
+        detector.check(page(edited(1), "http://a/2"))
+    about = ["page.txt"] if command == ("frequencies",) else ["--index", "pages.db"]
+    done = CliRunner().invoke(main, [*command, *about, "--output", name])
+    assert done.exit_code == 1, done.exception
+    assert isinstance(done.exception, SystemExit)
+    assert "cannot be written: " in done.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "page.txt", "pages.db"]

@@ -1,0 +1,54 @@
+"""Every command of `dedup` in this process, as a user or a tampered file might drive it."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+import click
+from click.testing import CliRunner, Result
+
+from dedup import DedupConfig, Detector, SQLiteIndex
+from dedup.cli import main
+from dedup.cli.group import COMMANDS
+from tests.pages import edited, page
+
+# 3 is what `dedup compare` says of pages that are none of a copy.
+CODES = (0, 1, 2, 3)
+
+
+def small_index(path: Path) -> Path:
+    """Make an index with every kind of verdict and outcome, stored pages, bands, and a journal."""
+    config = DedupConfig(store_pages=True, candidates="both")
+    with SQLiteIndex(path) as index:
+        for seed in (0, 1):
+            with Detector(index, config, "news") as detector:
+                for number in range(4):
+                    detector.check(page(edited(number, 2 * seed), f"http://a.example/{number}"))
+                    detector.check(page(edited(number, 1), f"http://b.example/{number}"))
+                detector.check(page("", "http://a.example/empty"))
+        index.forget_url("http://a.example/3")
+        run = index.begin_run("added", job="dedup add x")
+        index.extend_journal(run.id, 0, '{"choices": "", "files": ""}')
+        index.end_run(run, "interrupted")
+    return path
+
+
+def command_named(name: str) -> click.Command:
+    found = main.get_command(click.Context(main), name)
+    assert found is not None
+    return found
+
+
+def run(*arguments: str) -> Result:
+    """Run ``dedup`` with *arguments*; a traceback or another exit code fails."""
+    done = CliRunner().invoke(main, arguments)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        trace = "".join(traceback.format_exception(done.exception))
+        raise AssertionError(f"dedup {arguments} is a traceback:\n{trace}")
+    assert done.exit_code in CODES, arguments
+    assert "Traceback" not in done.output, arguments
+    return done
+
+
+NAMES = tuple(COMMANDS)

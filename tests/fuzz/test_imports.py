@@ -1,0 +1,233 @@
+"""Files of any bytes: what is a record is read, wherever reading begins, and nothing else is raised.
+
+`fuzz/` looks at the same with coverage, for as long as one likes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Detector, MemoryIndex, Page
+from dedup.dictionary import file_lines, own_frequencies
+from dedup.errors import ConfigError, DedupError
+from dedup.exchange.files import Exported, export_lines
+from dedup.exchange.merge import import_export
+from dedup.feeds import START, BadRecord, Feed, FeedError, Place, Record, find_feeds
+from dedup.fields import FieldRule
+from dedup.frequencies import read_documents
+from dedup.stored import FORM, UnreadablePage, pack, unpack
+from tests.feeds.formats import WRITERS, response, write_warc
+
+PAGES = [(f"http://a/{number}", f"<p>page {number}</p>") for number in range(3)]
+FILES = sorted(name for name in WRITERS if "." in name)
+CONFIG = DedupConfig()
+
+
+@contextmanager
+def file_of(name: str, content: bytes) -> Iterator[Path]:
+    with TemporaryDirectory(prefix="dedup-fuzz-") as folder:
+        path = Path(folder, name)
+        path.write_bytes(content)
+        yield path
+
+
+def feed_of(path: Path) -> Feed:
+    return find_feeds([path], FieldRule()).feeds[0]
+
+
+def read(feed: Feed, start: Place = START) -> list[Record]:
+    found: list[Record] = []
+    with suppress(FeedError):
+        for record in feed.records(start):
+            assert record.after > (found[-1].after if found else start)
+            found.append(record)
+    return found
+
+
+def check(path: Path) -> None:
+    """Read *path* as a feed, from its beginning and from behind every record."""
+    feed = feed_of(path)
+    records = read(feed)
+    for record in records:
+        if record.payload is not None:
+            with suppress(BadRecord):
+                feed.content(record.payload, feed.rule)
+    told = [(record.name, record.after, record.problem) for record in records]
+    for number, record in enumerate(records[:5], 1):
+        again = read(feed, record.after)
+        assert [(one.name, one.after, one.problem) for one in again] == told[number:]
+
+
+@st.composite
+def damaged(draw: st.DrawFn, content: bytes) -> bytes:
+    """Return *content* with some of its bytes changed, left out, doubled or others put between."""
+    found = bytearray(content)
+    for _ in range(draw(st.integers(0, 3))):
+        start = draw(st.integers(0, len(found)))
+        end = draw(st.integers(start, min(len(found), start + 40)))
+        found[start:end] = draw(st.binary(max_size=8) | st.just(bytes(found[start:end]) * 2))
+    return bytes(found)
+
+
+@pytest.mark.parametrize("name", FILES)
+@given(st.data())
+@settings(max_examples=25)
+def test_any_bytes_are_records_and_problems(name: str, data: st.DataObject) -> None:
+    with file_of(name, b"") as path:
+        WRITERS[name](path, PAGES)
+        path.write_bytes(data.draw(st.binary(max_size=200) | damaged(path.read_bytes())))
+        check(path)
+
+
+JUNK = st.binary(min_size=1, max_size=30).filter(lambda junk: not set(b'\r\n"') & set(junk))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@given(st.lists(st.none() | JUNK, max_size=8))
+@settings(max_examples=30)
+def test_a_good_line_is_read_beside_bad_ones(packed: bool, lines: list[bytes | None]) -> None:
+    good = [json.dumps({"n": n, "html": f"<p>page {n}"}).encode() for n in range(len(lines))]
+    content = b"\n".join(one if junk is None else junk for one, junk in zip(good, lines, strict=True))
+    name = "a.jsonl.gz" if packed else "a.jsonl"
+    with file_of(name, gzip.compress(content) if packed else content) as path:
+        feed = feed_of(path)
+        found = [record.payload.strip() for record in read(feed)]
+    assert [
+        one for one, junk in zip(good, lines, strict=True) if junk is None and one not in found
+    ] == []
+
+
+@given(st.lists(st.none() | JUNK, max_size=6))
+@settings(max_examples=30)
+def test_a_good_row_is_read_beside_bad_ones(lines: list[bytes | None]) -> None:
+    rows = [b"http://a/%d,<p>page %d" % (n, n) if junk is None else junk for n, junk in enumerate(lines)]
+    with file_of("a.csv", b"\n".join([b"url,html", *rows])) as path:
+        found = [record.payload[1] for record in read(feed_of(path)) if record.payload]
+    for n, junk in enumerate(lines):
+        assert junk is not None or [f"http://a/{n}", f"<p>page {n}"] in found
+
+
+@pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
+@given(st.lists(st.none() | JUNK, max_size=6))
+@settings(max_examples=30)
+def test_a_good_web_record_is_read_beside_damage(name: str, parts: list[bytes | None]) -> None:
+    with file_of(name, b"") as path:
+        good = [response(f"http://a/{n}", b"<p>%d" % n) for n in range(len(parts))]
+        content = b""
+        for one, junk in zip(good, parts, strict=True):
+            if junk is None:
+                write_warc(path, [one])
+            content += path.read_bytes() if junk is None else junk
+        path.write_bytes(content)
+        check(path)
+        feed, urls = feed_of(path), []
+        for record in read(feed):
+            with suppress(BadRecord):
+                found = record.payload and feed.content(record.payload, feed.rule)
+                urls += [found.url] if found else []
+    assert urls == [f"http://a/{n}" for n, junk in enumerate(parts) if junk is None]
+
+
+def test_reading_a_damaged_archive_goes_on_with_what_it_began(tmp_path: Path) -> None:
+    # What stands where two line ends should, FastWARC passes over only when it begins behind it.
+    first = b"WARC/1.0\r\nContent-Length: 4\r\n\r\nbody\0\0\0\0"
+    path = tmp_path / "a.warc"
+    path.write_bytes(first + b"WARC/1.0\n\r\nContent-Length: 0\r\n\r\n")
+    check(path)
+
+
+def exported() -> bytes:
+    index = MemoryIndex()
+    with Detector(index, spider="news") as detector:
+        for number in (1, 1, 2):
+            detector.check(Page.from_text(f"some {number} words " * 9, url=f"http://a/{number}"))
+    return "".join(export_lines(index)).encode()
+
+
+EXPORT = exported()
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("\ud800"),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@st.composite
+def changed_lines(draw: st.DrawFn) -> bytes:
+    """Return an export with other values under some keys of some lines."""
+    lines = [json.loads(line) for line in EXPORT.splitlines()]
+    for _ in range(draw(st.integers(1, 2))):
+        line = draw(st.sampled_from(lines))
+        line[draw(st.sampled_from(sorted(line)))] = draw(json_values)
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+@given(changed_lines() | damaged(EXPORT) | st.binary(max_size=50), st.booleans())
+@settings(max_examples=100)
+def test_any_bytes_are_an_export_or_an_error(content: bytes, packed: bool) -> None:
+    with file_of("export.jsonl", gzip.compress(content) if packed else content) as path:
+        index = MemoryIndex()
+        try:
+            export = Exported.opened(path)
+            export.check()
+            first = import_export(index, export, CONFIG)
+        except DedupError:
+            return
+        assert first.rows == export.header.rows
+        assert len(list(export_lines(index))) == 1 + export.header.runs + first.rows
+        assert import_export(index, export, CONFIG).rows == first.rows
+
+
+@given(st.binary(max_size=60) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace")))
+@settings(max_examples=60)
+def test_any_bytes_are_a_table_or_an_error(content: bytes) -> None:
+    with file_of("table.txt", content) as path:
+        with suppress(ConfigError):
+            values = own_frequencies(str(path))[["term", "", "武汉", "\ud800"]]
+            assert all(0 < value < float("inf") for value in values)
+        with suppress(ConfigError):
+            assert all(line.strip() == line != "" for line in file_lines("stop_words", str(path)))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.html", "a.txt"])
+@given(st.binary(max_size=60) | json_values.map(lambda value: json.dumps(value).encode()))
+@settings(max_examples=40)
+def test_any_bytes_are_a_corpus_or_an_error(name: str, content: bytes) -> None:
+    with file_of(name, content) as path, suppress(ConfigError):
+        for text in read_documents(path):
+            text.encode("utf-8", "surrogatepass")
+
+
+STORED: list[Any] = ["some words", "title", "en", ["html", "p"], [0, 1], [["p", "a b"]]]
+
+
+@st.composite
+def stored_parts(draw: st.DrawFn) -> bytes:
+    parts = json.loads(json.dumps(STORED))
+    part = draw(st.integers(0, len(parts) - 1))
+    if isinstance(parts[part], list) and draw(st.booleans()):
+        parts[part][0] = draw(json_values)
+    else:
+        parts[part] = draw(json_values)
+    return FORM + zlib.compress(json.dumps(parts).encode())
+
+
+@given(
+    stored_parts() | st.binary(max_size=40) | damaged(FORM + zlib.compress(json.dumps(STORED).encode()))
+)
+@settings(max_examples=200)
+def test_any_bytes_are_a_stored_page_or_an_error(stored: bytes) -> None:
+    with suppress(UnreadablePage):
+        page = unpack(stored)
+        assert unpack(pack(page)) == page
