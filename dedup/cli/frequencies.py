@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from dedup.cli.output import text_output
+from dedup.cli.output import named, text_output
 from dedup.config import DedupConfig
 from dedup.frequencies import count_terms, document_files, frequency_lines, read_documents
 
@@ -54,4 +54,4 @@ def frequencies(
     lines = list(frequency_lines(documents, counts, minimum))
     with text_output(output) as file:
         file.writelines(f"{line}\n" for line in lines)
-    click.echo(f"{len(lines):,} terms of {documents:,} documents are in {output}.")
+    click.echo(f"{len(lines):,} terms of {documents:,} documents are in {named(output)}.")

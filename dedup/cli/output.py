@@ -13,8 +13,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from dedup.errors import DedupError
+from dedup.printable import printable
 
 _EVERY = 100
+_LONGEST_PATH = 4096
+
+
+def named(path: Path) -> str:
+    """Return *path* to show: a name may be of any bytes, and no text."""
+    return printable(str(path), _LONGEST_PATH)
 
 
 @contextmanager

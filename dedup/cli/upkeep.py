@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from dedup.cli.options import index_option, json_option, opened
+from dedup.cli.output import named
 from dedup.cli.terminal import print_json, working
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.minhash import Banding
@@ -48,7 +49,7 @@ def rebuild(path: Path | None, blocks: int | None, bands: str | None) -> None:
         else:
             index.band(_banding(bands), progress)
     cut = f" and {index.banding}" if index.banding else ""
-    click.echo(f"{index.name} is rebuilt with {index.blocks} blocks{cut}.")
+    click.echo(f"{named(index.path)} is rebuilt with {index.blocks} blocks{cut}.")
 
 
 @click.command()
@@ -69,7 +70,7 @@ def check(path: Path | None, as_json: bool) -> None:
     if problems:
         sys.exit(1)
     if not as_json:
-        click.echo(f"{printable(index.name)} is sound.")
+        click.echo(f"{named(index.path)} is sound.")
 
 
 def _banding(text: str) -> Banding | None:
