@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Any
 
-from dedup.errors import ConfigError
+from dedup.errors import ConfigError, shown
 
 
 def check_choice(field: str, name: str, known: Collection[str]) -> None:
@@ -15,7 +15,7 @@ def check_choice(field: str, name: str, known: Collection[str]) -> None:
         return
     if "." not in name:
         raise ConfigError(
-            f"{field} ({name!r}) must be one of {', '.join(known)}, or the path of a function"
+            f"{field} ({shown(name)}) must be one of {', '.join(known)}, or the path of a function"
         )
     own_function(field, name)
 
@@ -29,10 +29,10 @@ def own_function(field: str, path: str) -> Callable[..., Any]:
     try:
         found = getattr(import_module(module), name, None)
     except Exception as error:  # the user's module may fail in any way
-        raise ConfigError(f"{field} ({path!r}) must be the path of a function: {error}") from error
+        raise ConfigError(f"{field} ({shown(path)}) must be the path of a function: {error}") from error
     if not callable(found):
         raise ConfigError(
-            f"{field} ({path!r}) must be the path of a function; {module} has none of that name"
+            f"{field} ({shown(path)}) must be the path of a function; {module} has none of that name"
         )
     function: Callable[..., Any] = found
     return function

@@ -7,7 +7,7 @@ from typing import Any
 
 from dedup.choices import check_choice, own_function
 from dedup.dictionary import dictionary_digest, file_digest, frequencies_digest
-from dedup.errors import ConfigError
+from dedup.errors import ConfigError, shown
 from dedup.hashing import Hasher, seeded
 
 TERMS = (
@@ -163,7 +163,7 @@ class DedupConfig:
                 f"bands ({self.bands}) times rows ({self.rows}) must be at most {SKETCH_BINS}"
             )
         if self.candidates != "simhash" and not self.verify:
-            raise ConfigError(f"candidates ({self.candidates!r}) must be 'simhash' without verify")
+            raise ConfigError(f"candidates ({shown(self.candidates)}) must be 'simhash' without verify")
         if self.hash_seed and self.hasher not in HASHERS:
             raise ConfigError(f"hash_seed ({self.hash_seed}) must be 0 for a hasher of your own")
         self._files()
@@ -209,16 +209,16 @@ def _check_type(name: str, value: object, default: object) -> None:
     wanted = type(default)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (type(value) is wanted or (wanted is float and is_number)):
-        raise ConfigError(f"{name} ({value!r}) must be of type {wanted.__name__}")
+        raise ConfigError(f"{name} ({shown(value)}) must be of type {wanted.__name__}")
 
 
 def _check_range(config: DedupConfig, name: str, low: float, high: float) -> None:
     value: Any = getattr(config, name)
     if not low <= value <= high:
-        raise ConfigError(f"{name} ({value!r}) must be {low:g} to {high:g}")
+        raise ConfigError(f"{name} ({shown(value)}) must be {low:g} to {high:g}")
 
 
 def _check_member(config: DedupConfig, name: str, choices: tuple[str, ...]) -> None:
     value = getattr(config, name)
     if value not in choices:
-        raise ConfigError(f"{name} ({value!r}) must be one of {', '.join(choices)}")
+        raise ConfigError(f"{name} ({shown(value)}) must be one of {', '.join(choices)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_LONGEST = 500
+
 
 class DedupError(Exception):
     """Base of every error this package raises on purpose."""
@@ -17,3 +19,16 @@ class IndexUnavailable(DedupError):  # noqa: N818 - it says what is the matter
 
 class IndexMismatch(IndexUnavailable):
     """The index was built with another recipe, so its words mean something else."""
+
+
+def shown(value: object) -> str:
+    """Return *value* as messages on it show it: its repr, cut where it is long, whatever it is.
+
+    >>> shown("sea"), shown(10**5000)
+    ("'sea'", 'a value of type int')
+    """
+    try:
+        text = repr(value)
+    except Exception:  # numbers of too many digits, and what users make
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from dedup.cli.options import index_option, index_path, opened, settings_for, settings_option
-from dedup.cli.output import progress_bar, replacing
+from dedup.cli.output import named, progress_bar, replacing
 from dedup.exchange.files import Exported, export_lines, writing
 from dedup.exchange.merge import check_recipes, import_export
 from dedup.index import SQLiteIndex
@@ -41,7 +41,7 @@ def export(argument: Path | None, path: Path | None, output: Path) -> None:
             writing(part, compressed=output.suffix == ".gz") as file,
         ):
             file.writelines(export_lines(index, progress))
-        click.echo(f"{index.statistics().rows:,} rows of {index.name} are in {output}.")
+        click.echo(f"{index.statistics().rows:,} rows of {named(index.path)} are in {named(output)}.")
 
 
 @click.command("import")
@@ -80,4 +80,4 @@ def import_(files: tuple[Path, ...], path: Path | None, settings: tuple[tuple[st
             config = settings_for(index, settings).config
             with progress_bar(f"importing {found.path.name}") as progress:
                 imported = import_export(index, found, config, progress)
-            click.echo(f"{found.path}: {imported}")
+            click.echo(f"{named(found.path)}: {imported}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dedup.cli.output import bars, text_output
+from dedup.cli.output import bars, named, text_output
 from dedup.config import DedupConfig
 from dedup.frequencies import count_terms, document_files, frequency_lines, read_documents
 
@@ -52,4 +52,4 @@ def frequencies(
     lines = list(frequency_lines(documents, counts, minimum))
     with text_output(output) as file:
         file.writelines(f"{line}\n" for line in lines)
-    click.echo(f"{len(lines):,} terms of {documents:,} documents are in {output}.")
+    click.echo(f"{len(lines):,} terms of {documents:,} documents are in {named(output)}.")

@@ -21,8 +21,15 @@ from rich.progress import (
 )
 
 from dedup.errors import DedupError
+from dedup.printable import printable
 
 _EVERY = 100
+_LONGEST_PATH = 4096
+
+
+def named(path: Path) -> str:
+    """Return *path* to show: a name may be of any bytes, and no text."""
+    return printable(str(path), _LONGEST_PATH)
 
 
 @contextmanager

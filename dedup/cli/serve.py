@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from dedup.cli.options import index_option, index_path
+from dedup.cli.output import named
 from dedup.errors import DedupError
 from dedup.index import SQLiteIndex
 
@@ -43,7 +44,9 @@ def serve(argument: Path | None, path: Path | None, port: int) -> None:
     found = index_path(argument or path)
     SQLiteIndex(found, read_only=True).close()  # an error is one line here, and a trace in the server
     with _listening(port) as listening:
-        click.echo(f"{found} is shown on http://{HOST}:{listening.getsockname()[1]}/ (Ctrl-C ends it)")
+        click.echo(
+            f"{named(found)} is shown on http://{HOST}:{listening.getsockname()[1]}/ (Ctrl-C ends it)"
+        )
         config = uvicorn.Config(
             application(found), log_level="warning", server_header=False, proxy_headers=False
         )

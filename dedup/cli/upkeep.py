@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from dedup.cli.options import index_option, json_option, opened
-from dedup.cli.output import bars
+from dedup.cli.output import bars, named
 from dedup.cli.terminal import print_json, working
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.minhash import Banding
@@ -47,7 +47,7 @@ def rebuild(path: Path | None, blocks: int | None, bands: str | None) -> None:
         else:
             index.band(_banding(bands), progress)
     cut = f" and {index.banding}" if index.banding else ""
-    click.echo(f"{index.name} is rebuilt with {index.blocks} blocks{cut}.")
+    click.echo(f"{named(index.path)} is rebuilt with {index.blocks} blocks{cut}.")
 
 
 @click.command()
@@ -68,7 +68,7 @@ def check(path: Path | None, as_json: bool) -> None:
     if problems:
         sys.exit(1)
     if not as_json:
-        click.echo(f"{printable(index.name)} is sound.")
+        click.echo(f"{named(index.path)} is sound.")
 
 
 def _banding(text: str) -> Banding | None:

@@ -12,7 +12,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
 from dedup.config import DedupConfig
-from dedup.errors import ConfigError
+from dedup.errors import ConfigError, shown
 from dedup.fields import FieldRule
 from dedup.page import Page
 
@@ -70,17 +70,17 @@ class PluginSettings:
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if value not in choices:
-                raise ConfigError(f"{name} ({value!r}) must be one of {', '.join(choices)}")
+                raise ConfigError(f"{name} ({shown(value)}) must be one of {', '.join(choices)}")
         for name, rule in (("wait", "0 seconds or more"), ("min_depth", "0 or more")):
             if not getattr(self, name) >= 0:
-                raise ConfigError(f"{name} ({getattr(self, name)}) must be {rule}")
+                raise ConfigError(f"{name} ({shown(getattr(self, name))}) must be {rule}")
         for name in ("exploration_share", "cluster_share"):
             if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} ({getattr(self, name)}) must be 0 to 1")
+                raise ConfigError(f"{name} ({shown(getattr(self, name))}) must be 0 to 1")
         if not self.index:
             raise ConfigError("index ('') must be the path of a file")
         if not self.mark_prefix.isidentifier():
-            raise ConfigError(f"mark_prefix ({self.mark_prefix!r}) must be the beginning of a name")
+            raise ConfigError(f"mark_prefix ({shown(self.mark_prefix)}) must be the beginning of a name")
 
     @property
     def fields(self) -> FieldRule:
@@ -135,11 +135,11 @@ def _read(settings: BaseSettings, name: str, wanted: type) -> Any:
     if wanted is NoneType:
         return _loaded(name, value)
     if wanted is int and isinstance(value, float) and not value.is_integer():
-        raise ConfigError(f"{name} ({value!r}) must be a whole number")
+        raise ConfigError(f"{name} ({shown(value)}) must be a whole number")
     try:
         return readers[wanted](name)
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{name} ({value!r}) must be of type {wanted.__name__}") from error
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise ConfigError(f"{name} ({shown(value)}) must be of type {wanted.__name__}") from error
 
 
 def _loaded(name: str, value: Any) -> Any:
@@ -148,10 +148,10 @@ def _loaded(name: str, value: Any) -> Any:
         found = load_object(value)
     except (ImportError, NameError, TypeError, ValueError) as error:
         raise ConfigError(
-            f"{name} ({value!r}) must be a function or its dotted path: {error}"
+            f"{name} ({shown(value)}) must be a function or its dotted path: {error}"
         ) from error
     if not callable(found):
-        raise ConfigError(f"{name} ({value!r}) must be a function or its dotted path")
+        raise ConfigError(f"{name} ({shown(value)}) must be a function or its dotted path")
     return found
 
 

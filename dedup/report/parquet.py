@@ -35,7 +35,10 @@ def write_parquet(records: Iterable[Mapping[str, Any]], columns: Iterable[str], 
             'Parquet needs pyarrow; install it with: pip install "scrapy-dedup[parquet]"'
         ) from error
     schema = pyarrow.schema([(name, _type(pyarrow, name)) for name in columns])
-    with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+    with (
+        path.open("wb") as file,  # pyarrow itself opens no name that is not UTF-8
+        pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer,
+    ):
         for batch in _batches(records):
             rows = [{name: _text(value) for name, value in record.items()} for record in batch]
             writer.write_table(pyarrow.Table.from_pylist(rows, schema))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,21 @@ def test_an_output_that_cannot_be_written_is_one_line(
     assert isinstance(done.exception, SystemExit)
     assert "cannot be written: " in done.output
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "page.txt", "pages.db"]
+
+
+@pytest.mark.parametrize("command", WRITING, ids=" ".join)
+def test_a_name_may_be_of_any_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("page.txt").write_text("some words")
+    index, output = os.fsdecode(b"\xff.db"), os.fsdecode(b"\xff\x1b.out")
+    with SQLiteIndex(index) as opened, Detector(opened) as detector:
+        detector.check(page(text(1), "http://a/1"))
+    about = ["page.txt"] if command == ("frequencies",) else ["--index", index]
+    done = CliRunner().invoke(main, [*command, *about, "--output", output])
+    assert (done.exit_code, done.exception) == (0, None)
+    assert Path(output).exists()
+    if command == ("export",):
+        assert CliRunner().invoke(main, ["import", output, "--index", "other.db"]).exit_code == 0
+        assert CliRunner().invoke(main, ["rebuild", "--index", index]).exit_code == 0

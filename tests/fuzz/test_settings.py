@@ -1,0 +1,79 @@
+"""Any value of any type in any settings: they are taken, or refused by the name of one of them."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scrapy.settings import Settings
+
+from dedup.errors import ConfigError
+from dedup.plugin.settings import PluginSettings, read_settings, setting_names
+
+NAMES = sorted(setting_names())
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([0, 1, 3, 9, 10**400, -(10**400), 0.5, 1e300, 10**5000])
+    | st.floats()
+    | st.complex_numbers()
+    | st.text(max_size=6)
+    | st.binary(max_size=5)
+    | st.sampled_from(
+        ["\ud800", "\0", ".", "..", "a.b", "os.path", "json.dumps", "1e400", "9" * 5000, "[", "{}"]
+    )
+    | st.sampled_from(
+        ["simhash", "both", "jieba", "murmur3", "true", "0.8", "url,title", "/dev/null/x", "x" * 300]
+    )
+    | st.sampled_from(
+        [Path("a"), Path("\0"), Decimal("NaN"), Fraction(1, 3), timedelta(1), object(), int, len]
+    )
+)
+values = (
+    scalars
+    | st.lists(scalars, max_size=3)
+    | st.tuples(scalars)
+    | st.dictionaries(st.text(max_size=3), scalars, max_size=2)
+    | st.frozensets(st.text(max_size=3), max_size=2)
+    | st.recursive(st.none() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=2)).map(
+        json.dumps
+    )
+)
+
+
+def outcome(given_settings: dict[str, Any]) -> tuple[str, PluginSettings | None]:
+    """Return the message of the error, or the settings."""
+    try:
+        return "", read_settings(Settings(given_settings))
+    except ConfigError as error:
+        return str(error), None
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), values, max_size=4))
+@example({"DEDUP_MAX_DISTANCE": 10**400})
+@example({"DEDUP_MIN_SIMILARITY": 10**400})
+@example({"DEDUP_MAX_CANDIDATES": 10**5000})
+@example({"DEDUP_KEYWORDS": float("inf")})
+@settings(max_examples=300)
+def test_any_values_are_taken_or_refused_by_a_name(given_settings: dict[str, Any]) -> None:
+    message, found = outcome(given_settings)
+    if found is None:
+        assert message.split(" ")[0] in NAMES
+    else:
+        assert isinstance(found, PluginSettings)
+        assert isinstance(found.index_path, str)
+        assert found.config.recipe()
+
+
+@given(st.text(max_size=9).map(lambda text: f"DEDUP_{text}"), values)
+@settings(max_examples=50)
+def test_an_unknown_name_is_refused(name: str, value: Any) -> None:
+    if name not in NAMES:
+        assert outcome({name: value})[0].startswith(name)
