@@ -43,7 +43,7 @@ PARTS_OF_STATEMENTS = {
     # The reasons and outcomes that there are.
     *("','.join((repr(str(reason)) for reason in Reason))", "BINS", "LATEST", "WORD_BITS", "only"),
     "','.join((repr(str(outcome)) for outcome in Outcome))",
-    *("sign", "order", "_AROUND"),
+    *("sign", "order", "_AROUND", "table", "' AND '.join(rules)"),
     *("column", "field", "postings.field", "pragma", "version", "application_id"),
 }
 STATEMENT = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|WHERE|AND|PRAGMA|VALUES|ORDER BY|LIMIT)\b")
