@@ -1,5 +1,7 @@
 # make crawl   makes the environment, installs, serves the example site and crawls it
-# make test    runs the tests in the same environment
+# make test    runs the tests in the same environment, in some minutes
+# make slow    runs those that take longer: browsers, kills, the documentation's examples
+# make cover   runs make test and lists the lines that no test reaches
 # make docs    makes the documentation in build/docs; a warning is an error
 # make oldest  runs the tests of the plugin on the oldest Scrapy, in an environment beside it
 # make audit   asks for known vulnerabilities of what is installed there; needs a network
@@ -10,13 +12,19 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 INSTALL = -m pip install --quiet --editable ".[fast]" --group dev
 
-.PHONY: crawl test docs oldest lint types check audit
+.PHONY: crawl test slow cover docs oldest lint types check audit
 
 crawl: $(VENV)/installed
 	$(BIN)/scrapy example
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
+
+slow: $(VENV)/installed
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m slow
+
+cover: $(VENV)/installed
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow" --cov --cov-report=term-missing
 
 docs: $(VENV)/installed
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --quiet docs build/docs
@@ -31,7 +39,7 @@ lint: $(VENV)/installed
 types: $(VENV)/installed
 	$(BIN)/mypy
 
-check: lint types docs test oldest
+check: lint types docs test slow oldest
 
 audit: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --group audit

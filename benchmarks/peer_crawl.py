@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
-from scrapy import Spider
+from scrapy import Request, Spider
 from scrapy.crawler import CrawlerProcess
 from scrapy.linkextractors import LinkExtractor
 
@@ -25,8 +25,11 @@ class Plain(Spider):
 
     def __init__(self, url: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.start_urls = [url]
+        self._url = url
         self.allowed_domains = ["127.0.0.1"]
+
+    async def start(self) -> AsyncIterator[Request]:
+        yield Request(self._url)  # as any other: a link back to it is a request made before
 
     def parse(self, response: Any) -> Iterator[Any]:
         if "html" in (response.headers.get("Content-Type") or b"").decode():

@@ -11,6 +11,7 @@ its documentation names.  Scrapy plugins crawl the example site twice, in enviro
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -36,7 +37,7 @@ from benchmarks.accuracy.sets import LabelledSet, Pair, Part, labelled_sets
 from benchmarks.accuracy.structural_peer import NAME as HTML_SIMILARITY
 from benchmarks.accuracy.structural_peer import PeerError, environment
 from benchmarks.crawl import anonymous_mb
-from crawler.example import COPIES, served
+from crawler.example import served
 from dedup import Detector, Page, SQLiteIndex, compare, fingerprint
 
 ROOT = Path(__file__).parent.parent
@@ -50,9 +51,11 @@ OURS = "scrapy-dedup"
 FAISS = "faiss, IndexBinaryFlat"
 TEXT_DEDUP = ("text-dedup SimHash", "text-dedup MinHash")
 PLUGINS = ("scrapy-deltafetch", "duplicate-url-discarder")
+PLAIN = "no plugin"
 SCRAPYS = ("scrapy", "scrapy==2.13.*")
-RULES = '[{"args": ["sid"], "order": 1, "processor": "queryRemoval", "urlPattern": {"include": ["127.0.0.1"]}}]'
+RULES = '[{"args": ["sid"], "order": 1, "processor": "queryRemoval", "urlPattern": {"include": []}}]'
 SETTINGS: dict[str, dict[str, Any]] = {
+    PLAIN: {},
     "scrapy-deltafetch": {
         "SPIDER_MIDDLEWARES": {"scrapy_deltafetch.DeltaFetch": 100},
         "DELTAFETCH_ENABLED": True,
@@ -85,7 +88,7 @@ ABOUT: dict[str, tuple[str, str]] = {
     ),
     "rensa R-MinHash": (
         "MinHash and LSH in Rust, in memory",
-        "faster, and as accurate where word order does not matter",
+        "the fastest",
     ),
     TEXT_DEDUP[0]: (
         "commands that read a whole data set and write it without copies; no asking page by page",
@@ -103,6 +106,14 @@ ABOUT: dict[str, tuple[str, str]] = {
     HTML_SIMILARITY: (
         "compares the tags and classes of two pages; no index",
         "tells pages of one template, with a threshold chosen for the site",
+    ),
+    PLUGINS[0]: (
+        "does not ask again for pages that gave items in an earlier crawl; knows URLs only",
+        "saves the download too, where pages never change",
+    ),
+    PLUGINS[1]: (
+        "takes URLs apart by rules, and requests each page once; knows URLs only",
+        "saves the download too, where copies can be told by their URLs",
     ),
 }
 
@@ -172,6 +183,7 @@ class Words:
     def __init__(self, _folder: Path) -> None:
         import faiss
 
+        faiss.omp_set_num_threads(1)  # others wait for work by using the processor
         self._index = faiss.IndexBinaryFlat(64)
 
     prepared = Ours.prepared
@@ -262,9 +274,9 @@ CONTENDERS: dict[str, str] = {
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.argument("folder", type=click.Path(exists=True, path_type=Path))
-@click.option("--pairs", default=200, show_default=True, help="Pairs of a set, at most.")
-@click.option("--pages", default=300, show_default=True, help="Pages in the stream, at most.")
-@click.option("--html-pairs", default=60, show_default=True, help="Pairs a set for html-similarity.")
+@click.option("--pairs", default=120, show_default=True, help="Pairs of a set, at most.")
+@click.option("--pages", default=200, show_default=True, help="Pages in the stream, at most.")
+@click.option("--html-pairs", default=12, show_default=True, help="Pairs a set for html-similarity.")
 @click.option("--cache", type=click.Path(path_type=Path), help="Keep unpacked sets and peers here.")
 @click.option("--write", is_flag=True, help="Write docs/peers.md and the table of the README.")
 @click.option("--one", hidden=True, help="Run one contender, here; used by the command itself.")
@@ -286,16 +298,20 @@ def main(
         results, failures = run_all(job, work)
         run_text_dedup(work, cache=kept, scratch=Path(scratch), results=results, failures=failures)
         run_html_similarity(sets, parts, kept, count=html_pairs, results=results, failures=failures)
-        plugins = [row for name in (OURS, *PLUGINS) for row in plugin_rows(name, kept, Path(scratch))]
-    tables = [quality(results, failures, work), scrapy_table(plugins), abilities()]
+        about = abilities(kept)
+        plugins = [
+            row for name in (PLAIN, OURS, *PLUGINS) for row in plugin_rows(name, kept, Path(scratch))
+        ]
+    tables = [quality(results, failures, work), scrapy_table(plugins), about]
     note = (
-        f"Measured with Python {python_version()}, numpy {version('numpy')}, {len(work['stream'])} pages "
-        f"in the stream, in {(time.perf_counter() - begin) / 60:.0f} minutes."
+        f"Measured with Python {python_version()}, numpy {version('numpy')}, {pairs} pairs a set "
+        f"({html_pairs} for {HTML_SIMILARITY}), {len(work['stream'])} pages in the stream, in {(time.perf_counter() - begin) / 60:.0f} minutes."
     )
     click.echo("\n\n".join([*(table.markdown() for table in tables), note]))
     if write:
         DOCUMENT.write_text("\n\n".join([_HEAD, note, *(t.markdown() for t in tables)]) + "\n", "utf-8")
-        write_readme(short(results, failures))
+        plain = scrapy_table(plugins).markdown().split("\n\n", 1)[1]
+        write_readme(f"{short(results, failures)}\n\n{plain}")
 
 
 def described(
@@ -485,7 +501,8 @@ def _dropped_by_command(python: Path, method: str, texts: Path, scratch: Path) -
     command = [str(python), "-m", f"text_dedup.{method}", "--path", "json", "--data_files", str(texts)]
     command += ["--split", "train", "--column", "text", "--num_proc", "1", "--cache_dir", str(scratch)]
     command += ["--output", str(scratch / f"out-{method}")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=scratch)
+    wide = {**os.environ, "COLUMNS": "200"}  # or its log breaks the lines
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=scratch, env=wide)
     counts = dict(re.findall(r"(Before|After)\s*: (\d+)", done.stdout + done.stderr))
     return int(counts["Before"]) - int(counts["After"]) if len(counts) == 2 else None
 
@@ -525,17 +542,18 @@ def plugin_rows(name: str, cache: Path, scratch: Path) -> list[PluginRow]:
     rows: list[PluginRow] = []
     for scrapy in SCRAPYS:
         try:
-            python = Path(sys.executable) if name == OURS else _plugin_environment(cache, name, scrapy)
+            is_here = name in (PLAIN, OURS)
+            python = Path(sys.executable) if is_here else _plugin_environment(cache, name, scrapy)
         except PeerError as error:
             return [*rows, PluginRow(name, scrapy, (str(error), str(error)))]
         with tempfile.TemporaryDirectory(dir=scratch) as folder, served() as url:
             Path(folder, "rules.json").write_text(RULES)
             worker = Path(__file__).with_name("peer_crawl.py")
             command = [str(python), str(worker), url, json.dumps(SETTINGS[name]), folder]
-            options: dict[str, Any] = {"env": {"PYTHONPATH": str(ROOT)}} if name == OURS else {}
+            options: dict[str, Any] = {"env": {"PYTHONPATH": str(ROOT)}} if is_here else {}
             done = subprocess.run(command, capture_output=True, text=True, check=True, **options)
         first, second = map(json.loads, done.stdout.splitlines())
-        rows.append(PluginRow(name, _versions_of(python, name), (first, second)))
+        rows.append(PluginRow(name, _versions_of(python, name, "scrapy"), (first, second)))
         if not isinstance(first, str):
             break
     return rows
@@ -546,10 +564,15 @@ def _plugin_environment(cache: Path, name: str, scrapy: str) -> Path:
     return environment(cache, folder, [name, scrapy], name.replace("-", "_"))
 
 
-def _versions_of(python: Path, name: str) -> str:
-    code = f"from importlib.metadata import version as v; print(v({name!r}), v('scrapy'))"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
-    return ", Scrapy ".join(done.stdout.split()) or "?"
+def _versions_of(python: Path, *packages: str) -> str:
+    """Return name and version of those *packages* that *python* has."""
+    code = (
+        "import sys; from importlib.metadata import distributions as d\n"
+        "print(*{f'{n} {x.version}' for x in d() for n in sys.argv[1:] "
+        "if x.name.lower().replace('_', '-') == n.lower()}, sep='|')"
+    )
+    done = subprocess.run([python, "-c", code, *packages], capture_output=True, text=True, check=True)
+    return ", ".join(sorted(done.stdout.strip().split("|")))
 
 
 def quality(results: Mapping[str, Found], failures: Mapping[str, str], job: Mapping[str, Any]) -> Table:
@@ -599,39 +622,42 @@ def _shown(value: float | None, form: str) -> str:
 
 
 def scrapy_table(rows: Sequence[PluginRow]) -> Table:
-    copies = sum(len(group) - 1 for group in COPIES)
     return Table(
         "In Scrapy",
         ("plugin", "version", "first crawl: items (responses)", "second crawl"),
-        [(row.name, row.versions, *map(_crawl, row.crawls)) for row in rows],
+        [(row.name, row.versions, *_crawls(row)) for row in rows],
         note=(
-            f"The example site, 23 pages of which {copies} are copies, crawled twice by a plain spider. "
+            "The example site, of whose pages 15 are different, crawled twice by a plain spider. "
             "duplicate-url-discarder has a rule for the site's session ids; without a rule it drops nothing."
         ),
     )
 
 
-def _crawl(found: Any) -> str:
-    return found.replace("|", "/") if isinstance(found, str) else f"{found[0]} ({found[1]})"
+def _crawls(row: PluginRow) -> tuple[str, str]:
+    first, second = (
+        "does not start: " + found.replace("|", "/")
+        if isinstance(found, str)
+        else f"{found[0]} ({found[1]})"
+        for found in row.crawls
+    )
+    return first, "the same" if first == second and "start" in first else second
 
 
-def abilities() -> Table:
+def abilities(cache: Path) -> Table:
     return Table(
         "What each is for",
         ("contender", "version", "what it does", "where it is the better choice"),
-        [(name, _version(name), *ABOUT[name]) for name in ABOUT],
+        [(name, _version(name, cache), *ABOUT[name]) for name in ABOUT],
     )
 
 
-def _version(name: str) -> str:
-    package = {OURS: OURS, FAISS: "faiss-cpu", HTML_SIMILARITY: HTML_SIMILARITY}.get(name)
-    package = package or (PEERS[name].module if name in PEERS else "text-dedup")
-    with suppress(ImportError):
-        return version(package)
-    return _PINNED.get(package, "newest")
-
-
-_PINNED = {HTML_SIMILARITY: "0.3.3", OURS: "this"}
+def _version(name: str, cache: Path) -> str:
+    package = {FAISS: "faiss-cpu"}.get(
+        name, PEERS[name].module if name in PEERS else name.split(" ", maxsplit=1)[0]
+    )
+    python = cache / package / "bin" / "python"
+    found = _versions_of(python if python.exists() else Path(sys.executable), package)
+    return found.rsplit(" ", 1)[-1]
 
 
 def short(results: Mapping[str, Found], failures: Mapping[str, str]) -> str:
@@ -667,12 +693,14 @@ _HEAD = f"""# Beside its peers
 
 Printed by `python -m benchmarks.peers DATA_FOLDER --write` on labelled pairs of real pages. F1 is that of
 the threshold which the documentation of each names, in brackets that of the threshold which turned out
-best on these very pairs: a bound, not a result. Labels of page_compare mean "pages of one site", which
+best on these very pairs: a bound, not a result (scrapy-dedup and text-dedup's MinHash say yes or no, so they
+have one only). Labels of page_compare mean "pages of one site", which
 only likeness of tags can tell, so there {HTML_SIMILARITY} is at home and all others are not; at
 `same_template_distance` our structural words reach .96 (docs/accuracy.md). Wrong drops are those of
 all three sets. Milliseconds are of processor time from text to verdict, without reading HTML; of {HTML_SIMILARITY},
 a pair, with reading. MB is what asking and adding the stream of pages took; our index is on disk, and
-what it takes are caches of a fixed size. text-dedup works on whole data sets, so it has no time to ask."""
+what it takes are caches of a fixed size. datasketch and rensa are faster: theirs is one signature, in memory;
+ours is two words and a sketch, in a committed row on disk. text-dedup works on whole data sets, so it has no time to ask."""
 
 
 if __name__ == "__main__":

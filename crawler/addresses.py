@@ -22,6 +22,9 @@ from zope.interface import implementer
 
 # An IPv4 address translated for hosts that have IPv6 only stands in the last 32 bits (RFC 6052).
 _NAT64 = ip_network("64:ff9b::/96")
+# Private, although Python 3.11 takes them for global ones (RFC 8215, RFC 3879).
+_LOCAL_NAT64 = ip_network("64:ff9b:1::/48")
+_SITE_LOCAL = ip_network("fec0::/10")
 
 
 def is_public(address: str) -> bool:
@@ -37,7 +40,8 @@ def is_public(address: str) -> bool:
     found = ip_address(address)
     if isinstance(found, IPv6Address) and (inner := _embedded(found)):
         found = inner
-    return found.is_global and not found.is_multicast
+    is_set_aside = found.is_multicast or found.is_reserved or found in _SITE_LOCAL
+    return found.is_global and not (is_set_aside or found in _LOCAL_NAT64)
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:

@@ -157,7 +157,11 @@ class DedupConfig:
         _check_member(self, "canonical_link", CANONICAL_LINKS)
         _check_member(self, "candidates", CANDIDATES)
         _check_range(self, "rows", 1, SKETCH_BINS)
-        _check_range(self, "bands", 1, SKETCH_BINS // self.rows)
+        _check_range(self, "bands", 1, SKETCH_BINS)
+        if self.bands * self.rows > SKETCH_BINS:
+            raise ConfigError(
+                f"bands ({self.bands}) times rows ({self.rows}) must be at most {SKETCH_BINS}"
+            )
         if self.candidates != "simhash" and not self.verify:
             raise ConfigError(f"candidates ({shown(self.candidates)}) must be 'simhash' without verify")
         if self.hash_seed and self.hasher not in HASHERS:

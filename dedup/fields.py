@@ -57,8 +57,7 @@ def content_of(record: Mapping[str, Any], rule: FieldRule) -> Content | None:
 
 
 def _url(value: Any) -> str:
-    # A lone surrogate, which JSON can hold, is no text that an index could store.
-    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""
+    return value if isinstance(value, str) else ""
 
 
 def _html(value: Any, url: str) -> Content | None:

@@ -53,9 +53,14 @@ _RUNS = re.compile(
     rf"(?P<han>[{_HAN}]++)|(?P<unspaced>[{_UNSPACED}]++)"
     rf"|(?:[^\W{_HAN}{_UNSPACED}]|[{_MARKS}{_POINTS}]|(?<=[0-9])[.,:](?=[0-9]))++"
 )
-# Accents without end, which normalization puts in order in quadratic time.  No mark is a letter.
-MOST_MARKS = 1000
-_MARK_FLOOD = re.compile(rf"(?<![^\w\s!-~])[^\w\s!-~]{{{MOST_MARKS + 1},}}+")
+# Accents without end, which normalization puts in order in quadratic time.  No mark is a letter, but
+# two letters become marks: the sound marks of halfwidth kana.
+MOST_MARKS = 200
+_HALFWIDTH_MARKS = "\uff9e\uff9f"
+_MARK_FLOOD = re.compile(
+    rf"(?<![^\w\s!-~])(?<![{_HALFWIDTH_MARKS}])"
+    rf"(?:[^\w\s!-~]|[{_HALFWIDTH_MARKS}]){{{MOST_MARKS + 1},}}+"
+)
 # Spaces for the ASCII bytes that are in no word; bytes of other characters stay.
 _ASCII_WORDS = bytes(
     code if code > 127 or chr(code).isalnum() or chr(code) == "_" else 32 for code in range(256)
@@ -125,12 +130,16 @@ def normalized(text: str) -> str:
 
     More than `MOST_MARKS` marks in a row, which no script has, are parted.
     """
-    if any(category(character)[0] == "M" for character in text[MOST_MARKS::MOST_MARKS]):
+    if any(map(_is_mark, text[MOST_MARKS::MOST_MARKS])):
         text = _MARK_FLOOD.sub(_parted, text)
     # Most Chinese text is in that form but for these; the full way costs ten times as much.
     for common, plain in _COMMON:
         text = text.replace(common, plain)
     return normalize("NFKC", text).lower()
+
+
+def _is_mark(character: str) -> bool:
+    return category(character)[0] == "M" or character in _HALFWIDTH_MARKS
 
 
 def _parted(flood: re.Match[str]) -> str:

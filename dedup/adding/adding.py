@@ -265,7 +265,7 @@ class Adding:
             canonical_link=page.canonical_link,
         )
         if self.run:
-            return self._index.record(sighting, choices.config)
+            return self._index.record(sighting, choices.config, page=page.stored)
         return self._index.judge(sighting, choices.config)
 
 

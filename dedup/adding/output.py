@@ -58,18 +58,25 @@ def write_output(output: Path, feeds: Sequence[Feed], adding: Adding) -> Iterato
     """Write what *adding* kept of *feeds*; yields the share (0 to 1) that is done, often.
 
     *output* appears when it is whole; until then it has the ending ``.part``.  Its name says whether
-    it is compressed, or if it says nothing, the input's does.
+    it is compressed, or if it says nothing, the input's does.  Raises `DedupError` if it cannot be
+    written, or if fewer records can be read than were judged.
     """
     part = output.with_name(output.name + ".part")
     compressed = is_compressed(output if format_of(output) else feeds[0].path)
     try:
         with feeds[0].sink(part, compressed=compressed) as sink:
             for number, feed in enumerate(feeds):
+                judged = adding.kept(number)
                 with suppress(FeedError):  # what cannot be read was told when it was judged
-                    for record, kept in zip(feed.records(), adding.kept(number), strict=False):
+                    for record, kept in zip(feed.records(), judged, strict=False):
                         if kept and record.source is not None:
                             sink.write(record.source)
                         yield (number + feed.share) / len(feeds)
+                if next(judged, None) is not None:
+                    raise DedupError(
+                        f"{feed.name} cannot be read again as far as it was judged: "
+                        f"{output} would lack pages that were kept, and is not written"
+                    )
         if part.is_dir() and output.is_dir():
             output.rmdir()
         os.replace(part, output)

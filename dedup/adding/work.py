@@ -21,6 +21,7 @@ from dedup.fields import Content, FieldRule
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.index.urls import scope_key, url_key
 from dedup.page import Page
+from dedup.stored import pack
 
 # A batch is what one process gets at once, and one transaction of the index.
 BATCH_RECORDS = 64
@@ -31,7 +32,7 @@ Reader = Callable[[Any, FieldRule], Content | None]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """All of a page that the index is told, see `dedup.index.Sighting`."""
+    """All of a page that the index is told, see `dedup.index.Index.record`; *stored* is kept there."""
 
     fingerprint: Fingerprint
     url: str
@@ -39,6 +40,7 @@ class Seen:
     scope: str
     title: str
     canonical_link: str
+    stored: bytes = b""
 
 
 # A page, or what is the matter with the record, or None where it holds nothing to judge.
@@ -95,6 +97,7 @@ def _seen(page: Page, orders: Orders) -> Seen:
         scope=scope_key(orders.config.scope, spider=orders.spider, url=page.url),
         title=page.title,
         canonical_link=page.canonical_link,
+        stored=pack(page) if orders.config.store_pages else b"",
     )
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from dedup.cli.options import index_option, index_path, settings_for, settings_option
+from dedup.cli.output import bars
 from dedup.errors import DedupError
 from dedup.index import SQLiteIndex
 from dedup.printable import printable
@@ -135,33 +136,27 @@ def _work(adding: Adding, found: Found, output: Path | None, talk: _Talk) -> flo
 
     begin = time.perf_counter()
     try:
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            _Rate(),
-            TimeRemainingColumn(),
-            console=talk.console,
-            disable=not talk.console.is_terminal,
-        ) as bars:
+        with bars(
+            TextColumn("{task.description}"), BarColumn(), _Rate(), TimeRemainingColumn()
+        ) as shown:
             for trouble in found.troubles:
                 talk.say(trouble)
             if adding.tally.resumed_at:
                 talk.say(f"resuming at record {adding.tally.resumed_at + 1:,}")
-            bar = bars.add_task("judging", total=1.0, pages=0)
+            bar = shown.add_task("judging", total=1.0, pages=0)
             for tally in adding.work():
                 done = tally.records - tally.resumed_at
-                bars.update(bar, completed=tally.share, pages=done)
+                shown.update(bar, completed=tally.share, pages=done)
             seconds = time.perf_counter() - begin
             if output:
-                bar = bars.add_task("writing", total=1.0)
+                bar = shown.add_task("writing", total=1.0)
                 for share in write_output(output, found.feeds, adding):
-                    bars.update(bar, completed=share)
+                    shown.update(bar, completed=share)
         adding.finish()
     except KeyboardInterrupt:
         adding.stop("interrupted")
-        raise DedupError(
-            f"interrupted after {adding.tally.records:,} records; the same command goes on there"
-        ) from None
+        goes_on = "; the same command goes on there" if adding.run else ""
+        raise DedupError(f"interrupted after {adding.tally.records:,} records{goes_on}") from None
     except BaseException:
         adding.stop("failed")
         raise

@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
+from dedup.cli.options import (
+    index_option,
+    json_option,
+    opened,
+    require_recipe,
+    settings_for,
+    settings_option,
+)
 from dedup.cli.pages import (
     HOW_TO_GET_PAGES,
     Pages,
     Side,
     feed_option,
     is_file,
+    limit_option,
     newest,
     page_of_file,
     rows_at,
@@ -55,7 +63,7 @@ NOT_A_COPY = 3
     type=click.Choice(["inline", "side-by-side"]),
     help="Show also what changed in the text, in one column (the default) or two.",
 )
-@click.option("--limit", default=10, show_default=True, help="So many words and runs of tags of each.")
+@limit_option
 @json_option
 def compare(
     *,
@@ -103,6 +111,8 @@ def _sides(
         if path is not None or not all(map(is_file, names)):
             index = stack.enter_context(opened(path))
             settings = settings_for(index, given)
+            if any(map(is_file, names)):
+                require_recipe(index, settings.config)
             rows = {name: newest(rows_at(index, name)) for name in names if not is_file(name)}
             pages = Pages(index, settings, feed, {row.sighting.url_key for row in rows.values()})
             sides = [

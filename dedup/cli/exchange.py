@@ -9,7 +9,7 @@ import click
 from dedup.cli.options import index_option, index_path, opened, settings_for, settings_option
 from dedup.cli.output import named, progress_bar, replacing
 from dedup.exchange.files import Exported, export_lines, writing
-from dedup.exchange.merge import import_export
+from dedup.exchange.merge import check_recipes, import_export
 from dedup.index import SQLiteIndex
 
 
@@ -75,6 +75,7 @@ def import_(files: tuple[Path, ...], path: Path | None, settings: tuple[tuple[st
         with progress_bar(f"reading {found.path.name}") as progress:
             found.check(progress)
     with SQLiteIndex(index_path(path)) as index:
+        check_recipes(index, exports)
         for found in exports:
             config = settings_for(index, settings).config
             with progress_bar(f"importing {found.path.name}") as progress:

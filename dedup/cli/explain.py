@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
-from dedup.cli.pages import HOW_TO_GET_PAGES, Pages, feed_option, rows_at
+from dedup.cli.pages import HOW_TO_GET_PAGES, Pages, feed_option, limit_option, rows_at
 from dedup.cli.showing import (
     explanation_record,
     features_record,
@@ -31,8 +31,15 @@ from dedup.report.explanation import explain as explained
 @index_option
 @settings_option
 @feed_option
-@click.option("--rows", "row_limit", default=10, show_default=True, help="Show so many, the newest.")
-@click.option("--limit", default=10, show_default=True, help="So many words and runs of tags of each.")
+@click.option(
+    "--rows",
+    "row_limit",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="Show so many, the newest.",
+)
+@limit_option
 @json_option
 def explain(
     *,
@@ -63,7 +70,7 @@ def explain(
     with opened(path) as index:
         chosen = settings_for(index, settings)
         rows = rows_at(index, url)
-        pairs = [(row, _canonical(index, row)) for row in rows[-max(row_limit, 1) :]]
+        pairs = [(row, _canonical(index, row)) for row in rows[-row_limit:]]
         keys = {found.sighting.url_key for pair in pairs for found in pair if found}
         pages = Pages(index, chosen, feed, keys)
         if as_json:

@@ -8,7 +8,14 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
+from dedup.cli.options import (
+    index_option,
+    json_option,
+    opened,
+    require_recipe,
+    settings_for,
+    settings_option,
+)
 from dedup.cli.pages import is_file, newest, page_of_file, rows_at
 from dedup.cli.terminal import console, place, print_json, row_record, url_text, working
 from dedup.config import DedupConfig
@@ -79,10 +86,12 @@ def find(
 def _asked(index: Index, what: str, config: DedupConfig) -> tuple[Fingerprint, int | None]:
     """Return the fingerprint of what is asked about, and its own row if it has one."""
     if is_file(what):
+        require_recipe(index, config)
         return fingerprint(page_of_file(Path(what)), config), None
     if _URL.fullmatch(what) or index.history(what):
         row = newest(rows_at(index, what))
         return row.sighting.fingerprint, row.id
+    require_recipe(index, config)
     return fingerprint(Page.from_text(what), config), None
 
 

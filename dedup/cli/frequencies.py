@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 
-from dedup.cli.output import named, text_output
+from dedup.cli.output import bars, named, text_output
 from dedup.config import DedupConfig
 from dedup.frequencies import count_terms, document_files, frequency_lines, read_documents
 
@@ -46,8 +44,8 @@ def frequencies(
     """
     config = DedupConfig(terms=terms, term_size=term_size, user_dictionary=user_dictionary)
     files = document_files(corpus)
-    with Progress(console=Console(stderr=True)) as bars:
-        tracked = bars.track(files, description="counting")
+    with bars() as shown:
+        tracked = shown.track(files, description="counting")
         documents, counts = count_terms(
             (text for file in tracked for text in read_documents(file)), config
         )

@@ -7,10 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-from dedup.cli.output import text_output
+from dedup.cli.output import rate_of, rated_bars, text_output
 from dedup.config import DedupConfig
 from dedup.index import SQLiteIndex, glance_of
 from dedup.report.html import HtmlReport, Track, stored_texts
@@ -49,16 +46,7 @@ def write_html(
 
 @contextmanager
 def _watched() -> Iterator[Track]:
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    ) as bars:
+    with rated_bars() as bars:
 
         def track(values: Iterable[T], description: str, total: int) -> Iterator[T]:
             task = bars.add_task(description, total=total, rate="")
@@ -66,8 +54,7 @@ def _watched() -> Iterator[Track]:
             for done, value in enumerate(values, 1):
                 yield value
                 if done % 256 == 0:
-                    speed = bars.tasks[task].speed
-                    bars.update(task, completed=done, rate=f"{speed:,.0f}/s" if speed else "")
+                    bars.update(task, completed=done, rate=rate_of(bars.tasks[task]))
             bars.update(task, completed=done)
 
         yield track

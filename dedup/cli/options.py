@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dedup.errors import DedupError
+from dedup.errors import DedupError, IndexMismatch
 from dedup.index import SQLiteIndex
 
 if TYPE_CHECKING:
+    from dedup.config import DedupConfig
     from dedup.index import Index
     from dedup.plugin.settings import PluginSettings
 
@@ -115,7 +116,27 @@ def opened(path: Path | None) -> SQLiteIndex:
 
 
 def settings_for(index: Index, given: tuple[tuple[str, str], ...]) -> PluginSettings:
-    """Return the settings to compare pages by: *given*, then the project's, then the index's recipe."""
-    from dedup.plugin.project import settings_of
+    """Return the settings to compare pages by: *given*, then the project's, then the index's recipe.
 
-    return settings_of(dict(given), index.recipe())
+    Raises `IndexMismatch` for a setting *given* that needs other fingerprints than the index has.
+    """
+    from dedup.plugin.project import settings_of
+    from dedup.plugin.settings import PREFIX
+
+    stored = index.recipe()
+    found = settings_of(dict(given), stored)
+    recipe = found.config.recipe() if given and stored else stored
+    for name, value in given:
+        field = name.removeprefix(PREFIX).lower()
+        if recipe.get(field) != stored.get(field):
+            raise IndexMismatch(
+                f"{name}={value} does not go with the fingerprints in {index.name}, made with "
+                f"{field}={stored.get(field, 'nothing')}"
+            )
+    return found
+
+
+def require_recipe(index: Index, config: DedupConfig) -> None:
+    """Raise `IndexMismatch` if pages read by *config* cannot be compared with those of *index*."""
+    if index.recipe():
+        index.require_recipe(config.recipe())

@@ -10,7 +10,15 @@ from typing import IO
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from dedup.errors import DedupError
 from dedup.printable import printable
@@ -56,24 +64,37 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
         yield file
 
 
-@contextmanager
-def progress_bar(what: str, *, show: bool = True) -> Iterator[Callable[[int, int], None]]:
-    """Give a function to tell how many are done of how many; a bar shows it on a terminal."""
+def bars(*columns: ProgressColumn | str, show: bool = True) -> Progress:
+    """Return bars on the standard error, shown on a terminal only; rich's own *columns* unless given."""
     console = Console(stderr=True)
-    columns = (
+    return Progress(*columns, console=console, disable=not (show and console.is_terminal))
+
+
+def rated_bars(*, show: bool = True) -> Progress:
+    """Return bars with how much is done, time left, and what the field `rate` of a task says."""
+    return bars(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}/s"),
+        TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
+        show=show,
     )
-    with Progress(*columns, console=console, disable=not (show and console.is_terminal)) as bars:
-        bar = bars.add_task(what, total=None, rate="-")
+
+
+def rate_of(task: Task) -> str:
+    """Return how many a second, empty while that is not known."""
+    return f"{task.speed:,.0f}/s" if task.speed else ""
+
+
+@contextmanager
+def progress_bar(what: str, *, show: bool = True) -> Iterator[Callable[[int, int], None]]:
+    """Give a function to tell how many are done of how many; a bar shows it on a terminal."""
+    with rated_bars(show=show) as shown:
+        bar = shown.add_task(what, total=None, rate="")
 
         def tell(done: int, total: int) -> None:
             if done % _EVERY == 0 or done == total:
-                speed = bars.tasks[0].speed
-                rate = f"{speed:,.0f}" if speed else "-"
-                bars.update(bar, completed=done, total=total, rate=rate)
+                shown.update(bar, completed=done, total=total, rate=rate_of(shown.tasks[0]))
 
         yield tell

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 
+from dedup.cli.output import bars
 from dedup.errors import DedupError
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.frequencies import HTML
@@ -35,6 +34,15 @@ feed_option = click.option(
     "--feed",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="JSON Lines of a crawl to take pages from that the index does not keep.",
+)
+
+
+limit_option = click.option(
+    "--limit",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
+    help="So many words and runs of tags of each.",
 )
 
 
@@ -128,10 +136,9 @@ def _pages_of_feed(
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
-    screen = Console(stderr=True)
     with (
-        Progress(console=screen, disable=not screen.is_terminal) as bars,
-        bars.open(path, "rb", description="reading the feed") as file,
+        bars() as shown,
+        shown.open(path, "rb", description="reading the feed") as file,
     ):
         for number, line in enumerate(file, 1):
             if not line.strip():

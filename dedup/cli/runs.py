@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 
 from dedup.cli.options import index_option, json_option, opened
-from dedup.cli.terminal import print_json, row_record, url_text
+from dedup.cli.terminal import print_json, row_record
 from dedup.cli.times import moment
 from dedup.index import Run
 from dedup.printable import printable
@@ -41,7 +42,8 @@ def orphans(path: Path | None, as_json: bool) -> None:
     """List the pages that were dropped for a page which is gone.
 
     Their canonical was kept by a run that was forgotten, or was lost on its way to storage after
-    another process had dropped them. Crawl these URLs again to have them.
+    another process had dropped them. Crawl these URLs again to have them; what has no URL is only
+    counted, and in the JSON.
 
     \b
     Examples:
@@ -54,8 +56,16 @@ def orphans(path: Path | None, as_json: bool) -> None:
         print_json([row_record(row) for row in found])
         return
     for row in found:
-        click.echo(url_text(row.sighting.url))
+        if row.sighting.url:
+            click.echo(_address(row.sighting.url))
     click.echo(f"{len(found):,} orphans", err=True)
+
+
+def _address(url: str) -> str:
+    """Return *url* whole, what acts rather than shows percent-encoded: it can still be crawled."""
+    return "".join(
+        letter if letter.isprintable() and letter != " " else quote(letter, "") for letter in url
+    )
 
 
 def _run_line(run: Run) -> str:

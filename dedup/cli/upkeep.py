@@ -7,11 +7,9 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 
 from dedup.cli.options import index_option, json_option, opened
-from dedup.cli.output import named
+from dedup.cli.output import bars, named
 from dedup.cli.terminal import print_json, working
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.minhash import Banding
@@ -38,11 +36,11 @@ def rebuild(path: Path | None, blocks: int | None, bands: str | None) -> None:
 
     Lists of bands come by themselves with DEDUP_CANDIDATES, and stay until they are taken out.
     """
-    with opened(path) as index, Progress(console=Console(stderr=True)) as bars:
-        bar = bars.add_task("rebuilding", total=None)
+    with opened(path) as index, bars() as shown:
+        bar = shown.add_task("rebuilding", total=None)
 
         def progress(done: int, total: int) -> None:
-            bars.update(bar, completed=done, total=total)
+            shown.update(bar, completed=done, total=total)
 
         if bands is None:
             index.rebuild(blocks, progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
@@ -34,6 +35,21 @@ class Imported:
         )
 
 
+def check_recipes(index: Index, exports: Sequence[Exported]) -> None:
+    """Raise `IndexMismatch` unless the fingerprints of *exports* and *index* can be compared."""
+    name, here = index.name, index.recipe()
+    for export in exports:
+        there = export.header.recipe
+        if not here:
+            name, here = str(export.path), there
+        for field in sorted(here.keys() | there.keys()):
+            if here.get(field) != there.get(field):
+                raise IndexMismatch(
+                    f"{export.path} has fingerprints made with {field}={there.get(field, 'nothing')}, "
+                    f"{name} with {field}={here.get(field, 'nothing')}: they cannot be compared"
+                )
+
+
 def import_export(
     index: Index, export: Exported, config: DedupConfig, progress: Progress | None = None
 ) -> Imported:
@@ -47,22 +63,12 @@ def import_export(
 
     Raises `IndexMismatch` for fingerprints of another recipe.
     """
-    _require_recipe(index, export)
+    check_recipes(index, (export,))
+    index.require_recipe(export.header.recipe)
     index.require_bands(config)
     if not index.runs() and not index.statistics().rows:
         return _restored(index, export, progress)
     return _Merge(index, export, config).run(progress)
-
-
-def _require_recipe(index: Index, export: Exported) -> None:
-    here, there = index.recipe() or export.header.recipe, export.header.recipe
-    for field in sorted(here.keys() | there.keys()):
-        if here.get(field) != there.get(field):
-            raise IndexMismatch(
-                f"{export.path} has fingerprints made with {field}={there.get(field, 'nothing')}, "
-                f"{index.name} with {field}={here.get(field, 'nothing')}: they cannot be compared"
-            )
-    index.require_recipe(there)
 
 
 def _restored(index: Index, export: Exported, progress: Progress | None) -> Imported:

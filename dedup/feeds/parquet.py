@@ -37,7 +37,7 @@ class ParquetRows(Feed):
                     for batch in file.iter_batches(_ROWS, row_groups=[group]):
                         yield from self._rows(batch, columns, number, start[0], file.metadata.num_rows)
                         number += batch.num_rows
-                except (OSError, ValueError) as error:
+                except _errors() as error:
                     raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
 
     def _rows(
@@ -66,6 +66,9 @@ class ParquetRows(Feed):
                 f"{self.name} has no column {', '.join(sorted(missing))}; "
                 f"it has {', '.join(schema.names)}"
             )
+        twice = {name for name in schema.names if schema.names.count(name) > 1}
+        if twice:
+            raise FeedError(f"{self.name} has more than one column {', '.join(sorted(twice))}")
         wanted = {*self.rule.names, self.rule.url_field} if self.rule.names else set(schema.names)
 
         def is_text(kind: Any) -> bool:
@@ -95,7 +98,7 @@ class ParquetRows(Feed):
         parquet = _parquet()
         try:
             return parquet.ParquetFile(self.path)
-        except (OSError, ValueError) as error:
+        except _errors() as error:
             raise FeedError(f"{self.name} cannot be read: {error}") from error
 
 
@@ -149,6 +152,13 @@ def _compression(file: Any) -> str:
         return "snappy"
     name = str(metadata.row_group(0).column(0).compression).lower()
     return "none" if name == "uncompressed" else name
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """What reading raises: a codec that is not there is no `ValueError`."""
+    import pyarrow
+
+    return OSError, ValueError, pyarrow.ArrowException
 
 
 def _parquet() -> Any:

@@ -104,8 +104,10 @@ class Sighting:
     def kept(self) -> Sighting:
         """Return it as an index keeps it: URL, link and title valid, and of bounded length."""
         link = self.canonical_link if len(self.canonical_link) <= MAX_URL else ""
-        title = valid(self.title[:MAX_TITLE])
-        return replace(self, url=kept_url(self.url), title=title, canonical_link=valid(link))
+        texts = kept_url(self.url), valid(self.title[:MAX_TITLE]), valid(link)
+        if texts == (self.url, self.title, self.canonical_link):
+            return self
+        return replace(self, url=texts[0], title=texts[1], canonical_link=texts[2])
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,7 @@ class PostingList(Chunks):
         for block in range(len(self._layout)):
             try:
                 words = self.block_words(block).tolist()
+                misplaced = self._misplaced(block)
             except Damaged as error:
                 yield f"block {block}: {error}"
                 continue
@@ -148,7 +149,7 @@ class PostingList(Chunks):
                 ("words without a page", len(set(words) - expected)),
                 ("words missing", len(expected - set(words))),
                 ("words twice", len(words) - len(set(words))),
-                ("words at a wrong place", self._misplaced(block)),
+                ("words at a wrong place", misplaced),
             ):
                 if count:
                     yield f"block {block}: {count} {problem}"

@@ -41,15 +41,16 @@ def kept_url(url: str) -> str:
 
     The end of a longer one is a digest of the whole, so that different URLs stay different.
     """
-    if len(url) > MAX_URL:
-        end = "~" + digest(url.encode("utf-8", "surrogatepass")).hex()
-        url = url[: MAX_URL - len(end)].encode("ascii", "replace").decode("ascii") + end
-    return valid(url)
+    url = valid(url)
+    if len(url) <= MAX_URL:
+        return url
+    end = "~" + digest(url.encode()).hex()
+    return url[: MAX_URL - len(end)] + end
 
 
 def valid(text: str) -> str:
     """Return *text* with what UTF-8 cannot have, lone surrogates, written as ``\\udc80``."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def joined_key(base: str, link: str) -> str:

@@ -88,11 +88,12 @@ def shown_clusters(
         columns.canonical[order], return_index=True, return_counts=True
     )
     largest = np.argsort(-sizes, kind="stable")
-    shown = np.minimum(sizes[largest], MAX_MEMBERS) + 1
+    most = min(MAX_MEMBERS, max_pages - 1)
+    shown = np.minimum(sizes[largest], most) + 1
     largest = largest[np.cumsum(shown) <= max_pages]
     wanted = [
         np.concatenate(
-            (canonicals[[place]], columns.id[order[starts[place] :][: min(sizes[place], MAX_MEMBERS)]])
+            (canonicals[[place]], columns.id[order[starts[place] :][: min(sizes[place], most)]])
         )
         for place in largest.tolist()
     ]

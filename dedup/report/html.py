@@ -165,7 +165,7 @@ class HtmlReport:
         return {
             "keep": self.keep,
             "compared": MAX_COMPARED,
-            "rule": {"share": round(100 * self.config.min_similarity)},
+            "rule": {"share": round(100 * self.config.min_similarity) if self.config.verify else None},
             "reasons": [reason.value for reason in REASONS],
             "outcomes": [outcome.value for outcome in OUTCOMES],
             "by_site": [_share(share) for share in overview.sites[:MAX_SITES]],

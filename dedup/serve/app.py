@@ -33,7 +33,7 @@ RUNS = 20
 # Of a text so many characters are compared.
 MAX_TEXT = 200_000
 # The names of this machine only: a stranger's page whose own name leads to 127.0.0.1 reads nothing.
-HOSTS = ("127.0.0.1", "localhost", "[::1]")
+HOSTS = ("127.0.0.1", "localhost")
 
 
 def application(path: Path) -> ASGIApp:
@@ -45,7 +45,7 @@ def application(path: Path) -> ASGIApp:
             Route("/live.json", views.live),
             Route("/pages", views.pages),
             Route("/clusters", views.clusters),
-            Route("/page/{row:int}", views.page),
+            Route("/page/{row}", views.page),
             Mount("/static", StaticFiles(packages=[("dedup.serve", "static")])),
         ],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(HOSTS), www_redirect=False)],
@@ -106,7 +106,7 @@ class _Views:
 
     async def page(self, request: Request) -> Response:
         try:
-            row = self.index.row(request.path_params["row"])
+            row = self.index.row(_number(request.path_params["row"]))
         except NoSuchRow as error:
             raise HTTPException(404, str(error)) from error
         canonical = None if row.verdict.canonical is None else self.index.row(row.verdict.canonical)
@@ -159,4 +159,5 @@ class _Views:
 
 
 def _number(text: str) -> int:
+    """Return the number that *text* is, 0 for anything else and what no row can have."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0

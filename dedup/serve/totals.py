@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
-from urllib.parse import urlsplit
 
 from dedup.index import Index
+from dedup.report.columns import site_of
 
 # Rows read at once, half a second's worth; a large index is read in several goes.
 STEP = 100_000
@@ -46,7 +46,7 @@ class Totals:
             self.whole.add(glance.kept)
             self.by_reason[glance.reason] += 1
             self.by_run.setdefault(glance.run, Counts()).add(glance.kept)
-            self.by_site.setdefault(_site(glance.url), Counts()).add(glance.kept)
+            self.by_site.setdefault(site_of(glance.url), Counts()).add(glance.kept)
             self.read = glance.id
 
     def run(self, run: int) -> Counts:
@@ -58,10 +58,3 @@ class Totals:
         """The sites with most pages, the largest first."""
         largest = sorted(self.by_site.items(), key=lambda site: (-site[1].seen, site[0]))
         return largest[:LARGEST_SITES]
-
-
-def _site(url: str) -> str:
-    try:
-        return urlsplit(url).netloc.lower()
-    except ValueError:
-        return ""

@@ -524,3 +524,36 @@ def test_an_output_on_a_full_disk_can_be_written_later(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert len(pages_in(output)) == 3
     assert len(rows(tmp_path / "x.db")) == 5
+
+
+def test_an_input_that_cannot_be_read_again_is_no_short_output(tmp_path: Path) -> None:
+    source, output = tmp_path / "pages.jsonl", tmp_path / "unique.jsonl"
+    WRITERS["pages.jsonl"](source, PAGES)
+    feeds = find_feeds([source], FieldRule()).feeds
+    with MemoryIndex() as index:
+        adding = Adding(index, feeds, Choices())
+        list(adding.work())
+        source.write_bytes(b"".join(source.read_bytes().splitlines(keepends=True)[:2]))
+        with pytest.raises(DedupError, match="cannot be read again as far as it was judged"):
+            list(write_output(output, feeds, adding))
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("store_pages", [True, False])
+def test_pages_are_stored_where_that_is_wanted(tmp_path: Path, store_pages: bool) -> None:
+    source = tmp_path / "pages.jsonl"
+    WRITERS["pages.jsonl"](source, PAGES)
+    with MemoryIndex() as index:
+        config = DedupConfig(store_pages=store_pages)
+        list(Adding(index, find_feeds([source], FieldRule()).feeds, Choices(config=config)).work())
+        stored = [index.page_of(row) for row in index.rows()]
+    assert [page is not None for page in stored] == [store_pages] * len(PAGES)
+
+
+def test_a_table_with_two_columns_of_one_name_is_told(tmp_path: Path) -> None:
+    source = tmp_path / "pages.parquet"
+    columns = [pyarrow.array(["one"]), pyarrow.array(["two"])]
+    pyarrow.parquet.write_table(pyarrow.table(columns, names=["body", "body"]), source)
+    done = add(source, "--index", tmp_path / "pages.db")
+    assert done.exit_code == 1
+    assert "has more than one column body" in done.output

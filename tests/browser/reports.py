@@ -71,9 +71,9 @@ def honest_index(path: Path, copies: int = 60) -> Path:
     return path
 
 
-def hostile_index() -> Index:
-    """Return an index of pages whose titles, URLs and texts try everything."""
-    index = MemoryIndex()
+def hostile_index(index: Index | None = None) -> Index:
+    """Return an index of pages whose titles, URLs and texts try everything, in memory unless given."""
+    index = index or MemoryIndex()
     with Detector(index, DedupConfig(store_pages=True), spider=HOSTILE[0]) as detector:
         for number, (title, url) in enumerate(zip(HOSTILE, URLS, strict=True)):
             for copy in range(2):

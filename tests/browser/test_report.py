@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +11,10 @@ import pytest
 
 from benchmarks.report import fill
 from dedup import SQLiteIndex
+from tests.browser.opened import Opened
 from tests.browser.reports import HOSTILE, honest_index, hostile_index, write
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -36,39 +22,6 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("honest")
     with SQLiteIndex(honest_index(folder / "pages.db", copies=160)) as index:
         return write(index, folder / "report.html")
-
-
-class Opened:
-    """A page of the browser that remembers what went wrong, and what it asked of a network."""
-
-    def __init__(self, browser: Any, path: Path, **context: Any) -> None:
-        self.context = browser.new_context(**context)
-        self.page = self.context.new_page()
-        self.problems: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda message: self.problems.append(message.text))
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("dialog", self._refuse)
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.address = path.as_uri()
-        self.page.goto(self.address)
-
-    def _refuse(self, dialog: Any) -> None:
-        self.problems.append(f"a dialog says {dialog.message}")
-        dialog.dismiss()
-
-    def part(self, name: str) -> Any:
-        self.page.goto(f"{self.address}#{name}")
-        return self.page.locator(f"section#{name.split('/', maxsplit=1)[0]}")
-
-    def __enter__(self) -> Opened:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.context.close()
-        if exc[0] is None:
-            assert self.problems == []
-            assert {url.split("#")[0] for url in self.requests} == {self.address}
 
 
 def status(part: Any) -> str:

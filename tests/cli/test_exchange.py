@@ -81,6 +81,17 @@ def test_another_recipe_is_an_error() -> None:
     assert len(urls("one.db")) == 1
 
 
+def test_files_of_two_recipes_are_refused_before_the_first_is_imported() -> None:
+    crawl("one.db", text(1))
+    crawl("two.db", text(1), config=DedupConfig(shingle=3))
+    for name in ("one", "two"):
+        run("export", f"{name}.db", "--output", f"{name}.jsonl")
+    done = run("import", "one.jsonl", "two.jsonl", "--index", "all.db")
+    assert done.exit_code == 1
+    assert "two.jsonl has fingerprints made with shingle=3, one.jsonl with shingle=4" in done.output
+    assert urls("all.db") == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -94,7 +94,9 @@ def test_the_users_own_jieba_is_left_alone() -> None:
 
 @given(
     st.text(
-        st.sampled_from("\u0301\u0316\u05b0\u0f73"), min_size=MOST_MARKS + 1, max_size=3 * MOST_MARKS
+        st.sampled_from("\u0301\u0316\u05b0\u0f73\uff9e\uff9f"),
+        min_size=MOST_MARKS + 1,
+        max_size=3 * MOST_MARKS,
     )
 )
 def test_marks_without_end_are_put_in_order_in_short_runs(marks: str) -> None:

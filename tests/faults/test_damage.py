@@ -82,6 +82,15 @@ def test_every_damage_to_a_list_is_found_and_repaired(index: Path) -> None:
         assert verdicts(index) == before
 
 
+def test_chunks_that_only_together_have_whole_words_are_found(index: Path) -> None:
+    for offset, size in ((0, 5), (1, 3)):
+        (chunk,) = execute(index, f"SELECT id FROM postings ORDER BY id LIMIT 1 OFFSET {offset}")[0]
+        execute(index, "UPDATE postings SET words = zeroblob(?) WHERE id = ?", size, chunk)
+    code, output = dedup("check", index)
+    assert code == 1
+    assert "block 0: a chunk of a list is no row of words" in output
+
+
 def test_words_at_a_wrong_place_are_found(index: Path) -> None:
     execute(index, "UPDATE postings SET id = id + (1 << 18) WHERE id = (SELECT min(id) FROM postings)")
     assert dedup("check", index) == (1, "content list of scope 1, block 0: 1 words at a wrong place\n")
@@ -113,6 +122,27 @@ def test_a_damaged_row_is_found_and_is_one_clear_error(index: Path, change: str)
         for number in range(PAGES):
             with suppress(IndexUnavailable):  # and nothing else
                 detector.check(page(text(number), f"http://d/{number}", template=number), kind="item")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "structure = 'five'",
+        "reason = 'nEw'",
+        "outcome = 'confirmee'",
+        "url = x'00ff'",
+        "similarity = 'alike'",
+        "content_distance = 'far'",
+        "canonical = 'first'",
+    ],
+)
+def test_who_counts_damaged_rows_gets_one_clear_error(index: Path, change: str) -> None:
+    execute(index, f"UPDATE pages SET {change} WHERE id % 2 = 0")
+    with SQLiteIndex(index) as opened:
+        with pytest.raises(IndexUnavailable, match="the file is damaged"):
+            list(opened.glances())
+        with suppress(IndexUnavailable):  # which counts by some columns only
+            opened.tallies()
 
 
 @pytest.mark.parametrize(

@@ -227,11 +227,25 @@ def test_orphans_lists_what_leaned_on_a_forgotten_page(index: Path) -> None:
     assert result.stderr == "1 orphans\n"
 
 
+def test_orphans_are_addresses_that_can_be_crawled(tmp_path: Path) -> None:
+    path = tmp_path / "orphans.db"
+    long = f"http://a/{'x' * 5000}"
+    with SQLiteIndex(path) as index, Detector(index) as detector:
+        for url in ("http://a/kept", long, "http://a/\u200d\x1b/é", ""):
+            detector.check(page(text(1), url))
+        index.forget_url("http://a/kept")
+    result = run("orphans", "--index", path)
+    assert result.stdout.splitlines() == [long, "http://a/%E2%80%8D%1B/é"]
+    assert result.stderr == "3 orphans\n"
+
+
 def test_rebuild_changes_blocks_and_repairs(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         opened._connection.execute("DELETE FROM postings")
     assert run("check", "--index", index).exit_code == 1
-    assert "rebuilt with 8 blocks" in run("rebuild", "--index", index, "--blocks", 8).stdout
+    rebuilt = run("rebuild", "--index", index, "--blocks", 8)
+    assert "rebuilt with 8 blocks" in rebuilt.stdout
+    assert rebuilt.stderr == ""  # no bar where nobody looks
     assert run("check", "--index", index).exit_code == 0
     with SQLiteIndex(index) as opened, Detector(opened, spider="first") as detector:
         assert opened.blocks == 8

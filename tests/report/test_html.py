@@ -85,6 +85,13 @@ def test_a_bounded_report_counts_all_and_says_what_it_leaves_out(index: Path) ->
     assert "not listed" not in whole
 
 
+def test_a_cluster_that_is_too_large_is_listed_in_part(index: Path) -> None:
+    with SQLiteIndex(index) as opened:
+        data = data_of(html(opened, max_pages=2))
+    assert [len(members) for members in data["clusters"]["members"]] == [2]
+    assert data["clusters"]["size"][0] > 1
+
+
 def test_each_copy_is_listed_with_its_figures(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         data = data_of(html(opened))
@@ -184,7 +191,7 @@ def test_the_command_writes_no_html_to_a_terminal(index: Path) -> None:
     os.close(follower)
     os.close(leader)
     assert done.returncode == 2
-    assert "--format html needs --output FILE" in done.stderr
+    assert "--format html needs --output" in done.stderr
 
 
 def test_the_assets_are_packed() -> None:

@@ -186,6 +186,34 @@ def test_find_takes_urls_and_texts(index: Path) -> None:
     assert "nothing in the index is near it" in run("find", "quite other words", "--index", index).output
 
 
+def test_fingerprints_of_another_recipe_are_never_compared(index: Path, tmp_path: Path) -> None:
+    file = tmp_path / "page.txt"
+    file.write_text(text(1), "utf-8")
+    for command in (
+        ["find", file],
+        ["find", text(1)],
+        ["compare", "http://a.example/1", file],
+        ["explain", "http://a.example/2"],
+        ["report"],
+    ):
+        result = run(*command, "--index", index, "-s", "DEDUP_SHINGLE=3")
+        assert result.exit_code == 1
+        assert "DEDUP_SHINGLE=3 does not go with the fingerprints in" in result.output
+        assert run(*command, "--index", index, "-s", "DEDUP_SHINGLE=4").exit_code == 0
+
+
+def test_a_page_is_not_read_without_the_words_that_the_index_was_made_with(tmp_path: Path) -> None:
+    path, words = tmp_path / "stop.db", tmp_path / "stop.txt"
+    words.write_text("the\n", "utf-8")
+    with (
+        SQLiteIndex(path) as index,
+        Detector(index, DedupConfig(stop_words=str(words)), spider="first") as detector,
+    ):
+        detector.check(page(text(1), "http://a.example/1"))
+    assert "was built with stop_words=" in run("find", text(1), "--index", path).output
+    assert run("find", text(1), "--index", path, "-s", f"DEDUP_STOP_WORDS={words}").exit_code == 0
+
+
 def test_find_refuses_other_distances(index: Path) -> None:
     assert run("find", "x", "--index", index, "--max-distance", 65).exit_code == 2
 

@@ -1,48 +1,22 @@
 from __future__ import annotations
 
 import re
-import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx
 import pytest
 from click.testing import CliRunner
 
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.cli import main
+from dedup.report.columns import NO_SITE
 from dedup.serve.totals import Totals
 from tests.pages import edited, page, text
+from tests.serve.serving import served
 
 EVIL = 'javascript:alert(1)//"><script>alert(2)</script>\u202e\x1b[31m'
 STORING = DedupConfig(store_pages=True)
-
-
-@contextmanager
-def served(path: Path) -> Iterator[httpx.Client]:
-    """Run ``dedup serve`` and give a client of it."""
-    command = "from dedup.cli import main; main()"
-    with subprocess.Popen(
-        [sys.executable, "-u", "-c", command, "serve", str(path), "--port", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            address = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
-            assert address
-            with httpx.Client(base_url=address[0], timeout=60, trust_env=False) as client:
-                yield client
-        finally:
-            process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=60)
-    assert "Traceback" not in errors
 
 
 @pytest.fixture
@@ -111,6 +85,7 @@ def test_reads_only_for_this_machine(path: Path) -> None:
         assert client.get("/static/../app.py").status_code == 404
         assert client.get("/static/%2e%2e/app.py").status_code == 404
         assert client.get("/page/99").status_code == 404
+        assert client.get(f"/page/{2**80}").status_code == 404
         assert client.get("/pages?before=x&run=-1&copies=%00").status_code == 200
         port = client.base_url.port
         assert port
@@ -143,4 +118,4 @@ def test_totals_read_each_row_once(path: Path) -> None:
     assert steps == [(3, 3, 1), (4, 4, 2), (4, 4, 2), (4, 4, 2)]
     assert totals.run(1).copies == 2
     assert dict(totals.by_reason) == {"new": 2, "near_duplicate": 2}
-    assert [site for site, _ in totals.sites] == ["", "a.example", "b.example", "c.example"]
+    assert [site for site, _ in totals.sites] == [NO_SITE, "a.example", "b.example", "c.example"]

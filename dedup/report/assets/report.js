@@ -54,14 +54,16 @@
     const share = `${Math.round(alike / 10)} % of their word runs are common`;
     const apart = content < 0 ? "" : `content differs in ${content} of 64 bits`;
     const shape = structure < 0 ? "" : `, structure in ${structure}`;
+    // Without a check of sketches, or where the crawl had another threshold, the rule is not why.
+    const isConfirmed = data.rule.share !== null && alike >= 10 * data.rule.share;
     switch (reason) {
       case "exact_duplicate": return "The two have the same bytes.";
       case "canonical_link": return `It names that page as its canonical one (${apart}; ${share}).`;
       case "unchanged": return "An earlier crawl saw it with the same words.";
       case "near_duplicate":
         if (alike === 1000) return `All or nearly all word runs are common; ${apart}${shape}.`;
-        return `${share} (at least ${data.rule.share} %); ${apart}${shape}.`;
-      default: return `Kept: ${share} (a copy has ${data.rule.share} %); ${apart}${shape}.`;
+        return `${share}${isConfirmed ? ` (at least ${data.rule.share} %)` : ""}; ${apart}${shape}.`;
+      default: return "";
     }
   }
   const whyPage = (page) =>

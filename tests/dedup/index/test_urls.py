@@ -5,7 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from w3lib.url import canonicalize_url
 
-from dedup.index.urls import _IS_CANONICAL, url_key
+from dedup.index.urls import _IS_CANONICAL, joined_key, kept_url, url_key, valid
+from dedup.limits import MAX_URL
 
 
 @given(st.from_regex(_IS_CANONICAL, fullmatch=True))
@@ -44,3 +45,25 @@ def test_others_get_the_form_of_w3lib(rest: str) -> None:
 )
 def test_keys(url: str, key: str) -> None:
     assert url_key(url) == key
+
+
+@given(
+    st.text(max_size=50)
+    | st.text(st.sampled_from("ab/?=&é\ud800"), min_size=MAX_URL - 5, max_size=MAX_URL + 50)
+)
+def test_a_kept_url_is_short_valid_and_kept_as_it_is(url: str) -> None:
+    kept = kept_url(url)
+    assert valid(kept) == kept
+    assert kept_url(kept) == kept
+    assert len(kept) <= MAX_URL
+    assert valid(url_key(url)) == url_key(url)
+    if len(valid(url)) <= MAX_URL:
+        assert kept == valid(url)
+
+
+def test_long_urls_with_one_beginning_stay_different() -> None:
+    urls = ["http://a/?" + "b" * MAX_URL + end for end in "123"]
+    keys = {url_key(url) for url in urls} | {joined_key("http://c/", url) for url in urls}
+    assert len(keys) == 3
+    assert {len(key) for key in keys} == {MAX_URL}
+    assert {url_key(key) for key in keys} == keys

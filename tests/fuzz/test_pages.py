@@ -1,0 +1,188 @@
+"""Anything may arrive: from bytes to fingerprint nothing raises, and every value keeps its rule.
+
+`fuzz/` looks at the same with coverage, for as long as one likes.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scrapy.http import HtmlResponse
+from scrapy.settings import Settings
+
+from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, compare, fingerprint
+from dedup.charset import decode
+from dedup.config import STRUCTURES, TERMS, WEIGHTS
+from dedup.errors import ConfigError
+from dedup.plugin.pages import page_from_response
+from dedup.plugin.settings import read_settings, setting_names
+from dedup.sketch import BINS
+from dedup.tokens import tokens
+
+# What markup is made of, so that tags, entities and declarations come about.
+MARKUP = [
+    *(
+        "<",
+        ">",
+        "</",
+        "/>",
+        "<!--",
+        "-->",
+        "<![CDATA[",
+        "]]>",
+        "<?",
+        "<!DOCTYPE ",
+        "&",
+        "&#",
+        "&#x",
+        ";",
+    ),
+    *("=", "'", '"', " ", "\n", "\0", "\x1e", "p", "div", "nav", "title", "a", "script", "svg", "meta "),
+    *(
+        "charset=",
+        "gbk",
+        "utf-16",
+        "link rel=canonical",
+        "href=",
+        "class",
+        "role",
+        "amp",
+        "lt",
+        "D800",
+        "0",
+    ),
+    *(
+        "words",
+        "1.5",
+        "武汉",
+        "カナ",
+        "ไทย",
+        "é",
+        "\u0301",
+        "\u0316",
+        "\ufdfa",
+        "\u202e",
+        "\ufeff",
+        "\U0001f600",
+    ),
+]
+markup = st.lists(st.sampled_from(MARKUP), max_size=80).map("".join)
+bodies = (
+    st.binary(max_size=400)
+    | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass"))
+    | markup.map(str.encode)
+    | st.builds(
+        lambda text, name: text.encode(name, "replace"),
+        markup,
+        st.sampled_from(["gb18030", "utf-16", "latin-1"]),
+    )
+)
+# Lone surrogates too, which Python's own decoders do not make but JSON does.
+texts = (
+    st.text(st.characters(), max_size=200)
+    | markup
+    | st.text(st.sampled_from("a1.\ud800\udfff武カไ\u0640\u0e31"))
+)
+encodings = st.none() | st.sampled_from(
+    ["utf-8", "gbk", "utf-16", "utf-7", "hex", "idna", "x\0", "undefined"]
+)
+configs = st.builds(
+    DedupConfig,
+    terms=st.sampled_from(TERMS),
+    weights=st.sampled_from(WEIGHTS),
+    structure=st.sampled_from(STRUCTURES),
+    shingle=st.integers(1, 16),
+    tie=st.booleans(),
+)
+
+
+def check(page: Page, config: DedupConfig) -> None:
+    found = fingerprint(page, config)
+    assert 0 <= found.content < 2**64
+    assert 0 <= found.structure < 2**64
+    assert len(found.sketch) == BINS
+    assert len(found.body_digest) in (0, 16)
+    assert len(found.token_digest) == (16 if found.tokens else 0)
+    assert len(page.tags) == len(page.depths)
+    assert compare(found, found, config).is_duplicate == bool(found.body_digest)
+
+
+@given(bodies, encodings, configs)
+def test_any_bytes_make_a_fingerprint(body: bytes, encoding: str | None, config: DedupConfig) -> None:
+    check(Page.from_html(body, encoding=encoding), config)
+
+
+@given(texts, configs)
+def test_any_text_makes_a_fingerprint(text: str, config: DedupConfig) -> None:
+    check(Page.from_text(text), config)
+    check(Page.from_html(text), config)
+
+
+@given(bodies, st.sampled_from(["text/html", "text/html; charset=gbk", "text/html; charset=x", ""]))
+def test_a_response_makes_the_page_of_its_bytes(body: bytes, content_type: str) -> None:
+    response = HtmlResponse("http://a/", body=body, headers={"Content-Type": content_type})
+    page = page_from_response(response)
+    assert page is not None
+    check(page, DedupConfig())
+
+
+@given(st.lists(st.tuples(texts, texts), max_size=4))
+@settings(max_examples=50)
+def test_any_page_at_any_address_is_judged_alike_by_both_indexes(pages: list[tuple[str, str]]) -> None:
+    with tempfile.TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as index:
+        with Detector(MemoryIndex()) as plain, Detector(index) as stored:
+            for url, text in pages:
+                page = Page.from_text(text, url=url)
+                assert plain.check(page) == stored.check(page)
+
+
+@given(texts)
+def test_tokens_are_words(text: str) -> None:
+    for token in tokens(text):
+        assert token
+        assert not any(character.isspace() for character in token)
+
+
+@given(bodies, encodings | st.text(max_size=10))
+def test_any_bytes_are_a_text(body: bytes, encoding: str | None) -> None:
+    decode(body, encoding).encode("utf-8", "surrogatepass")
+
+
+values = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.binary(max_size=5)
+)
+nested = values | st.lists(values, max_size=3) | st.dictionaries(st.text(max_size=3), values, max_size=2)
+
+
+@pytest.mark.parametrize("name", setting_names())
+@given(nested)
+@settings(max_examples=30)
+def test_any_value_of_a_setting_is_taken_or_refused_by_its_name(name: str, value: Any) -> None:
+    with suppress(ConfigError), _named(name):
+        read_settings(Settings({name: value}))
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    field = name.removeprefix("DEDUP_").lower()
+    try:
+        yield
+    except ConfigError as error:
+        if not re.search(f"{name}|times {field} ", str(error)):
+            raise AssertionError(f"{error!r} does not name {name}") from error
+        raise
+
+
+@pytest.mark.parametrize(
+    "name", ["base64", "rot13", "zlib", "unicode_escape", "mbcs", "punycode", "undefined"]
+)
+def test_codecs_that_are_none_of_texts_may_be_declared(name: str) -> None:
+    assert "some bytes" in decode(b"\xff some bytes \xe9", name)
