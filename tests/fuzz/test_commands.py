@@ -1,0 +1,187 @@
+"""Any command with any arguments ends with an exit code of ours and never with a traceback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
+
+import click
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.commands import NAMES, command_named, run, small_index
+
+# `serve` does not end by itself; `tests/serve` has its arguments, below are its views.
+ENDING = [name for name in NAMES if name != "serve"]
+FILES = (
+    "pages.db",
+    "page.html",
+    "feed.jsonl",
+    "table.csv",
+    "export.jsonl",
+    "nothing",
+    "folder",
+    ".",
+    "",
+)
+HOSTILE = (
+    *(
+        "0",
+        "-1",
+        "1",
+        "3",
+        "99999999999999999999",
+        "9" * 5000,
+        "1e400",
+        "nan",
+        "inf",
+        "0x10",
+        "1_0",
+        "٣",
+    ),
+    *(
+        "http://a.example/1",
+        "http://[",
+        "//",
+        "http://a.example:x/",
+        "\udcff",
+        "a\nb",
+        "\x1b[31m",
+        "%s{0}",
+    ),
+    *("30d", "0s", "9999999999999w", "2026-11-01", "0001-01-01", "9999-12-31T23:59:59+14:00", "d"),
+    *(
+        "text",
+        "json",
+        "csv",
+        "html",
+        "parquet",
+        "DEDUP_MIN_SIMILARITY=0.8",
+        "DEDUP_TERMS=x.y",
+        "DEDUP_=1",
+    ),
+    *(
+        "DEDUP_INDEX=\udc80",
+        "DEDUP_MAX_DISTANCE=-",
+        "DEDUP_STOP_WORDS=.",
+        "24x3",
+        "0x0",
+        "--",
+        "-",
+        "-s",
+        "'",
+    ),
+)
+# An argument holds no NUL, and of lone surrogates those that stand for bytes that are no UTF-8.
+characters = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
+words = (
+    st.sampled_from(HOSTILE + FILES)
+    | st.text(characters, max_size=12)
+    | st.integers().map(str)
+    | st.binary(max_size=5).map(lambda name: os.fsdecode(name.replace(b"\0", b"")))
+)
+
+
+@cache
+def prepared() -> Path:
+    folder = Path(mkdtemp(prefix="dedup-commands-"))
+    small_index(folder / "pages.db")
+    (folder / "page.html").write_text("<title>t</title><p>some words of a page")
+    (folder / "feed.jsonl").write_text('{"url": "http://a.example/1", "html": "<p>x"}\nbroken\n')
+    (folder / "table.csv").write_text("url,html\nhttp://a.example/1,<p>x\na\n")
+    (folder / "folder").mkdir()
+    run("export", "--index", str(folder / "pages.db"), "--output", str(folder / "export.jsonl"))
+    return folder
+
+
+@contextmanager
+def prepared_folder() -> Iterator[Path]:
+    """Give a folder with an index and some files, which is the current one."""
+    before = Path.cwd()
+    source = prepared()
+    with TemporaryDirectory(prefix="dedup-commands-") as name:
+        shutil.copytree(source, name, dirs_exist_ok=True)
+        os.chdir(name)
+        try:
+            yield Path(name)
+        finally:
+            os.chdir(before)
+
+
+def values_of(param: click.Parameter) -> st.SearchStrategy[str]:
+    """Return what *param* takes, mostly, and what it may not."""
+    if isinstance(param.type, click.Choice):
+        return st.sampled_from([str(choice) for choice in param.type.choices]) | words
+    if isinstance(param.type, click.types.IntParamType | click.types.FloatParamType):
+        return st.integers(-1, 12).map(str) | st.integers(0, 3).map(str) | words
+    if isinstance(param.type, click.Path) and param.type.exists:
+        return (
+            st.sampled_from(["page.html", "feed.jsonl", "table.csv", "export.jsonl", "folder"]) | words
+        )
+    return words
+
+
+def option_with(option: click.Option) -> st.SearchStrategy[list[str]]:
+    names = st.sampled_from(option.opts)
+    if option.is_flag:
+        return names.map(lambda name: [name])
+    return st.tuples(names, values_of(option)).map(list)
+
+
+def calls(name: str) -> st.SearchStrategy[list[str]]:
+    """Return command lines: an index, mostly, a few options, and as many arguments as there may be."""
+    params = [one for one in command_named(name).params if one.name != "path"]
+    options = [one for one in params if isinstance(one, click.Option)]
+    arguments = [values_of(one) for one in params if isinstance(one, click.Argument) and one.required]
+    index = st.sampled_from([["--index", "pages.db"]] * 5 + [["--index", "nothing"], ["--index"], []])
+    return st.tuples(
+        st.just([name]),
+        index,
+        *(option_with(option) for option in options if option.required),
+        st.lists(
+            st.one_of([option_with(option) for option in options]) if options else st.just([]),
+            max_size=2,
+        ).map(joined),
+        st.tuples(*arguments).map(list),
+        st.sampled_from([[]] * 5 + [["--"], ["page.html"], ["--json"]]),
+        # Processes of their own would take seconds.
+        st.just(["--jobs", "1"] if name == "add" else []),
+    ).map(joined)
+
+
+def joined(parts: Iterable[list[str]]) -> list[str]:
+    return [word for part in parts for word in part]
+
+
+@pytest.fixture(autouse=True)
+def outside_of_a_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+
+
+@pytest.mark.parametrize("name", ENDING)
+@given(st.data())
+@settings(max_examples=15)
+def test_any_arguments_end_with_a_code_of_ours(name: str, data: st.DataObject) -> None:
+    arguments = data.draw(calls(name))
+    with prepared_folder():
+        run(*arguments)
+
+
+@given(st.sampled_from(ENDING).flatmap(calls))
+@settings(max_examples=20)
+def test_any_command(arguments: list[str]) -> None:
+    with prepared_folder():
+        run(*arguments)
+
+
+@given(st.lists(words | st.sampled_from(NAMES), max_size=3))
+@settings(max_examples=30)
+def test_any_words_end_with_a_code_of_ours(arguments: list[str]) -> None:
+    if "serve" not in arguments:
+        run(*arguments)
