@@ -101,7 +101,7 @@ def read_settings(settings: BaseSettings) -> PluginSettings:
         config = DedupConfig(**_values(settings, DedupConfig))
         return PluginSettings(config=config, **_values(settings, PluginSettings))
     except ConfigError as error:
-        raise ConfigError(_as_setting(str(error))) from error
+        raise ConfigError(_as_setting(str(error))) from None
 
 
 def setting_names() -> dict[str, Any]:
