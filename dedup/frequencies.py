@@ -7,21 +7,18 @@ so that a term on every page still weighs 1; terms that the table does not have 
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from dedup.config import DedupConfig
-from dedup.errors import ConfigError
-from dedup.fields import FieldRule, content_of
+from dedup.errors import ConfigError, DedupError
+from dedup.feeds import Feed, FeedError, Record, find_feeds
+from dedup.feeds.finding import format_of
+from dedup.fields import Content, FieldRule
 from dedup.page import Page
 from dedup.terms import terms_of
-
-HTML = frozenset((".htm", ".html", ".xhtml"))
-JSON_LINES = frozenset((".jl", ".jsonl", ".ndjson"))
 
 _DEFAULT = DedupConfig()
 
@@ -39,19 +36,17 @@ def document_files(paths: Iterable[Path]) -> list[Path]:
 def read_documents(path: Path) -> Iterator[str]:
     """Yield the text of each document in the file *path*.
 
-    A file of HTML is one page, a file of JSON lines (`.jsonl`, `.jl`) has a page or item a line,
-    any other file is one plain text.  Raises `ConfigError` for a file that cannot be read.
+    A file whose name tells a format of `dedup.feeds` has a page or item a record, any other file is
+    one plain text.  Raises `ConfigError` for a file that cannot be read.
     """
     try:
-        if path.suffix.lower() in JSON_LINES:
-            for line in path.read_text("utf-8", "replace").splitlines():
-                if line.strip():
-                    yield _text_of_record(json.loads(line))
-        elif path.suffix.lower() in HTML:
-            yield Page.from_html(path.read_bytes()).text
-        else:
+        if not format_of(path):
             yield path.read_text("utf-8", "replace")
-    except (OSError, ValueError, RecursionError) as error:
+            return
+        for feed in find_feeds([path], FieldRule()).feeds:
+            for record in feed.records():
+                yield from _texts(feed, record)
+    except (OSError, DedupError) as error:
         raise ConfigError(f"corpus ({str(path)!r}) must be a file that can be read: {error}") from error
 
 
@@ -76,8 +71,9 @@ def frequency_lines(documents: int, counts: Mapping[str, int], minimum: int = 2)
             yield f"{term} {1 + math.log((1 + documents) / (1 + counts[term])):.6f}"
 
 
-def _text_of_record(record: Any) -> str:
-    found = content_of(record if isinstance(record, dict) else {"text": record}, FieldRule())
-    if found is None:
-        return ""
-    return Page.from_html(found.html).text if found.html else found.text
+def _texts(feed: Feed, record: Record) -> Iterator[str]:
+    """Yield the text of *record*, "" where it holds none, and nothing where it is no page."""
+    if record.problem:
+        raise FeedError(f"{record.name} {record.problem}")
+    if record.payload is not None:
+        yield Page.from_content(feed.content(record.payload, feed.rule) or Content()).text

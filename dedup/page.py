@@ -9,6 +9,7 @@ from lxml import etree
 
 from dedup.charset import decode
 from dedup.config import MAX_BYTES
+from dedup.fields import Content
 from dedup.hashing import digest
 from dedup.limits import MAX_TITLE, MAX_URL, Excess, has_attribute_flood, is_too_long
 from dedup.text import Reading, read_tree
@@ -78,6 +79,15 @@ class Page:
         if len(data) > max_bytes:
             return cls.unread(data, Excess.BYTES, url=url)
         return cls._from_reading(Reading(text=text), data, url, max_bytes)
+
+    @classmethod
+    def from_content(cls, content: Content, *, max_bytes: int = MAX_BYTES) -> Page:
+        """Return the page of what a record holds."""
+        if content.html:
+            return cls.from_html(
+                content.html, url=content.url, encoding=content.encoding, max_bytes=max_bytes
+            )
+        return cls.from_text(content.text, url=content.url, max_bytes=max_bytes)
 
     @classmethod
     def unread(cls, body: bytes, excess: Excess, *, url: str = "") -> Page:

@@ -74,22 +74,15 @@ def answer(payload: Any, reader: Reader, orders: Orders) -> Answer:
     """Return what there is in one record."""
     try:
         content = reader(payload, orders.rule)
-        return None if content is None else _seen(_page(content, orders.config.max_bytes), orders)
+        return None if content is None else _seen(content, orders)
     except BadRecord as error:
         return str(error)
     except Exception as error:  # a user's own function may raise anything; the others go on
         return f"cannot be judged: {type(error).__name__}: {error}"
 
 
-def _page(content: Content, max_bytes: int) -> Page:
-    if content.html:
-        return Page.from_html(
-            content.html, url=content.url, encoding=content.encoding, max_bytes=max_bytes
-        )
-    return Page.from_text(content.text, url=content.url, max_bytes=max_bytes)
-
-
-def _seen(page: Page, orders: Orders) -> Seen:
+def _seen(content: Content, orders: Orders) -> Seen:
+    page = Page.from_content(content, max_bytes=orders.config.max_bytes)
     return Seen(
         fingerprint=fingerprint(page, orders.config),
         url=page.url,

@@ -33,9 +33,9 @@ def frequencies(
 ) -> None:
     """Count in how many documents each word stands, for the setting DEDUP_FREQUENCIES.
 
-    CORPUS are folders or files: HTML pages, JSON lines with a page or item each (what a crawl
-    writes with -O pages.jsonl), or plain texts. The table is a line for each word with its
-    inverse document frequency.
+    CORPUS are folders or files: HTML pages, feeds with a page or item a record (JSON Lines as a
+    crawl writes with -O pages.jsonl, CSV, WARC, Parquet), or plain texts. The table is a line for each
+    word with its inverse document frequency.
 
     \b
     Examples:

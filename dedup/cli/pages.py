@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +13,10 @@ import click
 
 from dedup.cli.output import bars
 from dedup.errors import DedupError
+from dedup.feeds import BadRecord
+from dedup.feeds.finding import format_of
+from dedup.feeds.json_lines import JsonLines, object_in
 from dedup.fingerprints import Fingerprint, fingerprint
-from dedup.frequencies import HTML
 from dedup.index import Index, Row
 from dedup.index.urls import url_key
 from dedup.page import Page
@@ -33,7 +34,7 @@ HOW_TO_GET_PAGES = (
 feed_option = click.option(
     "--feed",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="JSON Lines of a crawl to take pages from that the index does not keep.",
+    help="JSON Lines of a crawl (.gz or not) to take pages from that the index does not keep.",
 )
 
 
@@ -98,7 +99,7 @@ def page_of_file(path: Path) -> Page:
         body = path.read_bytes()
     except OSError as error:
         raise DedupError(f"{path} cannot be read: {error.strerror}") from error
-    if path.suffix.lower() in HTML or body.lstrip()[:1] == b"<":
+    if format_of(path) == "html" or body.lstrip()[:1] == b"<":
         return Page.from_html(body)
     return Page.from_text(body.decode("utf-8", "replace"))
 
@@ -127,7 +128,7 @@ def _pages_of_feed(
     plain = PluginSettings(url_field=settings.url_field)
     makers = [partial(page_from_item, settings=chosen) for chosen in (settings, plain)]
     found: defaultdict[str, list[Page]] = defaultdict(list)
-    for record in _records(path):
+    for record in _records(path, settings):
         url = record.get(settings.url_field)
         if isinstance(url, str) and url_key(url) in keys:
             made = [make(record) for make in (settings.page_from_item, *makers) if make]
@@ -135,17 +136,18 @@ def _pages_of_feed(
     return found
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
-    with (
-        bars() as shown,
-        shown.open(path, "rb", description="reading the feed") as file,
-    ):
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
+def _records(path: Path, settings: PluginSettings) -> Iterator[dict[str, Any]]:
+    """Yield the objects in the lines of a feed; a killed crawl may have left a line that is none."""
+    feed = JsonLines(path, settings.fields)
+    passed: list[str] = []
+    with bars() as shown:
+        bar = shown.add_task("reading the feed", total=1)
+        for record in feed.records():
+            shown.update(bar, completed=feed.share)
             try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise DedupError(f"{path}, line {number} is no JSON: {error}") from error
-            if isinstance(record, dict):
-                yield record
+                yield object_in(record.payload or b"")
+            except BadRecord as error:
+                passed.append(f"{record.name} {record.problem or error}")
+    if passed:
+        others = f" (and {len(passed) - 1:,} more such)" if passed[1:] else ""
+        click.echo(f"passed over: {printable(passed[0])}{others}", err=True)

@@ -6,6 +6,7 @@ import json
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from dedup.feeds.base import START, BadRecord, Feed, Place, Record, Sink
 from dedup.feeds.lines import Line, LineSink, read_lines
@@ -34,14 +35,19 @@ class JsonLines(Feed):
     @staticmethod
     def content(payload: bytes, rule: FieldRule) -> Content | None:
         """Return the page in a line."""
-        try:
-            found = json.loads(payload.removeprefix(BOM_UTF8).decode("utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise BadRecord(f"is no JSON: {error}") from error
-        if not isinstance(found, dict):
-            raise BadRecord(f"is no JSON object but a {type(found).__name__}")
-        return content_of(found, rule)
+        return content_of(object_in(payload), rule)
 
     def sink(self, path: Path, *, compressed: bool) -> Sink:
         """Open *path* for lines."""
         return LineSink(path, compressed=compressed)
+
+
+def object_in(line: bytes) -> dict[str, Any]:
+    """Return the JSON object that *line* is; raises `BadRecord`."""
+    try:
+        found = json.loads(line.removeprefix(BOM_UTF8).decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadRecord(f"is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise BadRecord(f"is no JSON object but a {type(found).__name__}")
+    return found

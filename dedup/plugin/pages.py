@@ -41,9 +41,14 @@ def page_from_item(item: Any, settings: PluginSettings, response: Response | Non
     if found is None:
         return None
     limit = settings.config.max_bytes
-    if found.html:
-        return _html_page(found.html, found.url, response, limit)
-    return Page.from_text(found.text, url=found.url, max_bytes=limit)
+    if (
+        found.html
+        and len(found.html) <= limit
+        and isinstance(response, HtmlResponse)
+        and _is_text_of(response, found.html)
+    ):
+        return _page_of(response, limit).at(found.url, found.html)
+    return Page.from_content(found, max_bytes=limit)
 
 
 def _page_of(response: HtmlResponse, max_bytes: int) -> Page:
@@ -76,13 +81,6 @@ def _is_well_decoded(response: HtmlResponse) -> bool:
         return True
     expected = encoding_of(response.body, _header_encoding(response))
     return expected == resolve_encoding(response.encoding)
-
-
-def _html_page(html: str | bytes, url: str, response: Response | None, max_bytes: int) -> Page:
-    is_small = len(html) <= max_bytes
-    if is_small and isinstance(response, HtmlResponse) and _is_text_of(response, html):
-        return _page_of(response, max_bytes).at(url, html)
-    return Page.from_html(html, url=url, max_bytes=max_bytes)
 
 
 def _is_text_of(response: HtmlResponse, value: str | bytes) -> bool:

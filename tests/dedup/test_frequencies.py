@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from pathlib import Path
@@ -46,7 +47,15 @@ def test_a_table_is_counted_and_used(corpus: Path, tmp_path: Path) -> None:
     assert config.recipe() != DedupConfig(weights="tf_idf").recipe()
 
 
-@pytest.mark.parametrize("line", ["{broken", "[" * 99_999])
+def test_a_corpus_is_read_as_any_feed_is(tmp_path: Path) -> None:
+    lines = ['\ufeff{"text": "the\u2028sea"}', "", '{"text": "lamp"}']
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    (tmp_path / "b.csv").write_text("url,text\nhttp://a/,the tide\n")
+    found = [text for name in ("a.jsonl.gz", "b.csv") for text in read_documents(tmp_path / name)]
+    assert found == ["the\u2028sea", "lamp", "the tide"]
+
+
+@pytest.mark.parametrize("line", ["{broken", "[" * 99_999, '"words"'])
 def test_broken_lines_name_their_file(tmp_path: Path, line: str) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(line)

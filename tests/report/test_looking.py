@@ -91,12 +91,20 @@ def test_explain_takes_pages_from_a_feed(index: Path, tmp_path: Path) -> None:
         {"url": "http://A.example/2", "html": f"<html><body><p>{edited(1, 4)}</p></body></html>"},
     ]
     feed = tmp_path / "feed.jsonl"
-    feed.write_text("\n".join(map(json.dumps, records)) + "\n\n[]\n", "utf-8")
+    feed.write_text("\n".join(map(json.dumps, records)) + "\n\n", "utf-8")
     output = run("explain", "http://a.example/2", "--index", index, "--feed", feed).output
     assert "in one only: 8" in output
-    feed.write_text("{", "utf-8")
+
+
+def test_lines_that_a_killed_crawl_cut_off_are_told_and_passed_over(index: Path, tmp_path: Path) -> None:
+    feed = tmp_path / "feed.jsonl"
+    pages = [{"url": f"http://a.example/{n}", "text": "\u2028".join([text(1)] * n)} for n in (1, 2)]
+    lines = [json.dumps(page, ensure_ascii=False) for page in pages]
+    feed.write_text("\n".join([lines[0][:30] + lines[0], lines[1], lines[0][:9]]), "utf-8")
     result = run("explain", "http://a.example/2", "--index", index, "--feed", feed)
-    assert (result.exit_code, "line 1 is no JSON" in result.output) == (1, True)
+    assert result.exit_code == 0
+    assert "line 1 is no JSON" in result.stderr
+    assert "(and 1 more such)" in result.stderr
 
 
 def test_explain_tries_other_limits_and_leaves_the_record_alone(index: Path) -> None:
