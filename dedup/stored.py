@@ -26,10 +26,12 @@ class UnreadablePage(DedupError):  # noqa: N818 - as its neighbours in `dedup.er
 
 
 def pack(page: Page) -> bytes:
-    """Return *page* as bytes to keep, b"" for one of more than `LIMIT` bytes.
+    """Return *page* as bytes to keep, b"" for one that was not read or has more than `LIMIT` bytes.
 
     URL, declared canonical link and digest stand in the index anyway; links and source are left out.
     """
+    if page.excess:
+        return b""
     fields = (page.text, page.title, page.language, page.tags, page.depths, page.classes)
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
     raw = text.encode("utf-8", "surrogatepass")
@@ -74,7 +76,7 @@ def is_readable(stored: bytes) -> bool:
 
 def _inflated(stream: bytes) -> str:
     reader = zlib.decompressobj()
-    raw = reader.decompress(stream, LIMIT)
+    raw = reader.decompress(stream, LIMIT + 1)  # one more, to come to the end of one of that size
     if not reader.eof or reader.unused_data:
         raise ValueError("it does not end where it should")
     return raw.decode("utf-8", "surrogatepass")

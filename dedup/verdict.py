@@ -47,6 +47,11 @@ class Outcome(StrEnum):
     ORPHANED = "orphaned"
     FORGOTTEN = "forgotten"
 
+    @property
+    def stands(self) -> bool:
+        """Whether the verdict is neither open yet nor taken back."""
+        return self in (Outcome.CONFIRMED, Outcome.ORPHANED)
+
 
 @dataclass(frozen=True, slots=True)
 class Match:

@@ -41,7 +41,14 @@ PARTS_OF_STATEMENTS = {
     *("CHUNK * _WORD_BYTES", "_SPAN", "_BATCH", "_NOT_OWN", "place", "values", "marks"),
     *("','.join('?' * 23)", "','.join('?' * len(rows))", "','.join('?' * len(batch))"),
     # The reasons and outcomes that there are.
-    *("','.join((repr(str(reason)) for reason in Reason))", "BINS", "LATEST", "WORD_BITS", "only"),
+    *(
+        "','.join((repr(str(reason)) for reason in Reason))",
+        "BINS",
+        "EARLIEST",
+        "LATEST",
+        "WORD_BITS",
+        "only",
+    ),
     "','.join((repr(str(outcome)) for outcome in Outcome))",
     *("sign", "order", "_AROUND", "table", "' AND '.join(rules)"),
     *("column", "field", "postings.field", "pragma", "version", "application_id"),

@@ -59,7 +59,8 @@ class Tally:
     """What was found so far.
 
     *counts* are by verdict, with `seen`, `kept`, `dropped`, `dropped_for_earlier_run`, `bad`
-    (records that cannot be read, kept) and `unreadable` (files that cannot, from some place on).
+    (records that cannot be read, kept), `unreadable` (files that cannot, from some place on) and
+    `over_limit/...` as the stats of a crawl.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -68,13 +69,20 @@ class Tally:
     resumed_at: int = 0
 
 
+# What became of a record: a letter in the journal.
+DROPPED, KEPT, UNREAD = "0", "1", "?"
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One batch in the journal: which records were kept ("1") or not ("0"), and where it ended."""
+    """One batch in the journal: what became of each record, and where it ended.
+
+    `UNREAD` is kept too, if there is anything of it.
+    """
 
     feed: int
     after: Place
-    kept: str
+    fates: str
     counts: dict[str, int]
     ends: bool = False
 
@@ -95,8 +103,11 @@ class Adding:
         *,
         restart: bool = False,
     ) -> None:
-        index.prepare(choices.config)
-        index.note_parser(PARSER)
+        if choices.record:
+            index.prepare(choices.config)
+            index.note_parser(PARSER)
+        else:
+            index.expect(choices.config)
         self._index = index
         self._feeds = feeds
         self._choices = choices
@@ -147,7 +158,7 @@ class Adding:
 
     def _take(self, entry: Entry) -> None:
         self.entries.append(entry)
-        self.tally.records += len(entry.kept)
+        self.tally.records += len(entry.fates)
         self.tally.counts.update(entry.counts)
 
     def work(self) -> Iterator[Tally]:
@@ -176,11 +187,11 @@ class Adding:
         if self.run is not None:
             self._index.end_run(self.run, ending)
 
-    def kept(self, feed: int) -> Iterator[bool]:
-        """Yield of the records of a feed which ones were kept."""
+    def fates(self, feed: int) -> Iterator[str]:
+        """Yield what became of each record of a feed: `DROPPED`, `KEPT` or `UNREAD`."""
         for entry in self.entries:
             if entry.feed == feed:
-                yield from (bit == "1" for bit in entry.kept)
+                yield from entry.fates
 
     # Reading
 
@@ -211,8 +222,8 @@ class Adding:
         counts: Counter[str] = Counter()
         events: list[Event] = []
         with self._index.batch() if self.run else nullcontext():
-            kept = "".join(
-                "1" if self._keeps(record, found, counts, events) else "0"
+            fates = "".join(
+                self._fate(record, found, counts, events)
                 for record, found in zip(batch.records, answers, strict=True)
             )
             if batch.trouble:
@@ -222,7 +233,7 @@ class Adding:
             if self._choices.strict and problem:
                 raise DedupError(f"{problem.name}: {problem.problem}")
             after = batch.records[-1].after if batch.records else START
-            entry = Entry(batch.feed, after, kept, dict(counts), batch.ends)
+            entry = Entry(batch.feed, after, fates, dict(counts), batch.ends)
             if self.run:
                 number = len(self.entries) + 1
                 self._index.extend_journal(self.run.id, number, json.dumps(asdict(entry)))
@@ -230,26 +241,28 @@ class Adding:
         for event in events:
             self._tell(event)
 
-    def _keeps(self, record: Record, found: Answer, counts: Counter[str], events: list[Event]) -> bool:
-        """Judge a record; return whether it belongs into the output."""
+    def _fate(self, record: Record, found: Answer, counts: Counter[str], events: list[Event]) -> str:
+        """Judge a record; return what becomes of it."""
         if problem := record.problem or (found if isinstance(found, str) else ""):
             counts["bad"] += 1
             events.append(Event(record.name, problem))
             if record.source is None:
-                return False
+                return DROPPED
         elif record.payload is None:
-            return True
+            return KEPT
         counts["seen"] += 1
         if not isinstance(found, Seen):
             counts.update(("kept", "not_judged"))
-            return True
+            return UNREAD if problem else KEPT
+        if found.excess:
+            counts[f"over_limit/{found.excess}"] += 1
         verdict = self._verdict(found)
         counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
         if not verdict.kept and verdict.canonical_run != self._run_number:
             counts["dropped_for_earlier_run"] += 1
         if not verdict.kept and not self.run:
             events.append(Event(record.name, url=found.url, verdict=verdict))
-        return verdict.kept
+        return KEPT if verdict.kept else DROPPED
 
     def _verdict(self, page: Seen) -> Verdict:
         choices = self._choices
@@ -283,15 +296,15 @@ def _entry(text: str) -> Entry:
         case {
             "feed": int(feed),
             "after": [int(offset), int(number)],
-            "kept": str(kept),
+            "fates": str(fates),
             "counts": dict(counts),
             "ends": bool(ends),
         } if (
             min(feed, offset, number) >= 0
-            and set(kept) <= {"0", "1"}
+            and set(fates) <= {DROPPED, KEPT, UNREAD}
             and all(isinstance(count, int) for count in counts.values())
         ):
-            return Entry(feed, (offset, number), kept, counts, ends)
+            return Entry(feed, (offset, number), fates, counts, ends)
     raise ValueError("an entry is none")
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from dedup.adding.adding import Adding
+from dedup.adding.adding import DROPPED, KEPT, Adding
 from dedup.errors import DedupError
-from dedup.feeds import Feed, FeedError
+from dedup.feeds import Feed, FeedError, Record, Sink
 from dedup.feeds.finding import format_of
 from dedup.feeds.lines import is_compressed
 
@@ -66,25 +66,36 @@ def write_output(output: Path, feeds: Sequence[Feed], adding: Adding) -> Iterato
     try:
         with feeds[0].sink(part, compressed=compressed) as sink:
             for number, feed in enumerate(feeds):
-                judged = adding.kept(number)
+                fates = adding.fates(number)
                 with suppress(FeedError):  # what cannot be read was told when it was judged
-                    for record, kept in zip(feed.records(), judged, strict=False):
-                        if kept and record.source is not None:
-                            sink.write(record.source)
+                    for record, fate in zip(feed.records(), fates, strict=False):
+                        if fate != DROPPED and record.source is not None:
+                            _write(sink, record, fate, output)
                         yield (number + feed.share) / len(feeds)
-                if next(judged, None) is not None:
-                    raise DedupError(
-                        f"{feed.name} cannot be read again as far as it was judged: "
-                        f"{output} would lack pages that were kept, and is not written"
-                    )
+                if next(fates, None) is not None:
+                    raise _lacking(feed.name, output)
         if part.is_dir() and output.is_dir():
             output.rmdir()
         os.replace(part, output)
     except OSError as error:
         raise DedupError(f"{output} cannot be written: {error.strerror or error}") from error
-    except GeneratorExit:
+    finally:
         _remove(part)
-        raise
+
+
+def _write(sink: Sink, record: Record, fate: str, output: Path) -> None:
+    try:
+        sink.write(record.source)
+    except FeedError as error:
+        if fate == KEPT:  # the others were told when they were judged
+            raise _lacking(record.name, output) from error
+
+
+def _lacking(name: str, output: Path) -> DedupError:
+    return DedupError(
+        f"{name} cannot be read again as far as it was judged: "
+        f"{output} would lack pages that were kept, and is not written"
+    )
 
 
 def _remove(part: Path) -> None:

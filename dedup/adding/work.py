@@ -20,6 +20,7 @@ from dedup.feeds import BadRecord, Record
 from dedup.fields import Content, FieldRule
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.index.urls import scope_key, url_key
+from dedup.limits import Excess
 from dedup.page import Page
 from dedup.stored import pack
 
@@ -41,6 +42,7 @@ class Seen:
     title: str
     canonical_link: str
     stored: bytes = b""
+    excess: Excess | None = None
 
 
 # A page, or what is the matter with the record, or None where it holds nothing to judge.
@@ -91,6 +93,7 @@ def _seen(content: Content, orders: Orders) -> Seen:
         title=page.title,
         canonical_link=page.canonical_link,
         stored=pack(page) if orders.config.store_pages else b"",
+        excess=page.excess,
     )
 
 

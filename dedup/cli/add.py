@@ -18,6 +18,7 @@ from dedup.cli.options import index_option, index_path, settings_for, settings_o
 from dedup.cli.output import bars
 from dedup.errors import DedupError
 from dedup.index import SQLiteIndex
+from dedup.limits import Excess
 from dedup.printable import printable
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def add(
     if judge and restart:
         raise click.UsageError("--judge records nothing that --restart could take back")
     given = _with_fields(settings, html_field, text_fields, url_field)
-    with SQLiteIndex(index_path(path), create=not judge) as index:
+    with SQLiteIndex(index_path(path), read_only=judge) as index:
         from dedup.adding import Adding, Choices, check_output
         from dedup.feeds import find_feeds
 
@@ -227,6 +228,7 @@ def _sum_up(adding: Adding, index: SQLiteIndex, found: Found, seconds: float, *,
             "records": adding.tally.records,
             "resumed_at": adding.tally.resumed_at,
             **{name: counts[name] for name in _COUNTS},
+            "over_limit": sum(counts[f"over_limit/{excess}"] for excess in Excess),
             "unreadable": troubles,
             "left_out": found.left_out,
             "seconds": round(seconds, 3),

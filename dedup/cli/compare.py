@@ -14,7 +14,6 @@ from dedup.cli.options import (
     index_option,
     json_option,
     opened,
-    require_recipe,
     settings_for,
     settings_option,
 )
@@ -112,7 +111,7 @@ def _sides(
             index = stack.enter_context(opened(path))
             settings = settings_for(index, given)
             if any(map(is_file, names)):
-                require_recipe(index, settings.config)
+                index.expect(settings.config)
             rows = {name: newest(rows_at(index, name)) for name in names if not is_file(name)}
             pages = Pages(index, settings, feed, {row.sighting.url_key for row in rows.values()})
             sides = [

@@ -12,7 +12,6 @@ from dedup.cli.options import (
     index_option,
     json_option,
     opened,
-    require_recipe,
     settings_for,
     settings_option,
 )
@@ -86,12 +85,12 @@ def find(
 def _asked(index: Index, what: str, config: DedupConfig) -> tuple[Fingerprint, int | None]:
     """Return the fingerprint of what is asked about, and its own row if it has one."""
     if is_file(what):
-        require_recipe(index, config)
+        index.expect(config)
         return fingerprint(page_of_file(Path(what)), config), None
     if _URL.fullmatch(what) or index.history(what):
         row = newest(rows_at(index, what))
         return row.sighting.fingerprint, row.id
-    require_recipe(index, config)
+    index.expect(config)
     return fingerprint(Page.from_text(what), config), None
 
 

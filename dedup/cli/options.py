@@ -14,7 +14,6 @@ from dedup.errors import DedupError, IndexMismatch
 from dedup.index import SQLiteIndex
 
 if TYPE_CHECKING:
-    from dedup.config import DedupConfig
     from dedup.index import Index
     from dedup.plugin.settings import PluginSettings
 
@@ -134,9 +133,3 @@ def settings_for(index: Index, given: tuple[tuple[str, str], ...]) -> PluginSett
                 f"{field}={stored.get(field, 'nothing')}"
             )
     return found
-
-
-def require_recipe(index: Index, config: DedupConfig) -> None:
-    """Raise `IndexMismatch` if pages read by *config* cannot be compared with those of *index*."""
-    if index.recipe():
-        index.require_recipe(config.recipe())

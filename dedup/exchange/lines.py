@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from dedup.fingerprints import Fingerprint
 from dedup.index import Row, Run, Sighting
-from dedup.index.base import LATEST, is_canonical
+from dedup.index.base import EARLIEST, LATEST, is_canonical
 from dedup.index.urls import url_key
 from dedup.sketch import BINS
 from dedup.verdict import DUPLICATE_REASONS, Outcome, Reason, Verdict
@@ -134,8 +134,8 @@ def run_of(line: bytes, number: int) -> Run:
         spider=fields.text("spider"),
         job=fields.text("job"),
         settings=fields.text("settings"),
-        started=fields.number("started", LATEST),
-        ended=fields.maybe("ended", lambda name: fields.number(name, LATEST)),
+        started=fields.number("started", EARLIEST, LATEST),
+        ended=fields.maybe("ended", lambda name: fields.number(name, EARLIEST, LATEST)),
         ending=fields.text("ending"),
         action=fields.text("action"),
     )
@@ -153,7 +153,7 @@ def row_of(line: bytes, number: int, runs: int) -> Row:
         kept=fields.flag("kept"),
         content_distance=fields.maybe("content_distance", lambda n: fields.whole(n, 0, WORD_BITS)),
         structure_distance=fields.maybe("structure_distance", lambda n: fields.whole(n, 0, WORD_BITS)),
-        similarity=fields.maybe("similarity", lambda name: fields.number(name, 1)),
+        similarity=fields.maybe("similarity", lambda name: fields.number(name, 0, 1)),
         canonical=fields.earlier("canonical", row),
         previous=fields.earlier("previous", row),
         replaces=fields.earlier("replaces", row),
@@ -166,7 +166,7 @@ def row_of(line: bytes, number: int, runs: int) -> Row:
         kind=fields.text("kind"),
         scope=fields.text("scope"),
         run=fields.whole("run", 1, runs),
-        time=fields.number("time", LATEST),
+        time=fields.number("time", EARLIEST, LATEST),
         title=fields.text("title"),
         canonical_link=fields.text("canonical_link"),
     )
@@ -237,10 +237,10 @@ class _Fields:
             raise ValueError(f"{name} must be a whole number, {low} to {high}")
         return value
 
-    def number(self, name: str, high: float) -> float:
+    def number(self, name: str, low: float, high: float) -> float:
         value = self.values.get(name)
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= high:
-            raise ValueError(f"{name} must be a number, 0 to {high:g}")
+        if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
+            raise ValueError(f"{name} must be a number, {low:g} to {high:g}")
         return float(value)
 
     def maybe(self, name: str, read: Callable[[str], _T]) -> _T | None:

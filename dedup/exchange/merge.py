@@ -17,7 +17,6 @@ from dedup.verdict import Outcome
 
 # Rows of one transaction; a crawl that uses the index waits no longer than that takes.
 _BATCH = 500
-_GONE = (Outcome.PENDING, Outcome.RELEASED, Outcome.FORGOTTEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,7 @@ class _Merge:
 
     def _recorded(self, row: Row) -> tuple[int, bool]:
         """Return the number of the row here, and whether its page is kept."""
-        if row.outcome in _GONE:
+        if not row.outcome.stands:
             return self._index.restore(replace(_settled(row), listed=False)), False
         if row.verdict.kept:
             verdict = self._index.record(row.sighting, self._config)

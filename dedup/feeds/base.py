@@ -50,7 +50,7 @@ class Sink(ABC):
 
     @abstractmethod
     def write(self, source: Any) -> None:
-        """Write the `Record.source` of a record."""
+        """Write the `Record.source` of a record; raises `FeedError` if that can be read no more."""
 
     @abstractmethod
     def close(self) -> None:

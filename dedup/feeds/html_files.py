@@ -72,8 +72,8 @@ class _FolderSink(Sink):
         path, relative = source
         try:
             path.open("rb").close()
-        except OSError:  # which was told when it was judged
-            return
+        except OSError as error:
+            raise FeedError(f"{path} cannot be read: {error.strerror}") from error
         copy = self._folder / relative
         copy.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -24,8 +24,9 @@ from dedup.words import WORD_BITS
 
 logger = logging.getLogger(__name__)
 
-# The latest moment (seconds since 1970) that is a date in every time zone.
-LATEST = 253_402_214_400.0
+# The first and the last moment (seconds since 1970) that are dates in every time zone; a machine
+# whose clock lost the time may say any of them.
+EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
 
 _LONGEST_URL = 500
 # The number of a run after all others.
@@ -506,6 +507,14 @@ class Index(ABC):
     def row(self, row: int) -> Row:
         """Return the row of that number; raises `NoSuchRow`."""
 
+    def text_of(self, row: Row) -> str | None:
+        """Return the text of `page_of`, None also where it is unreadable: `dedup check` counts those."""
+        try:
+            page = self.page_of(row)
+        except UnreadablePage:
+            return None
+        return page.text if page else None
+
     def page_of(self, row: Row) -> Page | None:
         """Return the page that *row* was judged by, without links and source, None if none is stored.
 
@@ -619,6 +628,11 @@ class Index(ABC):
         self.require_recipe(config.recipe())
         self.require_bands(config)
 
+    def expect(self, config: DedupConfig) -> None:
+        """Raise `IndexMismatch` if pages of *config* cannot be compared with those that are here."""
+        if stored := self.recipe():
+            self._compare_recipes(stored, config.recipe())
+
     def require_bands(self, config: DedupConfig) -> None:
         """Make lists of bands if *config* finds candidates by them and there are none."""
         if wanted := banding_of(config):
@@ -626,10 +640,11 @@ class Index(ABC):
 
     def require_recipe(self, recipe: Mapping[str, str]) -> None:
         """Store *recipe* if there is none yet; raise `IndexMismatch` if there is another one."""
-        stored = self.recipe()
-        if not stored:
+        if not self.recipe():
             self._store_recipe(recipe)
-            stored = self.recipe()
+        self._compare_recipes(self.recipe(), recipe)
+
+    def _compare_recipes(self, stored: Mapping[str, str], recipe: Mapping[str, str]) -> None:
         if (version := stored["recipe"]) != recipe["recipe"]:
             raise IndexMismatch(
                 f"{self.name} was built by a release with recipe={version}, this one has "

@@ -9,7 +9,7 @@ from typing import Any
 
 from dedup.fingerprints import Fingerprint
 from dedup.index import chunks, postings
-from dedup.index.base import LATEST, Glance, Row, Run, Sighting, Tally, is_canonical
+from dedup.index.base import EARLIEST, LATEST, Glance, Row, Run, Sighting, Tally, is_canonical
 from dedup.index.database import META
 from dedup.index.files import Damaged
 from dedup.minhash import Banding
@@ -128,7 +128,7 @@ _REASONS, _OUTCOMES = frozenset(map(str, Reason)), frozenset(map(str, Outcome))
 _RULES = {
     "text": "typeof({0}) = 'text'",
     "number": "typeof({0}) = 'integer'",
-    "time": f"typeof({{0}}) = 'real' AND {{0}} BETWEEN 0 AND {LATEST}",
+    "time": f"typeof({{0}}) = 'real' AND {{0}} BETWEEN {EARLIEST} AND {LATEST}",
     "similarity": "typeof({0}) = 'real' AND {0} BETWEEN 0 AND 1",
     "distance": f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {WORD_BITS}",
     "digest": "typeof({0}) = 'blob' AND length({0}) IN (0, 16)",
@@ -313,5 +313,5 @@ def _require_measures(*distances: int | None, similarity: float | None) -> None:
 
 
 def _require_time(seconds: float) -> None:
-    if not 0 <= seconds <= LATEST:
+    if not EARLIEST <= seconds <= LATEST:
         raise ValueError(f"its time {seconds:g} is none")

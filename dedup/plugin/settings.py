@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
@@ -91,7 +93,11 @@ class PluginSettings:
 
     @property
     def index_path(self) -> str:
-        return data_path(self.index)
+        """Where the index is: a relative path is in the project's folder for data, or in ``.scrapy``."""
+        try:
+            return data_path(self.index)
+        except NotConfigured:  # SCRAPY_SETTINGS_MODULE names a project that has no scrapy.cfg here
+            return str(Path(".scrapy", self.index))
 
 
 def read_settings(settings: BaseSettings) -> PluginSettings:

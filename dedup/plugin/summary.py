@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dedup.index import Index, Run
+from dedup.limits import Excess
 from dedup.plugin.shares import Swallowed
 from dedup.printable import printable
 
@@ -84,7 +85,9 @@ def _troubles(stats: Mapping[str, Any]) -> list[str]:
         ("index_errors", "errors of the index, see above"),
         ("mark_errors", "kept unmarked because their type has no place for it, see above"),
     )
-    counts = ((stats.get(f"dedup/{name}", 0), text) for name, text in texts)
+    counts = [(stats.get(f"dedup/{name}", 0), text) for name, text in texts]
+    unread = sum(stats.get(f"dedup/over_limit/{excess}", 0) for excess in Excess)
+    counts.append((unread, "over a limit of size: not read, copies only of pages of the same bytes"))
     return [f"  {count:,} {text}" for count, text in counts if count]
 
 

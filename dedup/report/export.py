@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import IO, Any
 
 from dedup.index import Row
+from dedup.limits import MAX_URL
 from dedup.printable import printable
 from dedup.report.clusters import Cluster, Report, is_copy
 from dedup.words import word_hex
@@ -171,7 +172,7 @@ def _cluster(cluster: Cluster, report: Report) -> dict[str, Any]:
 
 
 def _url(row: Row) -> str:
-    return printable(row.sighting.url) or "(no URL)"
+    return printable(row.sighting.url, MAX_URL) or "(no URL)"
 
 
 def _bits(distance: int | None) -> str:

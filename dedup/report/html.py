@@ -27,7 +27,6 @@ from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import STEPS, Overview, Share, overview_of
 from dedup.report.templates import MAX_TEMPLATES, Templates, templates_of
 from dedup.report.templates import MAX_WORDS as MAX_STRUCTURES
-from dedup.stored import UnreadablePage
 from dedup.verdict import Reason
 
 MAX_PAGES = 100_000
@@ -255,14 +254,7 @@ class HtmlReport:
 def stored_texts(index: Index) -> TextOf:
     """Return the function that gives the stored text of a row of *index*."""
 
-    def text_of(row: int) -> str | None:
-        try:
-            page = index.page_of(index.row(row))
-        except UnreadablePage:  # `dedup check` counts them
-            return None
-        return page.text if page else None
-
-    return text_of
+    return lambda row: index.text_of(index.row(row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,7 +376,7 @@ def _run(run: Any) -> dict[str, object]:
     return {
         "spider": printable(run.spider),
         "started": _moment(run.started),
-        "ending": printable(run.ending) or "lives",
+        "ending": printable(run.ending) or "running",
         "action": _ACTIONS.get(run.action, printable(run.action)),
     }
 

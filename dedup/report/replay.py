@@ -11,10 +11,9 @@ from pathlib import Path
 from dedup.config import DedupConfig
 from dedup.errors import DedupError
 from dedup.index import Index, Row, Run, SQLiteIndex
-from dedup.verdict import Outcome, Verdict
+from dedup.verdict import Verdict
 
 # Rows that count no more: nothing was compared with them in the end.
-_GONE = (Outcome.PENDING, Outcome.RELEASED, Outcome.FORGOTTEN)
 
 Progress = Callable[[int, int], None]
 
@@ -107,7 +106,7 @@ def replay_into(
         for run in index.runs():
             target.restore_run(run)
         for row in _first(total, index.rows()):
-            if row.outcome in _GONE:
+            if not row.outcome.stands:
                 number: int | None = target.restore(replace(row, listed=False))
             else:
                 verdict = target.record(row.sighting, config)

@@ -25,7 +25,6 @@ from dedup.report.diff import Change, word_diff
 from dedup.serve import shown
 from dedup.serve.headers import SafeHeaders
 from dedup.serve.totals import Totals
-from dedup.stored import UnreadablePage
 
 PAGE_SIZE = 50
 NEWEST = 12
@@ -121,15 +120,8 @@ class _Views:
 
     def _changes(self, canonical: Row, row: Row) -> list[Change]:
         """Return how the text of *canonical* became that of *row*, nothing where they are not stored."""
-        one, other = (self._text(seen) for seen in (canonical, row))
+        one, other = (self.index.text_of(seen) for seen in (canonical, row))
         return word_diff(one[:MAX_TEXT], other[:MAX_TEXT]) if one and other else []
-
-    def _text(self, row: Row) -> str:
-        try:
-            page = self.index.page_of(row)
-        except UnreadablePage:
-            return ""
-        return page.text if page else ""
 
     async def failed(self, _: Request, error: Exception) -> Response:
         """Say what the index could not do; its file may be damaged, gone or busy."""

@@ -176,7 +176,7 @@ def test_interrupted_and_resumed_is_uninterrupted(
         assert [(r.sighting.url, r.verdict) for r in index.rows()] == [
             (r.sighting.url, r.verdict) for r in whole.rows()
         ]
-        assert list(adding.kept(0)) == list(expected.kept(0))
+        assert list(adding.fates(0)) == list(expected.fates(0))
         assert adding.tally.counts == expected.tally.counts
         assert len(index.runs()) == 1
         assert index.journal(1) == []
@@ -378,8 +378,12 @@ def test_a_page_that_vanishes_costs_itself_only(tmp_path: Path) -> None:
         for _ in write_output(tmp_path / "out", found.feeds, adding):
             pass
         adding.finish()
-    assert told == ["cannot be read: No such file or directory"]
-    assert [name for name, _ in pages_in(tmp_path / "out")] == ["0/001.html", "1/004.html"]
+        assert told == ["cannot be read: No such file or directory"]
+        assert [name for name, _ in pages_in(tmp_path / "out")] == ["0/001.html", "1/004.html"]
+        (tmp_path / "pages/0/001.html").unlink()
+        with pytest.raises(DedupError, match=r"001\.html cannot be read again .*would lack pages"):
+            list(write_output(tmp_path / "short", found.feeds, adding))
+    assert not list(tmp_path.glob("short*"))
 
 
 def test_hostile_names_are_inert_on_a_terminal(tmp_path: Path) -> None:
@@ -416,6 +420,34 @@ def test_judge_records_nothing_and_names_the_copies(tmp_path: Path) -> None:
     copies = [json.loads(line) for line in add(*arguments, "--json").stdout.splitlines()]
     assert copies[3]["canonical_url"] == "http://a/2"
     assert copies[-1]["dropped"] == 4
+
+
+def test_judge_writes_nothing_at_all(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    SQLiteIndex(tmp_path / "x.db").close()
+    bytes_before = (tmp_path / "x.db").read_bytes()
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--judge", "--jobs", 1)
+    assert "5 pages judged, 0 of them copies" in done.output
+    assert (tmp_path / "x.db").read_bytes() == bytes_before
+    add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1)
+    bytes_before = (tmp_path / "x.db").read_bytes()
+    arguments = ("--judge", "--jobs", 1, "-s", "DEDUP_SHINGLE=3")
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", *arguments)
+    assert (done.exit_code, "does not go with the fingerprints" in done.output) == (1, True)
+    assert (tmp_path / "x.db").read_bytes() == bytes_before
+
+
+def test_pages_over_a_limit_are_counted_and_repeat_equal_bytes_only(tmp_path: Path) -> None:
+    pages = [("http://a/1", html(text(1, 900))), ("http://a/2", html(edited(1, 1, 900)))]
+    formats.jsonl(tmp_path / "a.jsonl", [*pages, ("http://a/3", pages[0][1])])
+    arguments = ("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1)
+    settings = ("-s", "DEDUP_MAX_BYTES=4000", "-s", "DEDUP_STORE_PAGES=True")
+    done = add(*arguments, *settings, "--json")
+    found = json.loads(done.stdout)
+    assert (found["over_limit"], found["new"], found["exact_duplicate"]) == (3, 2, 1)
+    with SQLiteIndex(tmp_path / "x.db") as index:
+        assert [index.page_of(row) for row in index.rows()] == [None] * 3
+    assert "3 over a limit of size" in add(*arguments, *settings, "--restart").output
 
 
 def test_judge_wants_an_index(tmp_path: Path) -> None:
@@ -519,7 +551,7 @@ def test_an_output_on_a_full_disk_can_be_written_later(tmp_path: Path) -> None:
     done = add(*arguments)
     assert (done.exit_code, output.exists()) == (1, False)
     assert "No space left on device" in done.stderr
-    (tmp_path / "out.jsonl.part").unlink()
+    assert not list(tmp_path.glob("*.part"))
     done = add(*arguments)
     assert done.exit_code == 0, done.output
     assert len(pages_in(output)) == 3
@@ -536,7 +568,7 @@ def test_an_input_that_cannot_be_read_again_is_no_short_output(tmp_path: Path) -
         source.write_bytes(b"".join(source.read_bytes().splitlines(keepends=True)[:2]))
         with pytest.raises(DedupError, match="cannot be read again as far as it was judged"):
             list(write_output(output, feeds, adding))
-    assert not output.exists()
+    assert not list(tmp_path.glob("unique*"))
 
 
 @pytest.mark.parametrize("store_pages", [True, False])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,14 @@ from tests.crawling import ROOT
 
 def test_nothing_set_gives_the_defaults() -> None:
     assert read_settings(Settings()) == PluginSettings(config=DedupConfig())
+
+
+def test_a_project_known_by_the_environment_alone_has_an_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "settings")
+    assert read_settings(Settings()).index_path == ".scrapy/dedup.db"
 
 
 def test_values_from_the_command_line_are_text() -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from dedup.minhash import Banding
 from dedup.printable import printable
 from dedup.report.export import COLUMNS
 from dedup.report.parquet import TYPES
-from tests.crawling import ROOT, scrapy
+from tests.crawling import ROOT, environment, scrapy
 from tests.pages import edited, page, text
 
 EVIL = '=HYPERLINK("http://evil")\x1b[31m\u202e\n<script>'
@@ -341,7 +340,7 @@ def test_outside_of_a_project_an_index_must_be_named(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from dedup.cli import main; main()", "runs"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**environment(), "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
