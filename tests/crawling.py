@@ -1,14 +1,16 @@
 """Real crawls for tests: each in a process of its own, because a reactor runs only once.
 
-    python -m tests.crawling JOB
-
-JOB is JSON: the class of the process, the spiders (dotted paths) with their arguments, the
-settings, whether Scrapy's deprecation warnings are errors, the file that gets the stats.
+A crawl is a job, JSON: the class of the process, the spiders (dotted paths) with their arguments,
+the settings, whether Scrapy's deprecation warnings are errors, the file that gets the stats.
+Its process is forked from one that has imported Scrapy, which takes longer than most crawls.
 """
 
 from __future__ import annotations
 
+import atexit
+import gc
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -54,44 +56,45 @@ class Running:
     def __init__(self, folder: Path, job: Mapping[str, Any]) -> None:
         self._folder = folder
         self._log = folder / "log.txt"
-        with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.crawling", json.dumps(job)],
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment(),
-            )
+        self._log.touch()
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["tests.preloaded"])
+        arguments = (json.dumps(job), str(self._log), environment())
+        self._process = context.Process(target=_run, args=arguments)
+        self._process.start()
 
     def wait_for(self, text: str, times: int = 1) -> None:
         """Wait until *text* stands in the log so many times."""
-        wait_until(
-            lambda: self._log.read_text("utf-8").count(text) >= times or self._process.poll() is not None
-        )
+        wait_until(lambda: self._log.read_text("utf-8").count(text) >= times or not self.is_alive())
         log = self._log.read_text("utf-8")
         assert log.count(text) >= times, log
 
     def is_alive(self) -> bool:
         """Return whether the process still runs."""
-        return self._process.poll() is None
+        return self._process.is_alive()
 
     def send(self, number: signal.Signals) -> None:
         """Send the process a signal."""
-        self._process.send_signal(number)
+        if self._process.pid and self.is_alive():
+            os.kill(self._process.pid, number)
 
     def finish(self) -> Crawl:
         """Wait for the end of the crawl and return what it left."""
-        try:
-            code = self._process.wait(TIMEOUT)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            raise AssertionError(f"the crawl hangs:\n{self._log.read_text('utf-8')}") from None
+        code = self.wait()
         result, feed = self._folder / "result.json", self._folder / "items.jsonl"
         stats = json.loads(result.read_text()) if result.exists() else [{}]
         lines = feed.read_text("utf-8").splitlines() if feed.exists() else []
         items = [json.loads(line) for line in lines]
         return Crawl(code, stats[0], items, self._log.read_text("utf-8"), stats[1:])
+
+    def wait(self) -> int:
+        """Wait for the end of the crawl and return its exit code."""
+        self._process.join(TIMEOUT)
+        code = self._process.exitcode
+        if code is None:
+            self._process.kill()
+            raise AssertionError(f"the crawl hangs:\n{self._log.read_text('utf-8')}")
+        return code
 
 
 def wait_until(is_true: Callable[[], bool]) -> None:
@@ -156,8 +159,23 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
 
 
-def run_job(job: Mapping[str, Any]) -> None:
-    """Crawl as *job* says, in this process."""
+def _run(job: str, log: str, variables: dict[str, str]) -> None:
+    """Crawl in a process that was just forked, as if Python had been started for it."""
+    with open(log, "wb") as file:
+        os.dup2(file.fileno(), sys.stdout.fileno())
+        os.dup2(file.fileno(), sys.stderr.fileno())
+    os.environ.clear()
+    os.environ.update(variables)
+    time.tzset()
+    os.chdir(ROOT)
+    code = run_job(json.loads(job))
+    atexit._run_exitfuncs()
+    gc.collect()  # what failed and was never asked about is told when it goes
+    sys.exit(code)
+
+
+def run_job(job: Mapping[str, Any]) -> int:
+    """Crawl as *job* says, in this process; return its exit code."""
     from scrapy import signals
     from scrapy.exceptions import ScrapyDeprecationWarning
     from scrapy.utils.misc import load_object
@@ -174,14 +192,9 @@ def run_job(job: Mapping[str, Any]) -> None:
         crawler.signals.connect(save, signals.engine_stopped, weak=False)
         process.crawl(crawler, **arguments)
     process.start()
-    if process.bootstrap_failed:
-        sys.exit(1)
+    return int(process.bootstrap_failed)
 
 
 def _stats(crawler: Any) -> dict[str, Any]:
     stats = crawler.stats.get_stats().items()
     return {name: value for name, value in stats if not hasattr(value, "year")}
-
-
-if __name__ == "__main__":
-    run_job(json.loads(sys.argv[1]))

@@ -1,0 +1,25 @@
+"""What every crawl of the tests needs, imported once; it must start nothing, as it is forked."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from contextlib import suppress
+from importlib import import_module
+
+from scrapy.exceptions import ScrapyDeprecationWarning
+
+with warnings.catch_warnings():
+    warnings.simplefilter("error", ScrapyDeprecationWarning)
+    for name in (
+        *("bs4", "jieba", "rjieba", "OpenSSL", "twisted.web.client"),
+        *("scrapy.core.downloader.contextfactory", "scrapy.core.downloader.handlers.http11"),
+        *("scrapy.core.engine", "scrapy.crawler", "scrapy.extensions.feedexport"),
+        *("scrapy.extensions.remote_control", "scrapy.downloadermiddlewares.httpcompression"),
+        *("dedup.plugin.middleware", "dedup.plugin.pipeline", "dedup.plugin.responses"),
+        *("crawler.spiders.site", "tests.plugin.spiders"),
+    ):
+        with suppress(ModuleNotFoundError):  # each release of Scrapy has others
+            import_module(name)
+
+assert "twisted.internet.reactor" not in sys.modules
