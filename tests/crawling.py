@@ -19,7 +19,9 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
@@ -56,12 +58,7 @@ class Running:
     def __init__(self, folder: Path, job: Mapping[str, Any]) -> None:
         self._folder = folder
         self._log = folder / "log.txt"
-        self._log.touch()
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["tests.preloaded"])
-        arguments = (json.dumps(job), str(self._log), environment())
-        self._process = context.Process(target=_run, args=arguments)
-        self._process.start()
+        self._process = _forked(run_job, json.dumps(job), output=self._log, errors=self._log)
 
     def wait_for(self, text: str, times: int = 1) -> None:
         """Wait until *text* stands in the log so many times."""
@@ -89,12 +86,7 @@ class Running:
 
     def wait(self) -> int:
         """Wait for the end of the crawl and return its exit code."""
-        self._process.join(TIMEOUT)
-        code = self._process.exitcode
-        if code is None:
-            self._process.kill()
-            raise AssertionError(f"the crawl hangs:\n{self._log.read_text('utf-8')}")
-        return code
+        return _ended(self._process, self._log)
 
 
 def wait_until(is_true: Callable[[], bool]) -> None:
@@ -148,10 +140,12 @@ def crawl(
 
 def scrapy(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run the command ``scrapy`` in this project."""
-    command = [sys.executable, "-m", "scrapy", *arguments]
-    return subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, timeout=120, env=environment(), check=False
-    )
+    with TemporaryDirectory() as folder:
+        output, errors = Path(folder, "output"), Path(folder, "errors")
+        process = _forked(_execute, list(arguments), output=output, errors=errors, cwd=cwd)
+        code = _ended(process, errors)
+        texts = output.read_text("utf-8"), errors.read_text("utf-8")
+        return subprocess.CompletedProcess(arguments, code, *texts)
 
 
 def environment() -> dict[str, str]:
@@ -159,27 +153,13 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
 
 
-def _run(job: str, log: str, variables: dict[str, str]) -> None:
-    """Crawl in a process that was just forked, as if Python had been started for it."""
-    with open(log, "wb") as file:
-        os.dup2(file.fileno(), sys.stdout.fileno())
-        os.dup2(file.fileno(), sys.stderr.fileno())
-    os.environ.clear()
-    os.environ.update(variables)
-    time.tzset()
-    os.chdir(ROOT)
-    code = run_job(json.loads(job))
-    atexit._run_exitfuncs()
-    gc.collect()  # what failed and was never asked about is told when it goes
-    sys.exit(code)
-
-
-def run_job(job: Mapping[str, Any]) -> int:
-    """Crawl as *job* says, in this process; return its exit code."""
+def run_job(text: str) -> int:
+    """Crawl as the job *text* says, in this process; return its exit code."""
     from scrapy import signals
     from scrapy.exceptions import ScrapyDeprecationWarning
     from scrapy.utils.misc import load_object
 
+    job = json.loads(text)
     if job["strict"]:
         warnings.simplefilter("error", ScrapyDeprecationWarning)
     process = load_object(f"scrapy.crawler.{job['process']}")(job["settings"])
@@ -198,3 +178,58 @@ def run_job(job: Mapping[str, Any]) -> int:
 def _stats(crawler: Any) -> dict[str, Any]:
     stats = crawler.stats.get_stats().items()
     return {name: value for name, value in stats if not hasattr(value, "year")}
+
+
+def _execute(arguments: list[str]) -> int:
+    from scrapy.cmdline import execute
+
+    try:
+        execute(["scrapy", *arguments])
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def _forked(
+    function: Callable[[Any], int], argument: Any, *, output: Path, errors: Path, cwd: Path = ROOT
+) -> BaseProcess:
+    for path in (output, errors):
+        path.write_bytes(b"")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.preloaded"])
+    arguments = (function, argument, str(output), str(errors), str(cwd), environment())
+    process = context.Process(target=_run, args=arguments)
+    process.start()
+    return process
+
+
+def _ended(process: BaseProcess, errors: Path) -> int:
+    """Wait for the end of a process and return its exit code."""
+    process.join(TIMEOUT)
+    if process.exitcode is None:
+        process.kill()
+        raise AssertionError(f"it hangs:\n{errors.read_text('utf-8')}")
+    return process.exitcode
+
+
+def _run(
+    function: Callable[[Any], int],
+    argument: Any,
+    output: str,
+    errors: str,
+    cwd: str,
+    variables: dict[str, str],
+) -> None:
+    """Call *function* in a process that was just forked, as if Python had been started for it."""
+    for path, stream in ((output, sys.stdout), (errors, sys.stderr)):
+        with open(path, "ab") as file:
+            os.dup2(file.fileno(), stream.fileno())
+    os.environ.clear()
+    os.environ.update(variables)
+    time.tzset()
+    os.chdir(cwd)
+    sys.path[0] = cwd
+    code = function(argument)
+    atexit._run_exitfuncs()
+    gc.collect()  # what failed and was never asked about is told when it goes
+    sys.exit(code)

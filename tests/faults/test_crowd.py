@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from multiprocessing import get_all_start_methods
 from multiprocessing.synchronize import Barrier
@@ -43,7 +44,7 @@ def crawl_all(number: int, together: Barrier, folder: Path, pages: int) -> None:
         "result": str(folder / f"result-{number}.json"),
     }
     together.wait()
-    run_job(job)
+    run_job(json.dumps(job))
 
 
 @pytest.mark.parametrize(("processes", "pages"), [(3, 20), pytest.param(32, 60, marks=pytest.mark.slow)])
