@@ -96,6 +96,7 @@ def test_arguments_bound_the_crawl(
         assert set(paths(items)) == expected
 
 
+@pytest.mark.slow
 def test_a_second_crawl_finds_all_unchanged(tmp_path: Path, site: str) -> None:
     crawled(tmp_path, "site", f"url={site}")
     log, items = crawled(tmp_path, "site", f"url={site}")

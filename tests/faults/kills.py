@@ -9,6 +9,7 @@ import signal
 import time
 from collections import Counter
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -41,13 +42,16 @@ class Toll:
 def kill_and_resume(folder: Path, times: int, seed: int = 0) -> Toll:
     """Begin a crawl and kill it, so many times, with one JOBDIR; let the last one come to its end.
 
+    A crawl that ended before it was killed is followed by one that is killed in its place.
+
     Raises `AssertionError` where a promise is broken.
     """
     rng = Random(seed)
-    kills = sum(
-        _killed(folder, turn, rng) for turn in track(range(times), "killing", disable=times < 20)
-    )
-    return _toll(folder, kills, NEW * (times + 1))
+    turns = count()
+    for _ in track(range(times), "killing", disable=times < 20):
+        while not _killed(folder, next(turns), rng):
+            pass
+    return _toll(folder, times, NEW * (next(turns) + 1))
 
 
 def _toll(folder: Path, kills: int, pages: int) -> Toll:

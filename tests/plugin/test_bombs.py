@@ -101,6 +101,7 @@ def test_scrapys_own_limit_ends_a_bomb_before_it_is_a_page(tmp_path: Path) -> No
     assert "over_limit/bytes" not in done.dedup()
 
 
+@pytest.mark.slow
 def test_with_a_higher_limit_a_large_page_is_read(tmp_path: Path) -> None:
     done = crawled(tmp_path, "gzip", DEDUP_MAX_BYTES=2 * SIZE)
     assert kept(done) == ["/attributes", "/first", "/ligatures", "/page"]

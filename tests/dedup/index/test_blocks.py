@@ -119,7 +119,7 @@ def test_every_number_of_blocks_gives_the_same_answers(many: list[int], radius: 
     assert all(answer == answers[0] for answer in answers)
 
 
-@pytest.mark.parametrize("blocks", BLOCKS)
+@pytest.mark.parametrize("blocks", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in BLOCKS[1:])])
 def test_bulk_and_single_adding_agree(tmp_path: Path, blocks: int) -> None:
     rng = np.random.default_rng(blocks)
     many = rng.integers(0, 2**64, 30_000, np.uint64)

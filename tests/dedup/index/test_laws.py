@@ -223,7 +223,7 @@ class SameAnswersByBands(SameAnswers):
 
 
 TestSameAnswers = SameAnswers.TestCase
-TestSameAnswersByBands = SameAnswersByBands.TestCase
+TestSameAnswersByBands = pytest.mark.slow(SameAnswersByBands.TestCase)
 TestSameAnswers.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
 TestSameAnswersByBands.settings = TestSameAnswers.settings
 
