@@ -73,9 +73,9 @@ def _toll(folder: Path, kills: int, pages: int) -> Toll:
     times_stored = Counter(int(content) for _, content in lines)
     released = Counter(_content(row.sighting.url) for row in rows if row.outcome is Outcome.RELEASED)
     contents = {content_of(number) for number in range(pages)}
-    for content, count in times_stored.items():
+    for content, stored in times_stored.items():
         # Stored twice is only what a kill caught between storage and index.
-        assert count <= 1 + released[content], f"{content} was stored {count} times"
+        assert stored <= 1 + released[content], f"{content} was stored {stored} times"
     return Toll(
         kills=kills,
         pages=pages,
