@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dedup.hashing import Words, mixed
 from dedup.index.chunks import CHUNK_BITS, MAX_LIST, Chunks, Starts, check_scope, words_of
+from dedup.index.files import Damaged
 from dedup.minhash import Banding, sketch_keys
 
 # Fewer than there is room for: small lists stay dense, and a place of ten million pages is 20 chunks.
@@ -75,7 +76,11 @@ class BandList(Chunks):
         """Yield what is wrong with the list if it should hold *pages*."""
         parts = [_digests(starts, entries) for starts, entries in self._sorted_entries(pages)]
         expected = np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.uint64)
-        stored = np.sort(self._stored())
+        try:
+            stored = np.sort(self._stored())
+        except Damaged as error:
+            yield str(error)
+            return
         distinct = stored[_is_first(stored)]
         for problem, count in (
             ("entries without a page", len(np.setdiff1d(distinct, expected, assume_unique=True))),

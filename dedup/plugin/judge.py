@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+# So many failures of the index at a time, each of which may take as long as it waits for a lock.
+_PATIENCE = 2
 # What a page over a limit has, for the log.
 _EXCESSES = {
     Excess.BYTES: "more than DEDUP_MAX_BYTES ({:,}) bytes",
@@ -158,10 +160,17 @@ class Judge:
         (index.confirm if kept else index.release)(row)
 
     def _catch_up(self) -> None:
-        with suppress(Exception):  # reported when it failed first
-            for row, kept in list(self._unsettled.items()):
+        """Settle what could not be settled; a row that never can be does not hold up the others."""
+        failures = 0
+        for row, kept in list(self._unsettled.items()):
+            del self._unsettled[row]
+            try:
                 self._settle(row, kept=kept)
-                del self._unsettled[row]
+            except Exception:  # reported when it failed first
+                self._unsettled[row] = kept  # behind the others
+                failures += 1
+                if failures == _PATIENCE:
+                    return
 
     # Counting
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from dedup import Detector, SQLiteIndex, Verdict
+from dedup import DedupConfig, Detector, SQLiteIndex, Verdict
 from dedup.cli import main
 from dedup.errors import IndexUnavailable
 from tests.crawling import crawl
@@ -25,7 +25,7 @@ PAGES = 60
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of some pages and of copies of every third of them, with bands."""
+    """An index of some pages and of copies of every third of them."""
     path = tmp_path_factory.mktemp("sound") / "pages.db"
     with SQLiteIndex(path) as index:
         with Detector(index, spider="items") as detector:
@@ -80,6 +80,24 @@ def test_every_damage_to_a_list_is_found_and_repaired(index: Path) -> None:
         assert dedup("rebuild", index)[0] == 0
         assert dedup("check", index)[0] == 0
         assert verdicts(index) == before
+
+
+def test_damage_to_lists_of_bands_is_found_and_repaired(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as index, Detector(index, DedupConfig(candidates="minhash")) as detector:
+        for number in range(3):
+            detector.check(page(text(number)))
+    chunks = execute(path, "SELECT id, words FROM postings ORDER BY id")
+    found = set()
+    for chunk, words in (chunks[0], chunks[-1], chunks[-2]):
+        for damaged in (words[:-1], b"", "text", 7):
+            execute(path, "UPDATE postings SET words = ? WHERE id = ?", damaged, chunk)
+            code, output = dedup("check", path)
+            assert code == 1, damaged
+            found.add(output.partition(" of ")[0])
+            assert dedup("rebuild", path)[0] == 0
+            assert dedup("check", path)[0] == 0
+    assert found == {"content list", "list"}, found
 
 
 def test_chunks_that_only_together_have_whole_words_are_found(index: Path) -> None:
