@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from dedup.index import Index, Run
@@ -11,6 +12,7 @@ from dedup.plugin.shares import Swallowed
 from dedup.printable import printable
 
 LARGEST = 5
+_LONGEST_PATH = 4096
 
 _LINES = (
     ("pages seen", "seen"),
@@ -45,7 +47,8 @@ def summary(
     lines += _earlier(stats, run) + _skipped(stats) + _troubles(stats)
     lines += [_warning(found) for found in swallowed]
     lines += _clusters(index, run)
-    lines += [f"  index:  {index.name}", f"  report: dedup report {index.name}"]
+    name = printable(index.name, _LONGEST_PATH)
+    lines += [f"  index:  {name}", f"  report: dedup report {quote(name)}"]
     return "\n".join(lines)
 
 

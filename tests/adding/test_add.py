@@ -395,6 +395,13 @@ def test_hostile_names_are_inert_on_a_terminal(tmp_path: Path) -> None:
     assert "\\x1b[31m\\u202e.jsonl, line 1: is no JSON" in done.stderr
 
 
+def test_the_summary_names_any_index(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    done = add("--index", tmp_path / "\udc80 b.db", tmp_path / "a.jsonl", "--jobs", 1)
+    assert done.exit_code == 0
+    assert f"dedup report '{tmp_path}/\\udc80 b.db'" in done.output
+
+
 # Judging only
 
 

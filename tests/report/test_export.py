@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from dedup import Detector, MemoryIndex
 from dedup.index import Index
+from dedup.index.urls import valid
 from dedup.printable import printable
 from dedup.report.clusters import report_of
 from dedup.report.export import (
@@ -70,7 +71,7 @@ def test_json_is_ascii_and_exact(url: str, title: str) -> None:
     write_json(report, document)
     assert (out.getvalue() + document.getvalue()).isascii()
     record = json.loads(out.getvalue())
-    assert (record["url"], record["title"]) == (url + "copy", title)
+    assert (record["url"], record["title"]) == (valid(url) + "copy", valid(title))
     assert json.loads(document.getvalue())["clusters"][0]["duplicates"] == [record]
 
 
