@@ -8,7 +8,8 @@ from typing import Self
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint, fingerprint
-from dedup.index.base import Index, Neighbour, Run, Sighting
+from dedup.index.base import Index
+from dedup.index.rows import Neighbour, Run, Sighting
 from dedup.index.urls import scope_key, url_key
 from dedup.page import PARSER, Page
 from dedup.stored import pack

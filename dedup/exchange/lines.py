@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from dedup.fingerprints import Fingerprint
 from dedup.index import Row, Run, Sighting
-from dedup.index.base import EARLIEST, LATEST, is_canonical
+from dedup.index.rows import EARLIEST, LATEST, is_canonical
 from dedup.index.urls import url_key
 from dedup.sketch import BINS
 from dedup.verdict import DUPLICATE_REASONS, Outcome, Reason, Verdict

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dedup.index.base import (
+from dedup.index.base import Index
+from dedup.index.blocks import BlockIndex
+from dedup.index.memory import MemoryIndex
+from dedup.index.rows import (
     ClusterSize,
     Glance,
-    Index,
     Neighbour,
     Row,
     Run,
@@ -14,8 +16,6 @@ from dedup.index.base import (
     Tally,
     glance_of,
 )
-from dedup.index.blocks import BlockIndex
-from dedup.index.memory import MemoryIndex
 from dedup.index.sqlite import SQLiteIndex
 
 __all__ = [

@@ -12,9 +12,9 @@ from string import ascii_lowercase, ascii_uppercase
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint
-from dedup.index.base import (
+from dedup.index.base import Index
+from dedup.index.rows import (
     ClusterSize,
-    Index,
     Neighbour,
     NoSuchRow,
     Row,

@@ -15,9 +15,9 @@ import numpy as np
 from dedup.config import DedupConfig
 from dedup.hashing import Words
 from dedup.index.bands import BandList, Sketched
-from dedup.index.base import Sighting
 from dedup.index.files import Damaged
 from dedup.index.postings import PostingList
+from dedup.index.rows import Sighting
 from dedup.index.tables import SELECT_CANONICAL, canonical_of
 from dedup.verdict import (
     MIN_EQUAL_TOKENS,

@@ -22,10 +22,13 @@ from dedup.errors import ConfigError, IndexMismatch, IndexUnavailable
 from dedup.fingerprints import WORD_FIELDS
 from dedup.hashing import Words
 from dedup.index.bands import BandList, Sketched
-from dedup.index.base import (
+from dedup.index.base import Index
+from dedup.index.database import BUSY_TIMEOUT, Database
+from dedup.index.files import Damaged, RunLock, is_lock_name, lock_names
+from dedup.index.postings import DEFAULT_BLOCKS, PostingList, layout
+from dedup.index.rows import (
     ClusterSize,
     Glance,
-    Index,
     Neighbour,
     NoSuchRow,
     Row,
@@ -35,9 +38,6 @@ from dedup.index.base import (
     Tally,
     is_canonical,
 )
-from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.files import Damaged, RunLock, is_lock_name, lock_names
-from dedup.index.postings import DEFAULT_BLOCKS, PostingList, layout
 from dedup.index.search import Search, by_distance
 from dedup.index.tables import (
     APPLICATION_ID,

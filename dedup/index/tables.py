@@ -9,9 +9,9 @@ from typing import Any
 
 from dedup.fingerprints import Fingerprint
 from dedup.index import chunks, postings
-from dedup.index.base import EARLIEST, LATEST, Glance, Row, Run, Sighting, Tally, is_canonical
 from dedup.index.database import META
 from dedup.index.files import Damaged
+from dedup.index.rows import EARLIEST, LATEST, Glance, Row, Run, Sighting, Tally, is_canonical
 from dedup.minhash import Banding
 from dedup.sketch import BINS
 from dedup.verdict import Canonical, Outcome, Reason, Verdict

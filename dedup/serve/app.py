@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from dedup.errors import DedupError
 from dedup.index import Row, SQLiteIndex
-from dedup.index.base import NoSuchRow
+from dedup.index.rows import NoSuchRow
 from dedup.report.diff import Change, word_diff
 from dedup.serve import shown
 from dedup.serve.headers import SafeHeaders

@@ -8,7 +8,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index import Index, glance_of
-from dedup.index.base import NoSuchRow
+from dedup.index.rows import NoSuchRow
 from tests.pages import edited, page, text
 
 LOOSE = DedupConfig(max_distance=12, min_similarity=0.4)

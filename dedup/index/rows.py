@@ -1,0 +1,196 @@
+"""What an index holds: runs, sightings, and rows with what became of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from dedup.errors import DedupError
+from dedup.fingerprints import Fingerprint
+from dedup.index.urls import joined_key, kept_url, valid
+from dedup.limits import MAX_TITLE, MAX_URL
+from dedup.verdict import Canonical, Outcome, Reason, Verdict, Version
+
+# The first and the last moment (seconds since 1970) that are dates in every time zone; a machine
+# whose clock lost the time may say any of them.
+EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One crawl, or one use of a `Detector`.
+
+    Times are seconds since 1970; *ended* is None while it lives.  *ending* is how it ended:
+    Scrapy's close reason, or "died".  *job* names a crawl that can be resumed (Scrapy's JOBDIR),
+    *settings* is a digest of what it was run with, *action* what was done with copies: "drop",
+    "mark" or "dry run".
+    """
+
+    id: int
+    spider: str
+    job: str
+    settings: str
+    started: float
+    ended: float | None = None
+    ending: str = ""
+    action: str = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How much an index holds: rows, orphans among them, bytes on disk (0 in memory)."""
+
+    rows: int
+    orphans: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many *rows* of a run and a site (host, "" for none) had one fate."""
+
+    run: int
+    site: str
+    reason: Reason
+    kept: bool
+    outcome: Outcome
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSize:
+    """A canonical, how many *copies* it has, and the smallest *similarity* (0 to 1) of one to it."""
+
+    canonical: Row
+    copies: int
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A page that was seen: its fingerprint, and where and when."""
+
+    fingerprint: Fingerprint
+    url: str
+    url_key: str
+    kind: str
+    scope: str
+    run: int
+    time: float
+    title: str = ""
+    canonical_link: str = ""
+
+    @property
+    def canonical_key(self) -> str:
+        """The canonical form of the URL that the page declares as its canonical one, "" for none."""
+        return joined_key(self.url, self.canonical_link) if self.canonical_link else ""
+
+    def kept(self) -> Sighting:
+        """Return it as an index keeps it: URL, link and title valid, and of bounded length."""
+        link = self.canonical_link if len(self.canonical_link) <= MAX_URL else ""
+        texts = kept_url(self.url), valid(self.title[:MAX_TITLE]), valid(link)
+        if texts == (self.url, self.title, self.canonical_link):
+            return self
+        return replace(self, url=texts[0], title=texts[1], canonical_link=texts[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A sighting with its verdict.  Only *outcome* and *listed* ever change.
+
+    *listed* says that others are compared with it: it stands in the posting lists.
+    """
+
+    id: int
+    sighting: Sighting
+    verdict: Verdict
+    outcome: Outcome
+    listed: bool
+
+    @property
+    def origin(self) -> int:
+        """The first row that showed this version of its URL: itself, unless it is `unchanged`."""
+        previous = self.verdict.previous
+        return previous if self.verdict.reason is Reason.UNCHANGED and previous else self.id
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its version was a canonical when it was first seen, not a copy."""
+        return self.verdict.canonical in (None, self.origin)
+
+    def as_version(self, root: Row) -> Version:
+        """Return the version that this row shows; *root* is the canonical it leads to, or itself."""
+        seen = self.sighting.fingerprint
+        stands = self.outcome is root.outcome is Outcome.CONFIRMED and root.listed
+        return Version(
+            origin=self.origin,
+            tokens=seen.tokens,
+            token_digest=seen.token_digest,
+            body_digest=seen.body_digest,
+            canonical=root.as_canonical() if stands else None,
+            is_own=self.is_own,
+        )
+
+    def as_canonical(self) -> Canonical:
+        """Return what others are compared with."""
+        seen = self.sighting
+        is_pending = self.outcome is Outcome.PENDING
+        return Canonical(self.id, seen.url, seen.run, is_pending, seen.fingerprint)
+
+
+class Glance(NamedTuple):
+    """What reports count of a `Row`: a tenth of its size, and of the time to read it."""
+
+    id: int
+    run: int
+    url: str
+    structure: int
+    reason: str
+    kept: bool
+    content_distance: int | None
+    structure_distance: int | None
+    similarity: float | None
+    canonical: int | None
+    outcome: str
+    listed: bool
+
+
+def glance_of(row: Row) -> Glance:
+    """Return what reports count of *row*."""
+    seen, found = row.sighting, row.verdict
+    return Glance(
+        row.id,
+        seen.run,
+        seen.url,
+        seen.fingerprint.structure,
+        found.reason,
+        found.kept,
+        found.content_distance,
+        found.structure_distance,
+        found.similarity,
+        found.canonical,
+        row.outcome,
+        row.listed,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A canonical, and how far its word is from the one asked about (0 to 64 bits)."""
+
+    row: Row
+    distance: int
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """The nearest first, of equally near ones the oldest."""
+        return self.distance, self.row.id
+
+
+def is_canonical(verdict: Verdict) -> bool:
+    """Return whether a page with *verdict* becomes one that others are compared with."""
+    return verdict.reason in (Reason.NEW, Reason.UPDATED)
+
+
+class NoSuchRow(DedupError):  # noqa: N818
+    """There is no row of that number."""
