@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from dedup.cli.options import index_option, index_path, settings_for, settings_option
 from dedup.cli.output import bars
+from dedup.cli.terminal import print_json
 from dedup.errors import DedupError
 from dedup.index import SQLiteIndex
 from dedup.limits import Excess
@@ -199,7 +199,7 @@ class _Talk:
                 "similarity": verdict.similarity,
                 "canonical_run": verdict.canonical_run,
             }
-            click.echo(json.dumps(values))
+            print_json(values, indent=None)
             return
         name = event.url or event.name
         canonical = verdict.canonical_url or "(no URL)"
@@ -234,7 +234,7 @@ def _sum_up(adding: Adding, index: SQLiteIndex, found: Found, seconds: float, *,
             "seconds": round(seconds, 3),
             "records_per_second": round(rate, 1),
         }
-        click.echo(json.dumps(values))
+        print_json(values, indent=None)
         return
     lines = [_summary(adding, index)]
     for count, text in (

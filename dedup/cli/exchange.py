@@ -41,7 +41,9 @@ def export(argument: Path | None, path: Path | None, output: Path) -> None:
             writing(part, compressed=output.suffix == ".gz") as file,
         ):
             file.writelines(export_lines(index, progress))
-        click.echo(f"{index.statistics().rows:,} rows of {named(index.path)} are in {named(output)}.")
+        click.echo(
+            f"{index.statistics().rows:,} rows of {named(index.path)} are in {named(output)}.", err=True
+        )
 
 
 @click.command("import")

@@ -52,4 +52,4 @@ def frequencies(
     lines = list(frequency_lines(documents, counts, minimum))
     with text_output(output) as file:
         file.writelines(f"{line}\n" for line in lines)
-    click.echo(f"{len(lines):,} terms of {documents:,} documents are in {named(output)}.")
+    click.echo(f"{len(lines):,} terms of {documents:,} documents are in {named(output)}.", err=True)

@@ -21,10 +21,10 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def print_json(value: object) -> None:
-    """Print *value* as JSON in ASCII."""
+def print_json(value: object, indent: int | None = 2) -> None:
+    """Print *value* as JSON in ASCII, on one line without *indent*."""
     # DEL is ASCII, and a terminal may act on it.
-    click.echo(json.dumps(value, indent=2).replace("\x7f", "\\u007f"))
+    click.echo(json.dumps(value, indent=indent).replace("\x7f", "\\u007f"))
 
 
 @contextmanager

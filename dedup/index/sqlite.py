@@ -744,7 +744,8 @@ class SQLiteIndex(Index):
                         key
                         for (key,) in self._connection.execute(
                             "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' "
-                            f"AND url_key {sign} ? ORDER BY url_key {order} LIMIT {_AROUND}",
+                            f"AND url_key {sign} ? AND typeof(url_key) = 'text' "
+                            f"ORDER BY url_key {order} LIMIT {_AROUND}",
                             (scope, url_key),
                         )
                     ]
