@@ -2,7 +2,6 @@
 
 A crawl is a job, JSON: the class of the process, the spiders (dotted paths) with their arguments,
 the settings, whether Scrapy's deprecation warnings are errors, the file that gets the stats.
-Its process is forked from one that has imported Scrapy, which takes longer than most crawls.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import atexit
 import gc
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -23,6 +21,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from tests.forking import forking
 
 ROOT = Path(__file__).parent.parent
 TIMEOUT = 120.0
@@ -195,10 +195,8 @@ def _forked(
 ) -> BaseProcess:
     for path in (output, errors):
         path.write_bytes(b"")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.preloaded"])
     arguments = (function, argument, str(output), str(errors), str(cwd), environment())
-    process = context.Process(target=_run, args=arguments)
+    process = forking().Process(target=_run, args=arguments)
     process.start()
     return process
 

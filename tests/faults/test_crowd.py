@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from multiprocessing import get_all_start_methods
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from random import Random
@@ -17,10 +16,9 @@ from tests.crawling import run_job
 from tests.dedup.index.test_processes import in_processes
 from tests.faults.crawls import rows_of_a_sound_index
 from tests.faults.spiders import content_of
+from tests.forking import HAS_SERVER
 
-pytestmark = pytest.mark.skipif(
-    "forkserver" not in get_all_start_methods(), reason="no fork server here"
-)
+pytestmark = pytest.mark.skipif(not HAS_SERVER, reason="no fork server here")
 
 
 def crawl_all(number: int, together: Barrier, folder: Path, pages: int) -> None:
@@ -49,7 +47,7 @@ def crawl_all(number: int, together: Barrier, folder: Path, pages: int) -> None:
 
 @pytest.mark.parametrize(("processes", "pages"), [(3, 20), pytest.param(32, 60, marks=pytest.mark.slow)])
 def test_crawls_of_one_host_store_every_text_once(tmp_path: Path, processes: int, pages: int) -> None:
-    in_processes(crawl_all, tmp_path, pages, processes=processes, preload=__name__)
+    in_processes(crawl_all, tmp_path, pages, processes=processes)
     rows = rows_of_a_sound_index(tmp_path / "pages.db")
     assert len(rows) == processes * pages
     assert {row.outcome for row in rows} == {Outcome.CONFIRMED}

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain, pairwise
-from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from random import Random
@@ -19,14 +18,13 @@ from dedup.fingerprints import Fingerprint
 from dedup.index import Row
 from dedup.sketch import BINS
 from dedup.verdict import Outcome, match
+from tests.forking import HAS_SERVER, forking
 
 PROCESSES = 8
 SECONDS = 300.0
 CONFIG = DedupConfig(scope="global")
 
-pytestmark = pytest.mark.skipif(
-    "forkserver" not in get_all_start_methods(), reason="no fork server here"
-)
+pytestmark = pytest.mark.skipif(not HAS_SERVER, reason="no fork server here")
 
 
 def random_fingerprint(rng: Random) -> Fingerprint:
@@ -91,12 +89,9 @@ def in_processes(
     count: int,
     *,
     processes: int = PROCESSES,
-    preload: str = __name__,
 ) -> None:
     """Do *work* in all processes at once; none may fail."""
-    # The server imports everything once, and what it forks inherits nothing from the tests.
-    context = get_context("forkserver")
-    context.set_forkserver_preload([preload])
+    context = forking()
     together = context.Barrier(processes, timeout=SECONDS)
     started = [
         context.Process(target=work, args=(number, together, path, count), daemon=True)
