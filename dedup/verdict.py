@@ -48,8 +48,13 @@ class Outcome(StrEnum):
     FORGOTTEN = "forgotten"
 
     @property
+    def is_undone(self) -> bool:
+        """Whether it is as if the page had not been seen."""
+        return self in (Outcome.RELEASED, Outcome.FORGOTTEN)
+
+    @property
     def stands(self) -> bool:
-        """Whether the verdict is neither open yet nor taken back."""
+        """Whether the verdict is neither open yet nor undone."""
         return self in (Outcome.CONFIRMED, Outcome.ORPHANED)
 
 

@@ -264,7 +264,7 @@ class Index(ABC):
 
     @abstractmethod
     def restore_run(self, run: Run) -> Run:
-        """Store *run* as it is, but for its number, which is the next one; return it."""
+        """Store *run* as it is, but for its number, which is the next one; nobody goes on with it."""
 
     @abstractmethod
     def end_run(self, run: Run, ending: str) -> None:

@@ -15,6 +15,7 @@ from dedup.hashing import Words
 from dedup.index import chunks, pairs, postings
 from dedup.index.database import BUSY_TIMEOUT, META, Database
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList
+from dedup.index.tables import layout_of
 from dedup.words import WORD_BITS
 
 # "dedb" in ASCII.
@@ -50,8 +51,12 @@ class BlockIndex:
             migrations={},
             timeout=timeout,
         )
-        with self._database.errors():
-            self._blocks = int(self._database.meta("blocks"))
+        try:
+            with self._database.errors():
+                self._blocks = layout_of({"blocks": self._database.meta("blocks")})[0]
+        except BaseException:
+            self._database.close()
+            raise
         self._list = PostingList(self._database.connection, "content", 0, blocks=self._blocks)
 
     @property

@@ -65,13 +65,13 @@ def check_file(path: Path) -> None:
 def file_system(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
     """Return the type of the file system that *path* is on, "" where the system does not tell."""
     try:
-        lines = mounts.read_text(errors="replace").splitlines()
+        lines = os.fsdecode(mounts.read_bytes()).splitlines()
     except OSError:
         return ""
     place = os.path.realpath(path)
     best, system = "", ""
     for _, mount, kind, *_ in (line.split(" ") for line in lines if line.count(" ") > 2):
-        point = mount.encode().decode("unicode_escape", "replace")  # a space is written \040
+        point = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), mount)  # \040: a space
         inside = place == point or place.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(best):
             best, system = point, kind

@@ -53,6 +53,7 @@ class MemoryIndex(Index):
         self._runs: list[Run] = []
         self._recipe: dict[str, str] = {}
         self._notes: dict[str, str] = {}
+        self._restored: set[int] = set()
 
     @property
     def name(self) -> str:
@@ -63,7 +64,8 @@ class MemoryIndex(Index):
     ) -> Run:
         for run in reversed(self._runs):
             is_over = run.ended is not None and run.ending != "finished"
-            if job and (run.job, run.spider) == (job, spider) and is_over:
+            is_ours = run.id not in self._restored
+            if job and (run.job, run.spider) == (job, spider) and is_over and is_ours:
                 resumed = replace(run, ended=None, ending="", action=action)
                 self._runs[run.id - 1] = resumed
                 return resumed
@@ -73,6 +75,7 @@ class MemoryIndex(Index):
 
     def restore_run(self, run: Run) -> Run:
         self._runs.append(replace(run, id=len(self._runs) + 1))
+        self._restored.add(self._runs[-1].id)
         return self._runs[-1]
 
     def end_run(self, run: Run, ending: str) -> None:
@@ -173,15 +176,19 @@ class MemoryIndex(Index):
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        before = list(self._all), list(self._runs), dict(self._pages)
+        before = list(self._all), list(self._runs), dict(self._pages), dict(self._notes)
         try:
             yield
         except BaseException:
-            self._all, self._runs, self._pages = before
+            self._all, self._runs, self._pages, self._notes = before
             raise
 
     def _versions(self, sighting: Sighting) -> Sequence[Version]:
-        own = [row for row in self._group(sighting) if row.sighting.url_key == sighting.url_key]
+        own = [
+            row
+            for row in self._group(sighting)
+            if row.sighting.url_key == sighting.url_key and not row.outcome.is_undone
+        ]
         met_again = {row.verdict.previous for row in own if row.sighting.run == sighting.run}
         earlier = [row for row in own if row.sighting.run < sighting.run]
         last = max((row.sighting.run for row in earlier), default=0)
@@ -202,6 +209,7 @@ class MemoryIndex(Index):
             for row in self._group(sighting)
             if row.sighting.run == sighting.run
             and row.sighting.url_key == sighting.url_key
+            and not row.outcome.is_undone
             and row.verdict.reason is Reason.UNCHANGED
             and row.is_own
         }

@@ -42,7 +42,8 @@ _NEWEST = 4
 _NOT_OWN = (
     "AND NOT (url_key = ?2 AND url_key != '' AND run != ?3 AND id NOT IN ("
     "SELECT canonical FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' "
-    "AND run = ?3 AND reason = 'unchanged' AND previous = canonical)) "
+    "AND run = ?3 AND reason = 'unchanged' AND previous = canonical "
+    "AND outcome NOT IN ('released', 'forgotten'))) "
 )
 
 
@@ -132,7 +133,7 @@ class Search:
         """Return the newest canonicals of the nearest words, in no order."""
         page, limit = self.sighting.fingerprint.structure, self.config.max_structure_candidates
         words = self.structure.near(page, self.config.structure_max_distance)
-        if len(words) > limit:
+        if len(words) > min(limit, self.config.max_candidates):
             words = np.concatenate(list(by_distance(page, words, self.config.max_candidates)))
         if len(words) > _FEW_WORDS and len(newest := self._newest_with(words, limit)) == limit:
             return newest

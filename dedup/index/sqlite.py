@@ -163,7 +163,7 @@ class SQLiteIndex(Index):
     def _resumable(self, spider: str, job: str) -> int | None:
         found = self._connection.execute(
             "SELECT id FROM runs WHERE job = ? AND job != '' AND spider = ? AND ended IS NOT NULL "
-            "AND ending != 'finished' ORDER BY id DESC LIMIT 1",
+            "AND ending != 'finished' AND lock != '' ORDER BY id DESC LIMIT 1",
             (job, spider),
         ).fetchone()
         return found[0] if found else None
@@ -532,10 +532,13 @@ class SQLiteIndex(Index):
         scope = self._scope(sighting.kind, sighting.scope)
         rows = self._select(
             "WHERE p.scope = ?1 AND p.url_key = ?2 AND p.url_key != '' AND p.run = ("
-            "SELECT max(run) FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' AND run < ?3"
-            ") AND CASE p.reason WHEN 'unchanged' THEN p.previous ELSE p.id END NOT IN ("
+            "SELECT run FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' AND run < ?3 "
+            "AND outcome NOT IN ('released', 'forgotten') ORDER BY run DESC LIMIT 1) "
+            "AND p.outcome NOT IN ('released', 'forgotten') "
+            "AND CASE p.reason WHEN 'unchanged' THEN p.previous ELSE p.id END NOT IN ("
             "SELECT previous FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' "
-            "AND run = ?3 AND previous IS NOT NULL) ORDER BY p.id",
+            "AND run = ?3 AND previous IS NOT NULL AND outcome NOT IN ('released', 'forgotten')) "
+            "ORDER BY p.id",
             (scope, sighting.url_key, sighting.run),
         )
         return [self._version(row) for row in rows]

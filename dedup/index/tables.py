@@ -167,7 +167,11 @@ def _damaged(table: str, columns: Mapping[str, Sequence[str]]) -> str:
     return f"SELECT count(*), min(id) FROM {table} WHERE NOT ({' AND '.join(rules)})"
 
 
-DAMAGED = {"rows": _damaged("pages", _ROW_COLUMNS), "runs": _damaged("runs", _RUN_COLUMNS)}
+DAMAGED = {
+    "rows": _damaged("pages", _ROW_COLUMNS),
+    "runs": _damaged("runs", _RUN_COLUMNS),
+    "scopes": _damaged("scopes", {"text": ("kind", "scope")}),
+}
 """How many hold what was never written, and the first of them."""
 
 

@@ -142,6 +142,11 @@ def test_a_damaged_row_is_found_and_is_one_clear_error(index: Path, change: str)
                 detector.check(page(text(number), f"http://d/{number}", template=number), kind="item")
 
 
+def test_a_damaged_scope_is_found(index: Path) -> None:
+    execute(index, "UPDATE scopes SET kind = x'ff00'")
+    assert dedup("check", index)[1].startswith("1 scopes hold what was never written")
+
+
 def test_likely_urls_are_found_beside_damaged_ones(index: Path) -> None:
     execute(index, "UPDATE pages SET url_key = x'687474703a2f2f612f' WHERE id % 2 = 0")
     with SQLiteIndex(index) as opened:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -180,3 +181,11 @@ def test_damage_is_found(tmp_path: Path) -> None:
     connection.close()
     with BlockIndex(tmp_path / "words.db") as index:
         assert index.verify() == ["block 3: not the words of block 0"]
+
+
+def test_a_file_without_its_layout_is_one_clear_error(tmp_path: Path) -> None:
+    BlockIndex(tmp_path / "words.db").close()
+    with closing(sqlite3.connect(tmp_path / "words.db")) as connection, connection:
+        connection.execute("UPDATE meta SET value = 'x' WHERE name = 'blocks'")
+    with pytest.raises(IndexUnavailable, match="does not tell its layout"):
+        BlockIndex(tmp_path / "words.db")

@@ -191,9 +191,11 @@ def test_a_dead_run_is_ended_and_a_living_one_left_alone(tmp_path: Path) -> None
 def test_network_file_systems_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
 ) -> None:
-    mounts = tmp_path / "mounts"
-    mounts.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/x {tmp_path!s} {system} rw 0 0\n")
-    assert file_system(tmp_path / "pages.db", mounts) == system
+    mounts, place = tmp_path / "mounts", tmp_path / "des données \\ 网页"
+    place.mkdir()
+    written = str(place).replace("\\", r"\134").replace(" ", r"\040")
+    mounts.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/x {written} {system} rw 0 0\n", "utf-8")
+    assert file_system(place / "pages.db", mounts) == system
     assert file_system(Path("/elsewhere"), mounts) == "ext4"
     monkeypatch.setattr("dedup.index.files.file_system", lambda path: system)
     with pytest.raises(IndexUnavailable, match="network file system"):

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from dedup import DedupConfig, Detector, Reason, Verdict
+from dedup.fingerprints import fingerprint
 from dedup.index import Index
 from tests.pages import edited, page, text
 
@@ -129,3 +131,38 @@ def test_another_version_of_a_url_does_not_make_a_duplicate_of_it(crawl: Crawl) 
     crawl({"http://a/": text(1)})
     crawl({"http://a/": " "})
     assert crawl({"http://a/": edited(1)})[0].kept
+
+
+def test_a_forgotten_run_has_met_nothing(crawl: Crawl, index: Index) -> None:
+    first = crawl({"http://a/": text(1), "http://b/": text(2)})
+    crawl({"http://a/": text(1), "http://b/": edited(2)})
+    index.forget_run(2)
+    again = crawl({"http://a/": text(1), "http://b/": edited(2)})
+    assert reasons(again) == [(Reason.UNCHANGED, True), (Reason.UPDATED, True)]
+    assert again[1].replaces == first[1].row
+    assert [row.id for row in index.rows() if row.listed] == [first[0].row, again[1].row]
+
+
+@pytest.mark.parametrize("undo", ["die", "forget"])
+def test_a_run_that_goes_on_has_not_met_what_was_undone(index: Index, undo: str) -> None:
+    pages = [page(text(n), f"http://a/{n}") for n in range(3)]
+    with Detector(index) as detector:
+        for one in pages:
+            detector.check(one)
+    for turn in range(2):
+        detector = Detector(index, job="job")
+        met = [*pages[:2], page(edited(2), "http://a/2")]
+        found = [detector.submit(one, fingerprint(one)) for one in met]
+        wanted = [(Reason.UNCHANGED, True), (Reason.UNCHANGED, True), (Reason.UPDATED, True)]
+        assert reasons(found) == wanted, turn
+        if undo == "forget":
+            index.forget_run(detector.run.id)
+        detector.close("shutdown")
+
+
+def test_a_restored_run_does_not_go_on(index: Index) -> None:
+    run = index.begin_run(job="job")
+    index.end_run(run, "shutdown")
+    restored = index.restore_run(replace(run, job="other", ended=1.0, ending="shutdown"))
+    assert index.begin_run(run.spider, job="job").id == run.id
+    assert index.begin_run(run.spider, job="other").id == restored.id + 1
