@@ -15,7 +15,7 @@ class FieldRule:
     """Where a record's page is: as the settings ``DEDUP_HTML_FIELD``, ``_TEXT_FIELDS``, ``_URL_FIELD``.
 
     Without *html_field* and *text_fields* it is in the first of `HTML_FIELDS` that is not empty,
-    or else in all texts but the URL.
+    or else in all texts and lists of texts but the URL.
     """
 
     html_field: str = ""
@@ -52,8 +52,7 @@ def content_of(record: Mapping[str, Any], rule: FieldRule) -> Content | None:
     for name in HTML_FIELDS:
         if found := _html(record.get(name), url):
             return found
-    values = [value for name, value in record.items() if name != rule.url_field]
-    return _text([value for value in values if isinstance(value, str)], url)
+    return _text([value for name, value in record.items() if name != rule.url_field], url)
 
 
 def _url(value: Any) -> str:

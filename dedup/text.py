@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from dedup.tokens import UNSPACED
+
 INVISIBLE = frozenset(
     [
         "audio",
@@ -75,8 +77,7 @@ INLINE = frozenset(
 MIN_MAIN_WORDS = 20
 MIN_MAIN_SHARE = 0.10
 
-# Scripts that put no spaces between words: Thai to Lao, Khmer, kana, Han.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _BREAK = "\x1e"
 
 

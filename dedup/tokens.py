@@ -43,6 +43,9 @@ _POINTS = (
 )
 _OPTIONAL = re.compile(f"[{_POINTS}]")
 
+UNSPACED = _HAN + _UNSPACED
+"""What stands in a regular expression's brackets for the scripts that put no spaces between words."""
+
 JAPANESE_NGRAM = 2
 UNSPACED_NGRAM = 3
 

@@ -32,25 +32,34 @@ class Marker:
 
     def mark(self, item: Any, verdict: Verdict) -> None:
         """Fill the fields of *item*; raises `CannotMark`, and changes nothing, if one is missing."""
-        if missing := self.missing(type(item)):
-            raise CannotMark(_explained(type(item), missing))
-        adapter = ItemAdapter(item)
         try:
+            if missing := self.missing(type(item)):
+                raise CannotMark(_explained(type(item), missing))
+            adapter = ItemAdapter(item)
             for field, attribute in self.fields.items():
                 value = getattr(verdict, attribute)
                 adapter[field] = str(value) if attribute == "reason" else value
-        except Exception as error:  # frozen, or validated by other rules: the item type decides
+        except CannotMark:
+            raise
+        except Exception as error:  # frozen, validated by other rules, or no item that Scrapy knows
             raise CannotMark(f"{type(item).__qualname__} refuses a mark: {error}") from error
 
     def missing(self, item_class: type) -> list[str]:
-        """Return the fields that *item_class* has no place for; a dict has place for all."""
+        """Return the fields that *item_class* has no place for; a dict has place for all.
+
+        Raises TypeError for what is no item class.
+        """
         names = ItemAdapter.get_field_names_from_class(item_class)
         return [] if names is None else [field for field in self.fields if field not in names]
 
     def require(self, item_classes: Iterable[type]) -> None:
         """Raise `ConfigError` if an item of one of the classes could not be marked."""
         for item_class in item_classes:
-            if missing := self.missing(item_class):
+            try:
+                missing = self.missing(item_class)
+            except TypeError as error:
+                raise ConfigError(f"DEDUP_ACTION ('mark') fails: {error}") from error
+            if missing:
                 raise ConfigError(f"DEDUP_ACTION ('mark') fails: {_explained(item_class, missing)}")
 
 

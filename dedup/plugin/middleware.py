@@ -9,7 +9,7 @@ from scrapy import Request
 
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import PluginSettings, read_settings
-from dedup.plugin.tracking import Handed, Tracker, TrackingPipeline
+from dedup.plugin.tracking import Fate, Handed, Tracker, TrackingPipeline
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -27,6 +27,7 @@ class DedupSpiderMiddleware:
     def __init__(self, crawler: Crawler, settings: PluginSettings) -> None:
         self._crawler = crawler
         self._judges_responses = settings.source == "response"
+        self._skips_callbacks = settings.skip == "callback"
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -36,20 +37,35 @@ class DedupSpiderMiddleware:
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
         tracking = self._crawler.get_item_pipeline(TrackingPipeline)
+        fate = self._fate(response)
         if tracking is None:
             handled = result
         elif is_exempt(response):
             handled = _handed(result, tracking.tracker, is_exempt=True)
         elif self._judges_responses:
-            handled = self._with_page(result, response, tracking.tracker)
+            handled = self._with_page(result, response, tracking.tracker, fate)
         else:
-            handled = _handed(result, tracking.tracker, response=response)
-        async for output in handled:
-            yield output
-        self._settle(response)
+            handled = _handed(result, tracking.tracker, response=response, fate=fate)
+        has_ended = False
+        try:
+            async for output in handled:
+                yield output
+            has_ended = True
+        finally:  # what failed may be the callback or another middleware
+            self._settle(response, fate, kept=has_ended)
+
+    def _fate(self, response: Response) -> Fate | None:
+        """Return the fate that a page shares with its items, None where it has one of its own.
+
+        Of its copies the callback is skipped, so what they have is lost if it is.
+        """
+        verdict = self._verdicts().get(response)
+        if not (self._skips_callbacks and verdict and verdict.kept and verdict.row is not None):
+            return None
+        return Fate(verdict.row)
 
     async def _with_page(
-        self, result: AsyncIterator[Any], response: Response, tracker: Tracker
+        self, result: AsyncIterator[Any], response: Response, tracker: Tracker, fate: Fate | None
     ) -> AsyncIterator[Any]:
         """Yield all of *result*, the only item of it last and standing for *response*."""
         held: list[Any] = []
@@ -63,7 +79,7 @@ class DedupSpiderMiddleware:
                 else:
                     is_only = False
                     for item in [*held, output]:
-                        tracker.hand_over(Handed(item, response))
+                        tracker.hand_over(Handed(item, response, fate=fate))
                         yield item
                     held.clear()
         except Exception:
@@ -81,12 +97,17 @@ class DedupSpiderMiddleware:
             return Handed(item, response, is_only=True)
         return Handed(item, verdict=verdict, url=response.url)
 
-    def _settle(self, response: Response) -> None:
-        """Confirm a response that was judged before its callback, unless its item will tell."""
+    def _settle(self, response: Response, fate: Fate | None, *, kept: bool) -> None:
+        """Settle a response that was judged before its callback, unless its items will tell."""
         verdict = self._verdicts().pop(response, None)
         pipeline = self._crawler.get_item_pipeline(DedupPipeline)
-        if pipeline and verdict and verdict.kept and verdict.row is not None:
-            pipeline.judge.settle(verdict.row, kept=True)
+        if pipeline is None or verdict is None or not verdict.kept or verdict.row is None:
+            return
+        if fate and kept:
+            fate.has_ended = True
+            pipeline.settle_page(fate)
+        else:
+            pipeline.judge.settle(verdict.row, kept=kept)
 
     def _verdicts(self) -> Any:
         pipeline = self._crawler.get_item_pipeline(DedupPipeline)
@@ -99,10 +120,11 @@ async def _handed(
     *,
     response: Response | None = None,
     is_exempt: bool = False,
+    fate: Fate | None = None,
 ) -> AsyncIterator[Any]:
     async for output in result:
         if _is_item(output):
-            tracker.hand_over(Handed(output, response, is_exempt=is_exempt))
+            tracker.hand_over(Handed(output, response, is_exempt=is_exempt, fate=fate))
         yield output
 
 

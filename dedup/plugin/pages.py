@@ -24,16 +24,30 @@ def page_from_response(response: Response | None, *, max_bytes: int = MAX_BYTES)
     """Return the page of an HTML *response*, None for any other one.
 
     The tree that Scrapy parsed is used, and not changed, unless the bytes turn out to be in
-    another encoding than they claim.  A second call for the same response costs nothing.  One over
-    a limit is not parsed, see `Page`; *max_bytes* is the setting ``DEDUP_MAX_BYTES``.
+    another encoding than they claim, so call it before something else changes the tree.  A second
+    call for the same response costs nothing.  One over a limit is not parsed, see `Page`;
+    *max_bytes* is the setting ``DEDUP_MAX_BYTES``.
     """
     return _page_of(response, max_bytes) if isinstance(response, HtmlResponse) else None
+
+
+def page_after_callback(response: Response | None, *, max_bytes: int = MAX_BYTES) -> Page | None:
+    """Return what `page_from_response` has read, or else read the bytes.
+
+    The tree that Scrapy parsed may be another one by now: callbacks take out what they do not want.
+    """
+    if not isinstance(response, HtmlResponse):
+        return None
+    if response not in _pages:
+        body, encoding = response.body, _header_encoding(response)
+        _pages[response] = Page.from_html(body, url=response.url, encoding=encoding, max_bytes=max_bytes)
+    return _pages[response]
 
 
 def page_from_item(item: Any, settings: PluginSettings, response: Response | None = None) -> Page | None:
     """Return the page that the fields of *item* make, None where they hold no text.
 
-    HTML that is the text of *response* is not parsed again: its tree is shared.
+    HTML that is the text of *response* is not read again if `page_from_response` has read it.
     """
     if not ItemAdapter.is_item(item):
         return None
@@ -45,9 +59,10 @@ def page_from_item(item: Any, settings: PluginSettings, response: Response | Non
         found.html
         and len(found.html) <= limit
         and isinstance(response, HtmlResponse)
+        and response in _pages
         and _is_text_of(response, found.html)
     ):
-        return _page_of(response, limit).at(found.url, found.html)
+        return _pages[response].at(found.url, found.html)
     return Page.from_content(found, max_bytes=limit)
 
 

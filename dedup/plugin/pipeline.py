@@ -14,9 +14,9 @@ from dedup.plugin.errors import DuplicatePage, explained
 from dedup.plugin.feeds import flush_feeds
 from dedup.plugin.judge import Judge, Question
 from dedup.plugin.marking import CannotMark, Marker, known_item_classes
-from dedup.plugin.pages import page_from_item, page_from_response
+from dedup.plugin.pages import page_after_callback, page_from_item
 from dedup.plugin.settings import PluginSettings, read_settings
-from dedup.plugin.tracking import Token, Tracker, TrackingPipeline
+from dedup.plugin.tracking import Fate, Token, Tracker, TrackingPipeline
 from dedup.plugin.waiting import Seat, has_asyncio
 from dedup.verdict import Reason, Verdict
 
@@ -49,8 +49,8 @@ class DedupPipeline:
             pipeline._marker.require(known_item_classes(pipeline._settings, crawler.settings))
         for signal, receiver in (
             (signals.item_scraped, pipeline._item_scraped),
-            (signals.item_dropped, pipeline._item_lost),
-            (signals.item_error, pipeline._item_lost),
+            (signals.item_dropped, pipeline._item_dropped),
+            (signals.item_error, pipeline._item_failed),
             # Not `close_spider`, which does not know how the crawl ended.
             (signals.spider_closed, pipeline._spider_closed),
         ):
@@ -109,7 +109,7 @@ class DedupPipeline:
             return None
         with self.judge.timed("parse"):
             limit = self._settings.config.max_bytes
-            page = page_from_response(handed.response, max_bytes=limit) if handed.is_only else None
+            page = page_after_callback(handed.response, max_bytes=limit) if handed.is_only else None
             kind = "page" if page else "item"
             page = page or self._page_from_item(item, token)
         return self.judge.question(page, kind) if page else None
@@ -179,15 +179,32 @@ class DedupPipeline:
     def _item_scraped(self, item: Any) -> None:
         self._settle(item, kept=True)
 
-    def _item_lost(self, item: Any) -> None:
+    def _item_dropped(self, item: Any) -> None:
         self._settle(item, kept=False)
 
-    def _settle(self, item: Any, *, kept: bool) -> None:
+    def _item_failed(self, item: Any) -> None:
+        self._settle(item, kept=False, failed=True)
+
+    def _settle(self, item: Any, *, kept: bool, failed: bool = False) -> None:
         token = self._tracker.settle(item)
-        if token is not None and token.row is not None:
-            if kept:
-                flush_feeds(self._crawler)
-            self.judge.settle(token.row, kept=kept)
+        if token is None:
+            return
+        if token.row is not None:
+            self._settle_row(token.row, kept=kept)
+        if fate := token.handed.fate:
+            fate.settled += 1
+            fate.failed += failed
+            self.settle_page(fate)
+
+    def settle_page(self, fate: Fate) -> None:
+        """Settle a page that shares its items' fate, if that is known."""
+        if not fate.is_open:
+            self._settle_row(fate.row, kept=not fate.is_lost)
+
+    def _settle_row(self, row: int, *, kept: bool) -> None:
+        if kept:
+            flush_feeds(self._crawler)
+        self.judge.settle(row, kept=kept)
 
     def _spider_closed(self, reason: str) -> None:
         self.judge.close(reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
@@ -43,6 +44,7 @@ class DuplicateResponse(IgnoreRequest):
 class DedupResponseMiddleware:
     """Judges responses, and skips the links or the callback of those that are copies.
 
+    With ``DEDUP_SKIP = "nothing"`` it only reads them, before a callback can change their trees.
     Start pages (``DEDUP_MIN_DEPTH``) and a share of the copies (``DEDUP_EXPLORATION_SHARE``, by
     URL, the same ones each time) are followed all the same, so that a crawl cannot starve.  A
     response that repeats one whose callback is still running is not judged.
@@ -57,7 +59,7 @@ class DedupResponseMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         settings = read_settings(crawler.settings)
-        if settings.skip == "nothing":
+        if settings.skip == "nothing" and settings.source == "item":
             raise NotConfigured
         return cls(crawler, settings)
 
@@ -71,6 +73,10 @@ class DedupResponseMiddleware:
         """Judge *response*; raises `DuplicateResponse` if its callback is to be skipped."""
         judge = self._judge
         if judge is None or is_exempt(response):
+            return
+        if self._settings.skip == "nothing":
+            with suppress(Exception):  # the pipeline tries again, and tells
+                _read(response, judge)
             return
         judge.count("responses/seen")
         page, verdict = _judged(response, judge)
@@ -141,13 +147,17 @@ def is_explored(url: str, share: float) -> bool:
 
 def _judged(response: Response, judge: Judge) -> tuple[Page | None, Verdict | None]:
     try:
-        with judge.timed("parse"):
-            page = page_from_response(response, max_bytes=judge.settings.config.max_bytes)
+        page = _read(response, judge)
         return page, judge.ask(judge.question(page, "page")) if page else None
     except Exception:
         # A page that we cannot read is our fault: a traceback in the log, and it is followed.
         logger.exception("A response could not be judged and is followed")
         return None, None
+
+
+def _read(response: Response, judge: Judge) -> Page | None:
+    with judge.timed("parse"):
+        return page_from_response(response, max_bytes=judge.settings.config.max_bytes)
 
 
 def _depth(response: Response) -> int:

@@ -135,7 +135,7 @@ def _read(settings: BaseSettings, name: str, wanted: type) -> Any:
         int: settings.getint,
         float: settings.getfloat,
         str: lambda name: str(settings.get(name)),
-        tuple: lambda name: tuple(settings.getlist(name)),
+        tuple: lambda name: tuple(map(_stripped, settings.getlist(name))),
     }
     value = settings.get(name)
     if wanted is NoneType:
@@ -146,6 +146,11 @@ def _read(settings: BaseSettings, name: str, wanted: type) -> Any:
         return readers[wanted](name)
     except (TypeError, ValueError, ArithmeticError) as error:
         raise ConfigError(f"{name} ({shown(value)}) must be of type {wanted.__name__}") from error
+
+
+def _stripped(value: Any) -> Any:
+    """Return a text without the white space around it: "title, text" is two names."""
+    return value.strip() if isinstance(value, str) else value
 
 
 def _loaded(name: str, value: Any) -> Any:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from heapq import nlargest
+from operator import itemgetter
 from urllib.parse import urlsplit
-
-Key = TypeVar("Key", bound=Hashable)
 
 # Fewer copies than this are no sign of anything.
 MIN_COPIES = 20
-# Hosts, and pages with copies, that are counted at a time; beyond it the smallest are let go.
+# Hosts, and pages with copies, that are counted at a time; beyond it the smaller half is let go.
 MAX_COUNTED = 10_000
+# More notices than this say nothing new.
+MAX_NOTICED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,48 +31,79 @@ class Swallowed:
         return min(1.0, self.copies / self.seen)
 
 
+@dataclass(slots=True)
+class _Host:
+    """Pages *seen* of a host, and how many of them are copies of each page."""
+
+    seen: int = 0
+    copies: Counter[int] = field(default_factory=Counter)
+
+
 class Shares:
     """Counts of pages by host and of copies by page, in bounded memory."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
-        self._seen: Counter[str] = Counter()
-        self._copies: Counter[tuple[str, int]] = Counter()
-        self._noticed: dict[tuple[str, int], str] = {}
+        self._hosts: dict[str, _Host] = {}
+        self._pages = 0
+        self._noticed: dict[tuple[str, int], Swallowed] = {}
 
     def page(self, url: str) -> None:
         """Count a page seen at *url*."""
-        _count(self._seen, _host(url))
+        self._host(url)[1].seen += 1
 
     def copy(self, url: str, canonical: int, canonical_url: str) -> Swallowed | None:
         """Count the page at *url* as a copy; return what is over the limit for the first time."""
-        pair = (_host(url), canonical)
-        _count(self._copies, pair)
-        found = self._swallowed(pair, canonical_url)
-        if pair in self._noticed or found.copies < MIN_COPIES or found.share <= self._limit:
+        name, host = self._host(url)
+        host.copies[canonical] += 1
+        copies = host.copies[canonical]
+        found = Swallowed(name, canonical_url, copies, max(copies, host.seen))
+        if copies == 1:
+            self._pages += 1
+            self._forget_pages()
+        is_first = (name, canonical) not in self._noticed
+        if is_first and (
+            copies < MIN_COPIES or found.share <= self._limit or len(self._noticed) == MAX_NOTICED
+        ):
             return None
-        self._noticed[pair] = canonical_url
-        return found
+        if is_first or copies > self._noticed[name, canonical].copies:
+            self._noticed[name, canonical] = found
+        return found if is_first else None
 
     def noticed(self) -> list[Swallowed]:
-        """Return all that was over the limit once, with the counts of now, the largest first."""
-        found = [self._swallowed(pair, url) for pair, url in self._noticed.items()]
+        """Return all that was over the limit once, as far as it was counted, the largest first."""
+        found = []
+        for (name, canonical), last in self._noticed.items():
+            host = self._hosts.get(name, _Host())
+            is_counted = host.copies[canonical] == last.copies
+            found.append(replace(last, seen=max(last.copies, host.seen)) if is_counted else last)
         return sorted(found, key=lambda one: -one.copies)
 
-    def _swallowed(self, pair: tuple[str, int], canonical_url: str) -> Swallowed:
-        copies = self._copies[pair]
-        return Swallowed(pair[0], canonical_url, copies, max(copies, self._seen[pair[0]]))
+    def _host(self, url: str) -> tuple[str, _Host]:
+        name = _host_of(url)
+        if name not in self._hosts and len(self._hosts) >= MAX_COUNTED:
+            large = nlargest(MAX_COUNTED // 2, self._hosts.items(), key=lambda entry: entry[1].seen)
+            self._hosts = dict(large)
+            self._pages = sum(len(host.copies) for host in self._hosts.values())
+        return name, self._hosts.setdefault(name, _Host())
+
+    def _forget_pages(self) -> None:
+        """Keep the pages with most copies."""
+        if self._pages <= MAX_COUNTED:
+            return
+        pages = [
+            (copies, name, canonical)
+            for name, host in self._hosts.items()
+            for canonical, copies in host.copies.items()
+        ]
+        for host in self._hosts.values():
+            host.copies.clear()
+        for copies, name, canonical in nlargest(MAX_COUNTED // 2, pages, key=itemgetter(0)):
+            self._hosts[name].copies[canonical] = copies
+        self._pages = MAX_COUNTED // 2
 
 
-def _count(counter: Counter[Key], key: Key) -> None:
-    counter[key] += 1
-    if len(counter) > MAX_COUNTED:
-        largest = counter.most_common(MAX_COUNTED // 2)
-        counter.clear()
-        counter.update(dict(largest))
-
-
-def _host(url: str) -> str:
+def _host_of(url: str) -> str:
     try:
         return urlsplit(url).netloc
     except ValueError:

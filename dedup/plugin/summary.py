@@ -45,7 +45,9 @@ def summary(
     ]
     lines.append(f"  {label:<18}{copies:>10,}  ({share:.1%} of all seen)")
     lines += _earlier(stats, run) + _skipped(stats) + _troubles(stats)
-    lines += [_warning(found) for found in swallowed]
+    lines += [_warning(found) for found in swallowed[:LARGEST]]
+    if swallowed[LARGEST:]:
+        lines.append(f"  and {len(swallowed) - LARGEST:,} more such warnings in the log")
     lines += _clusters(index, run)
     name = printable(index.name, _LONGEST_PATH)
     lines += [f"  index:  {name}", f"  report: dedup report {quote(name)}"]

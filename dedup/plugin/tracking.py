@@ -23,11 +23,36 @@ _MAX_HANDED = 1_000
 
 
 @dataclass(slots=True, eq=False)
+class Fate:
+    """What becomes of a page whose items are judged by themselves; *row* is its own, pending row.
+
+    It is lost if it gave items and every one of them failed on its way to storage.
+    """
+
+    row: int
+    items: int = 0
+    settled: int = 0
+    failed: int = 0
+    has_ended: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its callback, or one of its items, is still under way."""
+        return not self.has_ended or self.settled < self.items
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether nothing of it came through."""
+        return 0 < self.items == self.failed
+
+
+@dataclass(slots=True, eq=False)
 class Handed:
     """What the spider middleware knows of an item: the response that gave it, and more.
 
     *is_only* says that the response is to be judged in its place, *verdict* (on the page *url*)
-    that it was judged already, *is_exempt* that nothing is to be judged.
+    that it was judged already, *fate* that it has a part in that of its page, *is_exempt* that
+    nothing is to be judged.
     """
 
     item: Any
@@ -36,6 +61,7 @@ class Handed:
     is_exempt: bool = False
     verdict: Verdict | None = None
     url: str = ""
+    fate: Fate | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -65,10 +91,15 @@ class Tracker:
         while len(self._handed) >= _MAX_HANDED:
             del self._handed[next(iter(self._handed))]
         self._handed[id(handed.item)] = handed
+        if handed.fate:
+            handed.fate.items += 1
 
     def begin(self, item: Any) -> Token:
         """Return the token of an item that enters the pipelines."""
-        token = Token(self, item, self._handed.pop(id(item), Handed(item)))
+        handed = self._handed.pop(id(item), Handed(item))
+        # Known before anybody can drop the item: its fate is that of the row.
+        row = handed.verdict.row if handed.verdict and handed.verdict.kept else None
+        token = Token(self, item, handed, row=row)
         self._tokens[id(item)] = token
         _current.set(token)
         return token

@@ -124,3 +124,10 @@ def test_words_are_neither_letters_nor_sentences(language: str) -> None:
 )
 def test_points_make_no_other_page(plain: str, written: str) -> None:
     assert words_of(plain, DedupConfig()) == words_of(written, DedupConfig())
+
+
+@pytest.mark.parametrize("language", PAGES)
+def test_an_article_is_told_from_the_navigation_around_it(language: str) -> None:
+    navigation = "<nav>" + "<a>menu</a> " * 120 + "</nav>"
+    for text in PAGES[language]:
+        assert "menu" not in Page.from_html(f"{navigation}<article>{text}</article>").text

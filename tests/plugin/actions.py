@@ -42,7 +42,15 @@ Frozen = make_dataclass(
 )
 
 
+class Odd:
+    """An item of a kind that Scrapy does not know."""
+
+    def __init__(self, url: str, text: str) -> None:
+        self.url, self.text = url, text
+
+
 CLASSES: dict[str, type] = {
+    "Odd": Odd,
     "dict": dict,
     "Plain": Plain,
     "Marked": Marked,
@@ -73,6 +81,10 @@ class OwnPageSpider(TypedSpider):
 
     def dedup_page_from_item(self, item: Any) -> Page | None:
         return page_of_reversed(item)
+
+
+def page_of_odd(item: Any) -> Page:
+    return Page.from_text(item.text, url=item.url)
 
 
 def page_of_reversed(item: Any) -> Page | None:

@@ -68,6 +68,11 @@ class DoorSpider(Spider):
     def failed(self, failure: Any) -> Iterator[Any]:
         yield {"url": "errback", "text": type(failure.value).__name__}
 
+    def take_apart(self, response: Response) -> Iterator[Any]:
+        html = response.text
+        response.css("p:first-of-type").drop()
+        yield {"url": "", "html": html, "number": html.partition("<!-- ")[2][0]}
+
     def _fail_first(self, response: Response) -> None:
         if "<!-- 0 -->" in response.text:
             raise RuntimeError("the callback failed")
@@ -93,3 +98,32 @@ class PickyStorage:
             self._is_first = False
             raise DropItem("storage does not want it", log_level="DEBUG")
         return item
+
+
+class FailingStorage:
+    """A pipeline that fails for the first items, as many as the setting FAILING says."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> FailingStorage:
+        return cls(crawler.settings.getint("FAILING"))
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        if self._left:
+            self._left -= 1
+            raise RuntimeError("storage is down")
+        return item
+
+
+class Refusing:
+    """A spider middleware that fails with what the first page gives."""
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any], spider: Any = None
+    ) -> AsyncIterator[Any]:
+        async for output in result:
+            if "<!-- 0 -->" in response.text:
+                raise RuntimeError("the middleware failed")
+            yield output

@@ -94,6 +94,22 @@ def test_an_unknown_item_class_without_the_fields_ends_the_crawl(
     assert len(done.items) == done.dedup()["mark_errors"] == 4  # nothing is lost
 
 
+def test_items_of_an_odd_kind_are_judged_and_not_lost_by_a_mark(tmp_path: Path) -> None:
+    choices: Any = {
+        "type": "Odd",
+        "DEDUP_PAGE_FROM_ITEM": "tests.plugin.actions.page_of_odd",
+        "FEEDS": {},
+    }
+    assert run(tmp_path, **choices).dedup()["dropped"] == 2
+    done = run(tmp_path, DEDUP_INDEX=str(tmp_path / "other.db"), DEDUP_ACTION="mark", **choices)
+    assert done.stats["finish_reason"] == "dedup_cannot_mark"
+    assert "Odd refuses a mark" in done.log
+    assert done.stats["item_scraped_count"] == done.dedup()["mark_errors"] == 4
+    done = run(tmp_path, DEDUP_ACTION="mark", DEDUP_ITEM_CLASSES=["tests.plugin.actions.Odd"], **choices)
+    assert "DEDUP_ACTION ('mark') fails: " in done.log
+    assert "item_scraped_count" not in done.stats
+
+
 @pytest.mark.parametrize("action", ["drop", "mark"])
 def test_a_dry_run_records_and_changes_nothing(tmp_path: Path, action: str) -> None:
     done = run(tmp_path, type="Plain", DEDUP_ACTION=action, DEDUP_DRY_RUN=True)

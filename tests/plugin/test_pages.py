@@ -6,7 +6,7 @@ import pytest
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup import Page
-from dedup.plugin.pages import page_from_item, page_from_response
+from dedup.plugin.pages import page_after_callback, page_from_item, page_from_response
 from dedup.plugin.settings import PluginSettings
 
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
@@ -42,7 +42,27 @@ BODIES = pytest.mark.parametrize(
 def test_an_item_shares_the_tree_of_its_response(body: bytes, content_type: str, as_text: bool) -> None:
     origin = response(body, content_type)
     item = {"url": "http://b/", "html": origin.text if as_text else body}
-    assert page_from_item(item, PluginSettings(), origin) == page_from_item(item, PluginSettings())
+    alone = page_from_item(item, PluginSettings())
+    assert page_from_item(item, PluginSettings(), origin) == alone
+    page_from_response(origin)
+    assert page_from_item(item, PluginSettings(), origin) == alone
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_tree_that_a_callback_has_changed_is_not_what_is_judged(as_text: bool) -> None:
+    body = f"<nav>all</nav><article>{ZH}</article><footer>pages</footer>".encode()
+    origin = response(body, "text/html; charset=utf-8")
+    origin.css("article").drop()
+    whole = Page.from_html(body, url="http://a/")
+    item = {"url": "http://a/", "html": origin.text if as_text else body}
+    assert page_from_item(item, PluginSettings(), origin) == whole
+    assert page_after_callback(origin) == whole
+
+
+@BODIES
+def test_a_response_reads_alike_before_and_after_its_callback(body: bytes, content_type: str) -> None:
+    before, after = (response(body, content_type) for _ in range(2))
+    assert page_from_response(before) == page_after_callback(after) == page_after_callback(before)
 
 
 def test_an_item_with_other_html_is_read_by_itself() -> None:
@@ -86,6 +106,7 @@ def test_other_responses_are_no_pages(other: Response) -> None:
         ({"html": None, "body": b"<p>b</p>", "text": "c"}, {}, "b"),
         ({"url": "http://a/", "title": "t", "n": 3, "text": "c"}, {}, "t\nc"),
         ({"text": ["a", 3, "b"], "more": "c"}, {"text_fields": ("text", "none", "more")}, "a\nb\nc"),
+        ({"url": "u", "title": "t", "more": ["a", 3, "b"], "map": {"c": "d"}}, {}, "t\na\nb"),
         ({"source": "<p>s", "html": "h"}, {"html_field": "source"}, "s"),
         ({"html": "h"}, {"html_field": "source"}, None),
         ({"url": "http://a/"}, {}, None),

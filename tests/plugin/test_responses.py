@@ -178,6 +178,79 @@ def test_a_page_whose_only_item_storage_lost_is_nobodys_canonical(tmp_path: Path
     assert len(done.items) == 1
 
 
+@pytest.mark.parametrize(
+    ("how", "source", "failing", "stored"),
+    [
+        ("parse", "item", 1, 1),  # the first copy takes its place
+        ("two_items", "item", 1, 1),  # the page has another item, so it was not lost
+        ("two_items", "item", 2, 2),
+        ("two_items", "response", 2, 2),
+        ("no_item", "item", 0, 0),
+    ],
+)
+def test_a_page_all_of_whose_items_failed_is_nobodys_canonical(
+    tmp_path: Path, how: str, source: str, failing: int, stored: int
+) -> None:
+    done = doors(
+        tmp_path,
+        *[text(1)] * 4,
+        how=how,
+        DEDUP_SKIP="callback",
+        DEDUP_SOURCE=source,
+        RETRY_ENABLED=False,
+        ITEM_PIPELINES={"tests.plugin.doors.FailingStorage": 300},
+        FAILING=failing,
+    )
+    pages = [row for row in rows(tmp_path) if row[0] == "page"]
+    kept = [outcome for _, reason, outcome in pages if reason is Reason.NEW]
+    lost = failing > 0 and failing == (2 if how == "two_items" else 1)
+    assert kept == [Outcome.RELEASED] * lost + [Outcome.CONFIRMED]
+    assert done.dedup()["callbacks_skipped"] == 3 - lost
+    assert len(done.items) == stored
+
+
+@pytest.mark.parametrize("position", [100, 300])
+def test_a_page_whose_only_item_a_pipeline_dropped_holds_up_no_copy(
+    tmp_path: Path, position: int
+) -> None:
+    done = doors(
+        tmp_path,
+        *[text(1)] * 4,
+        DEDUP_SOURCE="response",
+        RETRY_ENABLED=False,
+        ITEM_PIPELINES={"tests.plugin.doors.PickyStorage": position},
+    )
+    assert "wait_timeout" not in done.dedup()
+    assert [row[2] for row in rows(tmp_path)][:2] == [Outcome.RELEASED, Outcome.CONFIRMED]
+    assert len(done.items) == 1
+
+
+@pytest.mark.parametrize("position", [10, 500, 990])
+def test_a_page_whose_output_another_middleware_refused_holds_up_no_copy(
+    tmp_path: Path, position: int
+) -> None:
+    done = doors(
+        tmp_path,
+        *[text(1)] * 4,
+        DEDUP_SOURCE="response",
+        DEDUP_WAIT=60,
+        RETRY_ENABLED=False,
+        SPIDER_MIDDLEWARES={"tests.plugin.doors.Refusing": position},
+    )
+    assert "wait_timeout" not in done.dedup()
+    assert len(done.items) <= 1
+    assert done.dedup()["responses/near_duplicate"] >= 2
+
+
+def test_a_callback_may_take_the_page_apart(tmp_path: Path) -> None:
+    contents = [f"{text(n)}</p><p>{text(0, 12)}" for n in (1, 2)]
+    for source in ("item", "response"):
+        (tmp_path / source).mkdir()
+        settings = {"DEDUP_SKIP": "nothing", "DEDUP_SOURCE": source, "RETRY_ENABLED": False}
+        done = doors(tmp_path / source, *contents, how="take_apart", **settings)
+        assert [item["number"] for item in done.items] == ["0", "1"], source
+
+
 def test_the_errback_of_a_skipped_callback_hears_why(tmp_path: Path) -> None:
     done = doors(
         tmp_path, text(1), text(1), how="with_errback", DEDUP_SKIP="callback", RETRY_ENABLED=False

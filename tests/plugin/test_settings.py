@@ -31,6 +31,7 @@ def test_values_from_the_command_line_are_text() -> None:
     found = read_settings(Settings({**texts, "DEDUP_TEXT_FIELDS": "title,text"}))
     assert found.config == DedupConfig(max_distance=3, min_similarity=0.8, verify=False)
     assert found.text_fields == ("title", "text")
+    assert read_settings(Settings({"DEDUP_TEXT_FIELDS": "title, text"})).text_fields == ("title", "text")
 
 
 @pytest.mark.parametrize("value", [Page.from_text, "dedup.plugin.pages.page_from_response"])

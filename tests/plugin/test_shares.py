@@ -53,6 +53,35 @@ def test_memory_is_bounded_and_the_large_ones_stay() -> None:
     for number in range(2 * shares.MAX_COUNTED + 10):
         found.page(f"http://{number}/")
         found.copy(f"http://{number}/", number, "")
-    assert len(found._seen) <= shares.MAX_COUNTED
-    assert len(found._copies) <= shares.MAX_COUNTED
-    assert found.noticed()[0].copies == 60
+    assert len(found._hosts) <= shares.MAX_COUNTED
+    assert sum(len(host.copies) for host in found._hosts.values()) <= shares.MAX_COUNTED
+    assert [(one.copies, one.seen) for one in found.noticed()] == [(60, 100)]
+
+
+def test_pages_of_one_host_are_bounded_too() -> None:
+    found = Shares(0.001)
+    for number in range(shares.MAX_COUNTED + 10):
+        found.page("http://a/")
+        found.copy("http://a/", number % (shares.MAX_COUNTED + 5), "")
+        found.copy("http://a/", 3, "http://a/3")
+    assert len(found._hosts["a"].copies) <= shares.MAX_COUNTED
+    assert found.noticed()[0].copies == shares.MAX_COUNTED + 12
+
+
+def test_many_hosts_that_are_swallowed_are_noticed_as_long_as_they_say_something() -> None:
+    found = Shares(0.5)
+    for number in range(shares.MAX_COUNTED + 50):
+        swallowing(found, MIN_COPIES, MIN_COPIES, str(number))
+    noticed = found.noticed()
+    assert len(noticed) == shares.MAX_NOTICED
+    assert {(one.copies, one.seen) for one in noticed} == {(MIN_COPIES, MIN_COPIES)}
+
+
+def test_a_host_that_was_let_go_is_not_all_copies() -> None:
+    found = Shares(0.5)
+    swallowing(found, 90, 15, "small")
+    for number in range(2 * shares.MAX_COUNTED):
+        for _ in range(91 if number < shares.MAX_COUNTED // 2 else 1):
+            found.page(f"http://{number}/")
+    assert swallowing(found, 6, 6, "small") == []
+    assert found.noticed() == []
