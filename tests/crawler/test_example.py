@@ -151,6 +151,11 @@ def test_the_urls_spider_reads_standard_input(tmp_path: Path, site: str) -> None
         (["site", "-a", "url=http://x/", "-a", "allow=("], "allow ('(') must be a regular expression"),
         (["site", "-a", "url=http://x/", "-a", "html=perhaps"], "html ('perhaps') must be 1 or 0"),
         (["site", "-a", "url=http://x/", "-a", "depth=3"], "site has no argument 'depth'"),
+        (
+            ["site", "-a", "url=http://x/", "-a", "domains=http://x/"],
+            "domains ('http://x/') must be names, such as example.com",
+        ),
+        (["site", "-a", "url=http://["], "url ('http://[') must be an http or https URL"),
         (["sitemap"], "url is missing"),
         (["urls"], "file is missing"),
         (["urls", "-a", "file=/no/such"], "file ('/no/such') must be a file that exists"),

@@ -37,6 +37,18 @@ def bad(_: Any) -> Any:
     return -1
 
 
+def odd_terms(_: str) -> Any:
+    return ["one", 2]
+
+
+def odd_weights(terms: list[str]) -> Any:
+    return dict.fromkeys(terms, "heavy")
+
+
+def infinite_weights(terms: list[str]) -> dict[str, float]:
+    return dict.fromkeys(terms, float("inf"))
+
+
 def test_own_functions_are_used_everywhere() -> None:
     config = DedupConfig(
         terms=f"{HERE}.my_terms",
@@ -121,3 +133,17 @@ def test_a_table_of_your_own_gives_the_weights(tmp_path: Path) -> None:
     config = DedupConfig(frequencies=str(path), weights="tf_idf")
     terms = Terms.from_tokens(["one", "two", "two", "unknown"])
     assert weights_of(terms, "", config).tolist() == [256 * 4, 256 * 2, 256 * 4]
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "message"),
+    [
+        ("terms", "odd_terms", "must return a list of texts"),
+        ("weights", "odd_weights", "must return a map of texts to finite numbers"),
+        ("weights", "infinite_weights", "must return a map of texts to finite numbers"),
+    ],
+)
+def test_what_returns_odd_things_is_refused(field: str, name: str, message: str) -> None:
+    config = DedupConfig(**{field: f"{HERE}.{name}"})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=message):
+        fingerprint(PAGE, config)

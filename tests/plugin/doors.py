@@ -78,6 +78,10 @@ class DoorSpider(Spider):
             raise RuntimeError("the callback failed")
 
 
+def no_terms(text: str) -> list[str]:
+    raise RuntimeError("on purpose")
+
+
 class Forgiving:
     """A spider middleware that takes every exception for no output."""
 

@@ -10,16 +10,45 @@ from dedup import SQLiteIndex
 from dedup.plugin.judge import Judge
 from dedup.plugin.settings import read_settings
 from dedup.verdict import Outcome
-from tests.pages import page, text
+from tests.pages import edited, page, text
+
+
+def judge_of(folder: Path, **settings: object) -> Judge:
+    crawler = get_crawler(settings_dict={"DEDUP_INDEX": str(folder / "pages.db"), **settings})
+    crawler.spider = Spider("some")
+    judge = Judge(crawler, read_settings(crawler.settings))
+    judge.open()
+    return judge
+
+
+def test_a_flood_of_candidates_is_counted_and_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    judge = judge_of(tmp_path, DEDUP_MAX_CANDIDATES=2, DEDUP_MIN_SIMILARITY=1.0)
+    for n in range(9):
+        judge.ask(judge.question(page(edited(1, n), f"http://a/{n}"), "item"))
+    judge.close("finished")
+    assert caplog.text.count("is near more than DEDUP_MAX_CANDIDATES (2) pages") == 1
+    assert judge._crawler.stats is not None
+    assert judge._crawler.stats.get_value("dedup/candidates_capped") > 2
+
+
+def test_before_and_after_the_crawl_nothing_is_judged(tmp_path: Path) -> None:
+    judge = judge_of(tmp_path)
+    question = judge.question(page(text(1)), "item")
+    verdict = judge.ask(question)
+    assert verdict is not None
+    judge.close("finished")
+    assert judge.ask(question) is None
+    judge.settle(verdict.row or 0, kept=True)
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert [row.outcome for row in index.rows()] == [Outcome.RELEASED]
 
 
 def test_a_row_that_cannot_be_settled_holds_up_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crawler = get_crawler(settings_dict={"DEDUP_INDEX": str(tmp_path / "pages.db")})
-    crawler.spider = Spider("some")
-    judge = Judge(crawler, read_settings(crawler.settings))
-    judge.open()
+    judge = judge_of(tmp_path)
     verdicts = [judge.ask(judge.question(page(text(n)), "item")) for n in range(6)]
     rows = [verdict.row for verdict in verdicts if verdict and verdict.row]
     broken = set(rows)

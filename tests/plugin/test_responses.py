@@ -270,6 +270,16 @@ def test_without_the_pipeline_nothing_is_skipped(tmp_path: Path) -> None:
     assert done.stats["scheduler/enqueued"] == 2 + 3
 
 
+def test_a_response_that_cannot_be_judged_is_followed(tmp_path: Path) -> None:
+    done = doors(
+        tmp_path, text(1), text(1), RETRY_ENABLED=False, DEDUP_TERMS="tests.plugin.doors.no_terms"
+    )
+    assert len(done.items) == 2
+    assert done.stats["scheduler/enqueued"] == 2 + 3
+    assert done.dedup()["responses/not_judged"] == done.dedup()["not_judged"] == 2
+    assert "A response could not be judged and is followed" in done.log
+
+
 def test_what_is_not_html_is_followed(tmp_path: Path) -> None:
     done = crawl(
         tmp_path,

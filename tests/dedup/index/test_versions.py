@@ -7,7 +7,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, Reason, Verdict
 from dedup.fingerprints import fingerprint
-from dedup.index import Index
+from dedup.index import Index, Sighting
 from tests.pages import edited, page, text
 
 Crawl = Callable[..., list[Verdict]]
@@ -166,3 +166,13 @@ def test_a_restored_run_does_not_go_on(index: Index) -> None:
     restored = index.restore_run(replace(run, job="other", ended=1.0, ending="shutdown"))
     assert index.begin_run(run.spider, job="job").id == run.id
     assert index.begin_run(run.spider, job="other").id == restored.id + 1
+
+
+def test_what_was_not_seen_for_long_is_forgotten(index: Index) -> None:
+    run = index.begin_run()
+    for seen, (number, url) in enumerate([(1, "a"), (1, "copy"), (2, "b"), (3, "c"), (3, "copy of c")]):
+        found = fingerprint(page(text(number)))
+        sighting = Sighting(found, f"http://{url}/", url, "page", "", run.id, float(seen))
+        index.record(sighting, DedupConfig())
+    assert index.forget_unseen_since(4.0) == 3  # c stays, for its copy was seen at 4
+    assert [row.outcome.is_undone for row in index.rows()] == [True, True, True, False, False]
