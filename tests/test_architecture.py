@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 
 # The floors of the house, the lowest first; a module may import from its own floor and below.
 FLOORS = (
-    {"errors", "words", "hashing", "choices", "dictionary", "config", "printable", "fields"},
+    {"errors", "words", "hashing", "choices", "dictionary", "config", "printable", "fields", "outputs"},
     {"simhashing", "sketch", "minhash", "charset", "textrank"},
     {"limits", "page", "text", "tokens", "stored"},
     {"terms", "weighting", "structure"},

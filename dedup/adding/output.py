@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ from dedup.errors import DedupError
 from dedup.feeds import Feed, FeedError, Record, Sink
 from dedup.feeds.finding import format_of
 from dedup.feeds.lines import is_compressed
+from dedup.outputs import filling, is_vacant, replacing
 
 
 def check_output(output: Path, feeds: Sequence[Feed]) -> None:
@@ -46,41 +46,36 @@ def _check_place(output: Path, feeds: Sequence[Feed], *, is_folder: bool) -> Non
         for file in feed.files:
             if file.resolve() == place or place in file.resolve().parents:
                 raise DedupError(f"{output} must be none of the input")
-    if not os.access(place.parent, os.W_OK | os.X_OK):
-        raise DedupError(f"{output.parent} must be a folder that can be written")
-    if is_folder and output.exists() and not (output.is_dir() and not any(output.iterdir())):
+    if is_folder and output.exists() and not (output.is_dir() and is_vacant(output)):
         raise DedupError(f"{output} must be an empty folder, or none yet, for the files of HTML")
     if not is_folder and output.is_dir():
         raise DedupError(f"{output} must be a file")
+    if output.exists() and not output.is_file():  # a folder to fill, or a device
+        if not os.access(output, os.W_OK):
+            raise DedupError(f"{output} must be one that can be written")
+    elif not os.access(place.parent, os.W_OK | os.X_OK):
+        raise DedupError(f"{output.parent} must be a folder that can be written")
 
 
 def write_output(output: Path, feeds: Sequence[Feed], adding: Adding) -> Iterator[float]:
     """Write what *adding* kept of *feeds*; yields the share (0 to 1) that is done, often.
 
-    *output* appears when it is whole; until then it has the ending ``.part``.  Its name says whether
-    it is compressed, or if it says nothing, the input's does.  Raises `DedupError` if it cannot be
-    written, or if fewer records can be read than were judged.
+    *output* appears when it is whole.  Its name says whether it is compressed, or if it says nothing,
+    the input's does.  Raises `DedupError` if it cannot be written, or if fewer records can be read
+    than were judged.
     """
-    part = output.with_name(output.name + ".part")
     compressed = is_compressed(output if format_of(output) else feeds[0].path)
-    try:
-        with feeds[0].sink(part, compressed=compressed) as sink:
-            for number, feed in enumerate(feeds):
-                fates = adding.fates(number)
-                with suppress(FeedError):  # what cannot be read was told when it was judged
-                    for record, fate in zip(feed.records(), fates, strict=False):
-                        if fate != DROPPED and record.source is not None:
-                            _write(sink, record, fate, output)
-                        yield (number + feed.share) / len(feeds)
-                if next(fates, None) is not None:
-                    raise _lacking(feed.name, output)
-        if part.is_dir() and output.is_dir():
-            output.rmdir()
-        os.replace(part, output)
-    except OSError as error:
-        raise DedupError(f"{output} cannot be written: {error.strerror or error}") from error
-    finally:
-        _remove(part)
+    beside = filling if feeds[0].form == "html" else replacing
+    with beside(output) as part, feeds[0].sink(part, compressed=compressed) as sink:
+        for number, feed in enumerate(feeds):
+            fates = adding.fates(number)
+            with suppress(FeedError):  # what cannot be read was told when it was judged
+                for record, fate in zip(feed.records(), fates, strict=False):
+                    if fate != DROPPED and record.source is not None:
+                        _write(sink, record, fate, output)
+                    yield (number + feed.share) / len(feeds)
+            if next(fates, None) is not None:
+                raise _lacking(feed.name, output)
 
 
 def _write(sink: Sink, record: Record, fate: str, output: Path) -> None:
@@ -96,10 +91,3 @@ def _lacking(name: str, output: Path) -> DedupError:
         f"{name} cannot be read again as far as it was judged: "
         f"{output} would lack pages that were kept, and is not written"
     )
-
-
-def _remove(part: Path) -> None:
-    if part.is_dir():
-        shutil.rmtree(part, ignore_errors=True)
-    else:
-        part.unlink(missing_ok=True)

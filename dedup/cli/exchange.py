@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from dedup.cli.options import index_option, index_path, opened, settings_for, settings_option
-from dedup.cli.output import named, progress_bar, replacing
+from dedup.cli.output import named, progress_bar
 from dedup.exchange.files import Exported, export_lines, writing
 from dedup.exchange.merge import check_recipes, import_export
 from dedup.index import SQLiteIndex
+from dedup.outputs import replacing
 
 
 @click.command()

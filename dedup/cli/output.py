@@ -1,8 +1,7 @@
-"""Files that are whole or not there, and bars that show how far a command is."""
+"""Outputs of text, and bars that show how far a command is."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from dedup.errors import DedupError
+from dedup.outputs import replacing
 from dedup.printable import printable
 
 _EVERY = 100
@@ -30,27 +29,6 @@ _LONGEST_PATH = 4096
 def named(path: Path) -> str:
     """Return *path* to show: a name may be of any bytes, and no text."""
     return printable(str(path), _LONGEST_PATH)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a path beside *path* to write to; it takes the place of *path* when all went well.
-
-    What is no regular file (a pipe, a device) is written to as it is.
-    """
-    try:
-        target = Path(os.path.realpath(path))
-        if path.exists() and not path.is_file():
-            yield path
-            return
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            yield part
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise DedupError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 @contextmanager

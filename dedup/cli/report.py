@@ -12,9 +12,10 @@ import click
 
 from dedup.cli.html import write_html
 from dedup.cli.options import Since, index_option, opened, settings_for, settings_option
-from dedup.cli.output import progress_bar, replacing, text_output
+from dedup.cli.output import progress_bar, text_output
 from dedup.errors import DedupError
 from dedup.index import Row, Run, SQLiteIndex
+from dedup.outputs import replacing
 from dedup.report.clusters import KEEPS, Report, report_of
 from dedup.report.export import COLUMNS, records, write_csv, write_json, write_jsonl, write_text
 from dedup.report.replay import Replay, replayed

@@ -64,8 +64,6 @@ class HtmlFiles(Feed):
 class _FolderSink(Sink):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        if folder.is_dir():  # what an interrupted one left
-            shutil.rmtree(folder)
         folder.mkdir(parents=True)
 
     def write(self, source: tuple[Path, str]) -> None:

@@ -553,16 +553,61 @@ def test_many_feeds_make_one_output(tmp_path: Path) -> None:
 def test_an_output_on_a_full_disk_can_be_written_later(tmp_path: Path) -> None:
     formats.jsonl(tmp_path / "a.jsonl", PAGES)
     output = tmp_path / "out.jsonl"
-    (tmp_path / "out.jsonl.part").symlink_to("/dev/full")
-    arguments = ("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--output", output, "--jobs", 1)
-    done = add(*arguments)
-    assert (done.exit_code, output.exists()) == (1, False)
+    arguments = ("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1, "--output")
+    done = add(*arguments, "/dev/full")
+    assert done.exit_code == 1
     assert "No space left on device" in done.stderr
-    assert not list(tmp_path.glob("*.part"))
-    done = add(*arguments)
+    done = add(*arguments, output)
     assert done.exit_code == 0, done.output
     assert len(pages_in(output)) == 3
     assert len(rows(tmp_path / "x.db")) == 5
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "pages"])
+def test_an_output_takes_nothing_away_that_was_there(tmp_path: Path, name: str) -> None:
+    WRITERS["pages.jsonl" if name == "a.jsonl" else name](tmp_path / "out.part", PAGES)
+    before = pages_in(tmp_path / "out.part")
+    arguments = ("--index", tmp_path / "x.db", "--jobs", 1, "--output", tmp_path / "out")
+    form = "jsonl" if name == "a.jsonl" else "html"
+    done = add(*arguments, tmp_path / "out.part", "--format", form)
+    assert done.exit_code == 0, done.output
+    assert pages_in(tmp_path / "out.part") == before
+    assert pages_in(tmp_path / "out") == [before[number] for number in (0, 1, 4)]
+    assert sorted(path.name for path in tmp_path.glob("*out*")) == ["out", "out.part"]
+
+
+def test_an_output_may_be_a_link_or_a_pipe(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    link, pipe = tmp_path / "link.jsonl", tmp_path / "pipe"
+    link.symlink_to("target.jsonl")
+    os.mkfifo(pipe)
+    arguments = ("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1, "--output")
+    assert add(*arguments, link).exit_code == 0
+    assert link.is_symlink()
+    expected = (tmp_path / "target.jsonl").read_bytes()
+    assert len(expected.splitlines()) == 3
+    read_end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert add(*arguments, pipe, "--judge").exit_code == 0
+    assert os.read(read_end, 65_536) == expected
+    os.close(read_end)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("is_relative", [True, False])
+def test_an_output_may_be_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_relative: bool
+) -> None:
+    formats.html(tmp_path / "pages", PAGES)
+    output = tmp_path / "empty"
+    (output / ".empty.of-a-killed-one.part").mkdir(parents=True)
+    before = output.stat().st_ino
+    if is_relative:
+        monkeypatch.chdir(output)
+    arguments = ("--index", tmp_path / "x.db", tmp_path / "pages", "--jobs", 1)
+    done = add(*arguments, "--output", "." if is_relative else output)
+    assert done.exit_code == 0, done.output
+    assert len(pages_in(output)) == 3
+    assert output.stat().st_ino == before
 
 
 def test_an_input_that_cannot_be_read_again_is_no_short_output(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
 from dedup.cli.group import COMMANDS
-from dedup.cli.output import replacing
 from dedup.minhash import Banding
+from dedup.outputs import replacing
 from dedup.printable import printable
 from dedup.report.export import COLUMNS
 from dedup.report.parquet import TYPES
