@@ -14,7 +14,7 @@ from typing import Any
 from dedup.adding.work import BATCH_BYTES, BATCH_RECORDS, Answer, Batch, Orders, Seen, Workers
 from dedup.config import DedupConfig
 from dedup.errors import DedupError
-from dedup.feeds import START, Feed, FeedError, Place, Record
+from dedup.feeds import START, Feed, FeedError, Found, Place, Record
 from dedup.fields import FieldRule
 from dedup.hashing import digest
 from dedup.index import Index, Run, Sighting
@@ -88,16 +88,17 @@ class Entry:
 
 
 class Adding:
-    """One pass of *feeds* through *index*.
+    """One pass of the feeds that were *found* through *index*.
 
     *tell* hears of problems and, where nothing is recorded, of copies.  Raises `DedupError` if an
-    interrupted pass through the same files cannot go on, because they or the choices have changed.
+    interrupted pass through the same paths cannot go on, because what is there or the choices have
+    changed.
     """
 
     def __init__(
         self,
         index: Index,
-        feeds: Sequence[Feed],
+        found: Found,
         choices: Choices,
         tell: Callable[[Event], None] = lambda _: None,
         *,
@@ -109,7 +110,8 @@ class Adding:
         else:
             index.expect(choices.config)
         self._index = index
-        self._feeds = feeds
+        self._found = found
+        self._feeds = found.feeds
         self._choices = choices
         self._tell = tell
         self.tally = Tally()
@@ -120,8 +122,8 @@ class Adding:
             self._begin(restart=restart)
 
     def _begin(self, *, restart: bool) -> None:
-        names = repr([(feed.form, str(feed.path.absolute())) for feed in self._feeds])
-        job = "dedup add " + digest(names.encode("utf-8", "surrogateescape")).hex()
+        # The paths as they were given: a file more in a folder must be refused, and make no other job.
+        job = "dedup add " + _digest(sorted(str(path.absolute()) for path in self._found.paths))
         self.run = self._index.begin_run(self._choices.spider, job=job, settings=self._choices.signature)
         self._run_number = self.run.id
         try:
@@ -309,14 +311,18 @@ def _entry(text: str) -> Entry:
 
 
 def _stamp(feeds: Sequence[Feed]) -> str:
-    """Return a digest that changes when a file does."""
-    stamps = [_stamp_of(file) for feed in feeds for file in feed.files]
-    return digest(repr(stamps).encode()).hex()
+    """Return a digest that changes when a file does, or comes, or goes."""
+    return _digest([(feed.form, _stamp_of(file)) for feed in feeds for file in feed.files])
 
 
-def _stamp_of(file: Path) -> tuple[int, int]:
+def _stamp_of(file: Path) -> tuple[str, int, int]:
+    name = str(file.absolute())
     try:
         stat = file.stat()
     except OSError:  # which is told when it is read
-        return (0, 0)
-    return (stat.st_size, stat.st_mtime_ns)
+        return (name, 0, 0)
+    return (name, stat.st_size, stat.st_mtime_ns)
+
+
+def _digest(value: object) -> str:
+    return digest(repr(value).encode("utf-8", "surrogateescape")).hex()

@@ -110,7 +110,7 @@ def add(
             strict=strict,
         )
         talk = _Talk(as_json=as_json)
-        adding = Adding(index, found.feeds, choices, talk.tell, restart=restart)
+        adding = Adding(index, found, choices, talk.tell, restart=restart)
         seconds = _work(adding, found, output, talk)
         _sum_up(adding, index, found, seconds, as_json=as_json)
     if adding.tally.counts["unreadable"] or found.troubles:

@@ -35,10 +35,11 @@ _FEEDS: dict[str, type[Feed]] = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """*feeds* in the order of the paths; *troubles*: folders that could not be read, a line each;
-    *left_out*: how many files of folders have names that tell no format.
+    """*feeds* in the order of the *paths* that were given; *troubles*: folders that could not be
+    read, a line each; *left_out*: how many files of folders have names that tell no format.
     """
 
+    paths: list[Path] = field(default_factory=list)
     feeds: list[Feed] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
     left_out: int = 0
@@ -80,7 +81,7 @@ def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Found:
                 files.append((file, relative, kind))
             else:
                 left_out += 1
-    return Found(_feeds(files, rule), troubles, left_out)
+    return Found(paths, _feeds(files, rule), troubles, left_out)
 
 
 def _feeds(files: list[tuple[Path, str, str]], rule: FieldRule) -> list[Feed]:

@@ -140,7 +140,7 @@ def test_the_summary_is_that_of_a_crawl(tmp_path: Path) -> None:
 
 def pass_through(index: Index, feed: Path, jobs: int = 1, **choices: Any) -> Adding:
     rule = FieldRule()
-    adding = Adding(index, find_feeds([feed], rule).feeds, Choices(jobs=jobs, rule=rule, **choices))
+    adding = Adding(index, find_feeds([feed], rule), Choices(jobs=jobs, rule=rule, **choices))
     for _ in adding.work():
         pass
     adding.finish()
@@ -168,7 +168,7 @@ def test_interrupted_and_resumed_is_uninterrupted(
         patch.setattr(adding_module, "BATCH_RECORDS", 4)
         expected = pass_through(whole, folder / name)
         for stop in stops:
-            adding = Adding(index, find_feeds([folder / name], FieldRule()).feeds, Choices())
+            adding = Adding(index, find_feeds([folder / name], FieldRule()), Choices())
             for _ in zip(range(stop), adding.work(), strict=False):
                 pass
             adding.stop("interrupted")
@@ -275,16 +275,16 @@ def test_what_has_changed_does_not_go_on(tmp_path: Path, change: str) -> None:
     feed = tmp_path / "a.jsonl"
     formats.jsonl(feed, many(100))
     with SQLiteIndex(tmp_path / "x.db") as index:
-        adding = Adding(index, find_feeds([feed], FieldRule()).feeds, Choices())
+        adding = Adding(index, find_feeds([feed], FieldRule()), Choices())
         next(adding.work())
         adding.stop("interrupted")
         choices = Choices(config=DedupConfig(max_distance=9)) if change == "choices" else Choices()
         if change == "files":
             formats.jsonl(feed, many(101))
-        feeds = find_feeds([feed], FieldRule()).feeds
+        found = find_feeds([feed], FieldRule())
         with pytest.raises(DedupError, match=f"the {change} are not those of the run 1"):
-            Adding(index, feeds, choices)
-        again = Adding(index, feeds, choices, restart=True)
+            Adding(index, found, choices)
+        again = Adding(index, found, choices, restart=True)
         assert again.tally.resumed_at == 0
         for _ in again.work():
             pass
@@ -294,15 +294,38 @@ def test_what_has_changed_does_not_go_on(tmp_path: Path, change: str) -> None:
         assert (counts["unchanged"], counts["dropped_for_earlier_run"]) == (0, 0)
 
 
+@pytest.mark.parametrize("change", ["more", "less", "renamed"])
+def test_a_folder_with_other_files_does_not_go_on(tmp_path: Path, change: str) -> None:
+    folder = tmp_path / "feeds"
+    folder.mkdir()
+    for name in ("a", "b"):
+        formats.jsonl(folder / f"{name}.jsonl", PAGES)
+    arguments = ("--index", tmp_path / "x.db", folder, "--jobs", 1)
+    found = find_feeds([folder], FieldRule())
+    with SQLiteIndex(tmp_path / "x.db") as index:
+        adding = Adding(index, found, Choices())
+        next(adding.work())
+        adding.stop("interrupted")
+    if change == "more":
+        formats.jsonl(folder / "0.jsonl", PAGES)
+    elif change == "less":
+        (folder / "b.jsonl").unlink()
+    else:
+        (folder / "b.jsonl").rename(folder / "c.jsonl")
+    done = add(*arguments)
+    assert (done.exit_code, "the files are not those of the run 1" in done.output) == (1, True)
+    assert add(*arguments, "--restart").exit_code == 0
+
+
 def test_a_run_that_is_forgotten_begins_anew(tmp_path: Path) -> None:
     formats.jsonl(tmp_path / "a.jsonl", many(100))
-    feeds = find_feeds([tmp_path / "a.jsonl"], FieldRule()).feeds
+    found = find_feeds([tmp_path / "a.jsonl"], FieldRule())
     with SQLiteIndex(tmp_path / "x.db") as index:
-        adding = Adding(index, feeds, Choices())
+        adding = Adding(index, found, Choices())
         next(adding.work())
         adding.stop("interrupted")
         index.forget_run(1)
-        assert Adding(index, feeds, Choices()).tally.resumed_at == 0
+        assert Adding(index, found, Choices()).tally.resumed_at == 0
 
 
 # Hostile input
@@ -372,7 +395,7 @@ def test_a_page_that_vanishes_costs_itself_only(tmp_path: Path) -> None:
     (tmp_path / "pages/0/000.html").unlink()
     told: list[str] = []
     with MemoryIndex() as index:
-        adding = Adding(index, found.feeds, Choices(), lambda event: told.append(event.problem))
+        adding = Adding(index, found, Choices(), lambda event: told.append(event.problem))
         for _ in adding.work():
             pass
         for _ in write_output(tmp_path / "out", found.feeds, adding):
@@ -613,13 +636,13 @@ def test_an_output_may_be_an_empty_folder(
 def test_an_input_that_cannot_be_read_again_is_no_short_output(tmp_path: Path) -> None:
     source, output = tmp_path / "pages.jsonl", tmp_path / "unique.jsonl"
     WRITERS["pages.jsonl"](source, PAGES)
-    feeds = find_feeds([source], FieldRule()).feeds
+    found = find_feeds([source], FieldRule())
     with MemoryIndex() as index:
-        adding = Adding(index, feeds, Choices())
+        adding = Adding(index, found, Choices())
         list(adding.work())
         source.write_bytes(b"".join(source.read_bytes().splitlines(keepends=True)[:2]))
         with pytest.raises(DedupError, match="cannot be read again as far as it was judged"):
-            list(write_output(output, feeds, adding))
+            list(write_output(output, found.feeds, adding))
     assert not list(tmp_path.glob("unique*"))
 
 
@@ -629,7 +652,7 @@ def test_pages_are_stored_where_that_is_wanted(tmp_path: Path, store_pages: bool
     WRITERS["pages.jsonl"](source, PAGES)
     with MemoryIndex() as index:
         config = DedupConfig(store_pages=store_pages)
-        list(Adding(index, find_feeds([source], FieldRule()).feeds, Choices(config=config)).work())
+        list(Adding(index, find_feeds([source], FieldRule()), Choices(config=config)).work())
         stored = [index.page_of(row) for row in index.rows()]
     assert [page is not None for page in stored] == [store_pages] * len(PAGES)
 
