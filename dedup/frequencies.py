@@ -76,4 +76,6 @@ def _texts(feed: Feed, record: Record) -> Iterator[str]:
     if record.problem:
         raise FeedError(f"{record.name} {record.problem}")
     if record.payload is not None:
-        yield Page.from_content(feed.content(record.payload, feed.rule) or Content()).text
+        content = feed.content(record.payload, feed.rule)
+        if content or feed.has_pages_only:
+            yield Page.from_content(content or Content()).text

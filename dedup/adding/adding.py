@@ -223,14 +223,15 @@ class Adding:
     def _settle(self, batch: Batch, answers: list[Answer]) -> None:
         counts: Counter[str] = Counter()
         events: list[Event] = []
+        feed = self._feeds[batch.feed]
         with self._index.batch() if self.run else nullcontext():
             fates = "".join(
-                self._fate(record, found, counts, events)
+                self._fate(feed, record, found, counts, events)
                 for record, found in zip(batch.records, answers, strict=True)
             )
             if batch.trouble:
                 counts["unreadable"] += 1
-                events.append(Event(self._feeds[batch.feed].name, batch.trouble))
+                events.append(Event(feed.name, batch.trouble))
             problem = next((event for event in events if event.problem), None)
             if self._choices.strict and problem:
                 raise DedupError(f"{problem.name}: {problem.problem}")
@@ -243,14 +244,16 @@ class Adding:
         for event in events:
             self._tell(event)
 
-    def _fate(self, record: Record, found: Answer, counts: Counter[str], events: list[Event]) -> str:
+    def _fate(
+        self, feed: Feed, record: Record, found: Answer, counts: Counter[str], events: list[Event]
+    ) -> str:
         """Judge a record; return what becomes of it."""
         if problem := record.problem or (found if isinstance(found, str) else ""):
             counts["bad"] += 1
             events.append(Event(record.name, problem))
             if record.source is None:
                 return DROPPED
-        elif record.payload is None:
+        elif record.payload is None or (found is None and not feed.has_pages_only):
             return KEPT
         counts["seen"] += 1
         if not isinstance(found, Seen):

@@ -67,6 +67,8 @@ class Feed(ABC):
     """The records of the file *path*; a second reading of the unchanged file yields the same ones."""
 
     form: ClassVar[str]
+    has_pages_only: ClassVar[bool] = True
+    """Whether each record is a page, be there nothing to judge; or else only those with content."""
 
     def __init__(self, path: Path, rule: FieldRule) -> None:
         self.path = path

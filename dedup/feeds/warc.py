@@ -29,6 +29,7 @@ class WebArchive(Feed):
     """
 
     form = "warc"
+    has_pages_only = False
 
     def likeness(self) -> object:
         """Return whether it is compressed."""

@@ -114,7 +114,9 @@ def test_the_output_has_the_unique_records_as_they_were(tmp_path: Path, name: st
 def test_the_output_of_an_archive_has_all_that_is_no_copy(tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name, PAGES)
     output = tmp_path / f"unique{name[5:]}"
-    add("--index", tmp_path / "x.db", tmp_path / name, "--output", output, "--jobs", 1)
+    done = add("--index", tmp_path / "x.db", tmp_path / name, "--output", output, "--jobs", 1, "--json")
+    summary = json.loads(done.stdout)
+    assert [summary[key] for key in ("records", "seen", "kept", "not_judged")] == [11, 5, 3, 0]
     warcinfo = formats.warc_record("warcinfo", "", b"software: a test\r\n", "application/warc-fields")
     records = [warcinfo]
     for page in PAGES:

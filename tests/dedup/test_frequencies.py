@@ -13,9 +13,12 @@ from click.testing import CliRunner
 from dedup import DedupConfig
 from dedup.cli import main
 from dedup.errors import ConfigError
+from dedup.feeds import find_feeds
+from dedup.fields import FieldRule
 from dedup.frequencies import count_terms, read_documents
 from dedup.terms import Terms
 from dedup.weighting import weights_of
+from tests.feeds import formats
 
 
 @pytest.fixture
@@ -53,6 +56,13 @@ def test_a_corpus_is_read_as_any_feed_is(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("url,text\nhttp://a/,the tide\n")
     found = [text for name in ("a.jsonl.gz", "b.csv") for text in read_documents(tmp_path / name)]
     assert found == ["the\u2028sea", "lamp", "the tide"]
+
+
+def test_what_is_no_page_in_an_archive_is_no_document(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc"
+    formats.warc(path, [("http://a/", "<p>the sea"), ("http://b/", "")])
+    assert len(list(find_feeds([path], FieldRule()).feeds[0].records())) == 5
+    assert list(read_documents(path)) == ["the sea", ""]
 
 
 @pytest.mark.parametrize("line", ["{broken", "[" * 99_999, '"words"'])
