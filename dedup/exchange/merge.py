@@ -119,14 +119,14 @@ class _Merge:
         """Find or make the runs of the export; return the rows that the index has of them."""
         known: dict[bytes, int] = {}
         runs = {_run_identity(run): run.id for run in self._index.runs()}
+        for run in self._export.runs:  # in no transaction: crawls write while this reads
+            if number := runs.get(_run_identity(run)):
+                self._runs[run.id] = number
+                known.update((_identity(row), row.id) for row in self._index.rows(number))
         with self._index.batch():
             for run in self._export.runs:
-                number = runs.get(_run_identity(run))
-                if number is None:
-                    number = self._index.restore_run(_ended(run)).id
-                else:
-                    known.update((_identity(row), row.id) for row in self._index.rows(number))
-                self._runs[run.id] = number
+                if run.id not in self._runs:
+                    self._runs[run.id] = self._index.restore_run(_ended(run)).id
         return known
 
     def _translated(self, row: Row) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -115,6 +115,23 @@ def merged(folder: Path, *indexes: Index) -> MemoryIndex:
     for number, index in enumerate(indexes):
         import_export(target, exported(index, folder, f"{number}.jsonl"), CONFIG)
     return target
+
+
+def test_crawls_write_while_known_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    export = exported(crawled([(text(1), "http://a/1"), (text(2), "http://a/2")]), tmp_path)
+    read = SQLiteIndex.rows
+    written = []
+
+    def rows(index: SQLiteIndex, run: int | None = None) -> Iterator[Row]:
+        for row in read(index, run):
+            with SQLiteIndex(index.path, timeout=0) as other:
+                written.append(other.begin_run("crawl"))
+            yield row
+
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        import_export(index, export, CONFIG)
+        monkeypatch.setattr(SQLiteIndex, "rows", rows)
+        assert import_export(index, export, CONFIG).known == len(written) == 2
 
 
 def test_copies_in_two_indexes_are_found(tmp_path: Path) -> None:
