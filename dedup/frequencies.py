@@ -14,8 +14,8 @@ from pathlib import Path
 
 from dedup.config import DedupConfig
 from dedup.errors import ConfigError, DedupError
-from dedup.feeds import Feed, FeedError, Record, find_feeds
-from dedup.feeds.finding import format_of
+from dedup.feeds import BadRecord, Feed, FeedError, Record, find_feeds
+from dedup.feeds.finding import files_in, format_of
 from dedup.fields import Content, FieldRule
 from dedup.page import Page
 from dedup.terms import terms_of
@@ -24,13 +24,15 @@ _DEFAULT = DedupConfig()
 
 
 def document_files(paths: Iterable[Path]) -> list[Path]:
-    """Return the files in *paths*, those inside of folders too, in the order of their names."""
-    return [
-        file
-        for path in paths
-        for file in (sorted(path.rglob("*")) if path.is_dir() else [path])
-        if not file.is_dir()
-    ]
+    """Return the files in *paths*, those inside of folders too, in the order of their names.
+
+    Raises `ConfigError` for a folder that cannot be read.
+    """
+    troubles: list[str] = []
+    files = [file for path in paths for file in (files_in(path, troubles) if path.is_dir() else [path])]
+    if troubles:
+        raise ConfigError(f"corpus must be files that can be read: {troubles[0]}")
+    return files
 
 
 def read_documents(path: Path) -> Iterator[str]:
@@ -76,6 +78,9 @@ def _texts(feed: Feed, record: Record) -> Iterator[str]:
     if record.problem:
         raise FeedError(f"{record.name} {record.problem}")
     if record.payload is not None:
-        content = feed.content(record.payload, feed.rule)
+        try:
+            content = feed.content(record.payload, feed.rule)
+        except BadRecord as error:
+            raise FeedError(f"{record.name} {error}") from error
         if content or feed.has_pages_only:
             yield Page.from_content(content or Content()).text

@@ -75,7 +75,7 @@ def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Found:
             files.append((path, path.name, form or _known(path)))
             continue
         prefix = path.resolve().name if len(folders) > 1 else ""
-        for file in _walk(path, troubles):
+        for file in files_in(path, troubles):
             if kind := form or format_of(file):
                 relative = os.path.join(prefix, file.relative_to(path))
                 files.append((file, relative, kind))
@@ -106,7 +106,9 @@ def _known(path: Path) -> str:
     )
 
 
-def _walk(folder: Path, troubles: list[str]) -> Iterable[Path]:
+def files_in(folder: Path, troubles: list[str]) -> Iterable[Path]:
+    """Yield the files in *folder* and inner ones; folders that cannot be read become *troubles*."""
+
     def note(error: OSError) -> None:
         troubles.append(f"{error.filename} cannot be read: {error.strerror}")
 

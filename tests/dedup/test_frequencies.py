@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from click.testing import CliRunner
@@ -15,7 +17,7 @@ from dedup.cli import main
 from dedup.errors import ConfigError
 from dedup.feeds import find_feeds
 from dedup.fields import FieldRule
-from dedup.frequencies import count_terms, read_documents
+from dedup.frequencies import count_terms, document_files, read_documents
 from dedup.terms import Terms
 from dedup.weighting import weights_of
 from tests.feeds import formats
@@ -58,6 +60,21 @@ def test_a_corpus_is_read_as_any_feed_is(tmp_path: Path) -> None:
     assert found == ["the\u2028sea", "lamp", "the tide"]
 
 
+def test_folders_are_read_as_those_of_any_feed(corpus: Path) -> None:
+    os.mkfifo(corpus / "pipe.txt")
+    names = [file.relative_to(corpus).as_posix() for file in document_files([corpus])]
+    assert names == ["a.html", "c.jsonl", "inner/b.txt"]
+
+
+def test_a_folder_that_cannot_be_read_is_told(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(folder: str) -> NoReturn:
+        raise PermissionError(13, "Permission denied", folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(ConfigError, match=r"^corpus must be files .*/corpus cannot be read: Permission"):
+        document_files([corpus])
+
+
 def test_what_is_no_page_in_an_archive_is_no_document(tmp_path: Path) -> None:
     path = tmp_path / "a.warc"
     formats.warc(path, [("http://a/", "<p>the sea"), ("http://b/", "")])
@@ -68,8 +85,10 @@ def test_what_is_no_page_in_an_archive_is_no_document(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["{broken", "[" * 99_999, '"words"'])
 def test_broken_lines_name_their_file(tmp_path: Path, line: str) -> None:
     path = tmp_path / "x.jsonl"
-    path.write_text(line)
-    with pytest.raises(ConfigError, match=r"^corpus \('.*x.jsonl'\) must be a file that can be read"):
+    path.write_text('{"text": "the sea"}\n' + line)
+    with pytest.raises(
+        ConfigError, match=r"^corpus \('.*x.jsonl'\) .* read: .*x.jsonl, line 2 is no JSON"
+    ):
         list(read_documents(path))
     done = CliRunner().invoke(main, ["frequencies", str(path), "--output", str(tmp_path / "y")])
     assert (done.exit_code, "must be a file that can be read" in done.output) == (1, True)
