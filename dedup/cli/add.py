@@ -76,10 +76,12 @@ def add(
     The page of a record is its `html` field, or else its `body`, or else all its text, as for the
     items of a crawl. It is compared with what DEDUP_SCOPE says: by default the pages of one spider.
     Without --spider that is the spider without a name, so that added pages meet one another but not
-    those of a crawl; name its spider to compare with them, or set DEDUP_SCOPE. They are compared
-    with items, or where DEDUP_SOURCE is `response`, with responses.
+    those of a crawl; name its spider to compare with them. Another DEDUP_SCOPE compares with pages
+    that were recorded under the same one. They are compared with items, or where DEDUP_SOURCE is
+    `response`, with responses.
 
-    A record that cannot be read is told, counted and kept. An interrupted command goes on where it
+    A record that cannot be read is told, counted, and kept if it is whole; a damaged one of a web
+    archive is left out. An interrupted command goes on where it
     stopped when it is given again. The exit code is 1 if a file could not be read to its end.
 
     \b
