@@ -29,7 +29,11 @@ def check_output(output: Path, feeds: Sequence[Feed]) -> None:
     wanted = format_of(output)
     if forms[0] != "html" and wanted not in ("", forms[0]):
         raise DedupError(f"{output} must be of the input's format, {forms[0]}, and not {wanted}")
+    if forms[0] == "parquet" and is_compressed(output):
+        raise DedupError(f"{output} must be Parquet, which is never compressed as a whole")
     first, *others = feeds
+    if forms[0] == "warc" and _compressed(output, first) != is_compressed(first.path):
+        raise DedupError(f"{first.name} and {output} must both be compressed, or none of them")
     alike = first.likeness()
     for other in others:
         if other.likeness() != alike:
@@ -60,13 +64,13 @@ def _check_place(output: Path, feeds: Sequence[Feed], *, is_folder: bool) -> Non
 def write_output(output: Path, feeds: Sequence[Feed], adding: Adding) -> Iterator[float]:
     """Write what *adding* kept of *feeds*; yields the share (0 to 1) that is done, often.
 
-    *output* appears when it is whole.  Its name says whether it is compressed, or if it says nothing,
-    the input's does.  Raises `DedupError` if it cannot be written, or if fewer records can be read
-    than were judged.
+    *output* appears when it is whole.  Its name says whether it is compressed, or if it has no ending
+    that tells, the input's does.  Raises `DedupError` if it cannot be written, or if fewer records
+    can be read than were judged.
     """
-    compressed = is_compressed(output if format_of(output) else feeds[0].path)
-    beside = filling if feeds[0].form == "html" else replacing
-    with beside(output) as part, feeds[0].sink(part, compressed=compressed) as sink:
+    first = feeds[0]
+    beside = filling if first.form == "html" else replacing
+    with beside(output) as part, first.sink(part, compressed=_compressed(output, first)) as sink:
         for number, feed in enumerate(feeds):
             fates = adding.fates(number)
             with suppress(FeedError):  # what cannot be read was told when it was judged
@@ -76,6 +80,10 @@ def write_output(output: Path, feeds: Sequence[Feed], adding: Adding) -> Iterato
                     yield (number + feed.share) / len(feeds)
             if next(fates, None) is not None:
                 raise _lacking(feed.name, output)
+
+
+def _compressed(output: Path, first: Feed) -> bool:
+    return is_compressed(output) or (not format_of(output) and is_compressed(first.path))
 
 
 def _write(sink: Sink, record: Record, fate: str, output: Path) -> None:

@@ -540,7 +540,10 @@ def test_fields_are_those_of_the_settings(tmp_path: Path) -> None:
         (["a.jsonl"], "none/out.jsonl", "must be a folder that can be written"),
         (["a.csv", "b.csv"], "out.csv", "differ in their columns"),
         (["a.parquet", "b.parquet"], "out.parquet", "differ in their columns"),
+        (["a.parquet"], "out.gz", "must be Parquet"),
         (["a.warc"], "out.warc.gz", "must both be compressed"),
+        (["a.warc"], "out.gz", "must both be compressed"),
+        (["a.warc.gz"], "out.warc", "must both be compressed"),
     ],
 )
 def test_an_output_that_does_not_fit(
@@ -555,6 +558,7 @@ def test_an_output_that_does_not_fit(
     table = pyarrow.table({"url": ["http://b/"], "html": ["b"]})
     pyarrow.parquet.write_table(table, tmp_path / "b.parquet")
     formats.warc(tmp_path / "a.warc", PAGES)
+    formats.warc(tmp_path / "a.warc.gz", PAGES)
     before = {path for path in tmp_path.rglob("*") if path.suffix != ".db"}
     paths = [tmp_path / file for file in files]
     done = add("--index", tmp_path / "x.db", *paths, "--output", tmp_path / output, "--jobs", 1)
@@ -562,6 +566,7 @@ def test_an_output_that_does_not_fit(
     assert message in done.stderr
     assert not isinstance(done.exception, Exception) or isinstance(done.exception, SystemExit)
     assert {p for p in tmp_path.rglob("*") if "x.db" not in p.name} >= before - {tmp_path / "x.db"}
+    assert rows(tmp_path / "x.db") == []
 
 
 def test_many_feeds_make_one_output(tmp_path: Path) -> None:
@@ -573,6 +578,24 @@ def test_many_feeds_make_one_output(tmp_path: Path) -> None:
     output = tmp_path / "out.jsonl"
     add("--index", tmp_path / "x.db", tmp_path, "--output", output, "--jobs", 1)
     assert [json.loads(line)["url"] for line in pages_in(output)] == [url for url, _ in UNIQUE]
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "compressed"),
+    [
+        ("a.jsonl", "kept.gz", True),
+        ("a.jsonl", "kept.jsonl.GZ", True),
+        ("a.jsonl.gz", "kept", True),
+        ("a.jsonl.gz", "kept.jsonl", False),
+        ("a.jsonl", "kept", False),
+    ],
+)
+def test_a_name_says_whether_an_output_is_compressed(
+    tmp_path: Path, source: str, output: str, compressed: bool
+) -> None:
+    formats.jsonl(tmp_path / source, PAGES)
+    add("--index", tmp_path / "x.db", tmp_path / source, "--output", tmp_path / output, "--jobs", 1)
+    assert (tmp_path / output).read_bytes().startswith(b"\x1f\x8b") == compressed
 
 
 def test_an_output_on_a_full_disk_can_be_written_later(tmp_path: Path) -> None:
