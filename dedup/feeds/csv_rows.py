@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from codecs import BOM_UTF8
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from dedup.feeds.base import MAX_RECORD, START, BadRecord, Feed, FeedError, Place, Record, Sink
@@ -14,6 +15,16 @@ from dedup.fields import Content, FieldRule, content_of
 _DELIMITERS = (",", ";", "\t", "|")
 
 
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """The names of *columns*, as they stand in *text*; rows begin *after* it."""
+
+    text: bytes
+    columns: list[str]
+    delimiter: str
+    after: Place
+
+
 class CsvRows(Feed):
     """A file of comma-separated values (or of one of `_DELIMITERS`, by its header), in UTF-8."""
 
@@ -21,7 +32,7 @@ class CsvRows(Feed):
 
     def likeness(self) -> object:
         """Return its header."""
-        return self._header()[0]
+        return self._header().text
 
     def records(self, start: Place = START) -> Iterator[Record]:
         """Yield the rows after the header.
@@ -29,23 +40,23 @@ class CsvRows(Feed):
         A row that is no CSV, or so long that a quotation mark must be missing, has a problem; the
         next line begins a new one.
         """
-        columns, after = self._columns()
-        tape = _Tape(read_lines(self, max(start, after)))
+        header = self._checked_header()
+        tape = _Tape(read_lines(self, max(start, header.after)))
         csv.field_size_limit(MAX_RECORD)
         while True:
             problem, row = "", []
             try:
-                row = next(self._reader(tape, columns[1]))
+                row = next(self._reader(tape, header.delimiter))
             except StopIteration:
                 break
             except csv.Error as error:
                 problem = f"is no CSV: {error}"
             except FeedError:
                 if tape.taken:
-                    yield self._record(tape, columns[0], [], "is cut off")
+                    yield self._record(tape, header.columns, [], "is cut off")
                 raise
             if row or problem:
-                yield self._record(tape, columns[0], row, problem)
+                yield self._record(tape, header.columns, row, problem)
             tape.taken.clear()
 
     def _record(self, tape: _Tape, columns: list[str], row: list[str], problem: str) -> Record:
@@ -55,29 +66,41 @@ class CsvRows(Feed):
         payload = None if problem else (columns, row)
         return Record(tape.after, name, source, payload, len(text), problem)
 
-    def _reader(self, tape: _Tape, delimiter: str) -> Iterator[list[str]]:
+    def _reader(self, tape: Iterator[str], delimiter: str) -> Iterator[list[str]]:
         return csv.reader(tape, delimiter=delimiter, strict=True)
 
-    def _columns(self) -> tuple[tuple[list[str], str], Place]:
-        header, after = self._header()
-        text = header.removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape")
-        delimiter = max(_DELIMITERS, key=text.count)
-        try:
-            columns = next(csv.reader(text.splitlines(), delimiter=delimiter), [])
-        except csv.Error as error:
-            raise FeedError(f"{self.name} has no header that is CSV: {error}") from error
-        missing = set(self.rule.names) - set(columns)
-        if missing or not columns:
+    def _checked_header(self) -> _Header:
+        header = self._header()
+        missing = set(self.rule.names) - set(header.columns)
+        if missing or not header.columns:
             raise FeedError(
                 f"{self.name} has no column {', '.join(sorted(missing)) or 'at all'}; "
-                f"it has {', '.join(columns)}"
+                f"it has {', '.join(header.columns)}"
             )
-        return (columns, delimiter), after
+        return header
 
-    def _header(self) -> tuple[bytes, Place]:
-        for line in read_lines(self):
-            return line.text, line.after
-        return b"", START
+    def _header(self) -> _Header:
+        """Return the header by the delimiter that makes most columns of it."""
+        headers = [self._header_by(delimiter) for delimiter in _DELIMITERS]
+        return max(headers, key=lambda header: len(header.columns))
+
+    def _header_by(self, delimiter: str) -> _Header:
+        tape = _Tape(read_lines(self))
+        texts = (text.removeprefix("\ufeff") for text in tape)
+        try:
+            columns = next(self._reader(texts, delimiter), [])
+        except csv.Error:  # a quotation mark without an end: it must not take rows for names
+            del tape.taken[1:]
+            columns = self._columns_of(tape.taken[0].text, delimiter)
+        text = b"".join(line.text for line in tape.taken)
+        return _Header(text, columns, delimiter, tape.after if tape.taken else START)
+
+    def _columns_of(self, line: bytes, delimiter: str) -> list[str]:
+        text = line.removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape")
+        try:
+            return next(csv.reader(text.splitlines(), delimiter=delimiter), [])
+        except csv.Error as error:
+            raise FeedError(f"{self.name} has no header that is CSV: {error}") from error
 
     @staticmethod
     def content(payload: tuple[list[str], list[str]], rule: FieldRule) -> Content | None:
@@ -93,7 +116,7 @@ class CsvRows(Feed):
 
     def sink(self, path: Path, *, compressed: bool) -> Sink:
         """Open *path* for rows under the same header."""
-        return LineSink(path, compressed=compressed, head=self._header()[0])
+        return LineSink(path, compressed=compressed, head=self._header().text)
 
 
 class _Tape(Iterator[str]):

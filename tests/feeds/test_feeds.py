@@ -182,6 +182,32 @@ def test_rows_are_what_was_written(
     assert header.encode() + b"".join(r.source[0] for r in records) == path.read_bytes()
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_name_of_a_column_may_go_over_lines(tmp_path: Path, delimiter: str, mark: str) -> None:
+    path, copy = tmp_path / "a.csv", tmp_path / "b.csv"
+    header = f'{mark}"the page\'s\r\nURL, or none"{delimiter}"html\n"\r\n'
+    rows = [f"http://a/{n}{delimiter}<p>page {n}\r\n" for n in range(3)]
+    path.write_bytes("".join([header, *rows]).encode())
+    feed = feed_of(path)
+    records = list(feed.records())
+    columns = ["the page's\r\nURL, or none", "html\n"]
+    cells = [[f"http://a/{n}", f"<p>page {n}"] for n in range(3)]
+    assert [record.payload for record in records] == [(columns, row) for row in cells]
+    assert [shown(one) for one in feed.records(records[0].after)] == [shown(one) for one in records[1:]]
+    with feed.sink(copy, compressed=False) as sink:
+        for record in records:
+            sink.write(record.source)
+    assert copy.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("header", ['"n,text', 'n"n,"text', '"n"n,text'])
+def test_a_quote_in_a_header_takes_no_row(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f'{header}\n1,one\n2,"two"\n')
+    assert [record.payload[1] for record in feed_of(path).records()] == [["1", "one"], ["2", "two"]]
+
+
 def test_a_quote_that_never_ends_loses_no_row(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     rows = ["1,one", '2,"two', "3,three", '4,"four"', "5,five", '6,"six', "7,seven"]
