@@ -60,9 +60,9 @@ def export(argument: Path | None, path: Path | None, output: Path) -> None:
 def import_(files: tuple[Path, ...], path: Path | None, settings: tuple[tuple[str, str], ...]) -> None:
     """Bring what `dedup export` wrote into an index; it is made if there is none.
 
-    An empty index becomes equal to the one that was exported. In one that has pages, those of the
-    file are judged as if they were crawled now, in new runs: what the index has already is the
-    older one and stays, so import the index whose pages shall be kept first.
+    An empty index becomes equal to the one that was exported. In one that has pages or runs, the
+    pages of the file are judged as if they were crawled now, in new runs: what the index has already
+    is the older one and stays, so import the index whose pages shall be kept first.
 
     What an index has of a file it does not take again, so the same file may be imported twice,
     and a later export of the same index brings what is new in it. A file that is damaged or has

@@ -54,11 +54,11 @@ def import_export(
 ) -> Imported:
     """Record the rows of *export* in *index*, those that it does not have yet.
 
-    An empty index becomes equal to the one that was exported, all at once or not at all; what was
-    still open there counts as lost.  In any other index each page is judged by the thresholds of
-    *config* as if it was crawled now, in new runs, some hundred pages in a transaction; an import
-    that was interrupted goes on when it is started again.  Pages that were dropped are nobody's
-    canonical here either: where they repeat nothing, they are orphans.
+    An index without pages and runs becomes equal to the one that was exported, all at once or not at
+    all; what was still open there counts as lost.  In any other index each page is judged by the
+    thresholds of *config* as if it was crawled now, in new runs, some hundred pages in a transaction;
+    an import that was interrupted goes on when it is started again.  Pages that were dropped are
+    nobody's canonical here either: where they repeat nothing, they are orphans.
 
     Raises `IndexMismatch` for fingerprints of another recipe.
     """
@@ -78,8 +78,9 @@ def _restored(index: Index, export: Exported, progress: Progress | None) -> Impo
         for run in export.runs:
             index.restore_run(_ended(run))
         for row in export.rows():
-            index.restore(_settled(row))
-            kept += row.verdict.kept
+            settled = _settled(row)
+            index.restore(settled)
+            kept += settled.verdict.kept and settled.outcome.stands
             if progress:
                 progress(row.id, export.header.rows)
     return Imported(export.header.rows, 0, kept)

@@ -54,6 +54,27 @@ def test_two_indexes_become_one() -> None:
     assert again == "two.jsonl.gz: 2 rows, 2 known already, 0 new (0 of them kept)\n"
 
 
+def test_pages_that_were_forgotten_are_not_kept() -> None:
+    crawl("one.db", text(1), text(2), text(3))
+    run("forget", "--index", "one.db", "--run", 1)
+    run("export", "one.db", "--output", "one.jsonl")
+    for path in ("empty.db", "other.db"):
+        if path == "other.db":
+            crawl(path, text(4))
+        done = run("import", "one.jsonl", "--index", path)
+        assert done.stdout == "one.jsonl: 3 rows, 0 known already, 3 new (0 of them kept)\n"
+
+
+def test_an_index_with_a_run_is_not_empty() -> None:
+    crawl("one.db", text(1))
+    with SQLiteIndex("other.db") as index:
+        index.end_run(index.begin_run("s"), "finished")
+    run("export", "one.db", "--output", "one.jsonl")
+    assert run("import", "one.jsonl", "--index", "other.db").exit_code == 0
+    with SQLiteIndex("other.db", create=False) as index:
+        assert [(row.id, row.sighting.run) for row in index.rows()] == [(1, 2)]
+
+
 def test_thresholds_are_settings() -> None:
     crawl("one.db", text(1))
     crawl("two.db", edited(1))
