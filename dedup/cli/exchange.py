@@ -12,6 +12,7 @@ from dedup.exchange.files import Exported, export_lines, writing
 from dedup.exchange.merge import check_recipes, import_export
 from dedup.index import SQLiteIndex
 from dedup.outputs import replacing
+from dedup.printable import printable
 
 
 @click.command()
@@ -75,12 +76,12 @@ def import_(files: tuple[Path, ...], path: Path | None, settings: tuple[tuple[st
     """
     exports = [Exported.opened(file) for file in files]
     for found in exports:
-        with progress_bar(f"reading {found.path.name}") as progress:
+        with progress_bar(f"reading {printable(found.path.name)}") as progress:
             found.check(progress)
     with SQLiteIndex(index_path(path)) as index:
         check_recipes(index, exports)
         for found in exports:
             config = settings_for(index, settings).config
-            with progress_bar(f"importing {found.path.name}") as progress:
+            with progress_bar(f"importing {printable(found.path.name)}") as progress:
                 imported = import_export(index, found, config, progress)
             click.echo(f"{named(found.path)}: {imported}")

@@ -51,7 +51,7 @@ def bars(*columns: ProgressColumn | str, show: bool = True) -> Progress:
 def rated_bars(*, show: bool = True) -> Progress:
     """Return bars with how much is done, time left, and what the field `rate` of a task says."""
     return bars(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # it may have a name in it
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),

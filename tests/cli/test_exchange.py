@@ -75,6 +75,17 @@ def test_an_index_with_a_run_is_not_empty() -> None:
         assert [(row.id, row.sighting.run) for row in index.rows()] == [(1, 2)]
 
 
+def test_a_name_in_a_bar_is_inert_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    crawl("one.db", text(1))
+    name = "\x1b]0;title\x07[bold].jsonl"
+    run("export", "one.db", "--output", name)
+    done = run("import", name, "--index", "other.db")
+    assert done.exit_code == 0
+    assert "importing \\x1b]0;title\\x07[bold].jsonl" in done.stderr
+    assert "\x1b]" not in done.output
+
+
 def test_thresholds_are_settings() -> None:
     crawl("one.db", text(1))
     crawl("two.db", edited(1))
