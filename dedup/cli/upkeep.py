@@ -26,7 +26,7 @@ from dedup.printable import printable
 @click.option(
     "--bands",
     metavar="BANDSxROWS",
-    help="Only make the lists of bands, for instance 24x3, or none.",
+    help="Make the lists of bands, for instance 24x3, or none; without --blocks only these.",
 )
 def rebuild(path: Path | None, blocks: int | None, bands: str | None) -> None:
     """Make the posting lists anew from the rows: after damage, or with other blocks.
@@ -42,10 +42,10 @@ def rebuild(path: Path | None, blocks: int | None, bands: str | None) -> None:
         def progress(done: int, total: int) -> None:
             shown.update(bar, completed=done, total=total)
 
-        if bands is None:
-            index.rebuild(blocks, progress)
-        else:
+        if bands is not None:  # first, as these may be wrong ones
             index.band(_banding(bands), progress)
+        if bands is None or blocks:
+            index.rebuild(blocks, progress)
     cut = f" and {index.banding}" if index.banding else ""
     click.echo(f"{named(index.path)} is rebuilt with {index.blocks} blocks{cut}.")
 

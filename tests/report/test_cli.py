@@ -259,6 +259,11 @@ def test_rebuild_makes_bands_and_takes_them_out(index: Path) -> None:
     assert run("rebuild", "--index", index, "--bands", "none").stdout.endswith("with 5 blocks.\n")
     with SQLiteIndex(index) as opened:
         assert (opened.banding, opened.verify()) == (None, [])
+    both = run("rebuild", "--index", index, "--bands", "24x3", "--blocks", 4).stdout
+    assert both.endswith("is rebuilt with 4 blocks and 24 bands of 3 rows.\n")
+    refused = run("rebuild", "--index", index, "--bands", "99x9", "--blocks", 5)
+    with SQLiteIndex(index) as opened:
+        assert (refused.exit_code, opened.blocks, opened.verify()) == (1, 4, [])
 
 
 @pytest.mark.parametrize(
