@@ -176,11 +176,6 @@ class PostingList(Chunks):
             misplaced += int(np.count_nonzero(keys != np.uint64(chunk - first >> CHUNK_BITS)))
         return misplaced
 
-    @property
-    def blocks(self) -> int:
-        """How many blocks a word is cut into."""
-        return len(self._layout)
-
     def _probes(self, word: int, max_distance: int) -> list[int]:
         radius, extra = divmod(max_distance, len(self._layout))
         keys: list[int] = []

@@ -689,3 +689,17 @@ def test_a_table_with_two_columns_of_one_name_is_told(tmp_path: Path) -> None:
     done = add(source, "--index", tmp_path / "pages.db")
     assert done.exit_code == 1
     assert "has more than one column body" in done.output
+
+
+def test_a_flood_of_bad_records_is_told_in_part_and_counted_whole(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("{\n" * 100)
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1)
+    assert done.stderr.count("is no JSON") == 20
+    assert done.stderr.count("further problems are only counted") == 1
+    assert "100 records could not be read" in done.stdout
+
+
+def test_nothing_is_taken_back_where_nothing_is_recorded(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--judge", "--restart")
+    assert (done.exit_code, (tmp_path / "x.db").exists()) == (2, False)

@@ -10,6 +10,7 @@ from scrapy.settings import Settings
 
 from dedup import DedupConfig, Page
 from dedup.errors import ConfigError
+from dedup.plugin.marking import known_item_classes
 from dedup.plugin.settings import PluginSettings, read_settings, setting_names
 from tests.crawling import ROOT
 
@@ -106,3 +107,11 @@ def test_the_reference_gives_types_and_examples_that_work(
     assert repr(value) != default
     if kind != "function or its path" and not example.endswith('.txt"'):
         read_settings(Settings({name: value}))
+
+
+def test_what_is_no_class_of_items_is_named() -> None:
+    settings = Settings({"DEDUP_ITEM_CLASSES": ["no.such.module"]})
+    with pytest.raises(
+        ConfigError, match=r"DEDUP_ITEM_CLASSES, with those of FEEDS, .* must be classes"
+    ):
+        known_item_classes(read_settings(settings), settings)

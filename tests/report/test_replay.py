@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup.errors import DedupError
 from dedup.index import Index, Row
 from dedup.report.replay import Changes, replay_into, replayed
 from dedup.verdict import Outcome, Reason
@@ -152,3 +155,15 @@ def test_progress_is_told(index: SQLiteIndex) -> None:
     told: list[tuple[int, int]] = []
     with index, replayed(index, DedupConfig(), lambda done, total: told.append((done, total))):
         assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_a_row_that_is_missing_is_one_clear_error(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as index, Detector(index) as detector:
+        for number in range(3):
+            detector.check(page(text(number)))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM pages WHERE id = 2")
+    with SQLiteIndex(path) as index, pytest.raises(DedupError, match=r"row 2 is missing in .*pages\.db"):
+        with replayed(index, DedupConfig()):
+            pass

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.cli import main
 from dedup.report.columns import NO_SITE
+from dedup.serve.shown import link
 from dedup.serve.totals import Totals
 from tests.pages import edited, page, text
 from tests.serve.serving import served
@@ -119,3 +120,9 @@ def test_totals_read_each_row_once(path: Path) -> None:
     assert totals.run(1).copies == 2
     assert dict(totals.by_reason) == {"new": 2, "near_duplicate": 2}
     assert [site for site, _ in totals.sites] == [NO_SITE, "a.example", "b.example", "c.example"]
+
+
+def test_only_addresses_of_the_web_become_links() -> None:
+    hostile = ["javascript:alert(1)", "file:///etc/passwd", "http://[", "", "http://a/\x1b"]
+    assert [link(url) for url in hostile] == [""] * len(hostile)
+    assert link("https://a.example/?q=1") == "https://a.example/?q=1"

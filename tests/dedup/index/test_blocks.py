@@ -189,3 +189,10 @@ def test_a_file_without_its_layout_is_one_clear_error(tmp_path: Path) -> None:
         connection.execute("UPDATE meta SET value = 'x' WHERE name = 'blocks'")
     with pytest.raises(IndexUnavailable, match="does not tell its layout"):
         BlockIndex(tmp_path / "words.db")
+
+
+def test_a_word_is_in_the_set_or_not(tmp_path: Path) -> None:
+    with BlockIndex(tmp_path / "words.db") as index:
+        index.add(7)
+        index.checkpoint()
+        assert (7 in index, 8 in index, index.path) == (True, False, tmp_path / "words.db")

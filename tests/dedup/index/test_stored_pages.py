@@ -82,6 +82,7 @@ def test_a_damaged_page_is_a_clear_error_and_is_counted(path: Path) -> None:
         index._connection.execute("UPDATE stored_pages SET page = 'no blob' WHERE row = 2")
         with pytest.raises(UnreadablePage, match=r"pages\.db: the page of row 2: it is not in a form"):
             index.page_of(index.row(2))
+        assert [index.text_of(index.row(row)) for row in (1, 2)] == [text(1), None]
         assert index.verify() == ["1 stored page cannot be read"]
         assert index.page_of(index.row(1)) == page(text(1), "http://a/1")
         index._connection.execute("UPDATE stored_pages SET row = 99 WHERE row = 1")
