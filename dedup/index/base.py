@@ -296,9 +296,13 @@ class Index(ABC):
     def rows(self, run: int | None = None) -> Iterator[Row]:
         """Yield every row, or those of one *run*, in the order in which the pages were seen."""
 
-    def glances(self, after: int = 0) -> Iterator[Glance]:
-        """Yield `glance_of` every row behind number *after*, in the order of `rows`."""
-        return (glance_of(row) for row in self.rows() if row.id > after)
+    def glances(self, after: int = 0, outcome: Outcome | None = None) -> Iterator[Glance]:
+        """Yield `glance_of` every row behind number *after*, in the order of `rows`.
+
+        With *outcome* only the rows that have it.
+        """
+        rows = (row for row in self.rows() if row.id > after and outcome in (None, row.outcome))
+        return map(glance_of, rows)
 
     def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
         """Yield the rows of those numbers, as they are asked for; raises `NoSuchRow`."""

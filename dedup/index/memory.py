@@ -142,7 +142,14 @@ class MemoryIndex(Index):
         return [Tally(*found, rows) for found, rows in sorted(counts.items())]
 
     def statistics(self) -> Statistics:
-        return Statistics(rows=len(self._all), orphans=len(self.orphans()), bytes=0)
+        outcomes = Counter(row.outcome for row in self._all)
+        return Statistics(
+            rows=len(self._all),
+            orphans=outcomes[Outcome.ORPHANED],
+            released=outcomes[Outcome.RELEASED],
+            forgotten=outcomes[Outcome.FORGOTTEN],
+            bytes=0,
+        )
 
     def verify(self) -> list[str]:
         return []
