@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dedup.cli.output import bars
+from dedup.config import DedupConfig
 from dedup.errors import DedupError
 from dedup.feeds import BadRecord
 from dedup.feeds.finding import format_of
@@ -19,6 +20,7 @@ from dedup.feeds.json_lines import JsonLines, object_in
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.index import Index, Row
 from dedup.index.urls import url_key
+from dedup.limits import MAX_ATTRIBUTES, Excess
 from dedup.page import Page
 from dedup.printable import printable
 from dedup.verdict import Outcome
@@ -26,6 +28,11 @@ from dedup.verdict import Outcome
 if TYPE_CHECKING:
     from dedup.plugin.settings import PluginSettings
 
+_OVER = {
+    Excess.BYTES: "is over DEDUP_MAX_BYTES",
+    Excess.TEXT: "has text over DEDUP_MAX_BYTES",
+    Excess.ATTRIBUTES: f"has a tag of more than {MAX_ATTRIBUTES:,} attributes",
+}
 HOW_TO_GET_PAGES = (
     "Words and tags are shown for pages that the index keeps (crawl with DEDUP_STORE_PAGES = True) "
     "or that a feed gives (--feed FILE)."
@@ -93,15 +100,22 @@ def is_file(name: str) -> bool:
         return False
 
 
-def page_of_file(path: Path) -> Page:
-    """Return the page in the file *path*: HTML by its name or its first character, else text."""
+def page_of_file(path: Path, config: DedupConfig) -> Page:
+    """Return the page in the file *path*: HTML by its name or its first character, else text.
+
+    One that is over a limit of *config* is said on the standard error.
+    """
     try:
         body = path.read_bytes()
     except OSError as error:
         raise DedupError(f"{path} cannot be read: {error.strerror}") from error
     if format_of(path) == "html" or body.lstrip()[:1] == b"<":
-        return Page.from_html(body)
-    return Page.from_text(body.decode("utf-8", "replace"))
+        page = Page.from_html(body, max_bytes=config.max_bytes)
+    else:
+        page = Page.from_text(body.decode("utf-8", "replace"), max_bytes=config.max_bytes)
+    if page.excess:
+        click.echo(f"{printable(str(path))} {_OVER[page.excess]}: only its bytes are compared", err=True)
+    return page
 
 
 def rows_at(index: Index, url: str) -> list[Row]:

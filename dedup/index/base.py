@@ -340,6 +340,13 @@ class Index(ABC):
         """Return the rows that repeat the row *canonical*, at most *limit*, the newest first."""
 
     @abstractmethod
+    def with_body(self, body_digest: bytes, limit: int) -> list[Row]:
+        """Return the listed canonicals of that *body_digest*, at most *limit*, the oldest first.
+
+        Of all kinds and scopes; b"" is the digest of none.
+        """
+
+    @abstractmethod
     def orphans(self) -> list[Row]:
         """Return the rows of pages that were dropped for a canonical which is gone."""
 

@@ -111,6 +111,10 @@ class MemoryIndex(Index):
     def copies_of(self, canonical: int, limit: int) -> list[Row]:
         return self._duplicates(canonical)[::-1][:limit]
 
+    def with_body(self, body_digest: bytes, limit: int) -> list[Row]:
+        listed = (row for row in self._all if row.listed and body_digest)
+        return [row for row in listed if row.sighting.fingerprint.body_digest == body_digest][:limit]
+
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         dropped = Counter(
             row.verdict.canonical for row in self._rows_of_run(run) if not row.verdict.kept

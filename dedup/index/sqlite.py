@@ -294,6 +294,14 @@ class SQLiteIndex(Index):
             "WHERE p.canonical = ? AND NOT p.kept ORDER BY p.id DESC LIMIT ?", (canonical, limit)
         )
 
+    def with_body(self, body_digest: bytes, limit: int) -> list[Row]:
+        # The scopes and the + make SQLite take the index `pages_by_body` and read no other rows.
+        return self._select(
+            "WHERE p.listed AND p.scope IN (SELECT id FROM scopes) AND p.body_digest = ?1 "
+            "AND ?1 != x'' ORDER BY +p.id LIMIT ?2",
+            (body_digest, limit),
+        )
+
     def orphans(self) -> list[Row]:
         # The first condition is the one of the index `pages_unsettled`.
         return self._select(

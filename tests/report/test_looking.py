@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from dedup import DedupConfig, Detector, SQLiteIndex, compare
+from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare
 from dedup.cli import main
 from tests.pages import edited, page, text
 
@@ -220,6 +220,34 @@ def test_a_page_is_not_read_without_the_words_that_the_index_was_made_with(tmp_p
         detector.check(page(text(1), "http://a.example/1"))
     assert "was built with stop_words=" in run("find", text(1), "--index", path).output
     assert run("find", text(1), "--index", path, "-s", f"DEDUP_STOP_WORDS={words}").exit_code == 0
+
+
+def test_files_over_the_limit_are_compared_by_their_bytes(tmp_path: Path) -> None:
+    path, file = tmp_path / "pages.db", tmp_path / "large.html"
+    file.write_text(f"<p>{text(1)}", "utf-8")
+    limit = ("-s", "DEDUP_MAX_BYTES=1000")
+    with SQLiteIndex(path) as index, Detector(index, DedupConfig(max_bytes=1000)) as detector:
+        detector.check(Page.from_html(file.read_bytes(), url="http://a.example/large", max_bytes=1000))
+        detector.check(Page.from_html("<p>small", url="http://a.example/small"))
+    found = run("find", file, "--index", path, *limit)
+    assert found.stderr == f"{file} is over DEDUP_MAX_BYTES: only its bytes are compared\n"
+    assert re.findall(r"(copy)? +(http\S+)", found.stdout) == [("copy", "http://a.example/large")]
+    same = run("compare", file, "http://a.example/large", "--index", path, *limit)
+    assert (same.exit_code, "All bytes are equal." in same.stdout) == (0, True)
+    other = tmp_path / "other.html"
+    other.write_text(f"<p>{text(1)} ", "utf-8")
+    found = run("compare", file, other, *limit)
+    assert (found.exit_code, found.stderr.count("only its bytes are compared")) == (3, 2)
+
+
+def test_find_lists_pages_of_equal_bytes_that_another_limit_did_not_read(tmp_path: Path) -> None:
+    path, file = tmp_path / "pages.db", tmp_path / "page.html"
+    file.write_text(f"<p>{text(1)}", "utf-8")
+    with SQLiteIndex(path) as index, Detector(index) as detector:
+        detector.check(Page.from_html(file.read_bytes(), url="http://a.example/unread", max_bytes=1000))
+        detector.check(Page.from_html(f"<p>{edited(1)}", url="http://a.example/near"))
+    found = asked("find", file, "--index", path)
+    assert [row["url"] for row in found] == ["http://a.example/unread", "http://a.example/near"]
 
 
 def test_find_refuses_other_distances(index: Path) -> None:

@@ -167,6 +167,12 @@ class SameAnswers(RuleBasedStateMachine):
         )
         assert [near.order for near in fast] == [near.order for near in slow]
 
+    @rule(found=st.integers(0, len(PRINTS) - 1), limit=st.integers(0, 3))
+    def with_body(self, found: int, limit: int) -> None:
+        digest = PRINTS[found].body_digest
+        slow, fast = (index.with_body(digest, limit) for index in (self.slow, self.fast))
+        assert [row.id for row in fast] == [row.id for row in slow]
+
     @rule(limit=st.integers(0, 3), min_copies=st.integers(1, 3))
     def clusters(self, limit: int, min_copies: int) -> None:
         slow, fast = (index.clusters(limit, min_copies=min_copies) for index in (self.slow, self.fast))
