@@ -142,26 +142,37 @@ def _pages_of_feed(
     plain = PluginSettings(url_field=settings.url_field)
     makers = [partial(page_from_item, settings=chosen) for chosen in (settings, plain)]
     found: defaultdict[str, list[Page]] = defaultdict(list)
-    for record in _records(path, settings):
+    passed: list[str] = []
+    for name, record in _records(path, settings, passed):
         url = record.get(settings.url_field)
         if isinstance(url, str) and url_key(url) in keys:
-            made = [make(record) for make in (settings.page_from_item, *makers) if make]
-            found[url_key(url)] += [page for page in made if page]
+            try:
+                made = [make(record) for make in (settings.page_from_item, *makers) if make]
+            except Exception as error:  # a user's function that knows the items only, not their records
+                passed.append(f"{name} is none for DEDUP_PAGE_FROM_ITEM: {error!r}")
+            else:
+                found[url_key(url)] += [page for page in made if page]
+    if passed:
+        others = f" (and {len(passed) - 1:,} more such)" if passed[1:] else ""
+        click.echo(f"passed over: {printable(passed[0])}{others}", err=True)
     return found
 
 
-def _records(path: Path, settings: PluginSettings) -> Iterator[dict[str, Any]]:
-    """Yield the objects in the lines of a feed; a killed crawl may have left a line that is none."""
+def _records(
+    path: Path, settings: PluginSettings, passed: list[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects in the lines of a feed, with their names.
+
+    A killed crawl may have left a line that is none: it is noted in *passed*.
+    """
     feed = JsonLines(path, settings.fields)
-    passed: list[str] = []
     with bars() as shown:
         bar = shown.add_task("reading the feed", total=1)
         for record in feed.records():
             shown.update(bar, completed=feed.share)
             try:
-                yield object_in(record.payload or b"")
+                found = object_in(record.payload or b"")
             except BadRecord as error:
                 passed.append(f"{record.name} {record.problem or error}")
-    if passed:
-        others = f" (and {len(passed) - 1:,} more such)" if passed[1:] else ""
-        click.echo(f"passed over: {printable(passed[0])}{others}", err=True)
+            else:
+                yield record.name, found

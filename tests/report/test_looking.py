@@ -107,6 +107,25 @@ def test_lines_that_a_killed_crawl_cut_off_are_told_and_passed_over(index: Path,
     assert "(and 1 more such)" in result.stderr
 
 
+def page_of_object(item: Any) -> Page:
+    """Make a page of an item of some class; a record of a feed is a dictionary."""
+    return Page.from_text(item.text, url=item.url)
+
+
+def test_records_that_the_projects_function_does_not_know_are_told_and_passed_over(
+    index: Path, tmp_path: Path
+) -> None:
+    feed = tmp_path / "feed.jsonl"
+    records = [{"url": f"http://a.example/{n}", "text": text(1)} for n in (1, 2)]
+    feed.write_text("\n".join(map(json.dumps, records)), "utf-8")
+    setting = f"DEDUP_PAGE_FROM_ITEM={__name__}.page_of_object"
+    result = run("explain", "http://a.example/2", "--index", index, "--feed", feed, "-s", setting)
+    assert result.exit_code == 0, result.exception
+    assert result.stderr.count("passed over: ") == 1
+    assert "line 1 is none for DEDUP_PAGE_FROM_ITEM: AttributeError(" in result.stderr
+    assert "(and 1 more such)" in result.stderr
+
+
 def test_explain_tries_other_limits_and_leaves_the_record_alone(index: Path) -> None:
     (found,) = asked(
         "explain", "http://a.example/2", "--index", index, "-s", "DEDUP_MIN_SIMILARITY=0.99"
