@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare
+from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
 from dedup.cli import main
 from tests.pages import edited, page, text
 
@@ -124,6 +124,21 @@ def test_records_that_the_projects_function_does_not_know_are_told_and_passed_ov
     assert result.stderr.count("passed over: ") == 1
     assert "line 1 is none for DEDUP_PAGE_FROM_ITEM: AttributeError(" in result.stderr
     assert "(and 1 more such)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("action", "fate"), [("drop", "dropped"), ("mark", "marked"), ("dry run", "let through")]
+)
+def test_explain_says_what_became_of_a_copy_in_its_run(tmp_path: Path, action: str, fate: str) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as index:
+        crawl = index.begin_run("first", action=action)
+        for number in (1, 2):
+            seen = fingerprint(page(edited(1, number)))
+            index.find_or_add(seen, f"http://a.example/{number}", run=crawl, config=DedupConfig())
+    (copy,) = asked("explain", "http://a.example/2", "--index", path)
+    assert copy["verdict"] == f"It was {fate}: it says nearly the same as a page that was kept."
+    assert f"near_duplicate. It was {fate}: " in run("explain", copy["url"], "--index", path).output
 
 
 def test_explain_tries_other_limits_and_leaves_the_record_alone(index: Path) -> None:
