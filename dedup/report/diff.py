@@ -13,8 +13,8 @@ from itertools import groupby
 
 from rapidfuzz.distance import Indel
 
-# Texts whose changed parts have together more units than this are compared line by line first, and
-# lines that changed word by word only where they have no more; 20,000 take .2 s and 50 MB.
+# Two texts whose changed parts have more units than this each, on average, are compared line by line
+# first, and lines that changed word by word only where they have no more; 20,000 take .2 s and 50 MB.
 LIMIT = 20_000
 
 EQUAL, INSERT, DELETE, REPLACE = "equal", "insert", "delete", "replace"
