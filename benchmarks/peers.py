@@ -628,7 +628,9 @@ def scrapy_table(rows: Sequence[PluginRow]) -> Table:
         [(row.name, row.versions, *_crawls(row)) for row in rows],
         note=(
             "The example site, of whose pages 15 are different, crawled twice by a plain spider. "
-            "duplicate-url-discarder has a rule for the site's session ids; without a rule it drops nothing."
+            "duplicate-url-discarder has a rule for the site's session ids; without a rule it drops nothing. "
+            'scrapy-dedup has `DEDUP_UNCHANGED = "drop"`: by default the second crawl would give the 15 '
+            "unchanged pages again."
         ),
     )
 

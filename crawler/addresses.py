@@ -71,14 +71,14 @@ def written_address(host: str) -> str | None:
 class PrivateHosts:
     """What one crawl may reach although it is private.
 
-    *entries* are names (with their subdomains), addresses and networks ("10.1.0.0/16"); hosts that
-    the user named himself are added with their ports.
+    *entries* are names (with their subdomains), addresses and networks ("10.1.0.0/16"); *named* are
+    the hosts, with their ports, that the user named himself.
     """
 
     def __init__(self, entries: Iterable[str] = ()) -> None:
         self._names: set[str] = set()
         self._networks = []
-        self._named: set[tuple[str, int]] = set()
+        self.named: set[tuple[str, int]] = set()
         for entry in entries:
             try:
                 self._networks.append(ip_network(entry.strip(), strict=False))
@@ -87,11 +87,11 @@ class PrivateHosts:
 
     def add(self, host: str, port: int) -> None:
         """Let the crawl reach *host* on *port*, whatever its address is."""
-        self._named.add((host, port))
+        self.named.add((host, port))
 
     def allow(self, host: str, port: int, address: str) -> bool:
         """Return whether *host*, which is at *address*, may be connected to on *port*."""
-        if (host, port) in self._named or is_public(address):
+        if (host, port) in self.named or is_public(address):
             return True
         found = ip_address(address)
         return is_within(host, self._names) or any(found in network for network in self._networks)

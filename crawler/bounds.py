@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import ParseResult, urlparse
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.httpobj import urlparse_cached
@@ -18,7 +18,8 @@ class BoundsMiddleware:
     """Refuses what leads out of the allowed domains, off the web, or into a private network.
 
     It stands before the one that fetches robots.txt.  Start requests were named by the user: their
-    hosts are allowed, at their ports.  A refused request is logged and counted under ``bounds/``.
+    hosts are allowed, at their ports, also when a paused job (``JOBDIR``) goes on.  A refused request
+    is logged and counted under ``bounds/``.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -29,7 +30,16 @@ class BoundsMiddleware:
     def from_crawler(cls, crawler: Crawler) -> BoundsMiddleware:
         if not crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True):
             raise RuntimeError("crawler.bounds needs Twisted's resolver: set TWISTED_REACTOR_ENABLED")
-        return cls(crawler)
+        bounds = cls(crawler)
+        crawler.signals.connect(bounds.spider_opened, signals.spider_opened)
+        return bounds
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Keep the named hosts in the state of a job: when it goes on, start requests are duplicates."""
+        # Extensions hear this signal first, so the state is loaded; without JOBDIR there is none.
+        state = getattr(spider, "state", None)
+        if state is not None:
+            self._hosts.named = state.setdefault("named_hosts", self._hosts.named)
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         url = urlparse_cached(request)

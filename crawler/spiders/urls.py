@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from scrapy import Request
 from scrapy.http import Response
@@ -39,13 +38,9 @@ class UrlsSpider(PageSpider):
     def parse(self, response: Response, **kwargs: Any) -> Iterator[PageItem]:
         return self.parse_page(response)
 
-    def _opened(self) -> AbstractContextManager[TextIO]:
-        if self._file == "-":
-            return nullcontext(sys.stdin)
-        return Path(self._file).open(encoding="utf-8", errors="replace")
-
     def _urls(self) -> Iterator[str]:
-        with self._opened() as lines:
+        file = sys.stdin.fileno() if self._file == "-" else self._file
+        with open(file, encoding="utf-8", errors="replace", closefd=self._file != "-") as lines:
             for number, line in enumerate(lines, 1):
                 url = line.strip()
                 if is_web_url(url):

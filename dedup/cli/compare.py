@@ -131,7 +131,7 @@ def _project_settings(given: tuple[tuple[str, str], ...]) -> PluginSettings:
 
 
 def _file_side(name: str, config: DedupConfig) -> Side:
-    page = page_of_file(Path(name))
+    page = page_of_file(Path(name), config)
     return Side(name, fingerprint(page, config), page)
 
 

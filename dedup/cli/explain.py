@@ -20,7 +20,7 @@ from dedup.cli.showing import (
 from dedup.cli.terminal import console, place, print_json, row_record, url_text
 from dedup.cli.times import moment
 from dedup.config import DedupConfig
-from dedup.index import Index, Row
+from dedup.index import Index, Row, Run
 from dedup.printable import printable
 from dedup.report.explanation import compare_tags, compare_terms, verdict_in_words
 from dedup.report.explanation import explain as explained
@@ -73,17 +73,21 @@ def explain(
         pairs = [(row, _canonical(index, row)) for row in rows[-row_limit:]]
         keys = {found.sighting.url_key for pair in pairs for found in pair if found}
         pages = Pages(index, chosen, feed, keys)
+        runs = {run.id: run for run in index.runs()}
         if as_json:
-            print_json(
-                [_record(row, canonical, pages, chosen.config, limit) for row, canonical in pairs]
-            )
+            records = [
+                row_record(row)
+                | {"verdict": verdict_in_words(row, runs.get(row.sighting.run))}
+                | (_comparison((canonical, row), pages, chosen.config, limit) if canonical else {})
+                for row, canonical in pairs
+            ]
+            print_json(records)
             return
         screen = console()
         if len(rows) > len(pairs):
             screen.print(Text(f"{len(rows):,} rows, the newest {len(pairs):,} of them:\n"))
-        runs = {run.id: run.spider for run in index.runs()}
         for row, canonical in pairs:
-            _show_row(screen, row, runs.get(row.sighting.run, ""))
+            _show_row(screen, row, runs.get(row.sighting.run))
             if canonical:
                 _show_pair(screen, (canonical, row), pages, chosen.config, limit)
             screen.print()
@@ -95,15 +99,15 @@ def _canonical(index: Index, row: Row) -> Row | None:
     return None if row.verdict.canonical is None else index.row(row.verdict.canonical)
 
 
-def _show_row(screen: Console, row: Row, spider: str) -> None:
+def _show_row(screen: Console, row: Row, run: Run | None) -> None:
     seen = row.sighting
     state = "" if row.outcome == "confirmed" else f", {row.outcome}"
     screen.print(Text.assemble((url_text(seen.url), "bold"), f"  {place(row)}"))
     if seen.title:
         screen.print(Text(f"  title    {printable(seen.title)}"))
-    by = f" by spider {printable(spider)!r}" if spider else ""
+    by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     screen.print(Text(f"  seen     {moment(seen.time)}{by}, as {printable(seen.kind)}"))
-    screen.print(Text(f"  verdict  {row.verdict.reason}{state}. {verdict_in_words(row)}"))
+    screen.print(Text(f"  verdict  {row.verdict.reason}{state}. {verdict_in_words(row, run)}"))
 
 
 def _show_pair(
@@ -125,15 +129,10 @@ def _show_pair(
     show_features(screen, "tags", compare_tags(one, other, config), limit)
 
 
-def _record(
-    row: Row, canonical: Row | None, pages: Pages, config: DedupConfig, limit: int
-) -> dict[str, Any]:
-    record = row_record(row) | {"verdict": verdict_in_words(row)}
-    if canonical is None:
-        return record
-    record["now"] = explanation_record(
-        explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config)
-    )
+def _comparison(pair: tuple[Row, Row], pages: Pages, config: DedupConfig, limit: int) -> dict[str, Any]:
+    canonical, row = pair
+    now = explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config)
+    record: dict[str, Any] = {"now": explanation_record(now)}
     one, other = pages.page_of(canonical), pages.page_of(row)
     if one and other:
         record["terms"] = features_record(compare_terms(one, other, config), limit)

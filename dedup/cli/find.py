@@ -21,7 +21,7 @@ from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.index import Index, Row
 from dedup.page import Page
-from dedup.verdict import Match, match
+from dedup.verdict import Match, Reason, match
 from dedup.words import WORD_BITS
 
 _URL = re.compile(r"\w+://\S+")
@@ -53,7 +53,8 @@ def find(
     What is looked through are the pages that others are compared with: all that were kept and are
     not forgotten, in all scopes. Near are those whose content word differs in at most --max-distance
     bits, 64 for all there are, and those whose structure word differs in at most
-    DEDUP_STRUCTURE_MAX_DISTANCE. "copy" says that the page would be dropped for this one.
+    DEDUP_STRUCTURE_MAX_DISTANCE, and those of the same bytes. "copy" says that the page would be
+    dropped for this one.
 
     \b
     Examples:
@@ -86,12 +87,12 @@ def _asked(index: Index, what: str, config: DedupConfig) -> tuple[Fingerprint, i
     """Return the fingerprint of what is asked about, and its own row if it has one."""
     if is_file(what):
         index.expect(config)
-        return fingerprint(page_of_file(Path(what)), config), None
+        return fingerprint(page_of_file(Path(what), config), config), None
     if _URL.fullmatch(what) or index.history(what):
         row = newest(rows_at(index, what))
         return row.sighting.fingerprint, row.id
     index.expect(config)
-    return fingerprint(Page.from_text(what), config), None
+    return fingerprint(Page.from_text(what, max_bytes=config.max_bytes), config), None
 
 
 def _near(
@@ -107,17 +108,19 @@ def _near(
     near += index.near(
         page, field="structure", max_distance=config.structure_max_distance, limit=limit + 1
     )
-    rows = {neighbour.row.id: neighbour.row for neighbour in near if neighbour.row.id != own}
-    found = [(row, match(row.sighting.fingerprint, page, config)) for row in rows.values()]
+    rows = [*index.with_body(page.body_digest, limit + 1), *(neighbour.row for neighbour in near)]
+    others = {row.id: row for row in rows if row.id != own}
+    found = [(row, match(row.sighting.fingerprint, page, config)) for row in others.values()]
     return sorted(found, key=_order)[:limit]
 
 
-def _order(found: tuple[Row, Match]) -> tuple[int, int, int]:
+def _order(found: tuple[Row, Match]) -> tuple[bool, int, int, int]:
     row, how = found
+    is_exact = how.reason is Reason.EXACT_DUPLICATE  # with no words there is no distance
     far = WORD_BITS + 1
     distances = (how.content_distance, how.structure_distance)
     content, structure = (far if distance is None else distance for distance in distances)
-    return content, structure, row.id
+    return not is_exact, content, structure, row.id
 
 
 def _record(row: Row, how: Match) -> dict[str, object]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dedup.cli.output import bars
+from dedup.config import DedupConfig
 from dedup.errors import DedupError
 from dedup.feeds import BadRecord
 from dedup.feeds.finding import format_of
@@ -19,6 +20,7 @@ from dedup.feeds.json_lines import JsonLines, object_in
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.index import Index, Row
 from dedup.index.urls import url_key
+from dedup.limits import MAX_ATTRIBUTES, Excess
 from dedup.page import Page
 from dedup.printable import printable
 from dedup.verdict import Outcome
@@ -26,6 +28,11 @@ from dedup.verdict import Outcome
 if TYPE_CHECKING:
     from dedup.plugin.settings import PluginSettings
 
+_OVER = {
+    Excess.BYTES: "is over DEDUP_MAX_BYTES",
+    Excess.TEXT: "has text over DEDUP_MAX_BYTES",
+    Excess.ATTRIBUTES: f"has a tag of more than {MAX_ATTRIBUTES:,} attributes",
+}
 HOW_TO_GET_PAGES = (
     "Words and tags are shown for pages that the index keeps (crawl with DEDUP_STORE_PAGES = True) "
     "or that a feed gives (--feed FILE)."
@@ -93,15 +100,22 @@ def is_file(name: str) -> bool:
         return False
 
 
-def page_of_file(path: Path) -> Page:
-    """Return the page in the file *path*: HTML by its name or its first character, else text."""
+def page_of_file(path: Path, config: DedupConfig) -> Page:
+    """Return the page in the file *path*: HTML by its name or its first character, else text.
+
+    One that is over a limit of *config* is said on the standard error.
+    """
     try:
         body = path.read_bytes()
     except OSError as error:
         raise DedupError(f"{path} cannot be read: {error.strerror}") from error
     if format_of(path) == "html" or body.lstrip()[:1] == b"<":
-        return Page.from_html(body)
-    return Page.from_text(body.decode("utf-8", "replace"))
+        page = Page.from_html(body, max_bytes=config.max_bytes)
+    else:
+        page = Page.from_text(body.decode("utf-8", "replace"), max_bytes=config.max_bytes)
+    if page.excess:
+        click.echo(f"{printable(str(path))} {_OVER[page.excess]}: only its bytes are compared", err=True)
+    return page
 
 
 def rows_at(index: Index, url: str) -> list[Row]:
@@ -128,26 +142,37 @@ def _pages_of_feed(
     plain = PluginSettings(url_field=settings.url_field)
     makers = [partial(page_from_item, settings=chosen) for chosen in (settings, plain)]
     found: defaultdict[str, list[Page]] = defaultdict(list)
-    for record in _records(path, settings):
+    passed: list[str] = []
+    for name, record in _records(path, settings, passed):
         url = record.get(settings.url_field)
         if isinstance(url, str) and url_key(url) in keys:
-            made = [make(record) for make in (settings.page_from_item, *makers) if make]
-            found[url_key(url)] += [page for page in made if page]
+            try:
+                made = [make(record) for make in (settings.page_from_item, *makers) if make]
+            except Exception as error:  # a user's function that knows the items only, not their records
+                passed.append(f"{name} is none for DEDUP_PAGE_FROM_ITEM: {error!r}")
+            else:
+                found[url_key(url)] += [page for page in made if page]
+    if passed:
+        others = f" (and {len(passed) - 1:,} more such)" if passed[1:] else ""
+        click.echo(f"passed over: {printable(passed[0])}{others}", err=True)
     return found
 
 
-def _records(path: Path, settings: PluginSettings) -> Iterator[dict[str, Any]]:
-    """Yield the objects in the lines of a feed; a killed crawl may have left a line that is none."""
+def _records(
+    path: Path, settings: PluginSettings, passed: list[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects in the lines of a feed, with their names.
+
+    A killed crawl may have left a line that is none: it is noted in *passed*.
+    """
     feed = JsonLines(path, settings.fields)
-    passed: list[str] = []
     with bars() as shown:
         bar = shown.add_task("reading the feed", total=1)
         for record in feed.records():
             shown.update(bar, completed=feed.share)
             try:
-                yield object_in(record.payload or b"")
+                found = object_in(record.payload or b"")
             except BadRecord as error:
                 passed.append(f"{record.name} {record.problem or error}")
-    if passed:
-        others = f" (and {len(passed) - 1:,} more such)" if passed[1:] else ""
-        click.echo(f"passed over: {printable(passed[0])}{others}", err=True)
+            else:
+                yield record.name, found

@@ -296,9 +296,13 @@ class Index(ABC):
     def rows(self, run: int | None = None) -> Iterator[Row]:
         """Yield every row, or those of one *run*, in the order in which the pages were seen."""
 
-    def glances(self, after: int = 0) -> Iterator[Glance]:
-        """Yield `glance_of` every row behind number *after*, in the order of `rows`."""
-        return (glance_of(row) for row in self.rows() if row.id > after)
+    def glances(self, after: int = 0, outcome: Outcome | None = None) -> Iterator[Glance]:
+        """Yield `glance_of` every row behind number *after*, in the order of `rows`.
+
+        With *outcome* only the rows that have it.
+        """
+        rows = (row for row in self.rows() if row.id > after and outcome in (None, row.outcome))
+        return map(glance_of, rows)
 
     def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
         """Yield the rows of those numbers, as they are asked for; raises `NoSuchRow`."""
@@ -334,6 +338,13 @@ class Index(ABC):
     @abstractmethod
     def copies_of(self, canonical: int, limit: int) -> list[Row]:
         """Return the rows that repeat the row *canonical*, at most *limit*, the newest first."""
+
+    @abstractmethod
+    def with_body(self, body_digest: bytes, limit: int) -> list[Row]:
+        """Return the listed canonicals of that *body_digest*, at most *limit*, the oldest first.
+
+        Of all kinds and scopes; b"" is the digest of none.
+        """
 
     @abstractmethod
     def orphans(self) -> list[Row]:

@@ -111,6 +111,10 @@ class MemoryIndex(Index):
     def copies_of(self, canonical: int, limit: int) -> list[Row]:
         return self._duplicates(canonical)[::-1][:limit]
 
+    def with_body(self, body_digest: bytes, limit: int) -> list[Row]:
+        listed = (row for row in self._all if row.listed and body_digest)
+        return [row for row in listed if row.sighting.fingerprint.body_digest == body_digest][:limit]
+
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         dropped = Counter(
             row.verdict.canonical for row in self._rows_of_run(run) if not row.verdict.kept
@@ -142,7 +146,14 @@ class MemoryIndex(Index):
         return [Tally(*found, rows) for found, rows in sorted(counts.items())]
 
     def statistics(self) -> Statistics:
-        return Statistics(rows=len(self._all), orphans=len(self.orphans()), bytes=0)
+        outcomes = Counter(row.outcome for row in self._all)
+        return Statistics(
+            rows=len(self._all),
+            orphans=outcomes[Outcome.ORPHANED],
+            released=outcomes[Outcome.RELEASED],
+            forgotten=outcomes[Outcome.FORGOTTEN],
+            bytes=0,
+        )
 
     def verify(self) -> list[str]:
         return []

@@ -38,10 +38,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How much an index holds: rows, orphans among them, bytes on disk (0 in memory)."""
+    """How much an index holds: rows, of these by outcome, and bytes on disk (0 in memory)."""
 
     rows: int
     orphans: int
+    released: int
+    forgotten: int
     bytes: int
 
 

@@ -248,15 +248,19 @@ class SQLiteIndex(Index):
             yield from rows
             last = rows[-1].id
 
-    def glances(self, after: int = 0) -> Iterator[Glance]:
+    def glances(self, after: int = 0, outcome: Outcome | None = None) -> Iterator[Glance]:
         last = after
-        while found := self._glances_after(last):
+        while found := self._glances_after(last, outcome):
             yield from found
             last = found[-1].id
 
-    def _glances_after(self, row: int) -> list[Glance]:
+    def _glances_after(self, row: int, outcome: Outcome | None) -> list[Glance]:
+        only = "" if outcome is None else "AND outcome = ?3 "
+        if outcome not in (None, Outcome.CONFIRMED):
+            only += "AND outcome != 'confirmed' "  # the condition of the index `pages_unsettled`
+        values = (row, _GLANCES, outcome)[: 2 + bool(only)]
         with self._database.errors():
-            found = self._connection.execute(SELECT_GLANCE, (row, _GLANCES))
+            found = self._connection.execute(SELECT_GLANCE + only + "ORDER BY id LIMIT ?2", values)
             return [glance_of(fields) for fields in found]
 
     def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
@@ -288,6 +292,14 @@ class SQLiteIndex(Index):
     def copies_of(self, canonical: int, limit: int) -> list[Row]:
         return self._select(
             "WHERE p.canonical = ? AND NOT p.kept ORDER BY p.id DESC LIMIT ?", (canonical, limit)
+        )
+
+    def with_body(self, body_digest: bytes, limit: int) -> list[Row]:
+        # The scopes and the + make SQLite take the index `pages_by_body` and read no other rows.
+        return self._select(
+            "WHERE p.listed AND p.scope IN (SELECT id FROM scopes) AND p.body_digest = ?1 "
+            "AND ?1 != x'' ORDER BY +p.id LIMIT ?2",
+            (body_digest, limit),
         )
 
     def orphans(self) -> list[Row]:
@@ -333,11 +345,19 @@ class SQLiteIndex(Index):
     def statistics(self) -> Statistics:
         with self._database.errors():
             (rows,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
-            (orphans,) = self._connection.execute(
-                "SELECT count(*) FROM pages WHERE outcome != 'confirmed' AND outcome = 'orphaned'"
-            ).fetchone()
+            outcomes = dict(
+                self._connection.execute(
+                    "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
+                ).fetchall()
+            )
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
-        return Statistics(rows, orphans, sum(file.stat().st_size for file in files if file.exists()))
+        return Statistics(
+            rows=rows,
+            orphans=outcomes.get("orphaned", 0),
+            released=outcomes.get("released", 0),
+            forgotten=outcomes.get("forgotten", 0),
+            bytes=sum(file.stat().st_size for file in files if file.exists()),
+        )
 
     def verify(self) -> list[str]:
         problems = self._database.integrity()

@@ -101,7 +101,7 @@ SELECT = (
 )
 SELECT_GLANCE = (
     "SELECT id, run, url, structure, reason, kept, content_distance, structure_distance, similarity, "
-    "canonical, outcome, listed FROM pages WHERE id > ? ORDER BY id LIMIT ?"
+    "canonical, outcome, listed FROM pages WHERE id > ?1 "
 )
 SELECT_RUNS = "SELECT id, spider, job, settings, started, ended, ending, action FROM runs ORDER BY id"
 SELECT_CANONICAL = (

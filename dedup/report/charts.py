@@ -56,32 +56,32 @@ _ATTRIBUTES = frozenset(
 _FONT_SIZE = re.compile(r"([\d.]+)px")
 
 
-def distance_chart(counts: tuple[Sequence[int], Sequence[int]], max_distance: int) -> str:
-    """Return a histogram of content distances (bits), with the threshold drawn in."""
+def distance_chart(counts: tuple[Sequence[int], Sequence[int]], max_distance: int | None) -> str:
+    """Return a histogram of content distances (0 to 64 bits), with the threshold if there is one."""
     last = max(
         (distance for series in counts for distance, count in enumerate(series) if count),
         default=0,
     )
-    shown = max(last, max_distance) + 2
+    shown = min(max(last, max_distance or 0) + 2, len(counts[0]))
     return _histogram(
         tuple(series[:shown] for series in counts),
         [float(distance) for distance in range(shown)],
         width=0.8,
-        edge=max_distance + 0.5,
+        edge=None if max_distance is None else max_distance + 0.5,
         edge_label=f"threshold: at most {max_distance}",
         label="bits in which the content words differ",
         name="distance",
     )
 
 
-def similarity_chart(counts: tuple[Sequence[int], Sequence[int]], min_similarity: float) -> str:
-    """Return a histogram of similarities (0 to 1), with the threshold drawn in."""
+def similarity_chart(counts: tuple[Sequence[int], Sequence[int]], min_similarity: float | None) -> str:
+    """Return a histogram of similarities (0 to 1), with the threshold if there is one."""
     return _histogram(
         counts,
         [(step + 0.5) / STEPS for step in range(STEPS)],
         width=0.8 / STEPS,
         edge=min_similarity,
-        edge_label=f"threshold: at least {min_similarity:g}",
+        edge_label="" if min_similarity is None else f"threshold: at least {min_similarity:g}",
         label="estimated share of common word runs",
         name="similarity",
     )
@@ -92,7 +92,7 @@ def _histogram(
     places: Sequence[float],
     *,
     width: float,
-    edge: float,
+    edge: float | None,
     edge_label: str,
     label: str,
     name: str,
@@ -107,18 +107,8 @@ def _histogram(
         exact, near = counts
         axes.bar(places, near, width, color=_NEAR)
         axes.bar(places, exact, width, bottom=near, color=_EXACT)
-        axes.axvline(edge, color=_EDGE, linestyle=(0, (5, 3)), linewidth=1.6)
-        is_right = edge > sum(axes.get_xlim()) / 2
-        axes.annotate(
-            edge_label,
-            (edge, 1),
-            (0, 3),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="right" if is_right else "left",
-            va="bottom",
-            color=_EDGE,
-        )
+        if edge is not None:
+            _draw_edge(axes, edge, edge_label)
         axes.grid(axis="y")
         axes.tick_params(length=0)
         if places[-1] > 1:
@@ -130,6 +120,21 @@ def _histogram(
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
     return _themed(drawn.getvalue())
+
+
+def _draw_edge(axes: Any, edge: float, label: str) -> None:
+    axes.axvline(edge, color=_EDGE, linestyle=(0, (5, 3)), linewidth=1.6)
+    is_right = edge > sum(axes.get_xlim()) / 2
+    axes.annotate(
+        label,
+        (edge, 1),
+        (0, 3),
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        ha="right" if is_right else "left",
+        va="bottom",
+        color=_EDGE,
+    )
 
 
 def _themed(drawing: str) -> str:

@@ -13,18 +13,15 @@ from itertools import groupby
 
 from rapidfuzz.distance import Indel
 
-# Texts whose changed parts have together more units than this are compared line by line first, and
-# lines that changed word by word only where they have no more; 20,000 take .2 s and 50 MB.
+from dedup.tokens import UNSPACED
+
+# Two texts whose changed parts have more units than this each, on average, are compared line by line
+# first, and lines that changed word by word only where they have no more; 20,000 take .2 s and 50 MB.
 LIMIT = 20_000
 
 EQUAL, INSERT, DELETE, REPLACE = "equal", "insert", "delete", "replace"
 
-# Scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, kana, Han.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    "\U00020000-\U0003ffff"
-)
-_UNIT = re.compile(rf"\s*(?:[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]|$)")
+_UNIT = re.compile(rf"\s*(?:[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]|$)")
 _LINE = re.compile(r"[^\n]*(?:\n|$)")
 
 

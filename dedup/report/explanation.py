@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint, content_weights
-from dedup.index import Row
+from dedup.index import Row, Run
 from dedup.page import Page
 from dedup.structure import structure_features
 from dedup.verdict import (
@@ -21,6 +21,9 @@ from dedup.verdict import (
     uses_structure,
 )
 from dedup.words import WORD_BITS, word_distance
+
+# What became of copies, by the action of their run.
+_FATES = {"drop": "dropped", "mark": "marked", "dry run": "let through"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,18 +146,19 @@ def features_of(canonical: Mapping[str, float], page: Mapping[str, float]) -> Fe
     )
 
 
-def verdict_in_words(row: Row) -> str:
-    """Return what was decided about *row* when it was seen, as a sentence."""
+def verdict_in_words(row: Row, run: Run | None) -> str:
+    """Return what was decided about *row* when *run*, if it is known, saw it, as a sentence."""
     found = row.verdict
-    kept = "kept" if found.kept else "dropped"
+    copy = f"It was {_FATES.get(run.action if run else '', 'dropped')}"
     return {
         Reason.NEW: "It was kept: no page that had been kept before was near enough to it.",
         Reason.UPDATED: "It was kept: the words of this URL were others in its last run.",
-        Reason.UNCHANGED: f"It was {kept}: its words are those that this URL had in its last run.",
+        Reason.UNCHANGED: f"{'It was kept' if found.kept else copy}: its words are those that this URL "
+        "had in its last run.",
         Reason.NOT_JUDGED: "It was kept: there was nothing in it to judge.",
-        Reason.EXACT_DUPLICATE: "It was dropped: all its bytes are those of a page that was kept.",
-        Reason.NEAR_DUPLICATE: "It was dropped: it says nearly the same as a page that was kept.",
-        Reason.CANONICAL_LINK: "It was dropped: it names as its rel=canonical a page that was kept.",
+        Reason.EXACT_DUPLICATE: f"{copy}: all its bytes are those of a page that was kept.",
+        Reason.NEAR_DUPLICATE: f"{copy}: it says nearly the same as a page that was kept.",
+        Reason.CANONICAL_LINK: f"{copy}: it names as its rel=canonical a page that was kept.",
     }[found.reason]
 
 

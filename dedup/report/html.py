@@ -27,7 +27,7 @@ from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import STEPS, Overview, Share, overview_of
 from dedup.report.templates import MAX_TEMPLATES, Templates, templates_of
 from dedup.report.templates import MAX_WORDS as MAX_STRUCTURES
-from dedup.verdict import Reason
+from dedup.verdict import Reason, banding_of, uses_content, uses_structure
 
 MAX_PAGES = 100_000
 # So many sites and pairs of texts are in a file; of a text so many characters are compared.
@@ -215,13 +215,7 @@ class HtmlReport:
             ("Index", printable(self.name)),
             *([("Judged again", self.note)] if self.note else []),
             ("Written", f"{now:%Y-%m-%d %H:%M} UTC by scrapy-dedup {__version__}"),
-            (
-                "Candidates",
-                f"content within {config.max_distance} bits, structure within "
-                f"{config.structure_max_distance} bits"
-                if config.verify
-                else f"content within {config.max_distance} bits",
-            ),
+            ("Candidates", f"pages {', or '.join(_ways(config))}"),
             (
                 "Confirmed",
                 f"similarity of at least {config.min_similarity:g}" if config.verify else "not",
@@ -294,6 +288,8 @@ def _tiles(overview: Overview) -> list[tuple[str, str]]:
 
 def _charts(overview: Overview, config: DedupConfig) -> list[dict[str, object]]:
     distances, similarities = overview.distances, overview.similarities
+    max_distance = config.max_distance if uses_content(config) else None
+    min_similarity = config.min_similarity if config.verify else None
     return [
         {
             "title": "How far the texts of copies are from the page kept",
@@ -301,16 +297,24 @@ def _charts(overview: Overview, config: DedupConfig) -> list[dict[str, object]]:
             "summary": _chart_summary(
                 distances, "bits", [str(bits) for bits in range(len(distances[0]))]
             )
-            + f" Threshold: {config.max_distance} bits.",
-            "drawing": _markup(distance_chart(distances, config.max_distance)),
+            + (
+                " No threshold: content words find no candidates."
+                if max_distance is None
+                else f" Threshold: {max_distance} bits."
+            ),
+            "drawing": _markup(distance_chart(distances, max_distance)),
             "figures": _figures(distances, [str(bits) for bits in range(len(distances[0]))]),
         },
         {
             "title": "How much of their text they share",
             "label": "similarity",
             "summary": _chart_summary(similarities, "similarity", _steps())
-            + f" Threshold: {config.min_similarity:g}.",
-            "drawing": _markup(similarity_chart(similarities, config.min_similarity)),
+            + (
+                " No threshold: candidates are not verified."
+                if min_similarity is None
+                else f" Threshold: {min_similarity:g}."
+            ),
+            "drawing": _markup(similarity_chart(similarities, min_similarity)),
             "figures": _figures(similarities, _steps()),
         },
     ]
@@ -334,12 +338,18 @@ def _chart_summary(counts: Sequence[Sequence[int]], what: str, names: Sequence[s
 
 
 def _rule(config: DedupConfig) -> str:
-    if not config.verify:
-        return f"Pages whose content words differ in at most {config.max_distance} bits are copies."
-    return (
-        f"Pages within {config.max_distance} bits of content, or {config.structure_max_distance} of "
-        f"structure, are copies if their similarity is at least {config.min_similarity:g}."
-    )
+    check = f" if their similarity is at least {config.min_similarity:g}" if config.verify else ""
+    return f"Pages {', or '.join(_ways(config))} are copies{check}."
+
+
+def _ways(config: DedupConfig) -> Iterator[str]:
+    """Yield what makes a page a candidate."""
+    if uses_content(config):
+        yield f"whose content words differ in at most {config.max_distance} bits"
+    if uses_structure(config):
+        yield f"whose structure words differ in at most {config.structure_max_distance} bits"
+    if cut := banding_of(config):
+        yield f"whose sketches have one of {cut.bands} bands in common"
 
 
 def _looked_up(borderline: Borderline) -> str:

@@ -13,8 +13,6 @@ from dedup.errors import DedupError
 from dedup.index import Index, Row, Run, SQLiteIndex
 from dedup.verdict import Verdict
 
-# Rows that count no more: nothing was compared with them in the end.
-
 Progress = Callable[[int, int], None]
 
 

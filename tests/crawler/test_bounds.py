@@ -126,6 +126,18 @@ def test_a_start_url_on_a_private_address_was_named_by_the_user(tmp_path: Path, 
     assert urls == {f"{inner.url}/secret"}
 
 
+def test_a_paused_job_goes_on_where_the_user_named_the_host(tmp_path: Path, outer: Site) -> None:
+    paths = [f"/{number}" for number in range(12)]
+    outer.answers["/"] = [(200, {}, HOME + "".join(f"<a href='{path}'>on</a>" for path in paths))]
+    outer.answers |= {path: [(200, {}, f"<p>{text(10 + int(path[1:]))}</p>")] for path in paths}
+    options = ("site", "-a", f"url={outer.url}/")
+    job = {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": "1"}
+    # The second pause shows that what a job was told once it still knows later.
+    crawls = [crawled(tmp_path, *options, **job, CLOSESPIDER_ITEMCOUNT=most)[0] for most in "110"]
+    assert all(crawls)
+    assert set().union(*crawls) == {f"{outer.url}/", *(outer.url + path for path in paths)}
+
+
 def test_another_port_of_a_named_host_was_not(tmp_path: Path, outer: Site) -> None:
     with serving(Site({"/secret": [(200, {}, SECRET)]}), "127.0.0.1") as other:
         outer.answers["/"] = [(200, {}, HOME + f"<a href='{other.url}/secret'>there</a>")]

@@ -133,10 +133,10 @@ def test_the_urls_spider_reads_standard_input(tmp_path: Path, site: str) -> None
     feed = tmp_path / "feed.jsonl"
     command = [sys.executable, "-m", "scrapy", "crawl", "urls", "-a", "file=-", "-O", str(feed)]
     command += ["-s", f"DEDUP_INDEX={tmp_path / 'pages.db'}"]
-    subprocess.run(
-        command, input=f"{site}visit.html\n", text=True, check=True, timeout=60, capture_output=True
-    )
-    assert len(feed.read_text().splitlines()) == 1
+    lines = f"{site}history.html\n\xff\n{site}\xff.html\n{site}visit.html\n".encode("latin-1")
+    done = subprocess.run(command, input=lines, check=True, timeout=60, capture_output=True)
+    assert len(feed.read_text().splitlines()) == 2
+    assert b"line 2 of - is no URL" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,40 @@ def test_the_rule_without_verification_is_said_as_it_is() -> None:
     assert data_of(report)["inside"] == [] or data_of(report)["inside"][0]["content"] <= 3
 
 
+@pytest.mark.parametrize(
+    ("config", "ways", "thresholds"),
+    [
+        (DedupConfig(), "content structure", ["10 bits.", "0.62."]),
+        (DedupConfig(candidates="minhash"), "structure sketches", ["0.62."]),
+        (DedupConfig(candidates="both"), "content structure sketches", ["10 bits.", "0.62."]),
+        (DedupConfig(max_structure_candidates=0), "content", ["10 bits.", "0.62."]),
+        (DedupConfig(verify=False), "content", ["10 bits."]),
+    ],
+)
+def test_the_rule_and_the_thresholds_are_those_in_force(
+    index: Path, config: DedupConfig, ways: str, thresholds: list[str]
+) -> None:
+    with SQLiteIndex(index) as opened:
+        report = html(opened, config=config)
+    (rule,) = re.findall(r"Pages (whose [^.]*) are copies", report)
+    assert re.findall(r"whose (\w+)", rule) == ways.split()
+    assert f"pages {rule}" in report
+    assert ("are copies if their similarity is at least 0.62." in report) == config.verify
+    assert re.findall(r"Threshold: ([^\"]*)\"", report) == thresholds
+    assert report.count(" No threshold: ") == 2 - len(thresholds)
+    assert report.count("threshold: at ") == len(thresholds)
+
+
+def test_a_copy_at_the_largest_distance_is_in_the_chart(index: Path) -> None:
+    with SQLiteIndex(index) as opened:
+        canonical, *_, last = opened.rows()
+        far = glance_of(last)._replace(
+            kept=False, canonical=canonical.id, reason="near_duplicate", content_distance=64
+        )
+        report = html(opened, glances=[glance_of(canonical), far])
+    assert "most, 1, are at 64." in report
+
+
 def test_at_least_two_pages_must_fit() -> None:
     with pytest.raises(ConfigError, match=r"max_pages \(1\) must be 2 or more"):
         html(MemoryIndex(), max_pages=1)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from dedup import DedupConfig, Detector, SQLiteIndex, compare
+from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
 from dedup.cli import main
 from tests.pages import edited, page, text
 
@@ -105,6 +105,40 @@ def test_lines_that_a_killed_crawl_cut_off_are_told_and_passed_over(index: Path,
     assert result.exit_code == 0
     assert "line 1 is no JSON" in result.stderr
     assert "(and 1 more such)" in result.stderr
+
+
+def page_of_object(item: Any) -> Page:
+    """Make a page of an item of some class; a record of a feed is a dictionary."""
+    return Page.from_text(item.text, url=item.url)
+
+
+def test_records_that_the_projects_function_does_not_know_are_told_and_passed_over(
+    index: Path, tmp_path: Path
+) -> None:
+    feed = tmp_path / "feed.jsonl"
+    records = [{"url": f"http://a.example/{n}", "text": text(1)} for n in (1, 2)]
+    feed.write_text("\n".join(map(json.dumps, records)), "utf-8")
+    setting = f"DEDUP_PAGE_FROM_ITEM={__name__}.page_of_object"
+    result = run("explain", "http://a.example/2", "--index", index, "--feed", feed, "-s", setting)
+    assert result.exit_code == 0, result.exception
+    assert result.stderr.count("passed over: ") == 1
+    assert "line 1 is none for DEDUP_PAGE_FROM_ITEM: AttributeError(" in result.stderr
+    assert "(and 1 more such)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("action", "fate"), [("drop", "dropped"), ("mark", "marked"), ("dry run", "let through")]
+)
+def test_explain_says_what_became_of_a_copy_in_its_run(tmp_path: Path, action: str, fate: str) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as index:
+        crawl = index.begin_run("first", action=action)
+        for number in (1, 2):
+            seen = fingerprint(page(edited(1, number)))
+            index.find_or_add(seen, f"http://a.example/{number}", run=crawl, config=DedupConfig())
+    (copy,) = asked("explain", "http://a.example/2", "--index", path)
+    assert copy["verdict"] == f"It was {fate}: it says nearly the same as a page that was kept."
+    assert f"near_duplicate. It was {fate}: " in run("explain", copy["url"], "--index", path).output
 
 
 def test_explain_tries_other_limits_and_leaves_the_record_alone(index: Path) -> None:
@@ -220,6 +254,34 @@ def test_a_page_is_not_read_without_the_words_that_the_index_was_made_with(tmp_p
         detector.check(page(text(1), "http://a.example/1"))
     assert "was built with stop_words=" in run("find", text(1), "--index", path).output
     assert run("find", text(1), "--index", path, "-s", f"DEDUP_STOP_WORDS={words}").exit_code == 0
+
+
+def test_files_over_the_limit_are_compared_by_their_bytes(tmp_path: Path) -> None:
+    path, file = tmp_path / "pages.db", tmp_path / "large.html"
+    file.write_text(f"<p>{text(1)}", "utf-8")
+    limit = ("-s", "DEDUP_MAX_BYTES=1000")
+    with SQLiteIndex(path) as index, Detector(index, DedupConfig(max_bytes=1000)) as detector:
+        detector.check(Page.from_html(file.read_bytes(), url="http://a.example/large", max_bytes=1000))
+        detector.check(Page.from_html("<p>small", url="http://a.example/small"))
+    found = run("find", file, "--index", path, *limit)
+    assert found.stderr == f"{file} is over DEDUP_MAX_BYTES: only its bytes are compared\n"
+    assert re.findall(r"(copy)? +(http\S+)", found.stdout) == [("copy", "http://a.example/large")]
+    same = run("compare", file, "http://a.example/large", "--index", path, *limit)
+    assert (same.exit_code, "All bytes are equal." in same.stdout) == (0, True)
+    other = tmp_path / "other.html"
+    other.write_text(f"<p>{text(1)} ", "utf-8")
+    found = run("compare", file, other, *limit)
+    assert (found.exit_code, found.stderr.count("only its bytes are compared")) == (3, 2)
+
+
+def test_find_lists_pages_of_equal_bytes_that_another_limit_did_not_read(tmp_path: Path) -> None:
+    path, file = tmp_path / "pages.db", tmp_path / "page.html"
+    file.write_text(f"<p>{text(1)}", "utf-8")
+    with SQLiteIndex(path) as index, Detector(index) as detector:
+        detector.check(Page.from_html(file.read_bytes(), url="http://a.example/unread", max_bytes=1000))
+        detector.check(Page.from_html(f"<p>{edited(1)}", url="http://a.example/near"))
+    found = asked("find", file, "--index", path)
+    assert [row["url"] for row in found] == ["http://a.example/unread", "http://a.example/near"]
 
 
 def test_find_refuses_other_distances(index: Path) -> None:

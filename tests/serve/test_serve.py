@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import json
+import random
 import re
 import socket
 from pathlib import Path
 from urllib.parse import quote
 
+import httpx
 import pytest
 from click.testing import CliRunner
 
-from dedup import DedupConfig, Detector, SQLiteIndex
+from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex, fingerprint
 from dedup.cli import main
-from dedup.report.columns import NO_SITE
+from dedup.report.columns import NO_SITE, OTHER_SITES
+from dedup.report.counts import counts
 from dedup.serve.shown import link
 from dedup.serve.totals import Totals
 from tests.pages import edited, page, text
@@ -107,6 +111,70 @@ def test_a_missing_index_and_a_port_taken_are_one_line(path: Path) -> None:
         port = str(taken.getsockname()[1])
         refused = CliRunner().invoke(main, ["serve", str(path), "--port", port])
     assert (refused.exit_code, f"port {port}" in refused.output) == (1, True)
+
+
+def test_counts_what_stats_counts_also_after_something_is_forgotten(path: Path) -> None:
+    def shown(client: httpx.Client) -> dict[str, str]:
+        overview = client.get("/").text
+        return dict(re.findall(r"<dt>([a-z ]+)</dt><dd>(\d+)", overview))
+
+    with served(path) as client:
+        assert shown(client).items() >= {"pages seen": "4", "kept": "2", "copies": "2"}.items()
+        with SQLiteIndex(path) as index:
+            index.forget_url("http://a.example/1")
+            index.forget_url("http://b.example/2")
+        found = json.loads(CliRunner().invoke(main, ["stats", "--index", str(path), "--json"]).output)[
+            "total"
+        ]
+        assert (
+            shown(client).items()
+            >= {
+                "pages seen": str(found["rows"]),
+                "kept": str(found["kept"]),
+                "copies": str(found["dropped"]),
+                "released or forgotten": str(found["forgotten"]),
+            }.items()
+        )
+        assert (found["kept"], found["dropped"], found["forgotten"]) == (1, 1, 2)
+
+
+@pytest.mark.parametrize("step", [1, 3, 100])
+def test_totals_are_those_of_the_tallies_whatever_changes_meanwhile(step: int) -> None:
+    index, totals = MemoryIndex(), Totals()
+    chance = random.Random(step)
+    run, pending = index.begin_run("news"), []
+    for number in range(60):
+        seen = fingerprint(page(edited(chance.randrange(30))))
+        url = f"http://{number % 3}.example/{number % 7}"
+        verdict = index.find_or_add(seen, url, run=run, config=DedupConfig(), confirmed=number % 2 == 0)
+        pending += [verdict.row] if number % 2 and verdict.row else []
+        if number % 5 == 0 and pending:
+            index.release(pending.pop(0))
+        if number % 11 == 0:
+            index.forget_url(f"http://{chance.randrange(3)}.example/{chance.randrange(7)}")
+        totals.read_on(index, step)
+    while totals.read < index.statistics().rows:
+        totals.read_on(index, step)
+    (found,) = counts(index.tallies(), lambda _: "all")
+    whole = totals.whole
+    assert (whole.seen, whole.kept, whole.copies) == (found.rows, found.kept, found.dropped)
+    assert whole.withdrawn == found.released + found.forgotten > 0
+    assert totals.run(run.id) == whole
+    sites = {count.name: count for count in counts(index.tallies(), lambda tally: tally.site)}
+    for site, total in totals.sites:
+        assert (total.kept, total.copies) == (sites[site].kept, sites[site].dropped)
+
+
+def test_more_sites_than_have_room_count_as_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.serve.totals.MAX_SITES", 2)
+    totals = Totals()
+    with SQLiteIndex(path, read_only=True) as index:
+        totals.read_on(index)
+    assert {site: total.seen for site, total in totals.sites} == {
+        "a.example": 1,
+        "b.example": 1,
+        OTHER_SITES: 2,
+    }
 
 
 def test_totals_read_each_row_once(path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index import Index, glance_of
 from dedup.index.rows import NoSuchRow
+from dedup.verdict import Outcome
 from tests.pages import edited, page, text
 
 LOOSE = DedupConfig(max_distance=12, min_similarity=0.4)
@@ -35,6 +36,15 @@ def test_glances_are_the_rows_at_a_glance(filled: Index, monkeypatch: pytest.Mon
     expected = [glance_of(row) for row in filled.rows()]
     assert list(filled.glances()) == expected
     assert {glance.reason for glance in expected} >= {"new", "near_duplicate", "unchanged"}
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_glances_of_one_outcome(
+    filled: Index, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.index.sqlite._GLANCES", 2)
+    expected = [glance for glance in filled.glances() if glance.outcome == outcome]
+    assert list(filled.glances(outcome=outcome)) == expected
 
 
 def test_rows_come_as_they_are_asked_for(filled: Index, monkeypatch: pytest.MonkeyPatch) -> None:
