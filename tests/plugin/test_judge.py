@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from scrapy import Spider
-from scrapy.utils.test import get_crawler
+from scrapy.crawler import Crawler
+from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import SQLiteIndex
 from dedup.plugin.judge import Judge
@@ -14,8 +15,8 @@ from tests.pages import edited, page, text
 
 
 def judge_of(folder: Path, **settings: object) -> Judge:
-    crawler = get_crawler(settings_dict={"DEDUP_INDEX": str(folder / "pages.db"), **settings})
-    crawler.spider = Spider("some")
+    crawler = Crawler(Spider, {"DEDUP_INDEX": str(folder / "pages.db"), **settings})
+    crawler.stats, crawler.spider = MemoryStatsCollector(crawler), Spider("some")
     judge = Judge(crawler, read_settings(crawler.settings))
     judge.open()
     return judge
