@@ -27,7 +27,8 @@ class DoorSpider(Spider):
     async def start(self) -> AsyncIterator[Any]:
         for number, content in enumerate(json.loads(self.contents)):
             # Scrapy 2.13 would bring the next page before this one's callback has ended.
-            await asyncio.sleep(0.3)
+            while number and not self._is_quiet():
+                await asyncio.sleep(0.02)
             links = f'<a href="http://127.0.0.1:9/{number}">1</a><a href="http://127.0.0.1:9/all">2</a>'
             page = f"<html><body><p>{content}</p><!-- {number} -->{links}</body></html>"
             yield Request(
@@ -37,6 +38,11 @@ class DoorSpider(Spider):
                 priority=-number,
                 meta=json.loads(self.meta),
             )
+
+    def _is_quiet(self) -> bool:
+        engine: Any = self.crawler.engine
+        is_waiting = engine._slot.scheduler.has_pending_requests() or engine.downloader.active
+        return engine.scraper.slot.is_idle() and not is_waiting
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         yield {"url": response.url[-6:], "text": response.css("p::text").get()}
