@@ -50,12 +50,16 @@ class Outcome(StrEnum):
     @property
     def is_undone(self) -> bool:
         """Whether it is as if the page had not been seen."""
-        return self in (Outcome.RELEASED, Outcome.FORGOTTEN)
+        return self in UNDONE
 
     @property
     def stands(self) -> bool:
         """Whether the verdict is neither open yet nor undone."""
         return self in (Outcome.CONFIRMED, Outcome.ORPHANED)
+
+
+UNDONE = (Outcome.RELEASED, Outcome.FORGOTTEN)
+"""The outcomes of rows that were taken back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import io
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 import atheris
@@ -17,8 +16,7 @@ import pyarrow
 import pyarrow.parquet
 
 with atheris.instrument_imports(include=["dedup"]):
-    from dedup.feeds import START, BadRecord, Feed, FeedError, Place, Record, find_feeds
-    from dedup.fields import FieldRule
+    from tests.fuzz.laws import check_feed
 
 from fuzz.engine import command
 
@@ -34,25 +32,7 @@ def judge(data: bytes) -> None:
     choice, content = data[0] if data else 0, data[1:]
     path = FOLDER / NAMES[choice % 8]
     path.write_bytes(content)
-    feed = find_feeds([path], FieldRule()).feeds[0]
-    records = read(feed, START)
-    for record in records:
-        if record.payload is not None:
-            with suppress(BadRecord):
-                feed.content(record.payload, feed.rule)
-    if records:
-        middle = choice // 8 % len(records)
-        again = read(feed, records[middle].after)
-        assert [one.name for one in again] == [one.name for one in records[middle + 1 :]]
-
-
-def read(feed: Feed, start: Place) -> list[Record]:
-    found: list[Record] = []
-    with suppress(FeedError):
-        for record in feed.records(start):
-            assert record.after > (found[-1].after if found else start)
-            found.append(record)
-    return found
+    check_feed(path, [choice // 8])
 
 
 def seeds() -> list[bytes]:

@@ -50,6 +50,7 @@ PARTS_OF_STATEMENTS = {
         "only",
     ),
     "','.join((repr(str(outcome)) for outcome in Outcome))",
+    *("','.join((repr(str(outcome)) for outcome in UNDONE))", "NOT_UNDONE"),
     *("sign", "order", "_AROUND", "table", "' AND '.join(rules)"),
     *("column", "field", "postings.field", "pragma", "version", "application_id"),
 }

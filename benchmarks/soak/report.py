@@ -137,17 +137,21 @@ def plot(samples: Sequence[Sample], folder: Path) -> None:
 
 
 def _parts(samples: Sequence[Sample]) -> Iterator[tuple[int, list[Sample], int]]:
-    """Yield each crawl with its samples and the pages seen before it."""
+    """Yield each crawl with its samples and the pages seen before it.
+
+    The last sample is taken when a crawl closes, often right after another one.
+    """
     offset = 0
     for crawl in sorted({sample.crawl for sample in samples}):
-        part = [sample for sample in samples if sample.crawl == crawl]
+        latest = {sample.pages: sample for sample in samples if sample.crawl == crawl}
+        part = list(latest.values())
         yield crawl, part, offset
         offset += part[-1].pages
 
 
 def _curves(samples: Sequence[Sample]) -> Iterator[tuple[int, list[float], list[float], list[float]]]:
     for crawl, part, offset in _parts(samples):
-        steps = [(a, b) for a, b in pairwise(part) if b.pages > a.pages]
+        steps = list(pairwise(part))
         seen = [(offset + b.pages) / 1e6 for _, b in steps]
         pages = [b.pages - a.pages for a, b in steps]
         cpu = [n / max(0.01, b.cpu - a.cpu) for n, (a, b) in zip(pages, steps, strict=True)]

@@ -18,7 +18,7 @@ from dedup.index.bands import BandList, Sketched
 from dedup.index.files import Damaged
 from dedup.index.postings import PostingList
 from dedup.index.rows import Sighting
-from dedup.index.tables import SELECT_CANONICAL, canonical_of
+from dedup.index.tables import NOT_UNDONE, SELECT_CANONICAL, canonical_of
 from dedup.verdict import (
     MIN_EQUAL_TOKENS,
     Candidates,
@@ -43,7 +43,7 @@ _NOT_OWN = (
     "AND NOT (url_key = ?2 AND url_key != '' AND run != ?3 AND id NOT IN ("
     "SELECT canonical FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' "
     "AND run = ?3 AND reason = 'unchanged' AND previous = canonical "
-    "AND outcome NOT IN ('released', 'forgotten'))) "
+    f"AND {NOT_UNDONE})) "
 )
 
 

@@ -44,6 +44,7 @@ from dedup.index.tables import (
     DAMAGED,
     INSERT,
     MIGRATIONS,
+    NOT_UNDONE,
     SCHEMA_VERSION,
     SELECT,
     SELECT_GLANCE,
@@ -553,12 +554,10 @@ class SQLiteIndex(Index):
         rows = self._select(
             "WHERE p.scope = ?1 AND p.url_key = ?2 AND p.url_key != '' AND p.run = ("
             "SELECT run FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' AND run < ?3 "
-            "AND outcome NOT IN ('released', 'forgotten') ORDER BY run DESC LIMIT 1) "
-            "AND p.outcome NOT IN ('released', 'forgotten') "
+            f"AND {NOT_UNDONE} ORDER BY run DESC LIMIT 1) AND p.{NOT_UNDONE} "
             "AND CASE p.reason WHEN 'unchanged' THEN p.previous ELSE p.id END NOT IN ("
             "SELECT previous FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' "
-            "AND run = ?3 AND previous IS NOT NULL AND outcome NOT IN ('released', 'forgotten')) "
-            "ORDER BY p.id",
+            f"AND run = ?3 AND previous IS NOT NULL AND {NOT_UNDONE}) ORDER BY p.id",
             (scope, sighting.url_key, sighting.run),
         )
         return [self._version(row) for row in rows]

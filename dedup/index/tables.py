@@ -14,7 +14,7 @@ from dedup.index.files import Damaged
 from dedup.index.rows import EARLIEST, LATEST, Glance, Row, Run, Sighting, Tally, is_canonical
 from dedup.minhash import Banding
 from dedup.sketch import BINS
-from dedup.verdict import Canonical, Outcome, Reason, Verdict
+from dedup.verdict import UNDONE, Canonical, Outcome, Reason, Verdict
 from dedup.words import WORD_BITS, signed, unsigned
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
@@ -108,6 +108,9 @@ SELECT_CANONICAL = (
     "SELECT id, url, run, outcome, content, structure, sketch, body_digest, token_digest, tokens "
     "FROM pages WHERE scope = ?1 AND listed "
 )
+
+# Of a row that is not taken back.
+NOT_UNDONE = f"outcome NOT IN ({','.join(repr(str(outcome)) for outcome in UNDONE)})"
 
 # What `SELECT` and its like give, column by column; who reads a row builds on that.
 _MAYBE_INT, _MAYBE_FLOAT = (int, NoneType), (float, NoneType)

@@ -8,12 +8,11 @@ from itertools import islice
 
 from dedup.index import Glance, Index
 from dedup.report.columns import MAX_SITES, OTHER_SITES, site_of
-from dedup.verdict import Outcome
+from dedup.verdict import UNDONE
 
 # Rows read at once, half a second's worth; a large index is read in several goes.
 STEP = 100_000
 LARGEST_SITES = 30
-_WITHDRAWN = (Outcome.RELEASED, Outcome.FORGOTTEN)
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ class Totals:
             for counts in self._counts(glance):
                 counts.seen += 1
                 counts.add(glance.kept, 1)
-            if glance.outcome in _WITHDRAWN:
+            if glance.outcome in UNDONE:
                 self._withdraw(glance)
         self._find_withdrawn(index)
 
@@ -69,7 +68,7 @@ class Totals:
         if self._known == known:
             return
         # Many may be forgotten, so these are looked through only where they became more.
-        for outcome in _WITHDRAWN if found.forgotten != known[1] else _WITHDRAWN[:1]:
+        for outcome in UNDONE if found.forgotten != known[1] else UNDONE[:1]:
             for glance in index.glances(outcome=outcome):
                 if glance.id <= self.read:
                     self._withdraw(glance)

@@ -10,7 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.soak.__main__ import main
+from benchmarks.soak.crawling import Sample
 from benchmarks.soak.pages import Kind, Plan
+from benchmarks.soak.report import tables
 from dedup import Page, compare
 
 
@@ -48,6 +50,12 @@ def test_popularity_follows_zipfs_law() -> None:
     first, tenth, hundredth = repeats[0], repeats[5:15].mean(), repeats[75:125].mean()
     assert 5 < first / tenth < 20
     assert 5 < tenth / hundredth < 20
+
+
+def test_a_sample_taken_twice_is_one_in_the_speed_of_the_last_tenth(tmp_path: Path) -> None:
+    samples = [Sample(0, 100 * n, 2.0 * n, 1.0 * n, 50.0, 10.0, 1.0) for n in range(1, 11)]
+    row = tables([*samples, samples[-1]], [], tmp_path).splitlines()[2]
+    assert row == "| 1 | 1,000 | 0 | 50 | 100 | 100 | 50 | 50 | 50 | 10 |"
 
 
 @pytest.mark.slow

@@ -18,20 +18,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, MemoryIndex, Page
+from dedup import Detector, MemoryIndex, Page
 from dedup.dictionary import file_lines, own_frequencies
-from dedup.errors import ConfigError, DedupError
-from dedup.exchange.files import Exported, export_lines
-from dedup.exchange.merge import import_export
-from dedup.feeds import START, BadRecord, Feed, FeedError, Place, Record, find_feeds
-from dedup.fields import FieldRule
+from dedup.errors import ConfigError
+from dedup.exchange.files import export_lines
+from dedup.feeds import BadRecord
 from dedup.frequencies import read_documents
 from dedup.stored import FORM, UnreadablePage, pack, unpack
 from tests.feeds.formats import WRITERS, response, write_warc
+from tests.fuzz.laws import check_export, check_feed, feed_of, read
 
 PAGES = [(f"http://a/{number}", f"<p>page {number}</p>") for number in range(3)]
 FILES = sorted(name for name in WRITERS if "." in name)
-CONFIG = DedupConfig()
 
 
 @contextmanager
@@ -40,33 +38,6 @@ def file_of(name: str, content: bytes) -> Iterator[Path]:
         path = Path(folder, name)
         path.write_bytes(content)
         yield path
-
-
-def feed_of(path: Path) -> Feed:
-    return find_feeds([path], FieldRule()).feeds[0]
-
-
-def read(feed: Feed, start: Place = START) -> list[Record]:
-    found: list[Record] = []
-    with suppress(FeedError):
-        for record in feed.records(start):
-            assert record.after > (found[-1].after if found else start)
-            found.append(record)
-    return found
-
-
-def check(path: Path) -> None:
-    """Read *path* as a feed, from its beginning and from behind every record."""
-    feed = feed_of(path)
-    records = read(feed)
-    for record in records:
-        if record.payload is not None:
-            with suppress(BadRecord):
-                feed.content(record.payload, feed.rule)
-    told = [(record.name, record.after, record.problem) for record in records]
-    for number, record in enumerate(records[:5], 1):
-        again = read(feed, record.after)
-        assert [(one.name, one.after, one.problem) for one in again] == told[number:]
 
 
 @st.composite
@@ -87,7 +58,7 @@ def test_any_bytes_are_records_and_problems(name: str, data: st.DataObject) -> N
     with file_of(name, b"") as path:
         WRITERS[name](path, PAGES)
         path.write_bytes(data.draw(st.binary(max_size=200) | damaged(path.read_bytes())))
-        check(path)
+        check_feed(path)
 
 
 JUNK = st.binary(min_size=1, max_size=30).filter(lambda junk: not set(b'\r\n"') & set(junk))
@@ -130,7 +101,7 @@ def test_a_good_web_record_is_read_beside_damage(name: str, parts: list[bytes | 
                 write_warc(path, [one])
             content += path.read_bytes() if junk is None else junk
         path.write_bytes(content)
-        check(path)
+        check_feed(path)
         feed, urls = feed_of(path), []
         for record in read(feed):
             with suppress(BadRecord):
@@ -144,7 +115,7 @@ def test_reading_a_damaged_archive_goes_on_with_what_it_began(tmp_path: Path) ->
     first = b"WARC/1.0\r\nContent-Length: 4\r\n\r\nbody\0\0\0\0"
     path = tmp_path / "a.warc"
     path.write_bytes(first + b"WARC/1.0\n\r\nContent-Length: 0\r\n\r\n")
-    check(path)
+    check_feed(path)
 
 
 def exported() -> bytes:
@@ -177,16 +148,7 @@ def changed_lines(draw: st.DrawFn) -> bytes:
 @settings(max_examples=100)
 def test_any_bytes_are_an_export_or_an_error(content: bytes, packed: bool) -> None:
     with file_of("export.jsonl", gzip.compress(content) if packed else content) as path:
-        index = MemoryIndex()
-        try:
-            export = Exported.opened(path)
-            export.check()
-            first = import_export(index, export, CONFIG)
-        except DedupError:
-            return
-        assert first.rows == export.header.rows
-        assert len(list(export_lines(index))) == 1 + export.header.runs + first.rows
-        assert import_export(index, export, CONFIG).rows == first.rows
+        check_export(path)
 
 
 @given(st.binary(max_size=60) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace")))

@@ -1,0 +1,59 @@
+"""What holds of any bytes in a file: for the tests here, and for `fuzz/`, which looks with coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from dedup import DedupConfig, MemoryIndex
+from dedup.errors import DedupError
+from dedup.exchange.files import Exported, export_lines
+from dedup.exchange.merge import import_export
+from dedup.feeds import START, BadRecord, Feed, FeedError, Place, Record, find_feeds
+from dedup.fields import FieldRule
+
+CONFIG = DedupConfig()
+
+
+def feed_of(path: Path) -> Feed:
+    return find_feeds([path], FieldRule()).feeds[0]
+
+
+def read(feed: Feed, start: Place = START) -> list[Record]:
+    """Return the records as far as they can be read, each of which is behind the one before."""
+    found: list[Record] = []
+    with suppress(FeedError):
+        for record in feed.records(start):
+            assert record.after > (found[-1].after if found else start)
+            found.append(record)
+    return found
+
+
+def check_feed(path: Path, places: Iterable[int] = range(5)) -> None:
+    """Read *path* from its beginning, and from behind the records of those numbers, again and alike."""
+    feed = feed_of(path)
+    records = read(feed)
+    for record in records:
+        if record.payload is not None:
+            with suppress(BadRecord):
+                feed.content(record.payload, feed.rule)
+    told = [(record.name, record.after, record.problem) for record in records]
+    for number in {place % len(records) for place in places} if records else ():
+        again = read(feed, records[number].after)
+        assert [(one.name, one.after, one.problem) for one in again] == told[number + 1 :]
+
+
+def check_export(path: Path) -> None:
+    """Import *path* twice, if it is an export: the first time has all its rows, the second finds them."""
+    index = MemoryIndex()
+    try:
+        export = Exported.opened(path)
+        export.check()
+        first = import_export(index, export, CONFIG)
+    except DedupError:
+        return
+    assert first.rows == export.header.rows
+    assert len(list(export_lines(index))) == 1 + export.header.runs + first.rows
+    # Rows that are equal in all that is told of them count as one.
+    assert import_export(index, export, CONFIG).rows == first.rows
