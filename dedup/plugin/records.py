@@ -53,8 +53,8 @@ articles, judge them with DEDUP_TEXT_FIELDS = ["title", "text"] and DEDUP_KEY_FI
     return (
         f"An item has no HTML (its fields are {shown}): it is kept and not judged, and so are all "
         f"others like it.{again} Leave records alone: a price or a date makes two of them different. "
-        f"If these are articles, judge them with DEDUP_TEXT_FIELDS = {_listed(_text_fields(record))} and "
-        f"DEDUP_KEY_FIELDS = {_listed(_key_fields(record))}"
+        f"If these are articles, judge them with DEDUP_TEXT_FIELDS = {_listed(_text_fields(record))} "
+        f"and DEDUP_KEY_FIELDS = {_listed(_key_fields(record))}"
     )
 
 
