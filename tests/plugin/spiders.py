@@ -125,3 +125,20 @@ class Replacing:
 
 
 CONTENTS = json.dumps([text(1), edited(1), text(2), text(1)])
+
+
+class StartItems(Spider):
+    """Yields the items that its argument *items* lists as JSON, of no response."""
+
+    name = "start items"
+    items = "[]"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for item in json.loads(self.items):
+            yield item
+        yield Request("data:,start", self.parse)  # Scrapy 2.13 does not wait for items of `start`
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        await asyncio.sleep(0.2)
+        return
+        yield
