@@ -17,7 +17,7 @@ LONG = text(1, 300)
 TEXTS = {"DEDUP_TEXT_FIELDS": ["name", "description", "price", "address", "tags"]}
 
 
-def items(folder: Path, *found: Any, spider: str = "ItemSpider", **settings: Any) -> Crawl:
+def items(folder: Path, *found: Any, spider: str = "RecordSpider", **settings: Any) -> Crawl:
     arguments = {"items": json.dumps(found)}
     return crawl(folder, f"tests.plugin.spiders.{spider}", settings, arguments)
 
