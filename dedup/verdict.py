@@ -12,7 +12,7 @@ from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.minhash import Banding, sketch_keys
 from dedup.page import Page
-from dedup.sketch import BINS, similarities, similarity
+from dedup.sketch import BINS, agrees, similarities, similarity
 from dedup.words import word_distance
 
 # Fewer equal tokens than this say too little: "Not found" is not one page.
@@ -212,7 +212,8 @@ def match(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Mat
     """Return how *page* stands to a canonical: the whole rule for two pages.
 
     Equal bytes are an exact duplicate, an equal sequence of `MIN_EQUAL_TOKENS` tokens or more is
-    a near-duplicate, and so is a candidate, by content, structure or a band, that passes verification.
+    a near-duplicate, and so is a candidate, by content, structure or a band, that passes verification:
+    its sketch is alike enough, and the check sketch, where both have one, does not belie that.
     """
     content = word_distance(canonical.content, page.content)
     structure = word_distance(canonical.structure, page.structure)
@@ -223,8 +224,7 @@ def match(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Mat
     if has_equal_tokens(canonical, page):
         return Match(Reason.NEAR_DUPLICATE, content, structure, 1.0)
     alike = similarity(canonical.sketch, page.sketch)
-    is_alike = not config.verify or alike >= config.min_similarity
-    is_duplicate = is_alike and (
+    is_duplicate = (not config.verify or alike >= config.min_similarity) and (
         (uses_content(config) and _within(content, config.max_distance))
         or (
             content is not None
@@ -233,11 +233,24 @@ def match(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Mat
         )
         or shared_bands(canonical.sketch, page.sketch, config) > 0
     )
+    if is_duplicate and config.verify:
+        keyed = keyed_similarity(canonical, page)
+        is_duplicate = keyed is None or agrees(alike, keyed)
     return Match(Reason.NEAR_DUPLICATE if is_duplicate else Reason.NEW, content, structure, alike)
 
 
+def keyed_similarity(a: Fingerprint, b: Fingerprint) -> float | None:
+    """Return the similarity that the check sketches estimate, None where not both pages have one."""
+    if not (a.check_sketch and b.check_sketch):
+        return None
+    return similarity(a.check_sketch, b.check_sketch)
+
+
 def may_verify(page: Fingerprint, sketches: Sequence[bytes], config: DedupConfig) -> list[bool]:
-    """Return for each of *sketches* whether a candidate with it could be a near-duplicate of *page*."""
+    """Return for each of *sketches* whether a candidate with it could be a near-duplicate of *page*.
+
+    Check sketches are asked later, of those that are left.
+    """
     if not config.verify or not sketches:
         return [True] * len(sketches)
     if len(sketches) <= _FEW_SKETCHES:

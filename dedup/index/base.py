@@ -634,6 +634,14 @@ class Index(ABC):
     def name(self) -> str:
         """Where the index is, for messages."""
 
+    @property
+    @abstractmethod
+    def secret(self) -> bytes:
+        """What the check sketches of this index are keyed with, `dedup.hashing.SECRET_SIZE` bytes.
+
+        It was drawn when the index was made and is for nobody to see.
+        """
+
     @abstractmethod
     def close(self) -> None:
         """Close the index; runs that were not ended stay open and are found dead at the next opening."""

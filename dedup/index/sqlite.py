@@ -60,6 +60,7 @@ from dedup.index.tables import (
     recipe_of,
     row_of,
     run_of,
+    secret_of,
     tally_of,
     values_of,
 )
@@ -136,6 +137,11 @@ class SQLiteIndex(Index):
     def blocks(self) -> int:
         """How many blocks the posting lists of this file have."""
         return self._blocks
+
+    @property
+    def secret(self) -> bytes:
+        with self._database.errors():
+            return secret_of(self._database.meta("secret"))
 
     @property
     def banding(self) -> Banding | None:
@@ -392,6 +398,7 @@ class SQLiteIndex(Index):
         problems = self._database.integrity()
         with self._reading():
             self.recipe()  # raises where it is none
+            secret_of(self._database.meta("secret"))
             for table, statement in DAMAGED.items():
                 count, first = self._connection.execute(statement).fetchone()
                 if count:
