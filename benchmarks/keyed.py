@@ -18,10 +18,10 @@ from pathlib import Path
 import click
 import numpy as np
 
-from benchmarks.accuracy.sets import ARCHIVE, PAGES, unpacked
+from benchmarks.accuracy.sets import ARCHIVE, unpacked
 from dedup import DedupConfig, Fingerprint, Page, Reason, fingerprint
 from dedup.hashing import SECRET_SIZE
-from dedup.sketch import agrees, check_sketch, similarity
+from dedup.sketch import agrees, check_sketch
 from dedup.terms import Terms, words_of
 from dedup.verdict import has_equal_tokens, match
 
@@ -64,7 +64,7 @@ def is_verified(a: Fingerprint, b: Fingerprint) -> bool:
 
 def refusals(root: Path, keys: Sequence[bytes]) -> tuple[int, int]:
     """Return how many pairs of a set the public sketches confirm, and how often a secret refuses one."""
-    paths = sorted(path for path in (root / PAGES).rglob("*") if path.is_file())
+    paths = sorted(path for path in root.rglob("*") if path.is_file())
     pages = [keyed(path.read_bytes(), keys) for path in paths]
     confirmed = refused = 0
     for one, other in near_pairs(pages):
@@ -89,7 +89,7 @@ def chance(share: float, public: float, rng: random.Random) -> float:
             check_sketch(part, np.arange(len(part)), 1, key)
             for part in (names[:VICTIM], names[VICTIM - common :])
         )
-        passed += agrees(public, similarity(a, b))
+        passed += agrees(public, a, b)
     return passed / TRIALS
 
 

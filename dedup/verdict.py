@@ -234,16 +234,13 @@ def match(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Mat
         or shared_bands(canonical.sketch, page.sketch, config) > 0
     )
     if is_duplicate and config.verify:
-        keyed = keyed_similarity(canonical, page)
-        is_duplicate = keyed is None or agrees(alike, keyed)
+        is_duplicate = not _is_belied(canonical, page, alike)
     return Match(Reason.NEAR_DUPLICATE if is_duplicate else Reason.NEW, content, structure, alike)
 
 
-def keyed_similarity(a: Fingerprint, b: Fingerprint) -> float | None:
-    """Return the similarity that the check sketches estimate, None where not both pages have one."""
-    if not (a.check_sketch and b.check_sketch):
-        return None
-    return similarity(a.check_sketch, b.check_sketch)
+def have_check_sketches(a: Fingerprint, b: Fingerprint) -> bool:
+    """Return whether both pages have a check sketch; what is older or was imported has none."""
+    return bool(a.check_sketch and b.check_sketch)
 
 
 def may_verify(page: Fingerprint, sketches: Sequence[bytes], config: DedupConfig) -> list[bool]:
@@ -451,6 +448,10 @@ def _verdict(
 
 def _fingerprint(page: Page | Fingerprint, config: DedupConfig) -> Fingerprint:
     return page if isinstance(page, Fingerprint) else fingerprint(page, config)
+
+
+def _is_belied(a: Fingerprint, b: Fingerprint, alike: float) -> bool:
+    return have_check_sketches(a, b) and not agrees(alike, a.check_sketch, b.check_sketch)
 
 
 def _within(distance: int | None, limit: int) -> bool:

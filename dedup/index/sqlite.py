@@ -141,7 +141,12 @@ class SQLiteIndex(Index):
     @property
     def secret(self) -> bytes:
         with self._database.errors():
-            return secret_of(self._database.meta("secret"))
+            return self._read_secret()
+
+    def _read_secret(self) -> bytes:
+        # As bytes: an error of text that is none would quote it.
+        found = self._connection.execute("SELECT CAST(value AS BLOB) FROM meta WHERE name = 'secret'")
+        return secret_of(found.fetchone())
 
     @property
     def banding(self) -> Banding | None:
@@ -398,7 +403,7 @@ class SQLiteIndex(Index):
         problems = self._database.integrity()
         with self._reading():
             self.recipe()  # raises where it is none
-            secret_of(self._database.meta("secret"))
+            self._read_secret()
             for table, statement in DAMAGED.items():
                 count, first = self._connection.execute(statement).fetchone()
                 if count:

@@ -374,10 +374,11 @@ def recipe_of(found: Iterable[tuple[Any, Any]]) -> dict[str, str]:
     return recipe
 
 
-def secret_of(text: str) -> bytes:
-    """Return the secret behind what `meta` tells; raises `Damaged`, which does not quote it."""
-    with suppress(ValueError):
-        if len(secret := bytes.fromhex(text)) == SECRET_SIZE:
+def secret_of(found: Sequence[Any] | None) -> bytes:
+    """Return the secret behind what `meta` gave, if it did; raises `Damaged`, which quotes nothing."""
+    with suppress(TypeError, ValueError):
+        secret = bytes.fromhex(found[0].decode() if found else "")
+        if len(secret) == SECRET_SIZE:
             return secret
     raise Damaged("its secret is gone")
 

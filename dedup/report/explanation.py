@@ -9,14 +9,14 @@ from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint, content_weights
 from dedup.index import Row, Run
 from dedup.page import Page
-from dedup.sketch import agrees
+from dedup.sketch import agrees, similarity
 from dedup.structure import structure_features
 from dedup.verdict import (
     Match,
     Reason,
     banding_of,
     has_equal_tokens,
-    keyed_similarity,
+    have_check_sketches,
     match,
     shared_bands,
     uses_content,
@@ -228,11 +228,12 @@ def _of_similarity(found: Match, config: DedupConfig) -> str:
 def _of_check(
     found: Match, canonical: Fingerprint, page: Fingerprint, config: DedupConfig
 ) -> Iterator[str]:
-    keyed = keyed_similarity(canonical, page)
-    if not config.verify or keyed is None or found.similarity < config.min_similarity:
+    is_asked = config.verify and found.similarity >= config.min_similarity
+    if not (is_asked and have_check_sketches(canonical, page)):
         return
+    keyed = similarity(canonical.check_sketch, page.check_sketch)
     share = f"The check sketches, keyed with the secret of the index, share {keyed:.1%}"
-    if agrees(found.similarity, keyed):
+    if agrees(found.similarity, canonical.check_sketch, page.check_sketch):
         yield f"{share}: that agrees."
     else:
         yield f"{share}: too few, so that confirms none. Pages made to suppress others look like this."
