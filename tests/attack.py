@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup import Fingerprint
+from dedup import Fingerprint, Page, fingerprint
 from dedup.hashing import Words, hash_words, keyed_words, mixed
+from tests.pages import text
 
 POOL = 1 << 16
 SIZE = 4
@@ -23,8 +25,16 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 _NOTHING = np.uint64(2**64 - 1)
 
+VICTIM = Page.from_text(text(1, 900), url="http://victim/")
+
 Flags = NDArray[np.bool_]
 Shingled = Callable[[Words, Words], Words]
+
+
+@cache
+def attack() -> Page:
+    """Return a page that passes for `VICTIM` wherever only what is public is compared."""
+    return Page.from_text(" ".join(forged(fingerprint(VICTIM))), url="http://evil/")
 
 
 def nonsense(count: int = POOL) -> list[str]:

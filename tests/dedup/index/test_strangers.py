@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,17 +26,10 @@ from dedup.hashing import SECRET_SIZE
 from dedup.index import Index
 from dedup.report.replay import replay_into
 from dedup.verdict import match
-from tests.attack import forged
+from tests.attack import VICTIM, attack, forged
 from tests.pages import edited, page, text
 
-VICTIM = Page.from_text(text(1, 900), url="http://victim/")
 CANDIDATES = ["simhash", "minhash", "both"]
-
-
-@cache
-def attack() -> Page:
-    """A page that passes for the victim wherever only what is public is compared."""
-    return Page.from_text(" ".join(forged(fingerprint(VICTIM))), url="http://evil/")
 
 
 def checked(index: Index, pages: Sequence[Page], config: DedupConfig | None = None) -> list[Verdict]:
