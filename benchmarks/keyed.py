@@ -107,7 +107,6 @@ def main(folder: Path, cache: Path | None, count: int) -> None:
             confirmed, refused = refusals(unpacked(archive.parent, cache or Path(scratch)), keys)
             name = archive.parent.name
             click.echo(f"| {name} | {confirmed:,} | {refused:,} of {confirmed * count:,} |")
-    rng = random.Random(SEED)
     heads = " | ".join(f"passes as {seeming:.2f}" for seeming in SEEMING)
     click.echo(f"\n| truly shared | {heads} |\n|{'---|' * (1 + len(SEEMING))}")
     for share in SHARES:

@@ -14,6 +14,8 @@ from dedup.index.rows import (
     Sighting,
     Statistics,
     Tally,
+    Visit,
+    Withheld,
     glance_of,
 )
 from dedup.index.sqlite import SQLiteIndex
@@ -31,5 +33,7 @@ __all__ = [
     "Sighting",
     "Statistics",
     "Tally",
+    "Visit",
+    "Withheld",
     "glance_of",
 ]
