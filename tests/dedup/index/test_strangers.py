@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,10 @@ from dedup.index import Index
 from dedup.report.replay import replay_into
 from dedup.verdict import match
 from tests.attack import VICTIM, attack, forged
+from tests.crawling import ROOT
 from tests.pages import edited, page, text
 
+EXAMPLES = ROOT / "crawler" / "example" / "pages"
 CANDIDATES = ["simhash", "minhash", "both"]
 
 
@@ -120,9 +123,18 @@ def test_no_secret_changes_what_becomes_of_honest_pages(
 ) -> None:
     pages = [page(text(seed, words)), page(edited(seed, min(edits, words), words)), page(text(seed + 1))]
     keyed = [fingerprint(one, secret=secret) for one in pages]
-    for one in keyed:
-        for other in keyed:
-            assert match(one, other, DedupConfig()) == match(public(one), other, DedupConfig())
+    for one, other in product(keyed, keyed):
+        assert match(one, other, DedupConfig()) == match(public(one), other, DedupConfig())
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.binary(min_size=SECRET_SIZE, max_size=SECRET_SIZE))
+def test_no_secret_changes_what_becomes_of_the_example_site(secret: bytes) -> None:
+    pages = [Page.from_html(path.read_bytes()) for path in sorted(EXAMPLES.rglob("*.html"))]
+    keyed = [fingerprint(one, secret=secret) for one in pages]
+    found = [match(one, other, DedupConfig()) for one, other in product(keyed, keyed)]
+    assert found == [match(public(one), other, DedupConfig()) for one, other in product(keyed, keyed)]
+    assert sum(one.is_duplicate for one in found) > len(pages)
 
 
 def public(found: Fingerprint) -> Fingerprint:
