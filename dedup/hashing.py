@@ -117,11 +117,11 @@ def keyed_words(features: Sequence[str], secret: bytes) -> Words:
         return np.zeros(0, np.uint64)
     data = np.frombuffer(_utf8(_END.join(features) + _END), np.uint8)
     behind = (data == 0).nonzero()[0] + 1
-    starts = np.zeros_like(behind)
-    starts[1:] = behind[:-1]
+    starts = np.empty_like(behind)
+    starts[0], starts[1:] = 0, behind[:-1]
     lengths = behind - starts
-    places = np.arange(len(data)) - starts.repeat(lengths)
-    drawn = _table(secret).take(places * _BYTES + data, mode="clip")
+    rows = np.arange(0, len(data) * _BYTES, _BYTES) - (starts * _BYTES).repeat(lengths)
+    drawn = _table(secret).take(rows + data, mode="clip")
     words: Words = np.bitwise_xor.reduceat(drawn, starts)
     if lengths.max() > _POSITIONS:
         for long in np.flatnonzero(lengths > _POSITIONS).tolist():

@@ -26,8 +26,10 @@ Bytes = NDArray[np.uint8]
 
 _VALUES = 255
 _CHANCE = 1 / _VALUES  # two different hashes give the same byte this often
-_SHIFTS = {bins: np.uint64(65 - bins.bit_length()) for bins in (BINS, CHECK_BINS)}
-_EDGES = {bins: np.arange(bins, dtype=np.uint64) << shift for bins, shift in _SHIFTS.items()}
+_EDGES = {
+    bins: np.arange(bins, dtype=np.uint64) << np.uint64(65 - bins.bit_length())
+    for bins in (BINS, CHECK_BINS)
+}
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 # How many standard deviations a check sketch may say less than the sketch.  Of 10,000 pairs of copies
 # it refuses less than one, and a page must share a third of its text to pass for any likeness.
@@ -59,11 +61,12 @@ def check_sketch(tokens: Sequence[str], sequence: NDArray[np.intp], size: int, s
 
 
 def _binned(shingles: Words, bins: int) -> bytes:
-    shift, edges = _SHIFTS[bins], _EDGES[bins]
-    shingles = np.sort(shingles)
+    """Return the sketch of *shingles*, which are sorted in place."""
+    edges = _EDGES[bins]
+    shingles.sort()
     # Behind the last edges there may be no shingle: the last of all is in none of their bins.
     smallest: Words = shingles.take(shingles.searchsorted(edges), mode="clip")
-    filled = smallest >> shift == edges >> shift
+    filled = smallest - edges < edges[1]
     values: Words = (smallest % np.uint64(_VALUES) + np.uint64(1)) * filled
     return values.astype(np.uint8).tobytes()
 
