@@ -122,6 +122,8 @@ COMMANDS = [
     ["clusters", "--json"],
     ["runs", "--json"],
     ["orphans", "--json"],
+    ["withheld", "--json"],
+    ["restore", "--run", "1", "--json"],
     ["check", "--json"],
     ["rebuild"],
     ["forget", "--url", "http://a/3"],
