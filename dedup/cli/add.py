@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from dedup.cli.options import index_option, index_path, settings_for, settings_option
+from dedup.cli.options import Writing, index_option, index_path, settings_for, settings_option
 from dedup.cli.output import bars
 from dedup.cli.terminal import print_json
 from dedup.errors import DedupError
@@ -29,7 +29,7 @@ _FORMATS = ("jsonl", "csv", "html", "warc", "parquet")
 _MAX_PROBLEMS = 20
 
 
-@click.command()
+@click.command(cls=Writing)
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILES..."
 )
@@ -73,8 +73,8 @@ def add(
     HTML, and folders of all these; also compressed (.gz). --output writes the records that are kept
     as they stand in the input.
 
-    The page of a record is its `html` field, or else its `body`, or else all its text, as for the
-    items of a crawl. It is compared with what DEDUP_SCOPE says: by default the pages of one spider.
+    The page of a record is its `html` field, or else a `body` with markup, as for the items of a
+    crawl; --text-fields names fields of text instead. It is compared with what DEDUP_SCOPE says: by default the pages of one spider.
     Without --spider that is the spider without a name, so that added pages meet one another but not
     those of a crawl; name its spider to compare with them. Another DEDUP_SCOPE compares with pages
     that were recorded under the same one. They are compared with items, or where DEDUP_SOURCE is
@@ -101,7 +101,7 @@ def add(
         chosen = settings_for(index, given)
         found = find_feeds(files, chosen.fields, form or "")
         if output:
-            check_output(output, found.feeds)
+            check_output(output, found)
         choices = Choices(
             config=chosen.config,
             rule=chosen.fields,
