@@ -142,7 +142,12 @@ class Judge:
         if page.excess:
             self._note_excess(page.url, page.excess)
         with self.timed("fingerprint"):
-            return Question(page, fingerprint(page, self.settings.config), kind, is_wanted)
+            return Question(page, self._fingerprint(page), kind, is_wanted)
+
+    def _fingerprint(self, page: Page) -> Fingerprint:
+        if self._detector is None:  # it is not asked about then
+            return fingerprint(page, self.settings.config)
+        return self._detector.fingerprint(page)
 
     def ask(self, question: Question) -> Verdict | None:
         """Judge and record; a verdict without row repeats what is pending in this process."""
