@@ -77,6 +77,7 @@ CROWDED = st.fixed_dictionaries(
     | {"url": st.integers(0, 2)}
     | {"found": st.sampled_from(range(8)) | st.sampled_from(range(len(PRINTS), len(ALL_PRINTS)))}
 )
+CROWD_BURST = st.lists(CROWDED, min_size=1, max_size=5)
 
 # At least every second step is a question: Hypothesis leaves rules out at random, so copies of the
 # rule would not do.
@@ -117,8 +118,7 @@ class SameAnswers(RuleBasedStateMachine):
         self.slow.end_run(slow, ending)
         self.fast.end_run(fast, ending)
 
-    @rule(target=None, **QUESTION)
-    def find_or_add(
+    def ask(
         self,
         found: int,
         url: int,
@@ -150,13 +150,17 @@ class SameAnswers(RuleBasedStateMachine):
         if slow.kept and slow.row and not confirmed:
             self.pending.append(slow.row)
 
-    @rule(asked=BURST)
+    @rule(question=st.fixed_dictionaries(QUESTION))
+    def find_or_add(self, question: dict[str, Any]) -> None:
+        self.ask(**question)
+
+    @rule(asked=BURST | CROWD_BURST)
     def find_or_add_some(self, asked: list[dict[str, Any]]) -> None:
         self.asked = asked
         for question in asked:
-            self.find_or_add(**question)
+            self.ask(**question)
 
-    @rule(asked=st.lists(CROWDED, min_size=1, max_size=5))
+    @rule(asked=CROWD_BURST)
     def find_or_add_a_crowd(self, asked: list[dict[str, Any]]) -> None:
         self.find_or_add_some(asked)
 

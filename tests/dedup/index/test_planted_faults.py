@@ -11,6 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from dedup import DedupConfig, MemoryIndex, SQLiteIndex
 from dedup.index import Index, Row, Sighting
+from dedup.index.rows import Crawl
 from dedup.verdict import Candidates, Outcome, Version
 from tests.dedup.index import test_laws as laws
 
@@ -27,14 +28,14 @@ BUDGET = settings(
 class CountsReleased(MemoryIndex):
     """A page whose item was lost counts as one that was delivered, when it comes again."""
 
-    def _versions(self, sighting: Sighting) -> Sequence[Version]:
+    def _versions(self, sighting: Sighting, crawl: Crawl) -> Sequence[Version]:
         rows = self._all
         self._all = [
             replace(row, outcome=Outcome.CONFIRMED) if row.outcome is Outcome.RELEASED else row
             for row in rows
         ]
         try:
-            return super()._versions(sighting)
+            return super()._versions(sighting, crawl)
         finally:
             self._all = rows
 
@@ -42,11 +43,11 @@ class CountsReleased(MemoryIndex):
 class TakesFarthest(MemoryIndex):
     """Where there are more candidates than may be looked at, the nearest are left out."""
 
-    def _candidates(self, sighting: Sighting, config: DedupConfig) -> list[Candidates]:
-        _, rest = super()._candidates(sighting, config)
-        every, _ = super()._candidates(sighting, replace(config, max_candidates=1000))
+    def _candidates(self, sighting: Sighting, crawl: Crawl, config: DedupConfig) -> list[Candidates]:
+        _, *rest = super()._candidates(sighting, crawl, config)
+        every, *_ = super()._candidates(sighting, crawl, replace(config, max_candidates=1000))
         farthest = every.canonicals[-config.max_candidates :]
-        return [Candidates(farthest, len(farthest)), rest]
+        return [Candidates(farthest, len(farthest)), *rest]
 
 
 class LeavesNoOrphans(SQLiteIndex):
@@ -66,8 +67,8 @@ class ForgetsSharedWords(SQLiteIndex):
 class ComparesWithOwnVersions(MemoryIndex):
     """An old version of a page counts as another page."""
 
-    def _candidates(self, sighting: Sighting, config: DedupConfig) -> list[Candidates]:
-        return super()._candidates(replace(sighting, url_key=""), config)
+    def _candidates(self, sighting: Sighting, crawl: Crawl, config: DedupConfig) -> list[Candidates]:
+        return super()._candidates(replace(sighting, url_key=""), crawl, config)
 
 
 FAULTS = [CountsReleased, TakesFarthest, LeavesNoOrphans, ForgetsSharedWords, ComparesWithOwnVersions]
