@@ -24,6 +24,7 @@ from dedup.index.rows import (
     Sighting,
     Statistics,
     Tally,
+    Visit,
     Withheld,
     crawl_of,
     is_canonical,
@@ -296,6 +297,10 @@ class MemoryIndex(Index):
             place = (run, request.what, url_key(request.url))
             self._withheld.setdefault(place, replace(request, run=run))
 
+    def visits(self) -> list[Visit]:
+        visits = [Visit(*place, after) for place, after in self._visits.items()]
+        return sorted(visits, key=lambda visit: (visit.after, visit.run, visit.scope, visit.host))
+
     def _delete_visits(self, run: int) -> None:
         self._visits = {visit: after for visit, after in self._visits.items() if visit[2] != run}
 
@@ -355,7 +360,8 @@ class MemoryIndex(Index):
         ]
 
     def _rows_at(self, sighting: Sighting, url_key: str) -> list[Row]:
-        return [row for row in self._group(sighting) if row.sighting.url_key == url_key]
+        group = [row for row in self._group(sighting) if not row.sighting.is_dry]
+        return [row for row in group if row.sighting.url_key == url_key]
 
     def _candidates(self, sighting: Sighting, crawl: Crawl, config: DedupConfig) -> list[Candidates]:
         page = sighting.fingerprint

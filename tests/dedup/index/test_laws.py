@@ -68,13 +68,15 @@ QUESTION: dict[str, st.SearchStrategy[Any]] = {
     "wait_for": st.sets(st.integers(1, 5), max_size=2),
     "newest": st.booleans(),
     "stored": st.sampled_from([b"", PACKED]),
+    "key": st.sampled_from(["", "", "", "1", "2"]),
+    "is_dry": st.sampled_from([False, False, False, True]),
 }
 BURST = st.lists(st.fixed_dictionaries(QUESTION), min_size=1, max_size=5)
 # Nothing is asked but one group, of pages that are alike, by one configuration.
 CROWDED = st.fixed_dictionaries(
     QUESTION
     | {"kind": st.just("page"), "config": st.sampled_from([0, 3]), "link": st.just(0)}
-    | {"url": st.integers(0, 2)}
+    | {"url": st.integers(0, 2), "key": st.just("")}
     | {"found": st.sampled_from(range(8)) | st.sampled_from(range(len(PRINTS), len(ALL_PRINTS)))}
 )
 CROWD_BURST = st.lists(CROWDED, min_size=1, max_size=5)
@@ -104,9 +106,12 @@ class SameAnswers(RuleBasedStateMachine):
         self.begin_run(job="")
 
     @between_questions
-    @rule(job=st.sampled_from(["", "job"]))
-    def begin_run(self, job: str) -> None:
-        pair = (self.slow.begin_run("s", job=job), self.fast.begin_run("s", job=job))
+    @rule(job=st.sampled_from(["", "job"]), crawl=st.sampled_from(["", "", "crawl"]))
+    def begin_run(self, job: str, crawl: str = "") -> None:
+        pair = (
+            self.slow.begin_run("s", job=job, crawl=crawl),
+            self.fast.begin_run("s", job=job, crawl=crawl),
+        )
         assert pair[0].id == pair[1].id
         self.runs = [runs for runs in self.runs if runs[0].id != pair[0].id] + [pair]
 
@@ -129,6 +134,8 @@ class SameAnswers(RuleBasedStateMachine):
         wait_for: set[int],
         newest: bool,
         stored: bytes,
+        key: str,
+        is_dry: bool,
     ) -> None:
         self.has_asked = True
         slow_run, fast_run = self.runs[-1 if newest else 0]
@@ -143,6 +150,8 @@ class SameAnswers(RuleBasedStateMachine):
                 canonical_link=URLS[link],
                 wait_for=wait_for,
                 page=stored,
+                item_key=key,
+                is_dry=is_dry,
             )
             for index, run in ((self.slow, slow_run), (self.fast, fast_run))
         )
@@ -193,6 +202,22 @@ class SameAnswers(RuleBasedStateMachine):
     @rule(url=st.integers(0, len(URLS) - 1))
     def forget_url(self, url: int) -> None:
         assert self.fast.forget_url(URLS[url]) == self.slow.forget_url(URLS[url])
+
+    @between_questions
+    @rule(scope=st.sampled_from(["s", "", "a", "b"]), host=st.sampled_from(["a", "b"]))
+    def visit(self, scope: str, host: str) -> None:
+        for index, run in zip((self.slow, self.fast), self.runs[-1], strict=True):
+            index.visit(run, scope, host)
+
+    @between_questions
+    @rule(url=st.integers(0, len(URLS) - 1), place=st.integers(0, 5), of_run=st.booleans())
+    def restore_copies(self, url: int, place: int, of_run: bool) -> None:
+        run = self.slow.runs()[-1 - place % len(self.slow.runs())].id
+        slow, fast = (
+            index.restore_run_copies(run) if of_run else index.restore_url_copies(URLS[url])
+            for index in (self.slow, self.fast)
+        )
+        assert [row.id for row in fast] == [row.id for row in slow]
 
     @between_questions
     @rule(url=st.integers(0, len(URLS) - 1))
