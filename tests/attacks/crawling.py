@@ -9,11 +9,12 @@ from typing import Any
 
 from tests.crawling import _ended, _forked
 
+ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 AT_ONCE = 8
 
 
 def crawled(folder: Path, reactor: str | None, crawls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what each of *crawls* gave: its items and its stats.
+    """Return what each of *crawls* gave: its items, its stats, and the error that ended it, or "".
 
     Those of one index come one after the other.  A crawl is a dictionary: the dotted path of its spider, the arguments of that, and settings.
     """
@@ -21,11 +22,11 @@ def crawled(folder: Path, reactor: str | None, crawls: list[dict[str, Any]]) -> 
     log = folder / "log.txt"
     code = _ended(_forked(run, json.dumps(job), output=log, errors=log), log)
     assert code == 0, log.read_text("utf-8")
-    stats = json.loads((folder / "stats.json").read_text())
-    assert len(stats) == len(crawls), log.read_text("utf-8")
+    ended = json.loads((folder / "stats.json").read_text())
+    assert len(ended) == len(crawls), log.read_text("utf-8")
     return [
-        {"items": list(_lines(folder / f"{number}.jsonl")), "stats": found}
-        for number, found in enumerate(stats)
+        {"items": list(_lines(folder / f"{number}.jsonl")), "stats": found, "error": error}
+        for number, (found, error) in enumerate(ended)
     ]
 
 
@@ -41,10 +42,10 @@ def run(text: str) -> int:
     from scrapy.utils.reactor import install_reactor
 
     job = json.loads(text)
-    install_reactor(job["reactor"])
+    install_reactor(job["reactor"] or ASYNCIO)
     folder = Path(job["folder"])
-    process = CrawlerProcess({"TWISTED_REACTOR": job["reactor"], "LOG_LEVEL": "ERROR"})
-    found: dict[int, dict[str, Any]] = {}
+    process = CrawlerProcess({"TWISTED_REACTOR": job["reactor"] or ASYNCIO, "LOG_LEVEL": "ERROR"})
+    found: dict[int, tuple[dict[str, Any], str]] = {}
     left: dict[str, list[tuple[int, Any]]] = {}
     for number, crawl in enumerate(job["crawls"]):
         left.setdefault(crawl["settings"].get("DEDUP_INDEX", str(number)), []).append((number, crawl))
@@ -55,7 +56,7 @@ def run(text: str) -> int:
     def go_on(crawls: list[tuple[int, Any]]) -> Any:
         number, crawl = crawls[0]
         settings = {
-            "TWISTED_REACTOR": job["reactor"],
+            "TWISTED_REACTOR": job["reactor"] or ASYNCIO,
             "TELNETCONSOLE_ENABLED": False,
             "LOG_LEVEL": "ERROR",
             "FEEDS": {str(folder / f"{number}.jsonl"): {"format": "jsonlines"}},
@@ -63,8 +64,8 @@ def run(text: str) -> int:
         }
         crawler = Crawler(load_object(crawl["spider"]), settings)
         running = process.crawl(crawler, **crawl["arguments"])
-        running.addErrback(lambda failure: failure.printTraceback())
-        running.addCallback(lambda _: found.update({number: _stats(crawler)}))
+        running.addErrback(lambda failure: repr(failure.value))
+        running.addCallback(lambda error: found.update({number: (_stats(crawler), error or "")}))
         return running.addCallback(lambda _: go_on(crawls[1:]) if crawls[1:] else begin_another())
 
     for _ in range(AT_ONCE):

@@ -15,14 +15,13 @@ from typing import Any
 
 import pytest
 
-from tests.attacks.crawling import crawled
+from tests.attacks.crawling import ASYNCIO, crawled
 from tests.attacks.site import COPIES, DIFFERENT, described, files_of
 from tests.attacks.spiders import KINDS
 from tests.attacks.storages import PIPELINES
 from tests.serving import serving
 
 SELECT = "twisted.internet.selectreactor.SelectReactor"
-ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 ALL = {"DEDUP_MIN_DEPTH": 0, "DEDUP_EXPLORATION_SHARE": 0}
 OPTIONS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -75,6 +74,7 @@ def test_as_many_items_as_without(kind: int, option: str, pipeline: int, site: s
         assert option == "dry run" or marked(ours) == wanted.total() - len(wanted)
     else:
         assert given == Counter(set(wanted))
+    assert not ours["error"]
     assert "dedup/index_errors" not in ours["stats"]
     assert "dedup/wait_timeout" not in ours["stats"]
 
@@ -112,8 +112,8 @@ def _crawled(
             for of_kind, option, pipeline in COMBINATIONS:
                 if of_kind == kind and (option == "no asyncio") == (reactor == SELECT):
                     arguments = {"site": url, "pages": described(known)}
-                    place = folder / f"{site} {option}"
-                    crawls[option, site] = _crawls(kind, option, pipeline, arguments, place)
+                    index = folder / f"{site} {option}"
+                    crawls[option, site] = _crawls(kind, option, pipeline, arguments, index)
         results = iter(crawled(folder, reactor, [crawl for some in crawls.values() for crawl in some]))
     for place, some in crawls.items():
         done = [next(results) for _ in some]
