@@ -20,6 +20,7 @@ from dedup.index.rows import DRY_RUN
 from dedup.index.urls import host_of
 from dedup.limits import MAX_ATTRIBUTES, Excess
 from dedup.page import Page
+from dedup.plugin.errors import CannotBegin
 from dedup.plugin.jobs import job_of
 from dedup.plugin.settings import PluginSettings
 from dedup.plugin.shares import DOUBTFUL, Shares
@@ -100,6 +101,14 @@ class Judge:
         self._hosts: dict[str, None] = {}
         # Responses that reached their callback; None while no middleware tells.
         self._given: WeakSet[Response] | None = None
+
+    def check(self) -> None:
+        """Raise `CannotBegin` if the index cannot be used; when `open` finds out, Scrapy fails twice."""
+        try:
+            with SQLiteIndex(self.settings.index_path) as index:
+                index.expect(self.settings.config)
+        except IndexUnavailable as error:
+            raise CannotBegin(str(error)) from None
 
     def open(self) -> Run:
         """Open the index and begin a run, or go on with that of the same ``JOBDIR``."""
@@ -244,9 +253,9 @@ class Judge:
     # Settling
 
     def seat(self, verdict: Verdict) -> Seat:
-        """Return a seat to wait in for the fate of what *verdict*, which has no row, names."""
-        assert verdict.canonical is not None
-        return self._room.enter(verdict.canonical)
+        """Return a seat to wait in for the row that *verdict*, which has none, leans on."""
+        assert verdict.standing is not None
+        return self._room.enter(verdict.standing.row)
 
     async def ask_again(self, question: Question, seat: Seat) -> Verdict | None:
         """Wait in *seat*, ask again, and so on, until there is a verdict with a row.
