@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -102,9 +102,9 @@ def found(kind: int) -> dict[tuple[str, str], tuple[dict[str, Any], dict[str, An
 def _crawled(
     kind: int, reactor: str
 ) -> Iterator[tuple[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]]]:
-    folder = Path(mkdtemp(prefix="dedup-attacks-"))
     crawls: dict[tuple[str, str], list[dict[str, Any]]] = {}
     with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
         for site, known in SITES.items():
             files: dict[str, str | bytes] = {}
             url = stack.enter_context(serving(files)).rstrip("/")
