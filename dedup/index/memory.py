@@ -367,7 +367,8 @@ class MemoryIndex(Index):
         ]
 
     def _rows_at(self, sighting: Sighting, url_key: str) -> list[Row]:
-        return [row for row in self._group(sighting) if row.sighting.url_key == url_key]
+        group = [row for row in self._group(sighting) if not row.sighting.is_dry]
+        return [row for row in group if row.sighting.url_key == url_key]
 
     def _candidates(self, sighting: Sighting, crawl: Crawl, config: DedupConfig) -> list[Candidates]:
         page = sighting.fingerprint

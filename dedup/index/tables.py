@@ -405,6 +405,8 @@ def recipe_of(found: Iterable[tuple[Any, Any]]) -> dict[str, str]:
     recipe = {str(name).removeprefix("recipe."): value for name, value in found}
     if not all(isinstance(value, str) for value in recipe.values()):
         raise Damaged("its recipe is no text")
+    if recipe and "recipe" not in recipe:
+        raise Damaged("its recipe has no version")
     return recipe
 
 

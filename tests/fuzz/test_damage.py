@@ -114,6 +114,10 @@ def use(path: Path, commands: Sequence[Sequence[str]], views: Sequence[str] = VI
         ("DELETE FROM meta WHERE name = 'blocks'", "stats"),
         ("UPDATE meta SET value = '0x0' WHERE name = 'bands'", "stats"),
         ("UPDATE meta SET value = x'ff' WHERE name = 'recipe.terms'", "export --output export.jsonl"),
+        (
+            "UPDATE meta SET name = 'recipe.rec' WHERE name = 'recipe.recipe'",
+            "export --output export.jsonl",
+        ),
     ],
 )
 def test_what_was_never_written_is_one_error(statement: str, command: str) -> None:

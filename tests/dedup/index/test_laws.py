@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -43,31 +44,78 @@ CONTENTS = [text(1), edited(1), edited(1, 20), edited(1, 50), text(2), edited(2)
 PRINTS: list[Fingerprint] = [
     fingerprint(page(content, template=template)) for content in CONTENTS for template in (0, 3)
 ] + [fingerprint(page(" ")), Fingerprint(0, 0, bytes(256), b"", b"", 0)]
+# One word less some bits, of four texts in turn: more candidates than the caps let through.
+CROWD = [
+    replace(
+        fingerprint(page(text(3 + number % 4), template=number)),
+        content=PRINTS[0].content ^ ((1 << number % 8) - 1),
+        body_digest=bytes([number]) * 16,
+        token_digest=bytes([number]) * 16,
+    )
+    for number in range(16)
+]
+ALL_PRINTS = PRINTS + CROWD
 
 PACKED = pack(page(text(1)))
+
+QUESTION: dict[str, st.SearchStrategy[Any]] = {
+    "found": st.integers(0, len(ALL_PRINTS) - 1),
+    "url": st.integers(0, len(URLS) - 1),
+    "config": st.integers(0, 11),
+    "link": st.integers(0, len(URLS) - 1),
+    "kind": st.sampled_from(["page", "page", "item"]),
+    "confirmed": st.booleans(),
+    "wait_for": st.sets(st.integers(1, 5), max_size=2),
+    "newest": st.booleans(),
+    "stored": st.sampled_from([b"", PACKED]),
+    "key": st.sampled_from(["", "", "", "1", "2"]),
+    "is_dry": st.sampled_from([False, False, False, True]),
+}
+BURST = st.lists(st.fixed_dictionaries(QUESTION), min_size=1, max_size=5)
+# Nothing is asked but one group, of pages that are alike, by one configuration.
+CROWDED = st.fixed_dictionaries(
+    QUESTION
+    | {"kind": st.just("page"), "config": st.sampled_from([0, 3]), "link": st.just(0)}
+    | {"url": st.integers(0, 2), "key": st.just("")}
+    | {"found": st.sampled_from(range(8)) | st.sampled_from(range(len(PRINTS), len(ALL_PRINTS)))}
+)
+CROWD_BURST = st.lists(CROWDED, min_size=1, max_size=5)
+
+# At least every second step is a question: Hypothesis leaves rules out at random, so copies of the
+# rule would not do.
+between_questions = precondition(lambda self: self.balance > 0)
 
 
 class SameAnswers(RuleBasedStateMachine):
     configs = CONFIGS
+    oracle: type[Index] = MemoryIndex
+    storage = SQLiteIndex
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "pages.db"
-        self.slow: Index = MemoryIndex()
-        self.fast = SQLiteIndex(self.path, blocks=4)
+        self.slow: Index = self.oracle()
+        self.fast = self.storage(self.path, blocks=4)
         for index in (self.slow, self.fast):
             index.prepare(self.configs[0])
         self.runs: list[tuple[Run, Run]] = []
         self.pending: list[int] = []
+        self.asked: list[dict[str, Any]] = []
+        self.balance, self.has_asked = 1, False
         self.begin_run(job="")
 
-    @rule(job=st.sampled_from(["", "job"]))
-    def begin_run(self, job: str) -> None:
-        pair = (self.slow.begin_run("s", job=job), self.fast.begin_run("s", job=job))
+    @between_questions
+    @rule(job=st.sampled_from(["", "job"]), crawl=st.sampled_from(["", "", "crawl"]))
+    def begin_run(self, job: str, crawl: str = "") -> None:
+        pair = (
+            self.slow.begin_run("s", job=job, crawl=crawl),
+            self.fast.begin_run("s", job=job, crawl=crawl),
+        )
         assert pair[0].id == pair[1].id
         self.runs = [runs for runs in self.runs if runs[0].id != pair[0].id] + [pair]
 
+    @between_questions
     @precondition(lambda self: len(self.runs) > 1)
     @rule(ending=st.sampled_from(["finished", "shutdown"]))
     def end_run(self, ending: str) -> None:
@@ -75,18 +123,7 @@ class SameAnswers(RuleBasedStateMachine):
         self.slow.end_run(slow, ending)
         self.fast.end_run(fast, ending)
 
-    @rule(
-        found=st.integers(0, len(PRINTS) - 1),
-        url=st.integers(0, len(URLS) - 1),
-        config=st.integers(0, 11),
-        link=st.integers(0, len(URLS) - 1),
-        kind=st.sampled_from(["page", "item"]),
-        confirmed=st.booleans(),
-        wait_for=st.sets(st.integers(1, 5)),
-        newest=st.booleans(),
-        stored=st.sampled_from([b"", PACKED]),
-    )
-    def find_or_add(
+    def ask(
         self,
         found: int,
         url: int,
@@ -97,11 +134,14 @@ class SameAnswers(RuleBasedStateMachine):
         wait_for: set[int],
         newest: bool,
         stored: bytes,
+        key: str,
+        is_dry: bool,
     ) -> None:
+        self.has_asked = True
         slow_run, fast_run = self.runs[-1 if newest else 0]
         slow, fast = (
             index.find_or_add(
-                PRINTS[found],
+                ALL_PRINTS[found],
                 URLS[url],
                 run=run,
                 config=self.configs[config % len(self.configs)],
@@ -110,6 +150,8 @@ class SameAnswers(RuleBasedStateMachine):
                 canonical_link=URLS[link],
                 wait_for=wait_for,
                 page=stored,
+                item_key=key,
+                is_dry=is_dry,
             )
             for index, run in ((self.slow, slow_run), (self.fast, fast_run))
         )
@@ -117,22 +159,67 @@ class SameAnswers(RuleBasedStateMachine):
         if slow.kept and slow.row and not confirmed:
             self.pending.append(slow.row)
 
+    @rule(question=st.fixed_dictionaries(QUESTION))
+    def find_or_add(self, question: dict[str, Any]) -> None:
+        self.ask(**question)
+
+    @rule(asked=BURST | CROWD_BURST)
+    def find_or_add_some(self, asked: list[dict[str, Any]]) -> None:
+        self.asked = asked
+        for question in asked:
+            self.ask(**question)
+
+    @rule(asked=CROWD_BURST)
+    def find_or_add_a_crowd(self, asked: list[dict[str, Any]]) -> None:
+        self.find_or_add_some(asked)
+
+    @precondition(lambda self: self.asked)
+    @rule(changed=st.integers(0, 4), found=QUESTION["found"], stays=st.booleans(), ends=st.booleans())
+    def find_or_add_again(self, changed: int, found: int, stays: bool, ends: bool) -> None:
+        while ends and self.runs:
+            self.end_run("finished")
+        self.begin_run(job="")
+        again = [question | {"newest": True} for question in self.asked]
+        if changed < len(again):
+            again[changed : changed + (not stays)] = [again[changed] | {"found": found}]
+        self.find_or_add_some(again)
+
+    @between_questions
     @precondition(lambda self: self.pending)
-    @rule(kept=st.booleans(), place=st.integers(0, 100))
+    @rule(kept=st.booleans(), place=st.integers(0, 5))
     def settle(self, kept: bool, place: int) -> None:
-        row = self.pending.pop(place % len(self.pending))
+        row = self.pending.pop(-1 - place % len(self.pending))
         for index in (self.slow, self.fast):
             (index.confirm if kept else index.release)(row)
 
-    @rule(place=st.integers(0, 100))
+    @between_questions
+    @rule(place=st.integers(0, 5))
     def forget(self, place: int) -> None:
-        run = self.slow.runs()[place % len(self.slow.runs())].id
+        run = self.slow.runs()[-1 - place % len(self.slow.runs())].id
         assert self.fast.forget_run(run) == self.slow.forget_run(run)
 
+    @between_questions
     @rule(url=st.integers(0, len(URLS) - 1))
     def forget_url(self, url: int) -> None:
         assert self.fast.forget_url(URLS[url]) == self.slow.forget_url(URLS[url])
 
+    @between_questions
+    @rule(scope=st.sampled_from(["s", "", "a", "b"]), host=st.sampled_from(["a", "b"]))
+    def visit(self, scope: str, host: str) -> None:
+        for index, run in zip((self.slow, self.fast), self.runs[-1], strict=True):
+            index.visit(run, scope, host)
+
+    @between_questions
+    @rule(url=st.integers(0, len(URLS) - 1), place=st.integers(0, 5), of_run=st.booleans())
+    def restore_copies(self, url: int, place: int, of_run: bool) -> None:
+        run = self.slow.runs()[-1 - place % len(self.slow.runs())].id
+        slow, fast = (
+            index.restore_run_copies(run) if of_run else index.restore_url_copies(URLS[url])
+            for index in (self.slow, self.fast)
+        )
+        assert [row.id for row in fast] == [row.id for row in slow]
+
+    @between_questions
     @rule(url=st.integers(0, len(URLS) - 1))
     def history(self, url: int) -> None:
         slow, fast = self.slow.history(URLS[url]), self.fast.history(URLS[url])
@@ -140,6 +227,7 @@ class SameAnswers(RuleBasedStateMachine):
         assert [self.fast.page_of(row) for row in fast] == [self.slow.page_of(row) for row in slow]
         assert [row.id for row in self.fast.orphans()] == [row.id for row in self.slow.orphans()]
 
+    @between_questions
     @rule(
         found=st.integers(0, len(PRINTS) - 1),
         kind=st.sampled_from([None, "page", "item"]),
@@ -153,6 +241,7 @@ class SameAnswers(RuleBasedStateMachine):
         )
         assert (slow and slow.order) == (fast and fast.order)
 
+    @between_questions
     @rule(
         found=st.integers(0, len(PRINTS) - 1),
         field=st.sampled_from(["content", "structure"]),
@@ -167,12 +256,14 @@ class SameAnswers(RuleBasedStateMachine):
         )
         assert [near.order for near in fast] == [near.order for near in slow]
 
+    @between_questions
     @rule(found=st.integers(0, len(PRINTS) - 1), limit=st.integers(0, 3))
     def with_body(self, found: int, limit: int) -> None:
         digest = PRINTS[found].body_digest
         slow, fast = (index.with_body(digest, limit) for index in (self.slow, self.fast))
         assert [row.id for row in fast] == [row.id for row in slow]
 
+    @between_questions
     @rule(limit=st.integers(0, 3), min_copies=st.integers(1, 3))
     def clusters(self, limit: int, min_copies: int) -> None:
         slow, fast = (index.clusters(limit, min_copies=min_copies) for index in (self.slow, self.fast))
@@ -180,6 +271,7 @@ class SameAnswers(RuleBasedStateMachine):
             (found.canonical.id, found.copies, found.similarity) for found in slow
         ]
 
+    @between_questions
     @precondition(lambda self: not self.pending)
     @rule(rebuilt=st.booleans())
     def reopen(self, rebuilt: bool) -> None:
@@ -187,7 +279,7 @@ class SameAnswers(RuleBasedStateMachine):
             self.slow.end_run(slow, "shutdown")
             self.fast.end_run(fast, "shutdown")
         self.fast.close()
-        self.fast = SQLiteIndex(self.path)
+        self.fast = self.storage(self.path)
         if rebuilt:
             self.rebuild()
         self.runs = []
@@ -199,6 +291,11 @@ class SameAnswers(RuleBasedStateMachine):
             self.fast.band(None)
             assert self.fast.verify() == []
             self.fast.band(banding)
+
+    @invariant()
+    def count_questions(self) -> None:
+        self.balance += 1 if self.has_asked else -1
+        self.has_asked = False
 
     @invariant()
     def same_rows(self) -> None:

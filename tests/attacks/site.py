@@ -1,0 +1,59 @@
+"""A site of which it is known how many pages are alike, as all kinds of spiders find it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html import escape
+
+from tests.pages import edited, text
+
+PARTS = 3
+
+
+@dataclass(frozen=True)
+class Known:
+    """A page of the site, and what it says: copies have the *content* of another page."""
+
+    path: str
+    content: int
+    is_copy: bool = False
+
+    def part(self, number: int) -> str:
+        """Return one of the `PARTS` of the page as a document of its own."""
+        words = PARTS * self.content + number
+        said = edited(words, 2) if self.is_copy else text(words)
+        return f"<html><body><h1>{self.path}</h1><p>{said}</p></body></html>"
+
+    def html(self) -> str:
+        """Return the whole page."""
+        return "".join(self.part(number) for number in range(PARTS))
+
+
+DIFFERENT = [Known(f"/p/{number}.html", number) for number in range(8)]
+COPIES = [Known(f"/c/{number}.html", number, is_copy=True) for number in range(4)]
+
+
+def files_of(pages: list[Known], url: str) -> dict[str, str | bytes]:
+    """Return what stands under every path of the site at *url*."""
+    links = "".join(f'<a href="{page.path}">{page.path}</a>' for page in pages)
+    places = "".join(f"<url><loc>{url}{page.path}</loc></url>" for page in pages)
+    nodes = "".join(
+        f"<page><path>{page.path}</path><html>{escape(page.html())}</html></page>" for page in pages
+    )
+    return {
+        "/": f"<html><body>{links}</body></html>",
+        "/sitemap.xml": f"<?xml version='1.0'?><urlset>{places}</urlset>",
+        "/feed.xml": f"<?xml version='1.0'?><pages>{nodes}</pages>",
+        **{page.path: page.html() for page in pages},
+    }
+
+
+def described(pages: list[Known]) -> str:
+    """Return *pages* as an argument of a spider."""
+    return json.dumps([(page.path, page.content, page.is_copy) for page in pages])
+
+
+def read(description: str) -> dict[str, Known]:
+    """Return the pages that `described` has written, by their paths."""
+    return {path: Known(path, content, is_copy) for path, content, is_copy in json.loads(description)}

@@ -1,0 +1,143 @@
+"""Spiders, pipelines and options in 84 combinations: as many items as plain Scrapy gives, to the item.
+
+Every option meets every kind of spider, and every pipeline meets every option and every kind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from tests.attacks.crawling import ASYNCIO, crawled
+from tests.attacks.site import COPIES, DIFFERENT, described, files_of
+from tests.attacks.spiders import KINDS
+from tests.attacks.storages import PIPELINES
+from tests.serving import serving
+
+SELECT = "twisted.internet.selectreactor.SelectReactor"
+ALL = {"DEDUP_MIN_DEPTH": 0, "DEDUP_EXPLORATION_SHARE": 0}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "response": {"DEDUP_SOURCE": "response"},
+    "links": {"DEDUP_SKIP": "links"},
+    "callback": {"DEDUP_SKIP": "callback", **ALL},
+    "response and callback": {"DEDUP_SKIP": "callback", "DEDUP_SOURCE": "response", **ALL},
+    "mark": {"DEDUP_ACTION": "mark"},
+    "dry run": {"DEDUP_DRY_RUN": True},
+    "several items": {},
+    "several items, response": {"DEDUP_SOURCE": "response", "DEDUP_SKIP": "links"},
+    "job": {},
+    "no asyncio": {},
+    "second crawl": {"DEDUP_SCOPE": "domain", "DEDUP_CANDIDATES": "both"},
+}
+SITES = {"different": DIFFERENT, "copies": DIFFERENT + COPIES}
+COMBINATIONS = [
+    (kind, option, (kind + number) % len(PIPELINES))
+    for kind in range(len(KINDS))
+    for number, option in enumerate(OPTIONS)
+]
+
+
+def test_there_are_so_many() -> None:
+    assert len(COMBINATIONS) == 84
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("site", SITES)
+@pytest.mark.parametrize(
+    ("kind", "option", "pipeline"),
+    [
+        pytest.param(
+            *found,
+            marks=pytest.mark.xdist_group(KINDS[found[0]].__name__),
+            id=f"{KINDS[found[0]].__name__}-{found[1]}-{getattr(PIPELINES[found[2]], '__name__', None)}",
+        )
+        for found in COMBINATIONS
+    ],
+)
+def test_as_many_items_as_without(kind: int, option: str, pipeline: int, site: str) -> None:
+    plain, ours = found(kind)[option, site]
+    wanted, given = Counter(map(name, plain["items"])), Counter(map(name, ours["items"]))
+    if site == "different":
+        assert wanted
+        assert given == wanted
+    elif option in ("mark", "dry run"):
+        assert given == wanted
+        assert marked(ours) >= wanted.total() - len(wanted)
+        assert option == "dry run" or marked(ours) == wanted.total() - len(wanted)
+    else:
+        assert given == Counter(set(wanted))
+    assert not ours["error"]
+    assert "dedup/index_errors" not in ours["stats"]
+    assert "dedup/wait_timeout" not in ours["stats"]
+
+
+def name(item: dict[str, Any]) -> tuple[Any, int]:
+    """Return what an item says: copies have one name."""
+    return item["content"], item["part"]
+
+
+def marked(crawl: dict[str, Any]) -> int:
+    """Return how many of the items of a crawl it took for copies, whatever became of them."""
+    by_field = sum("duplicate" in (item.get("dedup_reason") or "") for item in crawl["items"])
+    return by_field or int(crawl["stats"].get("dedup/would_drop", 0))
+
+
+@cache
+def found(kind: int) -> dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]]:
+    """Return what all crawls of one kind gave without the add-on, and with it."""
+    done: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {}
+    for reactor in (ASYNCIO, SELECT):
+        done |= dict(_crawled(kind, reactor))
+    return done
+
+
+def _crawled(
+    kind: int, reactor: str
+) -> Iterator[tuple[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]]]:
+    crawls: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        for site, known in SITES.items():
+            files: dict[str, str | bytes] = {}
+            url = stack.enter_context(serving(files)).rstrip("/")
+            files.update(files_of(known, url))
+            for of_kind, option, pipeline in COMBINATIONS:
+                if of_kind == kind and (option == "no asyncio") == (reactor == SELECT):
+                    arguments = {"site": url, "pages": described(known)}
+                    index = folder / f"{site} {option}"
+                    crawls[option, site] = _crawls(kind, option, pipeline, arguments, index)
+        results = iter(crawled(folder, reactor, [crawl for some in crawls.values() for crawl in some]))
+    for place, some in crawls.items():
+        done = [next(results) for _ in some]
+        yield place, (done[0], done[-1])
+
+
+def _crawls(
+    kind: int, option: str, pipeline: int, arguments: dict[str, str], place: Path
+) -> list[dict[str, Any]]:
+    """Return a crawl without the add-on, and one or two with it."""
+    if option.startswith("several"):
+        arguments = {**arguments, "several": "1"}
+    settings: dict[str, Any] = {}
+    if storage := PIPELINES[pipeline]:
+        order = 100 if kind % 2 else 900  # the add-on stands at 250
+        settings["ITEM_PIPELINES"] = {f"{storage.__module__}.{storage.__qualname__}": order}
+    ours = {
+        **settings,
+        **OPTIONS[option],
+        "ADDONS": {"dedup.plugin.Addon": 500},
+        "DEDUP_INDEX": f"{place}.db",
+    }
+    if option == "job":
+        settings, ours = settings | {"JOBDIR": f"{place} plain"}, ours | {"JOBDIR": f"{place} job"}
+    spider = f"{KINDS[kind].__module__}.{KINDS[kind].__qualname__}"
+    all_settings = [settings, ours, ours] if option == "second crawl" else [settings, ours]
+    return [{"spider": spider, "arguments": arguments, "settings": one} for one in all_settings]
