@@ -1,0 +1,415 @@
+"""The law of delivery, by what a history served and what its crawls stored; knows nothing of the plugin.
+
+Two pages repeat each other by `dedup.compare`.  A *crawl* is one run, or all of one job that was
+stopped or killed and resumed.  Each violation names the law that it breaks, see `LAWS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from itertools import pairwise
+
+from dedup import DedupConfig, Fingerprint, Page, compare, fingerprint
+from dedup.verdict import MIN_EQUAL_TOKENS
+from tests.oracle.history import History, Leaf, Step, host_of
+from tests.oracle.world import Told, body_of, fields_of
+
+LAWS = {
+    "sound": "nothing goes wrong in a crawl, and every item has one fate",
+    "keep": "who keeps what is unchanged has a copy of the site in every crawl",
+    "drop": "who drops what is unchanged is given everything once",
+    "dry": "a dry run drops nothing and changes nothing",
+    "judged": "records, other keys and exempt requests are never dropped",
+    "second": "a second crawl of an unchanged site gives the same items",
+    "links": "every link is followed, or listed",
+    "lazy": "exact copies are dropped",
+}
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A law that was broken in the step of that number of a history, and how."""
+
+    law: str
+    step: int
+    what: str
+
+
+@dataclass(eq=False)
+class Unit:
+    """One item of one response, or a page whose callback was skipped; *at* is when its fate was known."""
+
+    step: int
+    crawl: int
+    url: str
+    number: int
+    key: str
+    is_judged: bool
+    stands_for_page: bool
+    page: Fingerprint
+    served: int
+    fate: str = "open"
+    at: int = -1
+
+    @property
+    def identity(self) -> str:
+        return self.key or self.url
+
+    def __str__(self) -> str:
+        return f"{self.url}[{self.number}]" + (f" key {self.key}" if self.key else "")
+
+
+@dataclass
+class Lived:
+    """One step as it was lived, and what it means."""
+
+    number: int
+    step: Step
+    crawl: int
+    told: Told
+    units: list[Unit] = field(default_factory=list)
+    skipped: list[Unit] = field(default_factory=list)
+    pages: dict[str, Unit] = field(default_factory=dict)
+
+    @property
+    def is_real(self) -> bool:
+        return not self.step.is_dry
+
+    @property
+    def ending(self) -> str:
+        return next((str(event[1]) for event in self.told.events if event[0] == "closed"), "killed")
+
+    @cached_property
+    def hosts(self) -> set[str]:
+        return {host_of(url) for url in self.served}
+
+    @cached_property
+    def served(self) -> list[str]:
+        return [event[1] for event in self.told.events if event[0] == "served" and event[2]]
+
+    def stored(self) -> list[Unit]:
+        return [unit for unit in self.units if unit.fate == "stored"]
+
+
+def violations(history: History, told: Sequence[Told]) -> list[Violation]:
+    """Return every violation of *history*, as it was lived; but for the law `dry`, see `differences`."""
+    return list(_Trial(history, told).violations())
+
+
+def without_dry_runs(history: History) -> tuple[History, list[int]]:
+    """Return *history* without its dry runs, and the numbers of the steps that are left."""
+    left = [number for number, step in enumerate(history.steps) if not step.is_dry]
+    steps = tuple(history.steps[number] for number in left)
+    return History(**{**vars(history), "steps": steps}), left
+
+
+def differences(told: Sequence[Told], plain: Sequence[Told], left: Sequence[int]) -> list[Violation]:
+    """Return where real crawls stored something else than they did without the dry runs."""
+    found = []
+    for number, other in zip(left, plain, strict=True):
+        one, two = _stored(told[number]), _stored(other)
+        if one != two:
+            what = f"stored {one}, without the dry runs {two}"
+            return [*found, Violation("dry", number, what)]
+    return found
+
+
+def _stored(told: Told) -> list[str]:
+    return sorted(f"{event[1][0]}[{event[1][1]}]" for event in told.events if event[0] == "stored")
+
+
+class _Trial:
+    """One history before its judge."""
+
+    def __init__(self, history: History, told: Sequence[Told]) -> None:
+        self.history = history
+        self.lived: list[Lived] = []
+        jobs: dict[tuple[str, str], Lived] = {}
+        for number, (step, left) in enumerate(zip(history.steps, told, strict=True)):
+            before = jobs.get((step.spider, step.job)) if step.job and not step.is_fresh else None
+            goes_on = before is not None and before.ending != "finished"
+            crawl = before.crawl if before and goes_on else number
+            lived = Lived(number, step, crawl, left)
+            for problem in _Reading(history, lived).problems():
+                self.problems = [*getattr(self, "problems", []), problem]
+            self.lived.append(lived)
+            if step.is_fresh:
+                jobs = {key: value for key, value in jobs.items() if key[1] != step.job}
+            jobs[step.spider, step.job] = lived
+
+    def violations(self) -> Iterator[Violation]:
+        yield from getattr(self, "problems", [])
+        for lived in self.lived:
+            if lived.is_real:
+                yield from self._judged(lived)
+                yield from self._drops(lived)
+                yield from self._lazy(lived)
+            else:
+                yield from self._dry(lived)
+        yield from self._links()
+        yield from self._second()
+
+    # What was dropped
+
+    def _drops(self, lived: Lived) -> Iterator[Violation]:
+        law = self.history.unchanged
+        for unit in [*lived.units, *lived.skipped]:
+            is_dropped = unit.fate in ("dropped", "skipped")
+            if is_dropped and unit.is_judged and not self._is_excused(unit, lived):
+                keyless = self.history.has_keys and self._is_excused(unit, lived, with_keys=False)
+                what = "its callback was skipped" if unit.fate == "skipped" else "it was dropped"
+                yield Violation("judged" if keyless else law, lived.number, f"{unit}: {what}")
+
+    def _is_excused(self, unit: Unit, lived: Lived, *, with_keys: bool = True) -> bool:
+        if unit.url in self._listed(lived):
+            return True
+        return any(
+            self._repeats(other, unit, with_keys=with_keys) and self._stands(other, unit)
+            for other in self._delivered(unit)
+        )
+
+    def _listed(self, lived: Lived) -> set[str]:
+        """The URLs that are listed when the process of *lived*, or the last of its crawl, is over."""
+        return set().union(*(other.told.listed for other in self.lived if other.crawl == lived.crawl))
+
+    def _delivered(self, unit: Unit) -> Iterator[Unit]:
+        """All that was delivered before the fate of *unit* was known, and may stand for it."""
+        for lived in self.lived[: unit.step + 1]:
+            if not lived.is_real:
+                continue
+            for other in lived.pages.values() if unit.fate == "skipped" else lived.stored():
+                if other.step < unit.step or other.at < unit.at:
+                    yield other
+
+    def _repeats(self, other: Unit, unit: Unit, *, with_keys: bool = True) -> bool:
+        if self._scope(other) != self._scope(unit) or (with_keys and other.key != unit.key):
+            return False
+        if compare(other.page, unit.page, self._config(unit)).is_duplicate:
+            return True
+        same = other.page.token_digest == unit.page.token_digest
+        return other.identity == unit.identity and same
+
+    def _stands(self, other: Unit, unit: Unit) -> bool:
+        """Whether what was delivered as *other* may stand for *unit*."""
+        if self.history.unchanged == "drop" or other.crawl == unit.crawl:
+            return True
+        host = host_of(other.url)
+        visited = {host for lived in self.lived if lived.crawl == unit.crawl for host in lived.hosts}
+        return host not in visited and not self._was_missed(other, unit)
+
+    def _was_missed(self, other: Unit, unit: Unit) -> bool:
+        """Whether the host of *other* was crawled to its end since, and did not have it any more."""
+        for crawl in {lived.crawl for lived in self.lived[: unit.step]} - {other.crawl, unit.crawl}:
+            parts = [lived for lived in self.lived if lived.crawl == crawl and lived.is_real]
+            parts = [lived for lived in parts if self._is_in_scope(lived, other)]
+            if not parts or parts[-1].number < other.step or parts[-1].ending != "finished":
+                continue
+            visited = any(host_of(other.url) in lived.hosts for lived in parts)
+            if visited and not any(self._met(other, lived) for lived in parts):
+                return True
+        return False
+
+    def _met(self, other: Unit, lived: Lived) -> bool:
+        met = [*lived.units, *lived.pages.values(), *lived.skipped]
+        return any(unit.identity == other.identity and self._repeats(other, unit) for unit in met)
+
+    def _is_in_scope(self, lived: Lived, unit: Unit) -> bool:
+        return self.history.scope != "spider" or lived.step.spider == self._step(unit).spider
+
+    def _scope(self, unit: Unit) -> str:
+        host = host_of(unit.url)
+        return {
+            "spider": self._step(unit).spider,
+            "host": host,
+            "domain": ".".join(host.split(".")[-2:]),
+            "global": "",
+        }[self.history.scope]
+
+    def _step(self, unit: Unit) -> Step:
+        return self.history.steps[unit.step]
+
+    def _config(self, unit: Unit) -> DedupConfig:
+        return DedupConfig(min_similarity=self._step(unit).min_similarity)
+
+    # What may not be dropped
+
+    def _judged(self, lived: Lived) -> Iterator[Violation]:
+        for unit in lived.units:
+            if unit.fate == "dropped" and not unit.is_judged:
+                what = "its request was exempt" if self._leaf(unit).is_exempt else "it is a record"
+                yield Violation("judged", lived.number, f"{unit} was dropped, but {what}")
+
+    def _leaf(self, unit: Unit) -> Leaf:
+        return self._step(unit).site[unit.url]
+
+    def _dry(self, lived: Lived) -> Iterator[Violation]:
+        for unit in [*lived.units, *lived.skipped]:
+            if unit.fate in ("dropped", "skipped"):
+                yield Violation("dry", lived.number, f"{unit} was {unit.fate} in a dry run")
+
+    # What must be dropped
+
+    def _lazy(self, lived: Lived) -> Iterator[Violation]:
+        """An item that was never stored before, and equals one that was stored before it was served."""
+        before = {
+            unit.identity
+            for other in self.lived[: lived.number]
+            for unit in other.units
+            if unit.fate in ("stored", "failed", "open")
+        }
+        stored = [unit for unit in lived.stored() if unit.is_judged]
+        for unit in stored:
+            if unit.identity in before or unit.page.tokens < MIN_EQUAL_TOKENS:
+                continue
+            for other in stored:
+                if (
+                    other.at < unit.served
+                    and other.page.body_digest == unit.page.body_digest
+                    and other.stands_for_page == unit.stands_for_page
+                    and other.key == unit.key
+                    and self._scope(other) == self._scope(unit)
+                ):
+                    yield Violation("lazy", lived.number, f"{unit} was stored after {other}")
+                    break
+
+    # Links
+
+    def _links(self) -> Iterator[Violation]:
+        for crawl in dict.fromkeys(lived.crawl for lived in self.lived):
+            parts = [lived for lived in self.lived if lived.crawl == crawl]
+            if any(lived.ending == "killed" for lived in parts) or parts[-1].ending != "finished":
+                continue
+            asked = {event[1] for lived in parts for event in lived.told.events if event[0] == "served"}
+            # A job that ended before has asked for what it has asked for.
+            jobs = [lived for lived in self.lived[: parts[-1].number] if lived.step.job == parts[0].step.job]
+            if parts[0].step.job:
+                asked |= {event[1] for lived in jobs for event in lived.told.events if event[0] == "served"}
+            known = asked | self._listed(parts[-1])
+            for lived in parts:
+                for url in dict.fromkeys(lived.served):
+                    for link in lived.step.site[url].links:
+                        if link not in known:
+                            yield Violation("links", lived.number, f"{link}, linked by {url}, is lost")
+
+    # Once more
+
+    def _second(self) -> Iterator[Violation]:
+        for one, two in pairwise(self.lived[:2]):
+            first = one.ending == two.ending == "finished" and not (one.step.job or two.step.job)
+            same = (one.step.site, one.step.starts, one.step.order, one.step.spider) == (
+                *(two.step.site, two.step.starts, two.step.order, two.step.spider),
+            )
+            plain = not (one.step.fails or two.step.fails or one.step.is_dry or two.step.is_dry)
+            chosen = self.history.unchanged == "keep"
+            alike = one.step.min_similarity == two.step.min_similarity
+            if first and same and plain and chosen and alike and self.history.at_a_time == 1:
+                before, after = _stored(one.told), _stored(two.told)
+                if before != after:
+                    what = f"stored {after}, the first crawl {before}"
+                    yield Violation("second", two.number, what)
+
+
+class _Reading:
+    """Makes units of the events of one step."""
+
+    def __init__(self, history: History, lived: Lived) -> None:
+        self.history = history
+        self.lived = lived
+        self.config = DedupConfig()
+
+    def problems(self) -> Iterator[Violation]:
+        """Fill what was lived; yield what went wrong in it."""
+        lived, number = self.lived, self.lived.number
+        served: dict[str, int] = {}
+        parsed: set[str] = set()
+        open_units: dict[tuple[str, int], Unit] = {}
+        for at, (kind, *rest) in enumerate(lived.told.events):
+            if kind == "error":
+                yield Violation("sound", number, f"error: {rest}")
+            elif kind == "served" and rest[1]:
+                served[rest[0]] = at
+            elif kind == "parsed":
+                parsed.add(rest[0])
+                self._page(rest[0], served[rest[0]], at)
+            elif kind == "yielded":
+                url, item = rest[0]
+                if (url, item) in open_units:
+                    yield Violation("sound", number, f"{url}[{item}] came twice")
+                open_units[url, item] = unit = self._unit(url, item, served[url])
+                lived.units.append(unit)
+            elif kind in ("stored", "dropped", "failed"):
+                unit = open_units.pop((rest[0][0], rest[0][1]))
+                unit.fate, unit.at = kind, at
+        if lived.ending != "killed":
+            for unit in open_units.values():
+                yield Violation("sound", number, f"{unit} has no fate")
+        if lived.ending == "finished":
+            for url in served.keys() - parsed:
+                unit = self._page(url, served[url], len(lived.told.events))
+                del lived.pages[url]
+                unit.fate = "skipped"
+                lived.skipped.append(unit)
+                if self.history.skip != "callback":
+                    yield Violation("sound", number, f"{url} was served and not parsed")
+        for url in list(lived.pages):
+            if not self._counts(url):
+                del lived.pages[url]
+
+    def _counts(self, url: str) -> bool:
+        """Whether the page came through: an item of it did, or it has none."""
+        units = [unit for unit in self.lived.units if unit.url == url]
+        if units:
+            self.lived.pages[url].at = min([u.at for u in units if u.fate == "stored"], default=-1)
+        return not units or any(unit.fate == "stored" for unit in units)
+
+    def _page(self, url: str, served: int, at: int) -> Unit:
+        leaf = self.lived.step.site[url]
+        page = _fingerprint(body_of(leaf), is_html=True)
+        unit = self._made(url, -1, "", page, served, is_judged=not leaf.is_exempt)
+        unit.at = at
+        self.lived.pages[url] = unit
+        return unit
+
+    def _unit(self, url: str, number: int, served: int) -> Unit:
+        leaf = self.lived.step.site[url]
+        thing = leaf.things[number]
+        is_page = self.history.source == "response" and len(leaf.things) == 1
+        is_judged = not leaf.is_exempt and (thing.kind != "record" or is_page)
+        fields = fields_of(leaf, thing)
+        if is_page:
+            page = _fingerprint(body_of(leaf), is_html=True)
+        elif thing.kind == "html":
+            page = _fingerprint(fields["html"], is_html=True)
+        elif thing.kind == "text":
+            page = _fingerprint("\n".join(filter(None, (fields["title"], fields["text"]))), is_html=False)
+        else:
+            page = _fingerprint(fields["name"], is_html=False)
+        key = thing.key if self.history.has_keys else ""
+        return self._made(url, number, key, page, served, is_judged=is_judged, is_page=is_page)
+
+    def _made(
+        self,
+        url: str,
+        number: int,
+        key: str,
+        page: Fingerprint,
+        served: int,
+        *,
+        is_judged: bool,
+        is_page: bool = False,
+    ) -> Unit:
+        lived = self.lived
+        return Unit(lived.number, lived.crawl, url, number, key, is_judged, is_page, page, served)
+
+
+@cache
+def _fingerprint(content: str, *, is_html: bool) -> Fingerprint:
+    page = Page.from_html(content) if is_html else Page.from_text(content)
+    return fingerprint(page, DedupConfig())
+
+
+def told_in_short(found: Iterable[Violation]) -> str:
+    """Return a line for each violation."""
+    return "\n".join(f"{one.law}: step {one.step}: {one.what}" for one in found)
