@@ -66,11 +66,13 @@ class Step:
 
     It begins at *starts*, in an order by the number *order* (0: as written), and ends ``finished``,
     ``killed`` at the *after*-th download or stored item, or ``stopped`` after so many responses.
-    *job* names its JOBDIR, which *is_fresh* says to delete before.
+    *job* names its JOBDIR, which *is_fresh* says to delete before.  *greetings* are items that come of no
+    page, before all others.  *is_beside* says that it runs at the same time as the step before.
     """
 
     site: Mapping[str, Leaf]
     starts: tuple[str, ...]
+    greetings: tuple[Thing, ...] = ()
     spider: str = "one"
     order: int = 0
     fails: Mapping[str, str] = field(default_factory=dict)
@@ -80,6 +82,7 @@ class Step:
     job: str = ""
     is_fresh: bool = False
     is_dry: bool = False
+    is_beside: bool = False
     min_similarity: float = 0.62
 
 
@@ -98,6 +101,16 @@ class History:
     at_a_time: int = 1
     patience: int = 0
     """How many turns of the loop the storage takes for an item."""
+
+    def together(self) -> list[list[int]]:
+        """Return the numbers of the steps, in groups of those that are taken at the same time."""
+        groups: list[list[int]] = []
+        for number, step in enumerate(self.steps):
+            if step.is_beside and groups:
+                groups[-1].append(number)
+            else:
+                groups.append([number])
+        return groups
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -136,9 +149,13 @@ class _Fate:
         self.skip = rng.choice(("nothing", "nothing", "links", "callback"))
         has_keys = rng.random() < 0.25 and self.skip != "callback"
         self.has_keys = has_keys and may_have_keys
-        self.kinds = rng.choice((("html",), ("html",), ("html", "html", "record"), ("text",), ("record",)))
+        self.kinds = rng.choice(
+            (("html",), ("html",), ("html", "html", "record"), ("text",), ("record",))
+        )
         self.crowds = rng.choice(((1,), (1,), (1, 1, 2), (1, 2, 3)))
         self.hosts = rng.sample(HOSTS, rng.randint(1, 3))
+        is_polite = rng.random() < 0.15
+        self.greetings = tuple(self._thing(self._content()) for _ in range(3 if is_polite else 0))
         self.spiders = rng.choice((("one",), ("one",), ("one", "two")))
 
     def history(self) -> History:
@@ -167,7 +184,7 @@ class _Fate:
         rng = self.rng
         visited = [host for host in self.hosts if rng.random() < 0.75] or self.hosts[:1]
         starts = [f"{host}/" for host in visited]
-        step = Step(dict(self.site), tuple(starts), rng.choice(self.spiders))
+        step = Step(dict(self.site), tuple(starts), self.greetings, rng.choice(self.spiders))
         if rng.random() < 0.3:
             step = replace(step, order=rng.randint(1, 99))
         if rng.random() < 0.25:
@@ -185,8 +202,17 @@ class _Fate:
 
     def _next(self, before: Step) -> Step:
         rng = self.rng
+        if rng.random() < 0.12 and not before.job and not before.is_beside:
+            return self._beside(before)
         if rng.random() < 0.25:  # the same again, to its end
-            return replace(before, ending="finished", fails={}, is_dry=False, is_fresh=False)
+            calm = {
+                "ending": "finished",
+                "fails": {},
+                "is_dry": False,
+                "is_fresh": False,
+                "is_beside": False,
+            }
+            return replace(before, **calm)  # type: ignore[arg-type]
         if rng.random() < 0.8:
             for _ in range(rng.randint(1, 3)):
                 self._change()
@@ -197,6 +223,14 @@ class _Fate:
             job = {"job": before.job, "is_fresh": is_fresh, "spider": before.spider, "ending": ending}
             return replace(step, starts=before.starts, after=step.after or 3, **job)  # type: ignore[arg-type]
         return step
+
+    def _beside(self, before: Step) -> Step:
+        """Return another crawl of the same sites, or of others, at the same time."""
+        starts = tuple(f"{host}/" for host in self.hosts if self.rng.random() < 0.7) or before.starts
+        spider = self.rng.choice(self.spiders)
+        return Step(
+            dict(before.site), starts, spider=spider, order=self.rng.randint(0, 9), is_beside=True
+        )
 
     def _failing(self) -> dict[str, str]:
         urls = sorted(self.site)

@@ -55,7 +55,7 @@ class Unit:
 
     @property
     def identity(self) -> str:
-        return self.key or self.url
+        return self.key or self.url or self.page.token_digest.hex()
 
     def __str__(self) -> str:
         return f"{self.url}[{self.number}]" + (f" key {self.key}" if self.key else "")
@@ -83,7 +83,7 @@ class Lived:
 
     @cached_property
     def hosts(self) -> set[str]:
-        return {host_of(url) for url in self.served}
+        return {host_of(url) for url in self.served} | ({""} if self.step.greetings else set())
 
     @cached_property
     def served(self) -> list[str]:
@@ -125,22 +125,33 @@ class _Trial:
 
     def __init__(self, history: History, told: Sequence[Told]) -> None:
         self.history = history
+        self.problems: list[Violation] = []
         self.lived: list[Lived] = []
-        jobs: dict[tuple[str, str], Lived] = {}
         for number, (step, left) in enumerate(zip(history.steps, told, strict=True)):
-            before = jobs.get((step.spider, step.job)) if step.job and not step.is_fresh else None
-            goes_on = before is not None and before.ending != "finished"
-            crawl = before.crawl if before and goes_on else number
-            lived = Lived(number, step, crawl, left)
-            for problem in _Reading(history, lived).problems():
-                self.problems = [*getattr(self, "problems", []), problem]
+            lived = Lived(number, step, self._crawl(number), left)
+            self.problems += _Reading(history, lived).problems()
             self.lived.append(lived)
-            if step.is_fresh:
-                jobs = {key: value for key, value in jobs.items() if key[1] != step.job}
-            jobs[step.spider, step.job] = lived
+
+    def _crawl(self, number: int) -> int:
+        """Return the number of the first step of the crawl that this step is a part of."""
+        step = self.history.steps[number]
+        [together] = [group for group in self.history.together() if number in group]
+        for other in together[: together.index(number)]:
+            if self.history.scope != "spider" or self.history.steps[other].spider == step.spider:
+                return self.lived[other].crawl
+        for before in reversed(self._in_folder(self.lived, step)):
+            if before.step.spider == step.spider:
+                return before.crawl if before.ending != "finished" else number
+        return number
+
+    def _in_folder(self, lived: Sequence[Lived], step: Step) -> list[Lived]:
+        """Return the steps that left something in the JOBDIR of *step*, which came after *lived*."""
+        found = [before for before in lived if step.job and before.step.job == step.job]
+        fresh = [number for number, before in enumerate(found) if before.step.is_fresh]
+        return [] if step.is_fresh else found[fresh[-1] if fresh else 0 :]
 
     def violations(self) -> Iterator[Violation]:
-        yield from getattr(self, "problems", [])
+        yield from self.problems
         for lived in self.lived:
             if lived.is_real:
                 yield from self._judged(lived)
@@ -176,11 +187,14 @@ class _Trial:
 
     def _delivered(self, unit: Unit) -> Iterator[Unit]:
         """All that was delivered before the fate of *unit* was known, and may stand for it."""
-        for lived in self.lived[: unit.step + 1]:
+        [together] = [group for group in self.history.together() if unit.step in group]
+        for lived in self.lived[: together[-1] + 1]:
             if not lived.is_real:
                 continue
-            for other in lived.pages.values() if unit.fate == "skipped" else lived.stored():
-                if other.step < unit.step or other.at < unit.at:
+            is_page = unit.fate == "skipped" or (unit.stands_for_page and self.history.skip != "nothing")
+            found = [] if unit.fate == "skipped" else lived.stored()
+            for other in [*found, *(lived.pages.values() if is_page else ())]:
+                if other.step != unit.step or other.at < unit.at:
                     yield other
 
     def _repeats(self, other: Unit, unit: Unit, *, with_keys: bool = True) -> bool:
@@ -202,7 +216,9 @@ class _Trial:
     def _was_missed(self, other: Unit, unit: Unit) -> bool:
         """Whether the host of *other* was crawled to its end since, and did not have it any more."""
         for crawl in {lived.crawl for lived in self.lived[: unit.step]} - {other.crawl, unit.crawl}:
-            parts = [lived for lived in self.lived if lived.crawl == crawl and lived.is_real]
+            parts = [
+                lived for lived in self.lived[: unit.step] if lived.crawl == crawl and lived.is_real
+            ]
             parts = [lived for lived in parts if self._is_in_scope(lived, other)]
             if not parts or parts[-1].number < other.step or parts[-1].ending != "finished":
                 continue
@@ -242,7 +258,7 @@ class _Trial:
                 yield Violation("judged", lived.number, f"{unit} was dropped, but {what}")
 
     def _leaf(self, unit: Unit) -> Leaf:
-        return self._step(unit).site[unit.url]
+        return _leaf(self._step(unit), unit.url)
 
     def _dry(self, lived: Lived) -> Iterator[Violation]:
         for unit in [*lived.units, *lived.skipped]:
@@ -282,10 +298,13 @@ class _Trial:
             if any(lived.ending == "killed" for lived in parts) or parts[-1].ending != "finished":
                 continue
             asked = {event[1] for lived in parts for event in lived.told.events if event[0] == "served"}
-            # A job that ended before has asked for what it has asked for.
-            jobs = [lived for lived in self.lived[: parts[-1].number] if lived.step.job == parts[0].step.job]
-            if parts[0].step.job:
-                asked |= {event[1] for lived in jobs for event in lived.told.events if event[0] == "served"}
+            # Scrapy asks for nothing that its JOBDIR says was asked for.
+            before = self._in_folder(self.lived[: parts[0].number], parts[0].step)
+            if any(lived.ending == "killed" for lived in before):
+                continue
+            asked |= {
+                event[1] for lived in before for event in lived.told.events if event[0] == "served"
+            }
             known = asked | self._listed(parts[-1])
             for lived in parts:
                 for url in dict.fromkeys(lived.served):
@@ -298,9 +317,7 @@ class _Trial:
     def _second(self) -> Iterator[Violation]:
         for one, two in pairwise(self.lived[:2]):
             first = one.ending == two.ending == "finished" and not (one.step.job or two.step.job)
-            same = (one.step.site, one.step.starts, one.step.order, one.step.spider) == (
-                *(two.step.site, two.step.starts, two.step.order, two.step.spider),
-            )
+            same = _sight(one.step) == _sight(two.step) and len(self.history.together()[0]) == 1
             plain = not (one.step.fails or two.step.fails or one.step.is_dry or two.step.is_dry)
             chosen = self.history.unchanged == "keep"
             alike = one.step.min_similarity == two.step.min_similarity
@@ -324,7 +341,7 @@ class _Reading:
         lived, number = self.lived, self.lived.number
         served: dict[str, int] = {}
         parsed: set[str] = set()
-        open_units: dict[tuple[str, int], Unit] = {}
+        open_units: dict[int, Unit] = {}
         for at, (kind, *rest) in enumerate(lived.told.events):
             if kind == "error":
                 yield Violation("sound", number, f"error: {rest}")
@@ -334,18 +351,15 @@ class _Reading:
                 parsed.add(rest[0])
                 self._page(rest[0], served[rest[0]], at)
             elif kind == "yielded":
-                url, item = rest[0]
-                if (url, item) in open_units:
-                    yield Violation("sound", number, f"{url}[{item}] came twice")
-                open_units[url, item] = unit = self._unit(url, item, served[url])
+                url, item, serial = rest[0]
+                open_units[serial] = unit = self._unit(url, item, served.get(url, at))
                 lived.units.append(unit)
             elif kind in ("stored", "dropped", "failed"):
-                unit = open_units.pop((rest[0][0], rest[0][1]))
+                unit = open_units.pop(rest[0][2])
                 unit.fate, unit.at = kind, at
         if lived.ending != "killed":
             for unit in open_units.values():
                 yield Violation("sound", number, f"{unit} has no fate")
-        if lived.ending == "finished":
             for url in served.keys() - parsed:
                 unit = self._page(url, served[url], len(lived.told.events))
                 del lived.pages[url]
@@ -373,9 +387,9 @@ class _Reading:
         return unit
 
     def _unit(self, url: str, number: int, served: int) -> Unit:
-        leaf = self.lived.step.site[url]
+        leaf = _leaf(self.lived.step, url)
         thing = leaf.things[number]
-        is_page = self.history.source == "response" and len(leaf.things) == 1
+        is_page = bool(url) and self.history.source == "response" and len(leaf.things) == 1
         is_judged = not leaf.is_exempt and (thing.kind != "record" or is_page)
         fields = fields_of(leaf, thing)
         if is_page:
@@ -383,7 +397,9 @@ class _Reading:
         elif thing.kind == "html":
             page = _fingerprint(fields["html"], is_html=True)
         elif thing.kind == "text":
-            page = _fingerprint("\n".join(filter(None, (fields["title"], fields["text"]))), is_html=False)
+            page = _fingerprint(
+                "\n".join(filter(None, (fields["title"], fields["text"]))), is_html=False
+            )
         else:
             page = _fingerprint(fields["name"], is_html=False)
         key = thing.key if self.history.has_keys else ""
@@ -408,6 +424,15 @@ class _Reading:
 def _fingerprint(content: str, *, is_html: bool) -> Fingerprint:
     page = Page.from_html(content) if is_html else Page.from_text(content)
     return fingerprint(page, DedupConfig())
+
+
+def _sight(step: Step) -> tuple[object, ...]:
+    """What a crawl sees, and in which order."""
+    return step.site, step.starts, step.greetings, step.order, step.spider
+
+
+def _leaf(step: Step, url: str) -> Leaf:
+    return step.site[url] if url else Leaf("", step.greetings)
 
 
 def told_in_short(found: Iterable[Violation]) -> str:

@@ -69,7 +69,10 @@ def _with_fewer_steps(history: History) -> Iterator[History]:
 def _without_hosts(history: History) -> Iterator[History]:
     starts = {start for step in history.steps for start in step.starts}
     for start in sorted(starts):
-        yield _mapped(history, lambda step, start=start: _without(step, [u for u in step.site if u.startswith(start)]))  # type: ignore[misc]
+        yield _mapped(
+            history,
+            lambda step, start=start: _without(step, [u for u in step.site if u.startswith(start)]),
+        )  # type: ignore[misc]
 
 
 def _without_pages(history: History) -> Iterator[History]:
@@ -93,7 +96,16 @@ def _with_calmer_steps(history: History) -> Iterator[History]:
 def _calmer(step: Step) -> Iterator[Step]:
     if step.ending != "finished":
         yield replace(step, ending="finished", after=0)
-    for name in ("spider", "order", "job", "is_fresh", "is_dry", "min_similarity"):
+    for name in (
+        "spider",
+        "order",
+        "job",
+        "is_fresh",
+        "is_dry",
+        "is_beside",
+        "greetings",
+        "min_similarity",
+    ):
         default = Step.__dataclass_fields__[name].default
         if getattr(step, name) != default:
             yield replace(step, **{name: default})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
-from tests.oracle.history import History, Leaf, Step
+from tests.oracle.history import History, Leaf, Step, Thing
 
 _SETTINGS = [field for field in fields(History) if field.name != "steps"]
 
@@ -27,6 +27,10 @@ def story_of(history: History) -> str:
 
 def _how(step: Step) -> str:
     parts = [f"spider {step.spider} starts at {' '.join(step.starts)}"]
+    if step.is_beside:
+        parts.append("at the same time")
+    if step.greetings:
+        parts.append(f"items of no page: {_things(step.greetings)}")
     if step.order:
         parts.append(f"order {step.order}")
     if step.job:
@@ -53,8 +57,14 @@ def _changes(before: dict[str, Leaf], step: Step) -> Iterator[str]:
 
 
 def _said(leaf: Leaf) -> str:
-    things = [f"{thing.kind} {thing.content}{' key ' + thing.key if thing.key else ''}" for thing in leaf.things]
-    what = f"{leaf.content}, items: {', '.join(things) or 'none'}"
+    what = f"{leaf.content}, items: {_things(leaf.things)}"
     if leaf.links:
         what += f", links: {' '.join(leaf.links)}"
     return what + (", exempt" if leaf.is_exempt else "")
+
+
+def _things(things: Iterable[Thing]) -> str:
+    said = (
+        f"{thing.kind} {thing.content}" + (f" key {thing.key}" if thing.key else "") for thing in things
+    )
+    return ", ".join(said) or "none"

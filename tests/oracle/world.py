@@ -14,12 +14,14 @@ import random
 import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 from scrapy import Request, Spider, signals, version_info
 from scrapy.crawler import Crawler
@@ -86,7 +88,7 @@ def body_of(leaf: Leaf) -> str:
 
 def html_of(leaf: Leaf, thing: Thing) -> str:
     """Return the HTML in the item *thing*: that of its page where it is the only one."""
-    return body_of(leaf) if len(leaf.things) == 1 else markup(thing.content)
+    return body_of(leaf) if leaf.content and len(leaf.things) == 1 else markup(thing.content)
 
 
 def fields_of(leaf: Leaf, thing: Thing) -> dict[str, Any]:
@@ -104,7 +106,8 @@ def fields_of(leaf: Leaf, thing: Thing) -> dict[str, Any]:
 # Living
 
 
-Task = tuple[History, Path, int]
+# A history, its folder, and the numbers of steps that are taken at the same time.
+Task = tuple[History, Path, list[int]]
 
 
 def lived(
@@ -117,13 +120,13 @@ def lived(
     tasks: list[Task] = []
     for number, history in enumerate(histories):
         (folder / str(number)).mkdir()
-        tasks += [(history, folder / str(number), step) for step in range(len(history.steps))]
+        tasks += [(history, folder / str(number), steps) for steps in history.together()]
     done = 0
     while done < len(tasks):
         left = tasks[done:]
         code = _in_a_fork(partial(_live, left), plant)
         assert code in (0, KILLED), f"a crawl ended with {code}"
-        done += sum(_journal(at, step).exists() for _, at, step in left)
+        done += sum(_journal(at, steps[0]).exists() for _, at, steps in left)
     return [
         [_told(folder / str(number), step) for step in range(len(history.steps))]
         for number, history in enumerate(histories)
@@ -194,8 +197,11 @@ def _live(tasks: Sequence[Task]) -> None:
 
     async def live() -> None:
         try:
-            for history, folder, number in tasks:
-                await _crawled(history, history.steps[number], folder, number)
+            for history, folder, numbers in tasks:
+                for number in numbers:
+                    _journal(folder, number).touch()
+                await asyncio.gather(*(_crawled(history, folder, number) for number in numbers))
+                _take_stock(folder, numbers)
         except BaseException as error:
             failures.append(error)
         reactor.stop()  # type: ignore[attr-defined]
@@ -206,7 +212,8 @@ def _live(tasks: Sequence[Task]) -> None:
         raise failures[0]
 
 
-async def _crawled(history: History, step: Step, folder: Path, number: int) -> None:
+async def _crawled(history: History, folder: Path, number: int) -> None:
+    step = history.steps[number]
     settings = {
         **SETTINGS,
         **history.settings,
@@ -222,31 +229,46 @@ async def _crawled(history: History, step: Step, folder: Path, number: int) -> N
         settings["JOBDIR"] = str(folder / step.job)
         if step.is_fresh:
             shutil.rmtree(folder / step.job, ignore_errors=True)
-    stage = Stage.now = Stage(history, step, _journal(folder, number))
-    crawling: Any = Crawler(SPIDERS[step.spider], settings).crawl()
-    await crawling.asFuture(asyncio.get_running_loop())
+    crawler = Crawler(SPIDERS[step.spider], settings)
+    with _written(_journal(folder, number)) as tell:
+        _stages[crawler] = Stage(history, step, tell)
+        crawling: Any = crawler.crawl()
+        await crawling.asFuture(asyncio.get_running_loop())
+        del _stages[crawler]
+
+
+def _take_stock(folder: Path, numbers: Sequence[int]) -> None:
+    """Write down what the index lists when crawls are over."""
     with SQLiteIndex(folder / INDEX, read_only=True) as index:
-        stage.tell("listed", sorted(listed(index)))
-    stage.close()
+        found = sorted(listed(index))
+    for number in numbers:
+        with _written(_journal(folder, number)) as tell:
+            tell("listed", found)
+
+
+Tell = Callable[..., None]
+
+
+@contextmanager
+def _written(journal: Path) -> Iterator[Tell]:
+    """Give a function that writes events down at once."""
+    file = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        yield lambda *event: os.write(file, json.dumps(event).encode() + b"\n") and None
+    finally:
+        os.close(file)
 
 
 class Stage:
-    """What the parts of Scrapy below act in: one step of a history, and where it is written down."""
+    """What the parts of Scrapy below act in: one step of a history, and how they tell of it."""
 
-    now: Stage
-
-    def __init__(self, history: History, step: Step, journal: Path) -> None:
+    def __init__(self, history: History, step: Step, tell: Tell) -> None:
         self.history = history
         self.step = step
+        self.tell = tell
         self.downloads = 0
         self.stored = 0
-        self._journal = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-
-    def tell(self, *event: Any) -> None:
-        os.write(self._journal, json.dumps(event).encode() + b"\n")
-
-    def close(self) -> None:
-        os.close(self._journal)
+        self.items = 0
 
     def may_die(self, where: str, count: int) -> None:
         step = self.step
@@ -258,6 +280,20 @@ class Stage:
         return random.Random(order).sample(urls, len(urls)) if order else list(urls)
 
 
+_stages: WeakKeyDictionary[Crawler, Stage] = WeakKeyDictionary()
+
+
+class Actor:
+    """A part of Scrapy that knows its stage."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(_stages[crawler])
+
+
 class Tagged(dict[str, Any]):
     """An item that knows which one it is, whatever its fields say."""
 
@@ -265,17 +301,21 @@ class Tagged(dict[str, Any]):
 
 
 class _Alarm(logging.Handler):
+    """Writes down errors that are in the log; of crawls at the same time, as those of all."""
+
     def emit(self, record: logging.LogRecord) -> None:
         if "storage is down" not in str(record.exc_info):
-            Stage.now.tell("error", record.getMessage()[:500], str((record.exc_info or [None] * 2)[1])[:300])
+            error = record.exc_info[1] if record.exc_info else None
+            for stage in list(_stages.values()):
+                stage.tell("error", record.getMessage()[:500], str(error)[:300])
 
 
-class Witness:
+class Witness(Actor):
     """Writes down what became of every item."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        witness = cls()
+        witness = super().from_crawler(crawler)
         for signal, receiver in (
             (signals.item_scraped, witness.scraped),
             (signals.item_dropped, witness.dropped),
@@ -286,27 +326,29 @@ class Witness:
         return witness
 
     def scraped(self, item: Tagged) -> None:
-        Stage.now.tell("stored", item.tag)
+        self.stage.tell("stored", item.tag)
 
     def dropped(self, item: Tagged, exception: Exception) -> None:
-        Stage.now.tell("failed" if isinstance(exception, Unwanted) else "dropped", item.tag, str(exception))
+        self.stage.tell(
+            "failed" if isinstance(exception, Unwanted) else "dropped", item.tag, str(exception)
+        )
 
     def failed(self, item: Tagged, failure: Any) -> None:
-        Stage.now.tell("failed", item.tag, str(failure.value))
+        self.stage.tell("failed", item.tag, str(failure.value))
 
     def closed(self, reason: str) -> None:
-        Stage.now.tell("closed", reason)
+        self.stage.tell("closed", reason)
 
 
 class Unwanted(DropItem):
     """What a storage raises that does not want an item."""
 
 
-class Storage:
+class Storage(Actor):
     """Takes its time, and fails where the step says so."""
 
     async def process_item(self, item: Tagged, spider: Any = None) -> Any:
-        stage = Stage.now
+        stage = self.stage
         for _ in range(stage.history.patience):
             await asyncio.sleep(0)
         stage.stored += 1
@@ -319,22 +361,20 @@ class Storage:
         return item
 
 
-class _Handler:
+class _Handler(Actor):
     lazy = False
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls()
-
     async def download(self, request: Request) -> Response:
-        stage = Stage.now
+        stage = self.stage
         stage.downloads += 1
         stage.may_die("download", stage.downloads)
         await asyncio.sleep(0)
         leaf = stage.step.site.get(request.url)
         stage.tell("served", request.url, bool(leaf))
         if leaf is None:
-            return HtmlResponse(request.url, STATUS_GONE, body=b"gone", encoding="utf-8", request=request)
+            return HtmlResponse(
+                request.url, STATUS_GONE, body=b"gone", encoding="utf-8", request=request
+            )
         headers = {"Content-Type": "text/html; charset=utf-8"}
         body = body_of(leaf).encode()
         return HtmlResponse(request.url, headers=headers, body=body, encoding="utf-8", request=request)
@@ -362,26 +402,37 @@ Handler: type[_Handler] = _Handler214 if version_info >= (2, 14) else _Handler21
 class Wanderer(Spider):
     """Makes the items of every page that it finds, and follows all links."""
 
+    @property
+    def stage(self) -> Stage:
+        return _stages[self.crawler]
+
     async def start(self) -> AsyncIterator[Any]:
-        for url in Stage.now.in_order(Stage.now.step.starts):
+        step = self.stage.step
+        for number, thing in enumerate(step.greetings):
+            yield self._item(Leaf("", step.greetings), thing, "", number)
+        for url in self.stage.in_order(step.starts):
             yield self._request(url, dont_filter=True)
 
     def parse(self, response: Response) -> Iterator[Any]:
-        stage, url = Stage.now, response.url
-        leaf = stage.step.site[url]
-        stage.tell("parsed", url)
+        leaf = self.stage.step.site[response.url]
+        self.stage.tell("parsed", response.url)
         for number, thing in enumerate(leaf.things):
-            item = Tagged(fields_of(leaf, thing))
-            if stage.history.has_urls:
-                item["url"] = url
-            item.tag = [url, number]
-            stage.tell("yielded", item.tag)
-            yield item
-        for link in stage.in_order(leaf.links):
+            yield self._item(leaf, thing, response.url, number)
+        for link in self.stage.in_order(leaf.links):
             yield self._request(link)
 
+    def _item(self, leaf: Leaf, thing: Thing, url: str, number: int) -> Tagged:
+        stage = self.stage
+        item = Tagged(fields_of(leaf, thing))
+        if stage.history.has_urls and url:
+            item["url"] = url
+        item.tag = [url, number, stage.items]
+        stage.items += 1
+        stage.tell("yielded", item.tag)
+        return item
+
     def _request(self, url: str, *, dont_filter: bool = False) -> Request:
-        leaf = Stage.now.step.site.get(url)
+        leaf = self.stage.step.site.get(url)
         meta = {"dedup": False} if leaf and leaf.is_exempt else {}
         return Request(url, self.parse, meta=meta, dont_filter=dont_filter)
 
