@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dedup.config import DedupConfig
 from dedup.hashing import digest
@@ -25,7 +25,9 @@ class Fingerprint:
 
     *content* and *structure* are unsigned 64-bit words, 0 where there are no tokens or no tags.
     *sketch* is `dedup.sketch.BINS` bytes.  The digests have 16 bytes, or none where there is no
-    body or no token; *tokens* is the number of tokens.
+    body or no token; *tokens* is the number of tokens.  *check_sketch* is a second sketch of
+    `dedup.sketch.CHECK_BINS` bytes, keyed with the secret of one index, b"" where there is none: it
+    means nothing in any other index, and two fingerprints are equal without it.
     """
 
     content: int
@@ -34,6 +36,7 @@ class Fingerprint:
     body_digest: bytes
     token_digest: bytes
     tokens: int
+    check_sketch: bytes = field(default=b"", compare=False, repr=False)
 
     @property
     def is_empty(self) -> bool:

@@ -22,6 +22,8 @@ MAX_TITLE = 500
 """A title is cut after so many characters."""
 MAX_URL = 8000
 """Of a longer URL the beginning and a digest are kept, in so many characters."""
+MAX_REDIRECTS = 20
+"""Of a chain of redirects so many URLs are kept, the first ones."""
 
 # A small page may have what tags it likes: 16,000 attributes take half a second.
 _SMALL = 32 * 1024

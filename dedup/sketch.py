@@ -15,6 +15,8 @@ from dedup.hashing import Words, mixed
 
 BINS = SKETCH_BINS
 EMPTY = bytes(BINS)
+# The bins of the sketch that is keyed with the secret of an index.
+CHECK_BINS = 64
 
 Bytes = NDArray[np.uint8]
 

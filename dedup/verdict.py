@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -45,6 +45,7 @@ class Outcome(StrEnum):
     CONFIRMED = "confirmed"
     RELEASED = "released"
     ORPHANED = "orphaned"
+    RESTORED = "restored"
     FORGOTTEN = "forgotten"
 
     @property
@@ -55,7 +56,7 @@ class Outcome(StrEnum):
     @property
     def stands(self) -> bool:
         """Whether the verdict is neither open yet nor undone."""
-        return self in (Outcome.CONFIRMED, Outcome.ORPHANED)
+        return self in (Outcome.CONFIRMED, Outcome.ORPHANED, Outcome.RESTORED)
 
 
 UNDONE = (Outcome.RELEASED, Outcome.FORGOTTEN)
@@ -83,13 +84,36 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
-    """A page that was kept and that others are compared with."""
+    """A page that was kept and that others are compared with.
+
+    *represents* is the canonical in whose place it was kept, None for none: see `Verdict`.
+    """
 
     id: int
     url: str
     run: int
     is_pending: bool
     fingerprint: Fingerprint
+    represents: int | None = None
+
+    @property
+    def cluster(self) -> int:
+        """The canonical that it stands in for, or itself."""
+        return self.represents or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a canonical stands in a crawl: by its own *row*, or by the row that met it again unchanged.
+
+    *is_pending* says that the fate of that row is open.  A canonical *is_elsewhere* if it is on a
+    host that the crawl has not visited.
+    """
+
+    row: int
+    run: int
+    is_pending: bool = False
+    is_elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +149,22 @@ class Version:
             return self.token_digest == page.token_digest
         return self.body_digest == page.body_digest
 
+    def is_standing(self, page: Fingerprint) -> bool:
+        """Whether it is a canonical that shows what *page* shows."""
+        return self.is_own and self.canonical is not None and self.shows(page)
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What becomes of a page and why.
 
     *row* is its number in the index, None if it was only asked about.  *canonical*,
-    *canonical_url* and *canonical_run* name the page that this one repeats, *canonical_is_pending*
-    says that the fate of that one is open.  *previous* is the first row of the version of the same
-    URL that this one repeats or follows, *replaces* the canonical that this one takes the place of
-    when it is confirmed.  *candidates* is how many canonicals were looked at.
+    *canonical_url* and *canonical_run* name the page that this one repeats, *standing* says how that
+    one stands in this crawl, None where it does not.  *previous* is the first row of the version of
+    the same URL that this one repeats or follows, *replaces* the canonical that this one takes the
+    place of when it is confirmed.  *represents* is the canonical that a kept page repeats and that
+    this crawl has not met: the page stands in for it.  *candidates* is how many canonicals were
+    looked at.
     """
 
     reason: Reason
@@ -145,9 +175,10 @@ class Verdict:
     canonical: int | None = None
     canonical_url: str = ""
     canonical_run: int | None = None
-    canonical_is_pending: bool = False
+    standing: Standing | None = None
     previous: int | None = None
     replaces: int | None = None
+    represents: int | None = None
     row: int | None = None
     candidates: int = field(default=0, compare=False)
 
@@ -155,6 +186,16 @@ class Verdict:
     def is_duplicate(self) -> bool:
         """Whether the page should be dropped."""
         return not self.kept
+
+    @property
+    def canonical_is_pending(self) -> bool:
+        """Whether it is still open if the page that this one repeats is kept in this crawl."""
+        return self.standing is not None and self.standing.is_pending
+
+    @property
+    def canonical_was_met(self) -> bool:
+        """Whether this crawl has met the page that this one repeats, and not only heard of it."""
+        return self.standing is not None and not self.standing.is_elsewhere
 
     @property
     def repeats_another(self) -> bool:
@@ -247,43 +288,91 @@ def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
     return (rank, _none_last(content), _none_last(structure), canonical.id)
 
 
-def decide(
-    page: Fingerprint,
-    versions: Sequence[Version],
-    find_candidates: Callable[[], Iterable[Candidates]],
-    config: DedupConfig,
-    *,
-    declared: Canonical | None = None,
-) -> Verdict:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What an index knows about the page that is to be judged.
+
+    *versions* are the rows of the same thing in the last earlier run that saw it, less those that
+    this crawl has met again already, and its canonicals of other crawls that show the same.
+    *candidates* gives batches of canonicals that are no versions of it, in the order of `nearness`,
+    and is asked no further than needed.  *declared* is the canonical that the page itself names,
+    where such links decide.  *standing* tells how a canonical stands in this crawl, *rivals* which
+    canonicals of its cluster could stand in its place.  *is_restored* says that somebody wants the
+    page back that was dropped.
+    """
+
+    versions: Sequence[Version] = ()
+    candidates: Callable[[], Iterable[Candidates]] = tuple
+    declared: Canonical | None = None
+    standing: Callable[[Canonical], Standing | None]
+    rivals: Callable[[Canonical], Iterable[Canonical]] = lambda _: ()
+    is_restored: bool = False
+
+
+def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
     """Return the verdict on *page*.
 
-    *versions* are the rows of its URL in the last earlier run that saw it, less those that this
-    run has met again already; *find_candidates* gives batches of canonicals that are no versions
-    of it, in the order of `nearness`, and is asked no further than needed.  *declared* is the
-    canonical that the page itself names, where such links decide.
+    Where unchanged pages are kept, each crawl gives a whole copy of what it visits: a page repeats
+    only what stands in this crawl, and what stands nowhere is kept in its place.
     """
     if page.is_empty:
         return Verdict(Reason.NOT_JUDGED, kept=True)
-    if version := _same_version(page, versions):
-        return _unchanged(page, version, config)
-    if declared:
-        found = match(declared.fingerprint, page, config)
-        return _verdict(replace(found, reason=Reason.CANONICAL_LINK), declared, kept=False)
-    looked_at = 0
-    for candidates in find_candidates():
-        looked_at += candidates.looked_at
-        for canonical in candidates.canonicals:
-            found = match(canonical.fingerprint, page, config)
-            if found.is_duplicate:
-                return replace(_verdict(found, canonical, kept=False), candidates=looked_at)
-    only = versions[0] if len(versions) == 1 else None
+    version = _same_version(page, past.versions)
+    if version and version.is_own:
+        return _rival(page, version, past, config) or _unchanged(page, version, past, config)
+    if past.is_restored:
+        return _kept(page, past)
+    if version and _still_repeats(page, version, past, config):
+        return _unchanged(page, version, past, config)
+    absent: Canonical | None = None
+    looking = _Looking(page, past, config)
+    for found, canonical in looking.matches():
+        standing = _standing(canonical, past, config)
+        if standing or config.unchanged == "drop":
+            verdict = _verdict(found, canonical, standing, kept=False)
+            return replace(verdict, candidates=looking.looked_at)
+        absent = absent or canonical
+    represents = absent.cluster if absent else None
+    return replace(_kept(page, past), represents=represents, candidates=looking.looked_at)
+
+
+@dataclass(slots=True)
+class _Looking:
+    """The search for what *page* repeats; *looked_at* counts the canonicals that it has met so far."""
+
+    page: Fingerprint
+    past: Past
+    config: DedupConfig
+    looked_at: int = 0
+
+    def matches(self) -> Iterator[tuple[Match, Canonical]]:
+        """Yield what the page repeats by the rule, the best first."""
+        if declared := self.past.declared:
+            found = match(declared.fingerprint, self.page, self.config)
+            yield replace(found, reason=Reason.CANONICAL_LINK), declared
+        for candidates in self.past.candidates():
+            self.looked_at += candidates.looked_at
+            for canonical in candidates.canonicals:
+                found = match(canonical.fingerprint, self.page, self.config)
+                if found.is_duplicate:
+                    yield found, canonical
+
+
+def _standing(canonical: Canonical, past: Past, config: DedupConfig) -> Standing | None:
+    """Return how *canonical* stands; what was delivered once, ever, need not stand to be repeated."""
+    found = past.standing(canonical)
+    return None if found and found.is_elsewhere and config.unchanged == "drop" else found
+
+
+def _kept(page: Fingerprint, past: Past) -> Verdict:
+    only = past.versions[0] if len(past.versions) == 1 else None
     replaced = only.canonical if only and only.is_own else None
+    is_updated = any(version.canonical and not version.shows(page) for version in past.versions)
     return Verdict(
-        Reason.UPDATED if any(version.canonical for version in versions) else Reason.NEW,
+        Reason.UPDATED if is_updated else Reason.NEW,
         kept=True,
         previous=only.origin if only else None,
         replaces=replaced.id if replaced else None,
-        candidates=looked_at,
     )
 
 
@@ -292,17 +381,47 @@ def _same_version(page: Fingerprint, versions: Sequence[Version]) -> Version | N
     return min(same, key=lambda version: (not version.is_own, version.origin), default=None)
 
 
-def _unchanged(page: Fingerprint, version: Version, config: DedupConfig) -> Verdict:
+def _rival(page: Fingerprint, version: Version, past: Past, config: DedupConfig) -> Verdict | None:
+    """Return that *page* repeats what this crawl has kept in its place, if it has and the page does."""
     assert version.canonical is not None
-    found = match(version.canonical.fingerprint, page, config)
-    unchanged = Match(
-        Reason.UNCHANGED, found.content_distance, found.structure_distance, found.similarity
-    )
-    kept = version.is_own and config.unchanged == "keep"
-    return _verdict(unchanged, version.canonical, kept=kept, previous=version.origin)
+    if config.unchanged == "drop" or past.is_restored:
+        return None
+    rivals = past.rivals(version.canonical)
+    for rival in sorted(rivals, key=lambda canonical: nearness(page, canonical)):
+        found = match(rival.fingerprint, page, config)
+        standing = past.standing(rival)
+        if found.is_duplicate and standing and not standing.is_elsewhere:
+            return _verdict(found, rival, standing, kept=False, previous=version.origin)
+    return None
 
 
-def _verdict(found: Match, canonical: Canonical, *, kept: bool, previous: int | None = None) -> Verdict:
+def _still_repeats(page: Fingerprint, version: Version, past: Past, config: DedupConfig) -> bool:
+    """Return whether a page that was a copy is one by the rule of today, of what stands today."""
+    canonical = version.canonical
+    assert canonical is not None
+    is_declared = past.declared is not None and past.declared.id == canonical.id
+    if not (is_declared or match(canonical.fingerprint, page, config).is_duplicate):
+        return False
+    return config.unchanged == "drop" or past.standing(canonical) is not None
+
+
+def _unchanged(page: Fingerprint, version: Version, past: Past, config: DedupConfig) -> Verdict:
+    assert version.canonical is not None
+    found = replace(match(version.canonical.fingerprint, page, config), reason=Reason.UNCHANGED)
+    kept = version.is_own and (config.unchanged == "keep" or past.is_restored)
+    # A page that is kept repeats only itself: nothing need stand for it.
+    standing = None if version.is_own else _standing(version.canonical, past, config)
+    return _verdict(found, version.canonical, standing, kept=kept, previous=version.origin)
+
+
+def _verdict(
+    found: Match,
+    canonical: Canonical,
+    standing: Standing | None,
+    *,
+    kept: bool,
+    previous: int | None = None,
+) -> Verdict:
     return Verdict(
         reason=found.reason,
         kept=kept,
@@ -312,7 +431,7 @@ def _verdict(found: Match, canonical: Canonical, *, kept: bool, previous: int | 
         canonical=canonical.id,
         canonical_url=canonical.url,
         canonical_run=canonical.run,
-        canonical_is_pending=canonical.is_pending,
+        standing=standing,
         previous=previous,
     )
 

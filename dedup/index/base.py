@@ -16,6 +16,7 @@ from dedup.errors import ConfigError, IndexMismatch
 from dedup.fingerprints import WORD_FIELDS, Fingerprint
 from dedup.index.rows import (
     ClusterSize,
+    Crawl,
     Glance,
     Neighbour,
     Row,
@@ -25,12 +26,23 @@ from dedup.index.rows import (
     Tally,
     glance_of,
     is_canonical,
+    kind_of,
 )
-from dedup.index.urls import scope_key, url_key, variants
+from dedup.index.urls import host_of, scope_key, url_key, variants
 from dedup.minhash import Banding
 from dedup.page import Page
 from dedup.stored import UnreadablePage, unpack
-from dedup.verdict import Candidates, Canonical, Outcome, Reason, Verdict, Version, banding_of, decide
+from dedup.verdict import (
+    Candidates,
+    Canonical,
+    Outcome,
+    Past,
+    Standing,
+    Verdict,
+    Version,
+    banding_of,
+    decide,
+)
 from dedup.words import WORD_BITS
 
 logger = logging.getLogger(__name__)
@@ -67,28 +79,36 @@ class Index(ABC):
         title: str = "",
         canonical_link: str = "",
         confirmed: bool = True,
+        item_key: str = "",
+        redirects: Sequence[str] = (),
+        is_dry: bool = False,
         wait_for: Collection[int] = (),
         page: bytes = b"",
     ) -> Verdict:
         """Judge a page and record it, in one transaction; two callers never both hear `new`.
 
-        *kind* ("page" or "item") and the scope keep pages apart: they see only their own.  The
-        row is confirmed at once, or else pending until `confirm` or `release`.  A page that
-        repeats a pending canonical of one of the runs *wait_for* is not recorded: its verdict has
-        no row, and it can be asked about again when that one is settled.  *page* is kept with the
-        row, for `page_of`: what `dedup.stored.pack` gives, b"" for nothing.
+        *kind* ("page" or "item") and the scope keep pages apart: they see only their own.  So do
+        items with an *item_key*, and of these each key.  The row is confirmed at once, or else
+        pending until `confirm` or `release`.  A page that repeats one whose fate in a run of
+        *wait_for* is open is not recorded: its verdict has no row, and it can be asked about again
+        when the row that its standing names is settled.  What is seen by a dry run (*is_dry*) drops
+        nothing in other runs.  *page* is kept with the row, for `page_of`: what `dedup.stored.pack`
+        gives, b"" for nothing.
         """
         spider = run.spider if spider is None else spider
         sighting = Sighting(
             fingerprint=fingerprint,
             url=url,
             url_key=url_key(url),
-            kind=kind,
+            kind=kind_of(kind, item_key),
             scope=scope_key(config.scope, spider=spider, url=url),
             run=run.id,
             time=time.time(),
             title=title,
             canonical_link=canonical_link,
+            item_key=item_key,
+            is_dry=is_dry,
+            redirects=tuple(redirects),
         )
         return self.record(sighting, config, confirmed=confirmed, wait_for=wait_for, page=page)
 
@@ -105,14 +125,15 @@ class Index(ABC):
         sighting = sighting.kept()
         with self._writing():
             verdict = self._decide(sighting, config)
-            if verdict.canonical_is_pending and verdict.canonical_run in wait_for:
+            standing = verdict.standing
+            if standing and standing.is_pending and standing.run in wait_for:
                 return verdict
             outcome = Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
             row = self._add(sighting, verdict, outcome)
             if page:
                 self._store_page(row.id, page)
             if confirmed:
-                self._supersede(row)
+                self._complete(row)
             return replace(verdict, row=row.id)
 
     def record_copy(self, row: Row, config: DedupConfig) -> Verdict:
@@ -137,15 +158,33 @@ class Index(ABC):
             return added.id
 
     def _decide(self, sighting: Sighting, config: DedupConfig) -> Verdict:
-        versions = self._versions(sighting) if sighting.url_key else []
-        declared = self._declared(sighting) if config.canonical_link == "decide" else None
-        return decide(
-            sighting.fingerprint,
-            versions,
-            lambda: self._candidates(sighting, config),
-            config,
-            declared=declared,
+        crawl = self._crawl(sighting.run)
+        past = Past(
+            versions=self._versions(sighting, crawl),
+            candidates=lambda: self._candidates(sighting, crawl, config),
+            declared=self._declared(sighting) if config.canonical_link == "decide" else None,
+            standing=lambda canonical: self._standing(canonical, sighting, crawl),
+            rivals=lambda canonical: self._rivals(canonical, sighting, crawl),
+            is_restored=self._is_restored(sighting),
         )
+        return decide(sighting.fingerprint, past, config)
+
+    def _standing(self, canonical: Canonical, sighting: Sighting, crawl: Crawl) -> Standing | None:
+        """Return how *canonical* stands in the crawl of *sighting*, None where it does not.
+
+        It stands if the crawl has kept it or met it again, or if it is on a host that the crawl has
+        not visited, unless a crawl that did, and came to its end, has missed it since.
+        """
+        if canonical.run in crawl.alive:
+            return Standing(canonical.id, canonical.run, canonical.is_pending)
+        if met := self._met(canonical.id, crawl.alive, sighting):
+            return Standing(met.id, met.sighting.run, met.outcome is Outcome.PENDING)
+        scope, host = sighting.scope, host_of(canonical.url)
+        if self._is_visited(scope, host, crawl.alive):
+            return None
+        if self._has_visited(crawl.alive) and self._was_missed(canonical, scope, host):
+            return None
+        return Standing(canonical.id, canonical.run, canonical.is_pending, is_elsewhere=True)
 
     def _declared(self, sighting: Sighting) -> Canonical | None:
         """Return the canonical that the URL leads to which the page declares as its own, if one does."""
@@ -154,7 +193,8 @@ class Index(ABC):
             return None
         for row in reversed(self._rows_at(sighting, key)):
             canonical = row if row.verdict.canonical is None else self.row(row.verdict.canonical)
-            if canonical.listed and canonical.sighting.url_key != sighting.url_key:
+            is_own = canonical.sighting.url_key == sighting.url_key
+            if canonical.listed and not is_own and canonical.sighting.item_key == sighting.item_key:
                 return canonical.as_canonical()
         return None
 
@@ -180,7 +220,7 @@ class Index(ABC):
             found = self.row(row)
             if found.outcome is Outcome.PENDING:
                 self._settle(row, Outcome.CONFIRMED)
-                self._supersede(found)
+                self._complete(found)
 
     def release(self, row: int) -> None:
         """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""
@@ -190,9 +230,10 @@ class Index(ABC):
                 self._withdraw(found, Outcome.RELEASED)
 
     def forget_run(self, run: int) -> int:
-        """Undo *run*: forget all its rows; return how many."""
+        """Undo *run*: forget all its rows, and which hosts it was on; return how many rows."""
         with self._writing():
             self.end_journal(run)
+            self._delete_visits(run)
             return self._forget(lambda: self._rows_of_run(run))
 
     def forget_url(self, url: str) -> int:
@@ -218,6 +259,31 @@ class Index(ABC):
             self._delete_pages([row.id for row in rows])
             return len(rows)
 
+    def restore_run_copies(self, run: int) -> list[Row]:
+        """Let the next crawl keep what *run* has dropped; return the rows, in their order."""
+        with self._writing():
+            return self._want_back(self._rows_of_run(run))
+
+    def restore_url_copies(self, url: str) -> list[Row]:
+        """Let the next crawl keep what was dropped at *url*; return the rows, in their order."""
+        with self._writing():
+            return self._want_back(self._rows_of_url(url_key(url)))
+
+    def _want_back(self, rows: Iterable[Row]) -> list[Row]:
+        dropped = [row for row in rows if not row.verdict.kept and row.outcome.stands]
+        for row in dropped:
+            self._settle(row.id, Outcome.RESTORED)
+        return dropped
+
+    def visit(self, run: Run, scope: str, host: str) -> None:
+        """Record that *run* is on *host*: what it keeps of it is a whole copy, on its own.
+
+        A page on a host that was visited is a reason to drop others only when the crawl of *run* has
+        met it.  A run that visits nothing leans on all pages that the index holds.
+        """
+        with self._writing():
+            self._add_visit(scope, host, run.id)
+
     def history(self, url: str) -> list[Row]:
         """Return all rows of *url* in canonical form, in all scopes, the oldest first."""
         return self._rows_of_url(url_key(url))
@@ -226,23 +292,53 @@ class Index(ABC):
         self._settle(row.id, outcome)
         if row.listed:
             self._delist(row)
-        for duplicate in self._duplicates(row.id):
-            if duplicate.outcome is Outcome.CONFIRMED:
+        for duplicate in self._leaning_on(row):
+            if duplicate.outcome is Outcome.CONFIRMED and not duplicate.sighting.is_dry:
                 self._settle(duplicate.id, Outcome.ORPHANED)
 
+    def _leaning_on(self, row: Row) -> list[Row]:
+        """Return what was dropped for *row*, or in its crawl for what it showed to stand there still."""
+        if not row.is_met_again:
+            return self._duplicates(row.id)
+        assert row.verdict.canonical is not None
+        crawl, canonical = self._crawl(row.sighting.run), self.row(row.verdict.canonical).as_canonical()
+        if canonical.run in crawl.alive or self._met(canonical.id, crawl.alive, row.sighting):
+            return []
+        copies = self._duplicates(canonical.id)
+        return [copy for copy in copies if copy.sighting.run in crawl.alive]
+
+    def _complete(self, row: Row) -> None:
+        """Do what follows from the confirmation of *row*, unless it is of a dry run."""
+        if row.sighting.is_dry:
+            return
+        self._supersede(row)
+        if row.verdict.kept and self._is_restored(row.sighting):
+            for restored in self._restored_rows(row.sighting):
+                self._settle(restored.id, Outcome.FORGOTTEN)
+
     def _supersede(self, row: Row) -> None:
-        """Take the old version of a confirmed `updated` page out, unless this run met it again."""
+        """Take the old version of a confirmed `updated` page out, unless this crawl met it again."""
         if row.verdict.replaces is None:
             return
         old = self.row(row.verdict.replaces)
-        seen_again = any(
-            repeat.sighting.run == row.sighting.run
-            and repeat.verdict.reason is Reason.UNCHANGED
-            and repeat.is_own
-            for repeat in self._repeats(old.id)
-        )
-        if old.listed and not seen_again:
+        own = self._crawl(row.sighting.run).own
+        if old.listed and not self._met(old.id, own, row.sighting):
             self._delist(old)
+
+    def _miss(self, run: Run, ending: str) -> None:
+        """Make orphans of what *run* dropped for pages that it was to meet later, and did not.
+
+        A run that will go on may still meet them.
+        """
+        if run.job and ending != "finished":
+            return
+        crawl = self._crawl(run.id)
+        for row in self._rows_elsewhere(run.id):
+            assert row.verdict.canonical is not None
+            canonical = self.row(row.verdict.canonical).as_canonical()
+            is_visited = self._is_visited(row.sighting.scope, host_of(canonical.url), crawl.alive)
+            if is_visited and self._standing(canonical, row.sighting, crawl) is None:
+                self._settle(row.id, Outcome.ORPHANED)
 
     def _reinstate(self, row: Row) -> None:
         if row.verdict.replaces is None:
@@ -258,9 +354,18 @@ class Index(ABC):
 
     @abstractmethod
     def begin_run(
-        self, spider: str = "", *, job: str = "", settings: str = "", action: str = "drop"
+        self,
+        spider: str = "",
+        *,
+        job: str = "",
+        settings: str = "",
+        action: str = "drop",
+        crawl: str = "",
     ) -> Run:
-        """Return a new run, or the unfinished one of the same *job* and spider, which goes on."""
+        """Return a new run, or the unfinished one of the same *job* and spider, which goes on.
+
+        Runs with the same *crawl* are workers of one crawl.
+        """
 
     @abstractmethod
     def restore_run(self, run: Run) -> Run:
@@ -316,7 +421,8 @@ class Index(ABC):
         """
         newest = replace(row.sighting, run=_LATER)
         with self._reading():
-            found = [near for batch in self._candidates(newest, config) for near in batch.canonicals]
+            batches = self._candidates(newest, self._crawl(_LATER), config)
+            found = [near for batch in batches for near in batch.canonicals]
         return [canonical for canonical in found if canonical.id != row.id]
 
     @abstractmethod
@@ -591,16 +697,62 @@ class Index(ABC):
         """Return the keys of URLs that stand next to *url_key* in the order of the alphabet."""
 
     @abstractmethod
-    def _versions(self, sighting: Sighting) -> Sequence[Version]:
-        """Rows of the URL in its last earlier run that this run has not met again."""
+    def _crawl(self, run: int) -> Crawl:
+        """Return the crawl of *run*, as it is at this moment."""
+
+    @abstractmethod
+    def _versions(self, sighting: Sighting, crawl: Crawl) -> Sequence[Version]:
+        """Rows of the same identity in its last earlier run that this crawl has not met again.
+
+        With them its own canonicals that show the same, of whatever earlier run.
+        """
 
     @abstractmethod
     def _rows_at(self, sighting: Sighting, url_key: str) -> list[Row]:
         """Return the rows of a URL in the kind and scope of *sighting*, the oldest first."""
 
     @abstractmethod
-    def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterable[Candidates]:
+    def _candidates(self, sighting: Sighting, crawl: Crawl, config: DedupConfig) -> Iterable[Candidates]:
         """Listed canonicals of kind and scope that may match, in order, without own versions."""
+
+    @abstractmethod
+    def _met(self, canonical: int, runs: Collection[int], sighting: Sighting) -> Row | None:
+        """Return the row of one of the *runs* that met *canonical* again, a confirmed one if it can."""
+
+    @abstractmethod
+    def _rivals(self, canonical: Canonical, sighting: Sighting, crawl: Crawl) -> list[Canonical]:
+        """Return the listed canonicals of its cluster that are no own versions of *sighting*."""
+
+    @abstractmethod
+    def _is_restored(self, sighting: Sighting) -> bool:
+        """Whether a row of the same identity is wanted back."""
+
+    @abstractmethod
+    def _restored_rows(self, sighting: Sighting) -> list[Row]: ...
+
+    @abstractmethod
+    def _add_visit(self, scope: str, host: str, run: int) -> None: ...
+
+    @abstractmethod
+    def _delete_visits(self, run: int) -> None: ...
+
+    @abstractmethod
+    def _is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool: ...
+
+    @abstractmethod
+    def _has_visited(self, runs: Collection[int]) -> bool:
+        """Whether one of the *runs* has visited any host."""
+
+    @abstractmethod
+    def _was_missed(self, canonical: Canonical, scope: str, host: str) -> bool:
+        """Whether a later run was on *host*, came to its end, and did not meet *canonical*.
+
+        Later is what began after the end of the last run that met it.
+        """
+
+    @abstractmethod
+    def _rows_elsewhere(self, run: int) -> Iterable[Row]:
+        """Return the confirmed copies of *run* that lean on hosts it had not visited."""
 
     @abstractmethod
     def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
@@ -15,6 +15,7 @@ from dedup.fingerprints import Fingerprint
 from dedup.index.base import Index
 from dedup.index.rows import (
     ClusterSize,
+    Crawl,
     Neighbour,
     NoSuchRow,
     Row,
@@ -22,7 +23,9 @@ from dedup.index.rows import (
     Sighting,
     Statistics,
     Tally,
+    crawl_of,
     is_canonical,
+    is_elsewhere,
 )
 from dedup.index.urls import host_of
 from dedup.minhash import Banding
@@ -30,7 +33,6 @@ from dedup.verdict import (
     Candidates,
     Canonical,
     Outcome,
-    Reason,
     Verdict,
     Version,
     has_equal_tokens,
@@ -54,24 +56,38 @@ class MemoryIndex(Index):
         self._recipe: dict[str, str] = {}
         self._notes: dict[str, str] = {}
         self._restored: set[int] = set()
+        self._visits: dict[tuple[str, str, int], int] = {}
 
     @property
     def name(self) -> str:
         return "the index in memory"
 
     def begin_run(
-        self, spider: str = "", *, job: str = "", settings: str = "", action: str = "drop"
+        self,
+        spider: str = "",
+        *,
+        job: str = "",
+        settings: str = "",
+        action: str = "drop",
+        crawl: str = "",
     ) -> Run:
+        began = self._next_event()
         for run in reversed(self._runs):
             is_over = run.ended is not None and run.ending != "finished"
             is_ours = run.id not in self._restored
             if job and (run.job, run.spider) == (job, spider) and is_over and is_ours:
-                resumed = replace(run, ended=None, ending="", action=action)
+                resumed = replace(
+                    run, ended=None, ending="", action=action, crawl=crawl, began=began, over=0
+                )
                 self._runs[run.id - 1] = resumed
                 return resumed
         number = len(self._runs) + 1
-        self._runs.append(Run(number, spider, job, settings, time.time(), action=action))
-        return self._runs[-1]
+        run = Run(number, spider, job, settings, time.time(), action=action, crawl=crawl, began=began)
+        self._runs.append(run)
+        return run
+
+    def _next_event(self) -> int:
+        return max((max(run.began, run.over) for run in self._runs), default=0) + 1
 
     def restore_run(self, run: Run) -> Run:
         self._runs.append(replace(run, id=len(self._runs) + 1))
@@ -81,7 +97,11 @@ class MemoryIndex(Index):
     def end_run(self, run: Run, ending: str) -> None:
         for row in self._rows_of_run(run.id):
             self.release(row.id)
-        self._runs[run.id - 1] = replace(run, ended=time.time(), ending=ending)
+        self._miss(run, ending)
+        over = self._next_event()
+        self._runs[run.id - 1] = replace(
+            self._runs[run.id - 1], ended=time.time(), ending=ending, over=over
+        )
 
     def runs(self) -> list[Run]:
         return list(self._runs)
@@ -188,50 +208,147 @@ class MemoryIndex(Index):
     @contextmanager
     def batch(self) -> Iterator[None]:
         before = list(self._all), list(self._runs), dict(self._pages), dict(self._notes)
+        visits = dict(self._visits)
         try:
             yield
         except BaseException:
             self._all, self._runs, self._pages, self._notes = before
+            self._visits = visits
             raise
 
-    def _versions(self, sighting: Sighting) -> Sequence[Version]:
+    def _crawl(self, run: int) -> Crawl:
+        upcoming = Run(run, "", "", "", 0.0, began=self._next_event())
+        found = self._runs[run - 1] if 0 < run <= len(self._runs) else upcoming
+        return crawl_of(found, self._runs)
+
+    def _versions(self, sighting: Sighting, crawl: Crawl) -> Sequence[Version]:
+        if not sighting.is_named:
+            return self._same(sighting, crawl)
         own = [
             row
-            for row in self._group(sighting)
-            if row.sighting.url_key == sighting.url_key and not row.outcome.is_undone
+            for row in self._visible(sighting, crawl)
+            if row.sighting.identity == sighting.identity and not row.outcome.is_undone
         ]
-        met_again = {row.verdict.previous for row in own if row.sighting.run == sighting.run}
-        earlier = [row for row in own if row.sighting.run < sighting.run]
+        met_again = {row.verdict.previous for row in own if row.sighting.run in crawl.own}
+        earlier = [
+            row for row in own if row.sighting.run < sighting.run and row.sighting.run not in crawl.own
+        ]
         last = max((row.sighting.run for row in earlier), default=0)
+        left = [row for row in earlier if row.origin not in met_again]
+        versions = [self._version(row) for row in left if row.sighting.run == last]
+        if versions and not any(version.is_standing(sighting.fingerprint) for version in versions):
+            still = (row for row in left if _still_shows(row, sighting.fingerprint))
+            versions += [self._version(row) for row in still]
+        return versions
+
+    def _same(self, sighting: Sighting, crawl: Crawl) -> list[Version]:
         return [
             self._version(row)
-            for row in earlier
-            if row.sighting.run == last and row.origin not in met_again
+            for row in self._visible(sighting, crawl)
+            if row.sighting.identity == sighting.identity
+            and row.sighting.run < sighting.run
+            and row.sighting.run not in crawl.own
+            and _still_shows(row, sighting.fingerprint)
+            and not self._met(row.id, crawl.own, sighting)
+        ]
+
+    def _met(self, canonical: int, runs: Collection[int], sighting: Sighting) -> Row | None:
+        found = [
+            row
+            for row in self._all
+            if row.is_met_again
+            and row.verdict.canonical == canonical
+            and row.sighting.run in runs
+            and row.sighting.is_dry <= sighting.is_dry
+        ]
+        return min(found, key=lambda row: (row.outcome is Outcome.PENDING, row.id), default=None)
+
+    def _rivals(self, canonical: Canonical, sighting: Sighting, crawl: Crawl) -> list[Canonical]:
+        others = [row.as_canonical() for row in self._others(sighting, crawl)]
+        return [
+            other for other in others if other.cluster == canonical.cluster and other.id != canonical.id
+        ]
+
+    def _is_restored(self, sighting: Sighting) -> bool:
+        return bool(self._restored_rows(sighting))
+
+    def _restored_rows(self, sighting: Sighting) -> list[Row]:
+        return [
+            row
+            for row in self._group(sighting)
+            if row.outcome is Outcome.RESTORED and row.sighting.identity == sighting.identity
+        ]
+
+    def _add_visit(self, scope: str, host: str, run: int) -> None:
+        self._visits.setdefault((scope, host, run), len(self._all))
+
+    def _delete_visits(self, run: int) -> None:
+        self._visits = {visit: after for visit, after in self._visits.items() if visit[2] != run}
+
+    def _is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool:
+        return any((scope, host, run) in self._visits for run in runs)
+
+    def _has_visited(self, runs: Collection[int]) -> bool:
+        return any(run in runs for _, _, run in self._visits)
+
+    def _was_missed(self, canonical: Canonical, scope: str, host: str) -> bool:
+        met = [row.sighting.run for row in self._repeats(canonical.id) if row.is_met_again]
+        last = self._runs[max([canonical.run, *met]) - 1]
+        return bool(last.over) and any(
+            run.ending == "finished"
+            and run.action != "dry run"
+            and run.began > last.over
+            and (scope, host, run.id) in self._visits
+            for run in self._runs
+        )
+
+    def _rows_elsewhere(self, run: int) -> list[Row]:
+        return [
+            row
+            for row in self._rows_of_run(run)
+            if is_elsewhere(row.verdict) and row.outcome is Outcome.CONFIRMED and not row.sighting.is_dry
+        ]
+
+    def _visible(self, sighting: Sighting, crawl: Crawl) -> list[Row]:
+        """Return the rows of its group, of dry runs only those of its own crawl, if it is of one."""
+        return [
+            row
+            for row in self._group(sighting)
+            if not row.sighting.is_dry or (sighting.is_dry and row.sighting.run in crawl.alive)
+        ]
+
+    def _others(self, sighting: Sighting, crawl: Crawl) -> list[Row]:
+        """Return the listed rows that are no own versions of *sighting* from other crawls."""
+        rows = self._visible(sighting, crawl)
+        met_again = {
+            row.verdict.canonical
+            for row in rows
+            if row.is_met_again
+            and row.sighting.run in crawl.own
+            and row.sighting.identity == sighting.identity
+        }
+        return [
+            row
+            for row in rows
+            if row.listed
+            and row.sighting.item_key == sighting.item_key
+            and (
+                row.sighting.run in crawl.own
+                or not sighting.is_named
+                or row.sighting.identity != sighting.identity
+                or row.id in met_again
+            )
         ]
 
     def _rows_at(self, sighting: Sighting, url_key: str) -> list[Row]:
         return [row for row in self._group(sighting) if row.sighting.url_key == url_key]
 
-    def _candidates(self, sighting: Sighting, config: DedupConfig) -> list[Candidates]:
+    def _candidates(self, sighting: Sighting, crawl: Crawl, config: DedupConfig) -> list[Candidates]:
         page = sighting.fingerprint
         group = [row for row in self._group(sighting) if row.listed]
-        met_again = {
-            row.verdict.canonical
-            for row in self._group(sighting)
-            if row.sighting.run == sighting.run
-            and row.sighting.url_key == sighting.url_key
-            and not row.outcome.is_undone
-            and row.verdict.reason is Reason.UNCHANGED
-            and row.is_own
-        }
-        others = [
-            row.as_canonical()
-            for row in group
-            if row.sighting.run == sighting.run
-            or not sighting.url_key
-            or row.sighting.url_key != sighting.url_key
-            or row.id in met_again
-        ]
+        others = [row.as_canonical() for row in self._others(sighting, crawl)]
+        if sighting.item_key:
+            return [Candidates(sorted(others, key=lambda other: nearness(page, other)), len(others))]
         first = [
             other
             for other in others
@@ -340,6 +457,12 @@ class MemoryIndex(Index):
 
     def _repeats(self, canonical: int) -> list[Row]:
         return [row for row in self._all if row.verdict.canonical == canonical]
+
+
+def _still_shows(row: Row, page: Fingerprint) -> bool:
+    """Whether *row* is a canonical that shows what *page* shows, of whatever crawl."""
+    is_standing = row.listed and row.outcome is Outcome.CONFIRMED
+    return is_standing and row.as_version(row).shows(page)
 
 
 def _has(part: str, *texts: str) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dedup.errors import DedupError
 from dedup.fingerprints import Fingerprint
 from dedup.index.urls import joined_key, kept_url, valid
-from dedup.limits import MAX_TITLE, MAX_URL
+from dedup.limits import MAX_REDIRECTS, MAX_TITLE, MAX_URL
 from dedup.verdict import Canonical, Outcome, Reason, Verdict, Version
 
 # The first and the last moment (seconds since 1970) that are dates in every time zone; a machine
@@ -23,7 +24,9 @@ class Run:
     Times are seconds since 1970; *ended* is None while it lives.  *ending* is how it ended:
     Scrapy's close reason, or "died".  *job* names a crawl that can be resumed (Scrapy's JOBDIR),
     *settings* is a digest of what it was run with, *action* what was done with copies: "drop",
-    "mark" or "dry run".
+    "mark" or "dry run".  Runs with the same *crawl* are workers of one crawl, "" is a crawl of its
+    own.  *began* and *over* count the beginnings and ends of runs: two were alive at the same time if
+    neither was over before the other one began.
     """
 
     id: int
@@ -34,6 +37,36 @@ class Run:
     ended: float | None = None
     ending: str = ""
     action: str = "drop"
+    crawl: str = ""
+    began: int = 0
+    over: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """The runs that are one crawl with a run.
+
+    *own* are the run itself and those of the same name, *alive* also those that are or were under
+    way at the same time.
+    """
+
+    own: frozenset[int]
+    alive: frozenset[int]
+
+
+def crawl_of(run: Run, runs: Iterable[Run]) -> Crawl:
+    """Return the crawl that *run* is part of, out of all *runs*; one that was imported is alone."""
+    own = {other.id for other in runs if run.crawl and other.crawl == run.crawl} | {run.id}
+    if not run.began:
+        return Crawl(frozenset(own), frozenset(own))
+    alive = {
+        other.id
+        for other in runs
+        if other.began
+        and (not other.over or other.over > run.began)
+        and (not run.over or other.began < run.over)
+    }
+    return Crawl(frozenset(own), frozenset(own | alive))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +103,12 @@ class ClusterSize:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A page that was seen: its fingerprint, and where and when."""
+    """A page that was seen: its fingerprint, and where and when.
+
+    *item_key* is what makes an item the same one in a later crawl, whatever its URL, "" for what has
+    only its URL.  *is_dry* says that it was seen by a dry run: no reason to drop anything.
+    *redirects* are the URLs that led to it, the first one first.
+    """
 
     fingerprint: Fingerprint
     url: str
@@ -81,6 +119,29 @@ class Sighting:
     time: float
     title: str = ""
     canonical_link: str = ""
+    item_key: str = ""
+    is_dry: bool = False
+    redirects: tuple[str, ...] = ()
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it has a key or a URL: what has none is known by what it says."""
+        return bool(self.item_key or self.url_key)
+
+    @property
+    def identity(self) -> tuple[str, str | bytes]:
+        """What it is known by in a later crawl: a field of it, or of its fingerprint, and the value.
+
+        Its key, else its URL, else its tokens, else its bytes.
+        """
+        if self.item_key:
+            return "item_key", self.item_key
+        if self.url_key:
+            return "url_key", self.url_key
+        seen = self.fingerprint
+        if seen.tokens:
+            return "token_digest", seen.token_digest
+        return "body_digest", seen.body_digest
 
     @property
     def canonical_key(self) -> str:
@@ -91,9 +152,11 @@ class Sighting:
         """Return it as an index keeps it: URL, link and title valid, and of bounded length."""
         link = self.canonical_link if len(self.canonical_link) <= MAX_URL else ""
         texts = kept_url(self.url), valid(self.title[:MAX_TITLE]), valid(link)
-        if texts == (self.url, self.title, self.canonical_link):
+        redirects = tuple(map(kept_url, self.redirects[:MAX_REDIRECTS]))
+        if (*texts, redirects) == (self.url, self.title, self.canonical_link, self.redirects):
             return self
-        return replace(self, url=texts[0], title=texts[1], canonical_link=texts[2])
+        url, title, link = texts
+        return replace(self, url=url, title=title, canonical_link=link, redirects=redirects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +200,20 @@ class Row:
         """Return what others are compared with."""
         seen = self.sighting
         is_pending = self.outcome is Outcome.PENDING
-        return Canonical(self.id, seen.url, seen.run, is_pending, seen.fingerprint)
+        found = self.verdict
+        return Canonical(
+            self.id, seen.url, seen.run, is_pending, seen.fingerprint, represents=found.represents
+        )
+
+    @property
+    def is_met_again(self) -> bool:
+        """Whether it shows that its canonical, an earlier row of the same thing, still stands there."""
+        found = self.verdict
+        return (
+            found.reason is Reason.UNCHANGED
+            and found.canonical == found.previous
+            and self.outcome in (Outcome.PENDING, Outcome.CONFIRMED)
+        )
 
 
 class Glance(NamedTuple):
@@ -192,6 +268,16 @@ class Neighbour:
 def is_canonical(verdict: Verdict) -> bool:
     """Return whether a page with *verdict* becomes one that others are compared with."""
     return verdict.reason in (Reason.NEW, Reason.UPDATED)
+
+
+def kind_of(kind: str, item_key: str) -> str:
+    """Return the kind of a page: what has a key is compared with nothing that has none."""
+    return f"keyed {kind}" if item_key else kind
+
+
+def is_elsewhere(verdict: Verdict) -> bool:
+    """Return whether *verdict* leans on a page of a host that the crawl had not visited."""
+    return verdict.standing is not None and verdict.standing.is_elsewhere
 
 
 class NoSuchRow(DedupError):  # noqa: N818

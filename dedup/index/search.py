@@ -17,8 +17,8 @@ from dedup.hashing import Words
 from dedup.index.bands import BandList, Sketched
 from dedup.index.files import Damaged
 from dedup.index.postings import PostingList
-from dedup.index.rows import Sighting
-from dedup.index.tables import NOT_UNDONE, SELECT_CANONICAL, canonical_of
+from dedup.index.rows import Crawl, Sighting
+from dedup.index.tables import MET, SELECT_CANONICAL, canonical_of
 from dedup.verdict import (
     MIN_EQUAL_TOKENS,
     Candidates,
@@ -38,25 +38,49 @@ _NOTHING = Candidates((), 0)
 _FEW_WORDS = 8
 _NEWEST = 4
 
-# Own versions from other runs are no candidates, unless this run has met them again.
-_NOT_OWN = (
-    "AND NOT (url_key = ?2 AND url_key != '' AND run != ?3 AND id NOT IN ("
-    "SELECT canonical FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' "
-    "AND run = ?3 AND reason = 'unchanged' AND previous = canonical "
-    f"AND {NOT_UNDONE})) "
-)
+
+def listed(numbers: Iterable[int]) -> str:
+    """Return *numbers* as SQL takes them behind ``IN``."""
+    return f"({','.join(map(str, sorted(numbers)))})"
+
+
+def dry_clause(sighting: Sighting, crawl: Crawl, table: str = "") -> str:
+    """Return the condition that leaves out rows of dry runs, but for those of a dry run's own crawl."""
+    is_own = f" OR {table}run IN {listed(crawl.alive)}" if sighting.is_dry else ""
+    return f"AND (NOT {table}is_dry{is_own}) "
+
+
+def not_own(sighting: Sighting, crawl: Crawl) -> str:
+    """Return the condition that leaves out what *sighting* is not compared with.
+
+    Versions of its own from other crawls, unless its crawl has met them again, and what has another
+    key.  It takes the scope as ``?1``, the value of the identity as ``?2``.
+    """
+    dry, own = dry_clause(sighting, crawl), listed(crawl.own)
+    if not sighting.is_named:
+        return f"{dry}AND ?2 IS NOT NULL "  # so that both values are used
+    column, _ = sighting.identity
+    others = "AND item_key = ?2 " if column == "item_key" else ""
+    met = MET.replace("m.", "")
+    return (
+        f"{others}{dry}AND NOT ({column} = ?2 AND run NOT IN {own} AND id NOT IN ("
+        f"SELECT canonical FROM pages WHERE scope = ?1 AND {column} = ?2 AND {column} != '' "
+        f"AND run IN {own} AND {met} AND is_dry <= {sighting.is_dry:d})) "
+    )
 
 
 @dataclass(slots=True)
 class Search:
     """What may be the canonical of *sighting*; *scope* is the number of its group.
 
+    *own* is `not_own`, what it is not compared with.
     *content* and *structure* are the posting lists of the group, *bands* its list of bands, None
     where bands find no candidates.
     """
 
     connection: sqlite3.Connection
     sighting: Sighting
+    own: str
     scope: int
     content: PostingList
     structure: PostingList
@@ -67,6 +91,10 @@ class Search:
     def batches(self) -> Iterator[Candidates]:
         """Yield canonicals in the order of `nearness`, in batches, each found only when asked for."""
         page, config = self.sighting.fingerprint, self.config
+        if self.sighting.item_key:
+            found = self._canonicals("ORDER BY id", [])
+            yield Candidates(self._ordered(found), len(found))
+            return
         yield self._equal("body_digest", page.body_digest)
         if page.tokens >= MIN_EQUAL_TOKENS:
             yield self._equal("token_digest", page.token_digest)
@@ -155,8 +183,8 @@ class Search:
         wanted = set(words.view(np.int64).tolist())
         rows = self.connection.execute(
             "SELECT id, sketch, structure FROM pages NOT INDEXED WHERE scope = ?1 AND listed "
-            f"{_NOT_OWN} AND id > (SELECT max(id) FROM pages) - ?4 ORDER BY id DESC",
-            (*self._own, _NEWEST * limit),
+            f"{self.own} AND id > (SELECT max(id) FROM pages) - ?3 ORDER BY id DESC",
+            (*self._given, _NEWEST * limit),
         )
         found = ((row, sketch) for row, sketch, word in rows if word in wanted)
         return list(islice(found, limit))
@@ -177,9 +205,9 @@ class Search:
         newest = self.connection.execute(
             # Not max(id): beside other conditions it would read all pages of a word.
             "SELECT value, (SELECT id FROM pages WHERE scope = ?1 AND listed "
-            f"{_NOT_OWN} AND structure = value ORDER BY id DESC LIMIT 1) AS newest "
-            "FROM json_each(?4) ORDER BY newest DESC LIMIT ?5",
-            (*self._own, json.dumps(words.view(np.int64).tolist()), limit),
+            f"{self.own} AND structure = value ORDER BY id DESC LIMIT 1) AS newest "
+            "FROM json_each(?3) ORDER BY newest DESC LIMIT ?4",
+            (*self._given, json.dumps(words.view(np.int64).tolist()), limit),
         )
         return np.fromiter((word for word, _ in newest), np.int64).view(np.uint64)
 
@@ -199,12 +227,12 @@ class Search:
         return [canonical_of(fields) for fields in self._fetch(SELECT_CANONICAL, where, values)]
 
     def _fetch(self, select: str, where: str, values: Sequence[object]) -> list[Any]:
-        return self.connection.execute(select + _NOT_OWN + where, (*self._own, *values)).fetchall()
+        return self.connection.execute(select + self.own + where, (*self._given, *values)).fetchall()
 
     @property
-    def _own(self) -> tuple[int, str, int]:
-        """What `_NOT_OWN` and the scope before it take."""
-        return self.scope, self.sighting.url_key, self.sighting.run
+    def _given(self) -> tuple[int, str | bytes]:
+        """What `not_own` and the scope before it take."""
+        return self.scope, self.sighting.identity[1]
 
 
 def by_distance(word: int, words: Words, limit: int) -> list[Words]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -28,6 +28,7 @@ from dedup.index.files import Damaged, RunLock, is_lock_name, lock_names
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList, layout
 from dedup.index.rows import (
     ClusterSize,
+    Crawl,
     Glance,
     Neighbour,
     NoSuchRow,
@@ -36,19 +37,23 @@ from dedup.index.rows import (
     Sighting,
     Statistics,
     Tally,
+    crawl_of,
     is_canonical,
 )
-from dedup.index.search import Search, by_distance
+from dedup.index.search import Search, by_distance, dry_clause, listed, not_own
 from dedup.index.tables import (
     APPLICATION_ID,
     DAMAGED,
     INSERT,
+    MET,
     MIGRATIONS,
     NOT_UNDONE,
     SCHEMA_VERSION,
     SELECT,
+    SELECT_CANONICAL,
     SELECT_GLANCE,
     SELECT_RUNS,
+    canonical_of,
     create,
     glance_of,
     layout_of,
@@ -62,10 +67,12 @@ from dedup.index.urls import host_of
 from dedup.minhash import Banding
 from dedup.sketch import BINS
 from dedup.stored import is_readable
-from dedup.verdict import Candidates, Outcome, Verdict, Version, banding_of
+from dedup.verdict import Candidates, Canonical, Outcome, Verdict, Version, banding_of
 from dedup.words import signed
 
 _BATCH = 500
+# The number of the next beginning or end of a run.
+_NEXT_EVENT = "(SELECT ifnull(max(max(began, over)), 0) + 1 FROM runs)"
 _GLANCES = 10_000
 # How many URLs before and behind another one are looked at for one that may be meant.
 _AROUND = 100
@@ -92,6 +99,9 @@ class SQLiteIndex(Index):
     ) -> None:
         self._locks: dict[int, RunLock] = {}
         self._scopes: dict[tuple[str, str], int] = {}
+        # What is true until a run begins or ends, or somebody else changes the file.
+        self._crawls: dict[int, Crawl] = {}
+        self._has_restored: bool | None = None
         self._blocks = blocks
         self._banding: Banding | None = None
         self._layout_read_at: int | None = None
@@ -135,7 +145,13 @@ class SQLiteIndex(Index):
     # Runs
 
     def begin_run(
-        self, spider: str = "", *, job: str = "", settings: str = "", action: str = "drop"
+        self,
+        spider: str = "",
+        *,
+        job: str = "",
+        settings: str = "",
+        action: str = "drop",
+        crawl: str = "",
     ) -> Run:
         lock = RunLock(self.path)
         try:
@@ -144,22 +160,24 @@ class SQLiteIndex(Index):
                 run = self._resumable(spider, job)
                 if run is None:
                     cursor = self._connection.execute(
-                        "INSERT INTO runs (spider, job, settings, lock, started, action) "
-                        "VALUES (?, ?, ?, ?, ?, ?)",
-                        (spider, job, settings, lock.name, time.time(), action),
+                        "INSERT INTO runs (spider, job, settings, lock, started, action, crawl, began) "
+                        f"VALUES (?, ?, ?, ?, ?, ?, ?, {_NEXT_EVENT})",
+                        (spider, job, settings, lock.name, time.time(), action, crawl),
                     )
                     run = cursor.lastrowid
                 else:
                     self._connection.execute(
-                        "UPDATE runs SET lock = ?, action = ?, ended = NULL, ending = '' WHERE id = ?",
-                        (lock.name, action, run),
+                        "UPDATE runs SET lock = ?, action = ?, crawl = ?, ended = NULL, ending = '', "
+                        f"began = {_NEXT_EVENT}, over = 0 WHERE id = ?",
+                        (lock.name, action, crawl, run),
                     )
+                self._crawls.clear()
         except BaseException:
             lock.release()
             raise
         assert run is not None
         self._locks[run] = lock
-        return next(found for found in self.runs() if found.id == run)
+        return self._run(run)
 
     def _resumable(self, spider: str, job: str) -> int | None:
         found = self._connection.execute(
@@ -172,27 +190,34 @@ class SQLiteIndex(Index):
     def restore_run(self, run: Run) -> Run:
         with self._writing():
             cursor = self._connection.execute(
-                "INSERT INTO runs (spider, job, settings, lock, started, ended, ending, action) "
-                "VALUES (?, ?, ?, '', ?, ?, ?, ?)",
-                (run.spider, run.job, run.settings, run.started, run.ended, run.ending, run.action),
+                "INSERT INTO runs (spider, job, settings, lock, started, ended, ending, action, crawl, "
+                "began, over) VALUES (?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(run.spider, run.job, run.settings, run.started, run.ended, run.ending),
+                    *(run.action, run.crawl, run.began, run.over),
+                ),
             )
+            self._crawls.clear()
         assert cursor.lastrowid is not None
         return replace(run, id=cursor.lastrowid)
 
     def end_run(self, run: Run, ending: str) -> None:
         with self._writing():
-            self._end_run(run.id, ending)
+            self._end_run(run, ending)
         if lock := self._locks.pop(run.id, None):
             lock.release()
 
-    def _end_run(self, run: int, ending: str) -> None:
+    def _end_run(self, run: Run, ending: str) -> None:
         for row in self._select(
-            "WHERE p.outcome != 'confirmed' AND p.outcome = 'pending' AND p.run = ?", (run,)
+            "WHERE p.outcome != 'confirmed' AND p.outcome = 'pending' AND p.run = ?", (run.id,)
         ):
             self._withdraw(row, Outcome.RELEASED)
+        self._miss(run, ending)
         self._connection.execute(
-            "UPDATE runs SET ended = ?, ending = ? WHERE id = ?", (time.time(), ending, run)
+            f"UPDATE runs SET ended = ?, ending = ?, over = {_NEXT_EVENT} WHERE id = ?",
+            (time.time(), ending, run.id),
         )
+        self._crawls.clear()
 
     def _bury_dead_runs(self) -> None:
         """End the runs whose process is gone: nobody holds their lock."""
@@ -211,7 +236,7 @@ class SQLiteIndex(Index):
                     "SELECT 1 FROM runs WHERE id = ? AND ended IS NULL AND lock = ?", (run, name)
                 ).fetchone()
                 if still:
-                    self._end_run(run, "died")
+                    self._end_run(self._run(run), "died")
             lock.release()
         self._remove_stray_locks()
 
@@ -233,6 +258,9 @@ class SQLiteIndex(Index):
     def runs(self) -> list[Run]:
         with self._database.errors():
             return [run_of(fields) for fields in self._connection.execute(SELECT_RUNS)]
+
+    def _run(self, run: int) -> Run:
+        return next(found for found in self.runs() if found.id == run)
 
     # Reading
 
@@ -535,7 +563,9 @@ class SQLiteIndex(Index):
             try:
                 yield
             except BaseException:
-                self._scopes.clear()  # a batch may have looked up groups that are rolled back
+                # A batch may have looked up what is rolled back.
+                self._scopes.clear()
+                self._forget_facts()
                 raise
 
     def _read_layout(self) -> None:
@@ -548,31 +578,178 @@ class SQLiteIndex(Index):
         )
         self._blocks, self._banding = layout_of(dict(found.fetchall()))
         self._layout_read_at = changes
+        self._forget_facts()
 
-    def _versions(self, sighting: Sighting) -> Sequence[Version]:
+    def _forget_facts(self) -> None:
+        self._crawls.clear()
+        self._has_restored = None
+
+    def _crawl(self, run: int) -> Crawl:
+        if run not in self._crawls:
+            runs = [run_of(fields) for fields in self._connection.execute(SELECT_RUNS)]
+            next_event = max((max(found.began, found.over) for found in runs), default=0) + 1
+            upcoming = Run(run, "", "", "", 0.0, began=next_event)
+            self._crawls[run] = crawl_of(next((one for one in runs if one.id == run), upcoming), runs)
+        return self._crawls[run]
+
+    def _versions(self, sighting: Sighting, crawl: Crawl) -> Sequence[Version]:
+        if not sighting.is_named:
+            return self._still_shown(sighting, crawl)
         scope = self._scope(sighting.kind, sighting.scope)
+        column, value = sighting.identity
+        of_it = f"p.scope = ?1 AND p.{column} = ?2 AND p.{column} != '' AND p.{NOT_UNDONE} "
+        of_it += dry_clause(sighting, crawl, "p.")
+        own = listed(crawl.own)
         rows = self._select(
-            "WHERE p.scope = ?1 AND p.url_key = ?2 AND p.url_key != '' AND p.run = ("
-            "SELECT run FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' AND run < ?3 "
-            f"AND {NOT_UNDONE} ORDER BY run DESC LIMIT 1) AND p.{NOT_UNDONE} "
+            f"WHERE {of_it}AND p.run = (SELECT p.run FROM pages p WHERE {of_it}AND p.run < ?3 "
+            f"AND p.run NOT IN {own} ORDER BY p.run DESC LIMIT 1) "
             "AND CASE p.reason WHEN 'unchanged' THEN p.previous ELSE p.id END NOT IN ("
-            "SELECT previous FROM pages WHERE scope = ?1 AND url_key = ?2 AND url_key != '' "
-            f"AND run = ?3 AND previous IS NOT NULL AND {NOT_UNDONE}) ORDER BY p.id",
-            (scope, sighting.url_key, sighting.run),
+            f"SELECT p.previous FROM pages p WHERE {of_it}AND p.run IN {own} "
+            "AND p.previous IS NOT NULL) ORDER BY p.id",
+            (scope, value, sighting.run),
         )
-        return [self._version(row) for row in rows]
+        versions = [self._version(row) for row in rows]
+        if versions and not any(version.is_standing(sighting.fingerprint) for version in versions):
+            versions += self._still_shown(sighting, crawl)
+        return versions
+
+    def _still_shown(self, sighting: Sighting, crawl: Crawl) -> list[Version]:
+        """Return its canonicals that show the same, of whatever earlier crawl, unless met again."""
+        column, value = sighting.identity
+        page = sighting.fingerprint
+        shown = "token_digest" if page.tokens else "body_digest"
+        same = f"p.{column} = ?3" if sighting.is_named else "p.url_key = '' AND p.item_key = ''"
+        rows = self._select(
+            f"WHERE p.scope = ?1 AND p.listed AND p.{shown} = ?2 AND {same} AND ?3 IS NOT NULL "
+            f"AND p.run < ?4 AND p.run NOT IN {listed(crawl.own)} AND p.outcome = 'confirmed' "
+            f"{dry_clause(sighting, crawl, 'p.')}ORDER BY p.id",
+            (
+                self._scope(sighting.kind, sighting.scope),
+                getattr(page, shown),
+                value,
+                sighting.run,
+            ),
+        )
+        versions = [row.as_version(row) for row in rows]
+        return [
+            version
+            for version in versions
+            if version.shows(page) and not self._is_consumed(version.origin, sighting, crawl)
+        ]
+
+    def _is_consumed(self, origin: int, sighting: Sighting, crawl: Crawl) -> bool:
+        """Whether this crawl has met the version again already that the row *origin* showed first."""
+        if not sighting.is_named:
+            return self._met(origin, crawl.own, sighting) is not None
+        column, value = sighting.identity
+        return bool(
+            self._select(
+                f"WHERE p.scope = ? AND p.{column} = ? AND p.{column} != '' AND p.previous = ? "
+                f"AND p.run IN {listed(crawl.own)} AND p.{NOT_UNDONE} "
+                f"{dry_clause(sighting, crawl, 'p.')}"
+                "LIMIT 1",
+                (self._scope(sighting.kind, sighting.scope), value, origin),
+            )
+        )
+
+    def _met(self, canonical: int, runs: Collection[int], sighting: Sighting) -> Row | None:
+        found = self._select(
+            f"WHERE p.canonical = ? AND p.run IN {listed(runs)} AND {MET.replace('m.', 'p.')} "
+            "AND p.is_dry <= ? ORDER BY p.outcome = 'pending', p.id LIMIT 1",
+            (canonical, sighting.is_dry),
+        )
+        return found[0] if found else None
+
+    def _rivals(self, canonical: Canonical, sighting: Sighting, crawl: Crawl) -> list[Canonical]:
+        scope = self._scope(sighting.kind, sighting.scope)
+        found = self._connection.execute(
+            f"{SELECT_CANONICAL} AND (id = ?3 OR represents = ?3) AND id != ?4 "
+            f"{not_own(sighting, crawl)} ORDER BY id",
+            (scope, sighting.identity[1], canonical.cluster, canonical.id),
+        )
+        return [canonical_of(fields) for fields in found.fetchall()]
+
+    def _is_restored(self, sighting: Sighting) -> bool:
+        return self._any_restored() and bool(self._restored_rows(sighting))
+
+    def _any_restored(self) -> bool:
+        if self._has_restored is None:
+            self._has_restored = bool(
+                self._connection.execute(
+                    "SELECT 1 FROM pages WHERE outcome != 'confirmed' AND outcome = 'restored' LIMIT 1"
+                ).fetchone()
+            )
+        return self._has_restored
+
+    def _restored_rows(self, sighting: Sighting) -> list[Row]:
+        group = self._scope(sighting.kind, sighting.scope)
+        wanted = self._select(
+            "WHERE p.outcome != 'confirmed' AND p.outcome = 'restored' AND p.scope = ? ORDER BY p.id",
+            (group,),
+        )
+        return [row for row in wanted if row.sighting.identity == sighting.identity]
+
+    def _add_visit(self, scope: str, host: str, run: int) -> None:
+        self._connection.execute(
+            "INSERT OR IGNORE INTO visits SELECT ?, ?, ?, ifnull(max(id), 0) FROM pages",
+            (scope, host, run),
+        )
+
+    def _delete_visits(self, run: int) -> None:
+        self._connection.execute("DELETE FROM visits WHERE run = ?", (run,))
+
+    def _is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool:
+        return bool(
+            self._connection.execute(
+                f"SELECT 1 FROM visits WHERE scope = ? AND host = ? AND run IN {listed(runs)} LIMIT 1",
+                (scope, host),
+            ).fetchone()
+        )
+
+    def _has_visited(self, runs: Collection[int]) -> bool:
+        return bool(
+            self._connection.execute(
+                f"SELECT 1 FROM visits WHERE run IN {listed(runs)} LIMIT 1"
+            ).fetchone()
+        )
+
+    def _was_missed(self, canonical: Canonical, scope: str, host: str) -> bool:
+        return bool(
+            self._connection.execute(
+                "SELECT 1 FROM visits v JOIN runs r ON r.id = v.run JOIN runs l ON l.id = ("
+                f"SELECT max(run) FROM (SELECT ?4 AS run UNION ALL SELECT m.run FROM pages m "
+                f"WHERE m.canonical = ?3 AND {MET})) "
+                "WHERE v.scope = ?1 AND v.host = ?2 AND r.ending = 'finished' "
+                "AND r.action != 'dry run' AND l.over > 0 AND r.began > l.over LIMIT 1",
+                (scope, host, canonical.id, canonical.run),
+            ).fetchone()
+        )
+
+    def _rows_elsewhere(self, run: int) -> Iterator[Row]:
+        last = 0
+        while rows := self._select(
+            "WHERE p.is_elsewhere AND p.run = ? AND p.id > ? AND p.outcome = 'confirmed' "
+            f"AND NOT p.is_dry ORDER BY p.id LIMIT {_BATCH}",
+            (run, last),
+        ):
+            yield from rows
+            last = rows[-1].id
 
     def _rows_at(self, sighting: Sighting, url_key: str) -> list[Row]:
         scope = self._scope(sighting.kind, sighting.scope)
         return self._select(
-            "WHERE p.scope = ? AND p.url_key = ? AND p.url_key != '' ORDER BY p.id", (scope, url_key)
+            "WHERE p.scope = ? AND p.url_key = ? AND p.url_key != '' AND NOT p.is_dry ORDER BY p.id",
+            (scope, url_key),
         )
 
-    def _candidates(self, sighting: Sighting, config: DedupConfig) -> Iterator[Candidates]:
+    def _candidates(self, sighting: Sighting, crawl: Crawl, config: DedupConfig) -> Iterator[Candidates]:
         scope = self._scope(sighting.kind, sighting.scope)
         content, structure = (self._postings(field, scope) for field in WORD_FIELDS)
         bands = self._wanted_bands(scope, banding_of(config))
-        return Search(self._connection, sighting, scope, content, structure, bands, config).batches()
+        own = not_own(sighting, crawl)
+        return Search(
+            self._connection, sighting, own, scope, content, structure, bands, config
+        ).batches()
 
     def _wanted_bands(self, scope: int, wanted: Banding | None) -> BandList | None:
         if wanted is None:
@@ -674,9 +851,13 @@ class SQLiteIndex(Index):
         self._connection.execute("PRAGMA secure_delete = OFF")
 
     def _settle(self, row: int, outcome: Outcome) -> None:
+        if outcome is Outcome.RESTORED:
+            self._has_restored = True
         self._connection.execute("UPDATE pages SET outcome = ? WHERE id = ?", (outcome, row))
 
     def _confirm_plain(self, row: int) -> bool:
+        if self._any_restored():
+            return False
         changed = self._connection.execute(
             "UPDATE pages SET outcome = 'confirmed' "
             "WHERE id = ? AND outcome = 'pending' AND replaces IS NULL",

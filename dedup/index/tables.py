@@ -11,23 +11,73 @@ from dedup.fingerprints import Fingerprint
 from dedup.index import chunks, postings
 from dedup.index.database import META
 from dedup.index.files import Damaged
-from dedup.index.rows import EARLIEST, LATEST, Glance, Row, Run, Sighting, Tally, is_canonical
+from dedup.index.rows import (
+    EARLIEST,
+    LATEST,
+    Glance,
+    Row,
+    Run,
+    Sighting,
+    Tally,
+    is_canonical,
+    is_elsewhere,
+)
 from dedup.minhash import Banding
-from dedup.sketch import BINS
-from dedup.verdict import UNDONE, Canonical, Outcome, Reason, Verdict
+from dedup.sketch import BINS, CHECK_BINS
+from dedup.verdict import UNDONE, Canonical, Outcome, Reason, Standing, Verdict
 from dedup.words import WORD_BITS, signed, unsigned
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 _STORED_PAGES = """CREATE TABLE stored_pages (
         row INTEGER PRIMARY KEY REFERENCES pages,
         page BLOB NOT NULL
     )"""
+# Which hosts a run has been on; *after* is the last row that there was before.
+_VISITS = """CREATE TABLE visits (
+        scope TEXT NOT NULL,
+        host TEXT NOT NULL,
+        run INTEGER NOT NULL REFERENCES runs,
+        after INTEGER NOT NULL,
+        PRIMARY KEY (scope, host, run)
+    ) WITHOUT ROWID"""
+# What was not requested because of a copy, the page of *row*.
+_WITHHELD = """CREATE TABLE withheld (
+        id INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL REFERENCES runs,
+        row INTEGER NOT NULL REFERENCES pages,
+        url TEXT NOT NULL,
+        url_key TEXT NOT NULL,
+        request TEXT NOT NULL,
+        UNIQUE (run, url_key)
+    )"""
+_LATER_INDEXES = (
+    "CREATE INDEX pages_by_key ON pages (scope, item_key, run) WHERE item_key != ''",
+    "CREATE INDEX pages_met ON pages (canonical, run) "
+    "WHERE reason = 'unchanged' AND canonical = previous",
+    "CREATE INDEX pages_represent ON pages (represents) WHERE represents IS NOT NULL",
+    "CREATE INDEX pages_elsewhere ON pages (run) WHERE is_elsewhere",
+)
 MIGRATIONS: dict[int, Sequence[str]] = {
     1: ("ALTER TABLE runs ADD COLUMN action TEXT NOT NULL DEFAULT 'drop'",),
     2: (_STORED_PAGES,),
+    3: (
+        "ALTER TABLE runs ADD COLUMN crawl TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE runs ADD COLUMN began INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE runs ADD COLUMN over INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE pages ADD COLUMN item_key TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE pages ADD COLUMN redirects TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE pages ADD COLUMN check_sketch BLOB NOT NULL DEFAULT x''",
+        "ALTER TABLE pages ADD COLUMN is_dry INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE pages ADD COLUMN is_elsewhere INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE pages ADD COLUMN represents INTEGER REFERENCES pages",
+        "UPDATE pages SET is_dry = 1 WHERE run IN (SELECT id FROM runs WHERE action = 'dry run')",
+        _VISITS,
+        _WITHHELD,
+        *_LATER_INDEXES,
+    ),
 }
 
 SCHEMA = (
@@ -41,7 +91,10 @@ SCHEMA = (
         started REAL NOT NULL,
         ended REAL,
         ending TEXT NOT NULL DEFAULT '',
-        action TEXT NOT NULL DEFAULT 'drop'
+        action TEXT NOT NULL DEFAULT 'drop',
+        crawl TEXT NOT NULL DEFAULT '',
+        began INTEGER NOT NULL DEFAULT 0,
+        over INTEGER NOT NULL DEFAULT 0
     )""",
     """CREATE TABLE scopes (
         id INTEGER PRIMARY KEY,
@@ -73,7 +126,13 @@ SCHEMA = (
         previous INTEGER REFERENCES pages,
         replaces INTEGER REFERENCES pages,
         outcome TEXT NOT NULL,
-        listed INTEGER NOT NULL
+        listed INTEGER NOT NULL,
+        item_key TEXT NOT NULL DEFAULT '',
+        redirects TEXT NOT NULL DEFAULT '',
+        check_sketch BLOB NOT NULL DEFAULT x'',
+        is_dry INTEGER NOT NULL DEFAULT 0,
+        is_elsewhere INTEGER NOT NULL DEFAULT 0,
+        represents INTEGER REFERENCES pages
     )""",
     "CREATE INDEX pages_by_url ON pages (scope, url_key, run) WHERE url_key != ''",
     "CREATE INDEX pages_by_content ON pages (scope, content) WHERE listed",
@@ -85,32 +144,43 @@ SCHEMA = (
     "CREATE INDEX pages_unsettled ON pages (outcome) WHERE outcome != 'confirmed'",
     chunks.SCHEMA,
     _STORED_PAGES,
+    _VISITS,
+    _WITHHELD,
+    *_LATER_INDEXES,
 )
 
 INSERT = (
     "INSERT INTO pages (run, scope, url, url_key, time, title, canonical_link, content, structure, "
     "sketch, body_digest, token_digest, tokens, reason, kept, content_distance, structure_distance, "
-    f"similarity, canonical, previous, replaces, outcome, listed) VALUES ({','.join('?' * 23)})"
+    "similarity, canonical, previous, replaces, outcome, listed, item_key, redirects, check_sketch, "
+    f"is_dry, is_elsewhere, represents) VALUES ({','.join('?' * 29)})"
 )
 SELECT = (
     "SELECT p.id, p.run, s.kind, s.scope, p.url, p.url_key, p.time, p.title, p.canonical_link, "
     "p.content, p.structure, p.sketch, p.body_digest, p.token_digest, p.tokens, p.reason, p.kept, "
     "p.content_distance, p.structure_distance, p.similarity, p.canonical, p.previous, p.replaces, "
-    "p.outcome, p.listed, c.url, c.run "
+    "p.outcome, p.listed, c.url, c.run, p.item_key, p.redirects, p.check_sketch, p.is_dry, "
+    "p.is_elsewhere, p.represents "
     "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
 )
 SELECT_GLANCE = (
     "SELECT id, run, url, structure, reason, kept, content_distance, structure_distance, similarity, "
     "canonical, outcome, listed FROM pages WHERE id > ?1 "
 )
-SELECT_RUNS = "SELECT id, spider, job, settings, started, ended, ending, action FROM runs ORDER BY id"
+SELECT_RUNS = (
+    "SELECT id, spider, job, settings, started, ended, ending, action, crawl, began, over FROM runs "
+    "ORDER BY id"
+)
 SELECT_CANONICAL = (
-    "SELECT id, url, run, outcome, content, structure, sketch, body_digest, token_digest, tokens "
-    "FROM pages WHERE scope = ?1 AND listed "
+    "SELECT id, url, run, outcome, represents, content, structure, sketch, body_digest, token_digest, "
+    "tokens, check_sketch FROM pages WHERE scope = ?1 AND listed "
 )
 
 # Of a row that is not taken back.
 NOT_UNDONE = f"outcome NOT IN ({','.join(repr(str(outcome)) for outcome in UNDONE)})"
+
+# Of a row `m` that shows that its canonical, an earlier row of the same thing, still stands there.
+MET = "m.reason = 'unchanged' AND m.canonical = m.previous AND m.outcome IN ('confirmed', 'pending')"
 
 # What `SELECT` and its like give, column by column; who reads a row builds on that.
 _MAYBE_INT, _MAYBE_FLOAT = (int, NoneType), (float, NoneType)
@@ -121,10 +191,11 @@ _KINDS = (
     *_WORDS,
     *_VERDICT,
     *(_MAYBE_INT, _MAYBE_INT, str, int, (str, NoneType), _MAYBE_INT),
+    *(str, str, bytes, int, int, _MAYBE_INT),
 )
-_CANONICAL_KINDS = (int, str, int, str, *_WORDS)
+_CANONICAL_KINDS = (int, str, int, str, _MAYBE_INT, *_WORDS, bytes)
 _GLANCE_KINDS: Sequence[Any] = (int, int, str, int, *_VERDICT, str, int)
-_RUN_KINDS = (int, str, str, str, float, _MAYBE_FLOAT, str, str)
+_RUN_KINDS = (int, str, str, str, float, _MAYBE_FLOAT, str, str, str, int, int)
 _REASONS, _OUTCOMES = frozenset(map(str, Reason)), frozenset(map(str, Outcome))
 
 # What must be so in every row.  Some columns may be NULL, then they have nothing to be wrong about.
@@ -136,27 +207,30 @@ _RULES = {
     "distance": f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {WORD_BITS}",
     "digest": "typeof({0}) = 'blob' AND length({0}) IN (0, 16)",
     "sketch": f"typeof({{0}}) = 'blob' AND length({{0}}) = {BINS}",
+    "check_sketch": f"typeof({{0}}) = 'blob' AND length({{0}}) IN (0, {CHECK_BINS})",
     "reason": f"{{0}} IN ({','.join(repr(str(reason)) for reason in Reason)})",
     "outcome": f"{{0}} IN ({','.join(repr(str(outcome)) for outcome in Outcome)})",
     "flag": "typeof({0}) = 'integer' AND {0} IN (0, 1)",
 }
 _ROW_COLUMNS = {
-    "text": ("url", "url_key", "title", "canonical_link"),
+    "text": ("url", "url_key", "title", "canonical_link", "item_key", "redirects"),
     "number": (
         *("run", "scope", "content", "structure", "tokens"),
-        *("canonical", "previous", "replaces"),
+        *("canonical", "previous", "replaces", "represents"),
     ),
     "time": ("time",),
     "similarity": ("similarity",),
     "distance": ("content_distance", "structure_distance"),
     "digest": ("body_digest", "token_digest"),
     "sketch": ("sketch",),
+    "check_sketch": ("check_sketch",),
     "reason": ("reason",),
     "outcome": ("outcome",),
-    "flag": ("kept", "listed"),
+    "flag": ("kept", "listed", "is_dry", "is_elsewhere"),
 }
 _RUN_COLUMNS = {
-    "text": ("spider", "job", "settings", "lock", "ending", "action"),
+    "text": ("spider", "job", "settings", "lock", "ending", "action", "crawl"),
+    "number": ("began", "over"),
     "time": ("started", "ended"),
 }
 
@@ -196,8 +270,13 @@ def values_of(sighting: Sighting, verdict: Verdict, scope: int, outcome: Outcome
         *(page.body_digest, page.token_digest, page.tokens),
         *(verdict.reason, verdict.kept, verdict.content_distance, verdict.structure_distance),
         *(verdict.similarity, verdict.canonical, verdict.previous, verdict.replaces),
-        *(outcome, is_canonical(verdict)),
+        *(outcome, is_canonical(verdict), sighting.item_key, _lines(sighting.redirects)),
+        *(page.check_sketch, sighting.is_dry, is_elsewhere(verdict), verdict.represents),
     )
+
+
+def _lines(urls: Iterable[str]) -> str:
+    return "\n".join(url.replace("\n", "%0A") for url in urls)
 
 
 def row_of(fields: Sequence[Any]) -> Row:
@@ -212,7 +291,8 @@ def _row_of(fields: Sequence[Any]) -> Row:
     _require(_KINDS, fields)
     row, run, kind, scope, url, key, seen_at, title, link = fields[:9]
     reason, kept, content, structure, similarity = fields[15:20]
-    canonical, previous, replaces, outcome, listed, canonical_url, canonical_run = fields[20:]
+    canonical, previous, replaces, outcome, listed, canonical_url, canonical_run = fields[20:27]
+    item_key, redirects, check_sketch, is_dry, elsewhere, represents = fields[27:]
     _require_time(seen_at)
     _require_measures(content, structure, similarity=similarity)
     verdict = Verdict(
@@ -226,10 +306,15 @@ def _row_of(fields: Sequence[Any]) -> Row:
         canonical_run=canonical_run,
         previous=previous,
         replaces=replaces,
+        represents=represents,
         row=row,
+        standing=Standing(canonical, canonical_run, is_elsewhere=True) if elsewhere else None,
     )
-    page = _fingerprint(fields[9:15])
-    sighting = Sighting(page, url, key, kind, scope, run, seen_at, title, link)
+    page = _fingerprint((*fields[9:15], check_sketch))
+    chain = tuple(redirects.split("\n")) if redirects else ()
+    sighting = Sighting(
+        *(page, url, key, kind, scope, run, seen_at, title, link, item_key, bool(is_dry), chain)
+    )
     return Row(row, sighting, verdict, Outcome(outcome), bool(listed))
 
 
@@ -291,10 +376,11 @@ def layout_of(found: Mapping[str, Any]) -> tuple[int, Banding | None]:
 
 def canonical_of(fields: Sequence[Any]) -> Canonical:
     """Return the canonical behind what `SELECT_CANONICAL` gave; raises `Damaged`."""
-    row, url, run, outcome, *page = fields
+    row, url, run, outcome, represents, *page = fields
     try:
         _require(_CANONICAL_KINDS, fields)
-        return Canonical(row, url, run, outcome == Outcome.PENDING, _fingerprint(page))
+        is_pending = outcome == Outcome.PENDING
+        return Canonical(row, url, run, is_pending, _fingerprint(page), represents)
     except (TypeError, ValueError) as error:
         raise Damaged(f"row {row}: {error}") from error
 
@@ -303,6 +389,8 @@ def _fingerprint(fields: Sequence[Any]) -> Fingerprint:
     content, structure, sketch, *rest = fields
     if len(sketch) != BINS:
         raise ValueError(f"its sketch has {len(sketch)} bytes")
+    if len(rest[-1]) not in (0, CHECK_BINS):
+        raise ValueError(f"its check sketch has {len(rest[-1])} bytes")
     return Fingerprint(unsigned(content), unsigned(structure), sketch, *rest)
 
 
