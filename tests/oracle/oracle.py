@@ -1,20 +1,21 @@
 """The law of delivery, by what a history served and what its crawls stored; knows nothing of the plugin.
 
 Two pages repeat each other by `dedup.compare`.  A *crawl* is one run, or all of one job that was
-stopped or killed and resumed.  Each violation names the law that it breaks, see `LAWS`.
+stopped or killed and resumed, or all that run at the same time.  Each violation names the law that
+it breaks, see `LAWS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from dedup import DedupConfig, Fingerprint, Page, compare, fingerprint
+from dedup import DedupConfig, compare
 from dedup.verdict import MIN_EQUAL_TOKENS
 from tests.oracle.history import History, Leaf, Step, host_of
-from tests.oracle.world import Told, body_of, fields_of
+from tests.oracle.units import Lived, Unit, leaf_at, read
+from tests.oracle.world import Told
 
 LAWS = {
     "sound": "nothing goes wrong in a crawl, and every item has one fate",
@@ -37,62 +38,6 @@ class Violation:
     what: str
 
 
-@dataclass(eq=False)
-class Unit:
-    """One item of one response, or a page whose callback was skipped; *at* is when its fate was known."""
-
-    step: int
-    crawl: int
-    url: str
-    number: int
-    key: str
-    is_judged: bool
-    stands_for_page: bool
-    page: Fingerprint
-    served: int
-    fate: str = "open"
-    at: int = -1
-
-    @property
-    def identity(self) -> str:
-        return self.key or self.url or self.page.token_digest.hex()
-
-    def __str__(self) -> str:
-        return f"{self.url}[{self.number}]" + (f" key {self.key}" if self.key else "")
-
-
-@dataclass
-class Lived:
-    """One step as it was lived, and what it means."""
-
-    number: int
-    step: Step
-    crawl: int
-    told: Told
-    units: list[Unit] = field(default_factory=list)
-    skipped: list[Unit] = field(default_factory=list)
-    pages: dict[str, Unit] = field(default_factory=dict)
-
-    @property
-    def is_real(self) -> bool:
-        return not self.step.is_dry
-
-    @property
-    def ending(self) -> str:
-        return next((str(event[1]) for event in self.told.events if event[0] == "closed"), "killed")
-
-    @cached_property
-    def hosts(self) -> set[str]:
-        return {host_of(url) for url in self.served} | ({""} if self.step.greetings else set())
-
-    @cached_property
-    def served(self) -> list[str]:
-        return [event[1] for event in self.told.events if event[0] == "served" and event[2]]
-
-    def stored(self) -> list[Unit]:
-        return [unit for unit in self.units if unit.fate == "stored"]
-
-
 def violations(history: History, told: Sequence[Told]) -> list[Violation]:
     """Return every violation of *history*, as it was lived; but for the law `dry`, see `differences`."""
     return list(_Trial(history, told).violations())
@@ -102,18 +47,17 @@ def without_dry_runs(history: History) -> tuple[History, list[int]]:
     """Return *history* without its dry runs, and the numbers of the steps that are left."""
     left = [number for number, step in enumerate(history.steps) if not step.is_dry]
     steps = tuple(history.steps[number] for number in left)
-    return History(**{**vars(history), "steps": steps}), left
+    return replace(history, steps=steps), left
 
 
 def differences(told: Sequence[Told], plain: Sequence[Told], left: Sequence[int]) -> list[Violation]:
     """Return where real crawls stored something else than they did without the dry runs."""
-    found = []
     for number, other in zip(left, plain, strict=True):
         one, two = _stored(told[number]), _stored(other)
         if one != two:
             what = f"stored {one}, without the dry runs {two}"
-            return [*found, Violation("dry", number, what)]
-    return found
+            return [Violation("dry", number, what)]
+    return []
 
 
 def _stored(told: Told) -> list[str]:
@@ -129,7 +73,7 @@ class _Trial:
         self.lived: list[Lived] = []
         for number, (step, left) in enumerate(zip(history.steps, told, strict=True)):
             lived = Lived(number, step, self._crawl(number), left)
-            self.problems += _Reading(history, lived).problems()
+            self.problems += [Violation("sound", number, what) for what in read(lived, history)]
             self.lived.append(lived)
 
     def _crawl(self, number: int) -> int:
@@ -258,7 +202,7 @@ class _Trial:
                 yield Violation("judged", lived.number, f"{unit} was dropped, but {what}")
 
     def _leaf(self, unit: Unit) -> Leaf:
-        return _leaf(self._step(unit), unit.url)
+        return leaf_at(self._step(unit), unit.url)
 
     def _dry(self, lived: Lived) -> Iterator[Violation]:
         for unit in [*lived.units, *lived.skipped]:
@@ -328,111 +272,9 @@ class _Trial:
                     yield Violation("second", two.number, what)
 
 
-class _Reading:
-    """Makes units of the events of one step."""
-
-    def __init__(self, history: History, lived: Lived) -> None:
-        self.history = history
-        self.lived = lived
-        self.config = DedupConfig()
-
-    def problems(self) -> Iterator[Violation]:
-        """Fill what was lived; yield what went wrong in it."""
-        lived, number = self.lived, self.lived.number
-        served: dict[str, int] = {}
-        parsed: set[str] = set()
-        open_units: dict[int, Unit] = {}
-        for at, (kind, *rest) in enumerate(lived.told.events):
-            if kind == "error":
-                yield Violation("sound", number, f"error: {rest}")
-            elif kind == "served" and rest[1]:
-                served[rest[0]] = at
-            elif kind == "parsed":
-                parsed.add(rest[0])
-                self._page(rest[0], served[rest[0]], at)
-            elif kind == "yielded":
-                url, item, serial = rest[0]
-                open_units[serial] = unit = self._unit(url, item, served.get(url, at))
-                lived.units.append(unit)
-            elif kind in ("stored", "dropped", "failed"):
-                unit = open_units.pop(rest[0][2])
-                unit.fate, unit.at = kind, at
-        if lived.ending != "killed":
-            for unit in open_units.values():
-                yield Violation("sound", number, f"{unit} has no fate")
-            for url in served.keys() - parsed:
-                unit = self._page(url, served[url], len(lived.told.events))
-                del lived.pages[url]
-                unit.fate = "skipped"
-                lived.skipped.append(unit)
-                if self.history.skip != "callback":
-                    yield Violation("sound", number, f"{url} was served and not parsed")
-        for url in list(lived.pages):
-            if not self._counts(url):
-                del lived.pages[url]
-
-    def _counts(self, url: str) -> bool:
-        """Whether the page came through: an item of it did, or it has none."""
-        units = [unit for unit in self.lived.units if unit.url == url]
-        if units:
-            self.lived.pages[url].at = min([u.at for u in units if u.fate == "stored"], default=-1)
-        return not units or any(unit.fate == "stored" for unit in units)
-
-    def _page(self, url: str, served: int, at: int) -> Unit:
-        leaf = self.lived.step.site[url]
-        page = _fingerprint(body_of(leaf), is_html=True)
-        unit = self._made(url, -1, "", page, served, is_judged=not leaf.is_exempt)
-        unit.at = at
-        self.lived.pages[url] = unit
-        return unit
-
-    def _unit(self, url: str, number: int, served: int) -> Unit:
-        leaf = _leaf(self.lived.step, url)
-        thing = leaf.things[number]
-        is_page = bool(url) and self.history.source == "response" and len(leaf.things) == 1
-        is_judged = not leaf.is_exempt and (thing.kind != "record" or is_page)
-        fields = fields_of(leaf, thing)
-        if is_page:
-            page = _fingerprint(body_of(leaf), is_html=True)
-        elif thing.kind == "html":
-            page = _fingerprint(fields["html"], is_html=True)
-        elif thing.kind == "text":
-            page = _fingerprint(
-                "\n".join(filter(None, (fields["title"], fields["text"]))), is_html=False
-            )
-        else:
-            page = _fingerprint(fields["name"], is_html=False)
-        key = thing.key if self.history.has_keys else ""
-        return self._made(url, number, key, page, served, is_judged=is_judged, is_page=is_page)
-
-    def _made(
-        self,
-        url: str,
-        number: int,
-        key: str,
-        page: Fingerprint,
-        served: int,
-        *,
-        is_judged: bool,
-        is_page: bool = False,
-    ) -> Unit:
-        lived = self.lived
-        return Unit(lived.number, lived.crawl, url, number, key, is_judged, is_page, page, served)
-
-
-@cache
-def _fingerprint(content: str, *, is_html: bool) -> Fingerprint:
-    page = Page.from_html(content) if is_html else Page.from_text(content)
-    return fingerprint(page, DedupConfig())
-
-
 def _sight(step: Step) -> tuple[object, ...]:
     """What a crawl sees, and in which order."""
     return step.site, step.starts, step.greetings, step.order, step.spider
-
-
-def _leaf(step: Step, url: str) -> Leaf:
-    return step.site[url] if url else Leaf("", step.greetings)
 
 
 def told_in_short(found: Iterable[Violation]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import MISSING, Field, fields, replace
+from typing import Any
 
 from tests.oracle.history import History, Leaf, Step, Thing
 
@@ -67,23 +68,33 @@ def _with_fewer_steps(history: History) -> Iterator[History]:
 
 
 def _without_hosts(history: History) -> Iterator[History]:
-    starts = {start for step in history.steps for start in step.starts}
-    for start in sorted(starts):
-        yield _mapped(
-            history,
-            lambda step, start=start: _without(step, [u for u in step.site if u.startswith(start)]),
-        )  # type: ignore[misc]
+    for start in sorted({start for step in history.steps for start in step.starts}):
+        yield _without_urls(history, [url for url in _urls(history) if url.startswith(start)])
 
 
 def _without_pages(history: History) -> Iterator[History]:
-    for url in sorted({url for step in history.steps for url in step.site}):
-        yield _mapped(history, lambda step, url=url: _without(step, [url]))  # type: ignore[misc]
+    for url in _urls(history):
+        yield _without_urls(history, [url])
+
+
+def _urls(history: History) -> list[str]:
+    return sorted({url for step in history.steps for url in step.site})
+
+
+def _without_urls(history: History, urls: Sequence[str]) -> History:
+    return replace(history, steps=tuple(_without(step, urls) for step in history.steps))
 
 
 def _with_defaults(history: History) -> Iterator[History]:
     for field in fields(History):
-        if field.name != "steps" and getattr(history, field.name) != field.default:
-            yield replace(history, **{field.name: field.default})
+        yield from _with_default(history, field)
+
+
+def _with_default(thing: Any, field: Field[Any]) -> Iterator[Any]:
+    default = field.default
+    if default is not MISSING and getattr(thing, field.name) != default:
+        change: dict[str, Any] = {field.name: default}
+        yield replace(thing, **change)
 
 
 def _with_calmer_steps(history: History) -> Iterator[History]:
@@ -94,21 +105,8 @@ def _with_calmer_steps(history: History) -> Iterator[History]:
 
 
 def _calmer(step: Step) -> Iterator[Step]:
-    if step.ending != "finished":
-        yield replace(step, ending="finished", after=0)
-    for name in (
-        "spider",
-        "order",
-        "job",
-        "is_fresh",
-        "is_dry",
-        "is_beside",
-        "greetings",
-        "min_similarity",
-    ):
-        default = Step.__dataclass_fields__[name].default
-        if getattr(step, name) != default:
-            yield replace(step, **{name: default})
+    for field in fields(Step):
+        yield from _with_default(step, field)
     for url in step.fails:
         yield replace(step, fails={at: fate for at, fate in step.fails.items() if at != url})
     for start in step.starts[1:]:
@@ -118,11 +116,13 @@ def _calmer(step: Step) -> Iterator[Step]:
 
 
 def _with_plainer_pages(history: History) -> Iterator[History]:
-    for url in sorted({url for step in history.steps for url in step.site}):
+    for url in _urls(history):
         leaves = {repr(step.site[url]): step.site[url] for step in history.steps if url in step.site}
         for leaf in leaves.values():
             for plainer in _plainer(leaf):
-                yield _mapped(history, lambda step, url=url, a=leaf, b=plainer: _with(step, url, a, b))  # type: ignore[misc]
+                yield replace(
+                    history, steps=tuple(_with(step, url, leaf, plainer) for step in history.steps)
+                )
 
 
 def _plainer(leaf: Leaf) -> Iterator[Leaf]:
@@ -134,10 +134,6 @@ def _plainer(leaf: Leaf) -> Iterator[Leaf]:
         yield replace(leaf, things=plain)
     for number in range(len(leaf.links)):
         yield replace(leaf, links=leaf.links[:number] + leaf.links[number + 1 :])
-
-
-def _mapped(history: History, change: Callable[[Step], Step]) -> History:
-    return replace(history, steps=tuple(map(change, history.steps)))
 
 
 def _without(step: Step, urls: Sequence[str]) -> Step:

@@ -12,6 +12,7 @@ import logging
 import os
 import random
 import shutil
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,7 +35,9 @@ from scrapy.utils.misc import load_object
 from dedup import DedupConfig, MemoryIndex, Page, SQLiteIndex, fingerprint
 from tests.oracle.history import History, Leaf, Step, Thing, text_of
 
-KILLED = 9
+KILLED, HUNG = 9, 10
+# Seconds that a group of crawls may take, on a busy machine.
+LONGEST = 20
 HERE = "tests.oracle.world"
 INDEX = "pages.db"
 STATUS_GONE = 404
@@ -125,7 +128,7 @@ def lived(
     while done < len(tasks):
         left = tasks[done:]
         code = _in_a_fork(partial(_live, left), plant)
-        assert code in (0, KILLED), f"a crawl ended with {code}"
+        assert code in (0, KILLED, HUNG), f"a crawl ended with {code}"
         done += sum(_journal(at, steps[0]).exists() for _, at, steps in left)
     return [
         [_told(folder / str(number), step) for step in range(len(history.steps))]
@@ -190,9 +193,9 @@ def _live(tasks: Sequence[Task]) -> None:
     from scrapy.utils.reactor import install_reactor
 
     install_reactor(SETTINGS["TWISTED_REACTOR"])
-    from twisted.internet import reactor
-
+    reactor: Any = import_module("twisted.internet.reactor")
     logging.getLogger().addHandler(_Alarm(logging.ERROR))
+    signal.signal(signal.SIGALRM, _give_up)
     failures: list[BaseException] = []
 
     async def live() -> None:
@@ -200,16 +203,23 @@ def _live(tasks: Sequence[Task]) -> None:
             for history, folder, numbers in tasks:
                 for number in numbers:
                     _journal(folder, number).touch()
+                signal.alarm(LONGEST)
                 await asyncio.gather(*(_crawled(history, folder, number) for number in numbers))
                 _take_stock(folder, numbers)
         except BaseException as error:
             failures.append(error)
-        reactor.stop()  # type: ignore[attr-defined]
+        reactor.stop()
 
-    reactor.callWhenRunning(lambda: deferred_from_coro(live()))  # type: ignore[attr-defined]
-    reactor.run()  # type: ignore[attr-defined]
+    reactor.callWhenRunning(lambda: deferred_from_coro(live()))
+    reactor.run()
     if failures:
         raise failures[0]
+
+
+def _give_up(*_: object) -> None:
+    for stage in list(_stages.values()):
+        stage.tell("error", f"it hangs for {LONGEST} seconds")
+    os._exit(HUNG)
 
 
 async def _crawled(history: History, folder: Path, number: int) -> None:
@@ -220,6 +230,7 @@ async def _crawled(history: History, folder: Path, number: int) -> None:
         "DEDUP_INDEX": str(folder / INDEX),
         "DEDUP_DRY_RUN": step.is_dry,
         "DEDUP_MIN_SIMILARITY": step.min_similarity,
+        "DEDUP_WAIT": 3,
         "CONCURRENT_REQUESTS": history.at_a_time,
         "CONCURRENT_ITEMS": history.at_a_time,
     }
@@ -246,7 +257,7 @@ def _take_stock(folder: Path, numbers: Sequence[int]) -> None:
             tell("listed", found)
 
 
-Tell = Callable[..., None]
+Tell = Callable[..., object]
 
 
 @contextmanager
@@ -254,7 +265,7 @@ def _written(journal: Path) -> Iterator[Tell]:
     """Give a function that writes events down at once."""
     file = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
-        yield lambda *event: os.write(file, json.dumps(event).encode() + b"\n") and None
+        yield lambda *event: os.write(file, json.dumps(event).encode() + b"\n")
     finally:
         os.close(file)
 
@@ -313,9 +324,12 @@ class _Alarm(logging.Handler):
 class Witness(Actor):
     """Writes down what became of every item."""
 
+    crawler: Any
+
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         witness = super().from_crawler(crawler)
+        witness.crawler = crawler
         for signal, receiver in (
             (signals.item_scraped, witness.scraped),
             (signals.item_dropped, witness.dropped),
@@ -337,6 +351,9 @@ class Witness(Actor):
         self.stage.tell("failed", item.tag, str(failure.value))
 
     def closed(self, reason: str) -> None:
+        for name in ("dedup/wait_timeout", "dedup/index_errors"):
+            if count := self.crawler.stats.get_value(name):
+                self.stage.tell("error", f"{name}: {count}")
         self.stage.tell("closed", reason)
 
 
