@@ -9,7 +9,7 @@ from typing import Self
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.index.base import Index
-from dedup.index.rows import Neighbour, Run, Sighting
+from dedup.index.rows import DRY_RUN, Neighbour, Run, Sighting, kind_of
 from dedup.index.urls import scope_key, url_key
 from dedup.page import PARSER, Page
 from dedup.stored import pack
@@ -24,8 +24,8 @@ class Detector:
 
     All its pages belong to one run of *spider*, which begins with the first page recorded and
     ends with `close`; *job* names a run that can be resumed, *action* says what becomes of copies
-    (see `dedup.index.Run`).  Raises `IndexMismatch` if the index
-    was built with another recipe.  The index stays open; it belongs to the caller.
+    (see `dedup.index.Run`), *crawl* names the crawl that it is a worker of.  Raises `IndexMismatch`
+    if the index was built with another recipe.  The index stays open; it belongs to the caller.
 
     >>> from dedup import MemoryIndex
     >>> with Detector(MemoryIndex()) as detector:
@@ -44,20 +44,23 @@ class Detector:
         job: str = "",
         settings: str = "",
         action: str = "drop",
+        crawl: str = "",
     ) -> None:
         index.prepare(config)
         index.note_parser(PARSER)
         self.index = index
         self.config = config
-        self._begin = (spider, job, settings, action)
+        self._begin = (spider, job, settings, action, crawl)
         self._run: Run | None = None
 
     @property
     def run(self) -> Run:
         """The run that this detector records; begins it."""
         if self._run is None:
-            spider, job, settings, action = self._begin
-            self._run = self.index.begin_run(spider, job=job, settings=settings, action=action)
+            spider, job, settings, action, crawl = self._begin
+            self._run = self.index.begin_run(
+                spider, job=job, settings=settings, action=action, crawl=crawl
+            )
         return self._run
 
     def judge(self, page: Page, *, kind: str = "page") -> Verdict:
@@ -69,12 +72,14 @@ class Detector:
                 fingerprint=fingerprint(page, self.config),
                 url=page.url,
                 url_key=url_key(page.url),
-                kind=kind,
+                kind=kind_of(kind, page.item_key),
                 scope=scope_key(self.config.scope, spider=spider, url=page.url),
                 run=self._run.id if self._run else upcoming,
                 time=time.time(),
                 title=page.title,
                 canonical_link=page.canonical_link,
+                item_key=page.item_key,
+                seen_on=page.seen_on,
             ),
             self.config,
         )
@@ -90,6 +95,7 @@ class Detector:
         *,
         kind: str = "page",
         confirmed: bool = False,
+        is_wanted: bool = False,
         wait_for: Collection[int] = (),
     ) -> Verdict:
         """Judge and record *page* with its fingerprint *found*; see `Index.find_or_add`."""
@@ -101,10 +107,19 @@ class Detector:
             kind=kind,
             title=page.title,
             canonical_link=page.canonical_link,
+            item_key=page.item_key,
+            redirects=page.redirects,
+            seen_on=page.seen_on,
+            is_dry=self._begin[3] == DRY_RUN,
             confirmed=confirmed,
+            is_wanted=is_wanted,
             wait_for=wait_for,
             page=pack(page) if self.config.store_pages else b"",
         )
+
+    def visit(self, host: str) -> None:
+        """Record that this run is on *host*; see `Index.visit`."""
+        self.index.visit(self.run, self._begin[0] if self.config.scope == "spider" else "", host)
 
     def nearest(
         self, page: Page, *, kind: str = "page", max_distance: int = WORD_BITS

@@ -16,7 +16,7 @@ from dedup.config import DedupConfig
 from dedup.errors import ConfigError, DedupError
 from dedup.feeds import BadRecord, Feed, FeedError, Record, find_feeds
 from dedup.feeds.finding import files_in, format_of
-from dedup.fields import Content, FieldRule
+from dedup.fields import Content, FieldRule, NoHtml, texts_of
 from dedup.page import Page
 from dedup.terms import terms_of
 
@@ -80,6 +80,8 @@ def _texts(feed: Feed, record: Record) -> Iterator[str]:
     if record.payload is not None:
         try:
             content = feed.content(record.payload, feed.rule)
+        except NoHtml as error:
+            content = Content(text="\n".join(texts_of(error.record)))
         except BadRecord as error:
             raise FeedError(f"{record.name} {error}") from error
         if content or feed.has_pages_only:

@@ -25,7 +25,9 @@ class Page:
     b"" where there were none but white space.  *text* is the visible text; *tags*, *depths* and
     *classes* describe the structure, *links* the link targets as written (see `dedup.text.Reading`).
     *excess* says which limit the page is over: nothing but its digest is known then, so it repeats
-    only a page of equal bytes.  *max_bytes* is the setting of that name.
+    only a page of equal bytes.  *item_key* tells an item from all others, *redirects* are the URLs
+    that led here, the first one first, *seen_on* is the host where an item was seen, None where that
+    is the host of its URL.  *max_bytes* is the setting of that name.
     """
 
     url: str
@@ -39,6 +41,9 @@ class Page:
     classes: tuple[tuple[str, str], ...] = ()
     links: tuple[str, ...] = ()
     excess: Excess | None = None
+    item_key: str = ""
+    redirects: tuple[str, ...] = ()
+    seen_on: str | None = None
 
     @classmethod
     def from_html(
@@ -84,10 +89,12 @@ class Page:
     def from_content(cls, content: Content, *, max_bytes: int = MAX_BYTES) -> Page:
         """Return the page of what a record holds."""
         if content.html:
-            return cls.from_html(
+            page = cls.from_html(
                 content.html, url=content.url, encoding=content.encoding, max_bytes=max_bytes
             )
-        return cls.from_text(content.text, url=content.url, max_bytes=max_bytes)
+        else:
+            page = cls.from_text(content.text, url=content.url, max_bytes=max_bytes)
+        return replace(page, item_key=content.item_key) if content.item_key else page
 
     @classmethod
     def unread(cls, body: bytes, excess: Excess, *, url: str = "") -> Page:

@@ -86,7 +86,8 @@ class Match:
 class Canonical:
     """A page that was kept and that others are compared with.
 
-    *represents* is the canonical in whose place it was kept, None for none: see `Verdict`.
+    *represents* is the canonical in whose place it was kept, None for none: see `Verdict`.  *host* is
+    where a crawl would meet it again.
     """
 
     id: int
@@ -95,6 +96,7 @@ class Canonical:
     is_pending: bool
     fingerprint: Fingerprint
     represents: int | None = None
+    host: str = ""
 
     @property
     def cluster(self) -> int:
@@ -164,7 +166,7 @@ class Verdict:
     the same URL that this one repeats or follows, *replaces* the canonical that this one takes the
     place of when it is confirmed.  *represents* is the canonical that a kept page repeats and that
     this crawl has not met: the page stands in for it.  *candidates* is how many canonicals were
-    looked at.
+    looked at; *is_restored* says that the page is kept because somebody wanted it back.
     """
 
     reason: Reason
@@ -181,6 +183,7 @@ class Verdict:
     represents: int | None = None
     row: int | None = None
     candidates: int = field(default=0, compare=False)
+    is_restored: bool = field(default=False, compare=False)
 
     @property
     def is_duplicate(self) -> bool:
@@ -321,7 +324,7 @@ def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
     if version and version.is_own:
         return _rival(page, version, past, config) or _unchanged(page, version, past, config)
     if past.is_restored:
-        return _kept(page, past)
+        return replace(_kept(page, past), is_restored=True)
     if version and _still_repeats(page, version, past, config):
         return _unchanged(page, version, past, config)
     absent: Canonical | None = None

@@ -15,9 +15,10 @@ from dedup.adding.work import BATCH_BYTES, BATCH_RECORDS, Answer, Batch, Orders,
 from dedup.config import DedupConfig
 from dedup.errors import DedupError
 from dedup.feeds import START, Feed, FeedError, Found, Place, Record
-from dedup.fields import FieldRule
+from dedup.fields import FieldRule, NoHtml
 from dedup.hashing import digest
 from dedup.index import Index, Run, Sighting
+from dedup.index.rows import kind_of
 from dedup.page import PARSER
 from dedup.verdict import Verdict
 
@@ -256,6 +257,8 @@ class Adding:
         elif record.payload is None or (found is None and not feed.has_pages_only):
             return KEPT
         counts["seen"] += 1
+        if isinstance(found, NoHtml):
+            return self._without_html(record, found, counts)
         if not isinstance(found, Seen):
             counts.update(("kept", "not_judged"))
             return UNREAD if problem else KEPT
@@ -269,18 +272,32 @@ class Adding:
             events.append(Event(record.name, url=found.url, verdict=verdict))
         return KEPT if verdict.kept else DROPPED
 
+    def _without_html(self, record: Record, found: NoHtml, counts: Counter[str]) -> str:
+        """Keep a record among pages; raises `DedupError` where there were none so far."""
+        judged = self.tally.counts + counts
+        if judged["seen"] == judged["not_judged"] + 1:
+            names = ", ".join(found.record) or "none"
+            raise DedupError(
+                f"{record.name} is no page: {found} (its fields are {names}). Name the fields to judge "
+                "it by, --text-fields title,text or --html-field content, and with DEDUP_KEY_FIELDS "
+                "what tells records apart; nothing has been judged without"
+            )
+        counts.update(("kept", "not_judged"))
+        return KEPT
+
     def _verdict(self, page: Seen) -> Verdict:
         choices = self._choices
         sighting = Sighting(
             fingerprint=page.fingerprint,
             url=page.url,
             url_key=page.url_key,
-            kind=choices.kind,
+            kind=kind_of(choices.kind, page.item_key),
             scope=page.scope,
             run=self._run_number,
             time=time.time(),
             title=page.title,
             canonical_link=page.canonical_link,
+            item_key=page.item_key,
         )
         if self.run:
             return self._index.record(sighting, choices.config, page=page.stored)

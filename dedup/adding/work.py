@@ -17,7 +17,7 @@ from typing import Any, Self
 from dedup.config import DedupConfig
 from dedup.errors import DedupError
 from dedup.feeds import BadRecord, Record
-from dedup.fields import Content, FieldRule
+from dedup.fields import Content, FieldRule, NoHtml
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.index.urls import scope_key, url_key
 from dedup.limits import Excess
@@ -43,10 +43,12 @@ class Seen:
     canonical_link: str
     stored: bytes = b""
     excess: Excess | None = None
+    item_key: str = ""
 
 
 # A page, or what is the matter with the record, or None where it holds nothing to judge.
-Answer = Seen | str | None
+# A record that is no page at all ends the work.
+Answer = Seen | NoHtml | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ def answer(payload: Any, reader: Reader, orders: Orders) -> Answer:
     try:
         content = reader(payload, orders.rule)
         return None if content is None else _seen(content, orders)
+    except NoHtml as error:
+        return error
     except BadRecord as error:
         return str(error)
     except Exception as error:  # a user's own function may raise anything; the others go on
@@ -94,6 +98,7 @@ def _seen(content: Content, orders: Orders) -> Seen:
         canonical_link=page.canonical_link,
         stored=pack(page) if orders.config.store_pages else b"",
         excess=page.excess,
+        item_key=page.item_key,
     )
 
 

@@ -57,11 +57,11 @@ def orphans(path: Path | None, as_json: bool) -> None:
         return
     for row in found:
         if row.sighting.url:
-            click.echo(_address(row.sighting.url))
+            click.echo(address(row.sighting.url))
     click.echo(f"{len(found):,} orphans", err=True)
 
 
-def _address(url: str) -> str:
+def address(url: str) -> str:
     """Return *url* whole, what acts rather than shows percent-encoded: it can still be crawled."""
     return "".join(
         letter if letter.isprintable() and letter != " " else quote(letter, "") for letter in url

@@ -14,6 +14,7 @@ from dedup.index.rows import (
     Sighting,
     Statistics,
     Tally,
+    Withheld,
     glance_of,
 )
 from dedup.index.sqlite import SQLiteIndex
@@ -31,5 +32,6 @@ __all__ = [
     "Sighting",
     "Statistics",
     "Tally",
+    "Withheld",
     "glance_of",
 ]

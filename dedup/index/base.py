@@ -24,11 +24,12 @@ from dedup.index.rows import (
     Sighting,
     Statistics,
     Tally,
+    Withheld,
     glance_of,
     is_canonical,
     kind_of,
 )
-from dedup.index.urls import host_of, scope_key, url_key, variants
+from dedup.index.urls import scope_key, url_key, variants
 from dedup.minhash import Banding
 from dedup.page import Page
 from dedup.stored import UnreadablePage, unpack
@@ -81,7 +82,9 @@ class Index(ABC):
         confirmed: bool = True,
         item_key: str = "",
         redirects: Sequence[str] = (),
+        seen_on: str | None = None,
         is_dry: bool = False,
+        is_wanted: bool = False,
         wait_for: Collection[int] = (),
         page: bytes = b"",
     ) -> Verdict:
@@ -92,8 +95,8 @@ class Index(ABC):
         pending until `confirm` or `release`.  A page that repeats one whose fate in a run of
         *wait_for* is open is not recorded: its verdict has no row, and it can be asked about again
         when the row that its standing names is settled.  What is seen by a dry run (*is_dry*) drops
-        nothing in other runs.  *page* is kept with the row, for `page_of`: what `dedup.stored.pack`
-        gives, b"" for nothing.
+        nothing in other runs; what *is_wanted* is kept, whatever it repeats.  *page* is kept with the
+        row, for `page_of`: what `dedup.stored.pack` gives, b"" for nothing.
         """
         spider = run.spider if spider is None else spider
         sighting = Sighting(
@@ -109,8 +112,11 @@ class Index(ABC):
             item_key=item_key,
             is_dry=is_dry,
             redirects=tuple(redirects),
+            seen_on=seen_on,
         )
-        return self.record(sighting, config, confirmed=confirmed, wait_for=wait_for, page=page)
+        return self.record(
+            sighting, config, confirmed=confirmed, is_wanted=is_wanted, wait_for=wait_for, page=page
+        )
 
     def record(
         self,
@@ -118,13 +124,14 @@ class Index(ABC):
         config: DedupConfig,
         *,
         confirmed: bool = True,
+        is_wanted: bool = False,
         wait_for: Collection[int] = (),
         page: bytes = b"",
     ) -> Verdict:
         """Judge *sighting* and record it as it is, with its own time; see `find_or_add`."""
         sighting = sighting.kept()
         with self._writing():
-            verdict = self._decide(sighting, config)
+            verdict = self._decide(sighting, config, is_wanted=is_wanted)
             standing = verdict.standing
             if standing and standing.is_pending and standing.run in wait_for:
                 return verdict
@@ -157,7 +164,7 @@ class Index(ABC):
                 self._delist(added)
             return added.id
 
-    def _decide(self, sighting: Sighting, config: DedupConfig) -> Verdict:
+    def _decide(self, sighting: Sighting, config: DedupConfig, *, is_wanted: bool = False) -> Verdict:
         crawl = self._crawl(sighting.run)
         past = Past(
             versions=self._versions(sighting, crawl),
@@ -165,7 +172,7 @@ class Index(ABC):
             declared=self._declared(sighting) if config.canonical_link == "decide" else None,
             standing=lambda canonical: self._standing(canonical, sighting, crawl),
             rivals=lambda canonical: self._rivals(canonical, sighting, crawl),
-            is_restored=self._is_restored(sighting),
+            is_restored=is_wanted or self._is_restored(sighting),
         )
         return decide(sighting.fingerprint, past, config)
 
@@ -179,10 +186,9 @@ class Index(ABC):
             return Standing(canonical.id, canonical.run, canonical.is_pending)
         if met := self._met(canonical.id, crawl.alive, sighting):
             return Standing(met.id, met.sighting.run, met.outcome is Outcome.PENDING)
-        scope, host = sighting.scope, host_of(canonical.url)
-        if self._is_visited(scope, host, crawl.alive):
+        if self._is_visited(sighting.scope, canonical.host, crawl.alive):
             return None
-        if self._has_visited(crawl.alive) and self._was_missed(canonical, scope, host):
+        if self._has_visited(crawl.alive) and self._was_missed(canonical, sighting.scope):
             return None
         return Standing(canonical.id, canonical.run, canonical.is_pending, is_elsewhere=True)
 
@@ -275,6 +281,10 @@ class Index(ABC):
             self._settle(row.id, Outcome.RESTORED)
         return dropped
 
+    @abstractmethod
+    def wanted(self) -> list[Row]:
+        """Return the rows of copies that somebody wants back and that no crawl has kept since."""
+
     def visit(self, run: Run, scope: str, host: str) -> None:
         """Record that *run* is on *host*: what it keeps of it is a whole copy, on its own.
 
@@ -283,6 +293,24 @@ class Index(ABC):
         """
         with self._writing():
             self._add_visit(scope, host, run.id)
+
+    def withhold(self, run: Run, requests: Iterable[Withheld]) -> None:
+        """Record what *run* did not request because of a copy; each URL once."""
+        with self._writing():
+            self._add_withheld(run.id, requests)
+
+    @abstractmethod
+    def withheld(self, run: int | None = None) -> list[Withheld]:
+        """Return what was withheld by *run*, or by all, in order."""
+
+    def never_met(self, run: int | None = None) -> list[Withheld]:
+        """Return the links that were withheld, by *run* or by all, and that no run has met since."""
+        return [
+            link
+            for link in self.withheld(run)
+            if link.what == "link"
+            and not any(row.sighting.run >= link.run for row in self._rows_of_url(url_key(link.url)))
+        ]
 
     def history(self, url: str) -> list[Row]:
         """Return all rows of *url* in canonical form, in all scopes, the oldest first."""
@@ -336,7 +364,7 @@ class Index(ABC):
         for row in self._rows_elsewhere(run.id):
             assert row.verdict.canonical is not None
             canonical = self.row(row.verdict.canonical).as_canonical()
-            is_visited = self._is_visited(row.sighting.scope, host_of(canonical.url), crawl.alive)
+            is_visited = self._is_visited(row.sighting.scope, canonical.host, crawl.alive)
             if is_visited and self._standing(canonical, row.sighting, crawl) is None:
                 self._settle(row.id, Outcome.ORPHANED)
 
@@ -734,18 +762,22 @@ class Index(ABC):
     def _add_visit(self, scope: str, host: str, run: int) -> None: ...
 
     @abstractmethod
+    def _add_withheld(self, run: int, requests: Iterable[Withheld]) -> None: ...
+
+    @abstractmethod
     def _delete_visits(self, run: int) -> None: ...
 
     @abstractmethod
-    def _is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool: ...
+    def _is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool:
+        """Whether one of the *runs* was on *host*, under that scope or the one of all."""
 
     @abstractmethod
     def _has_visited(self, runs: Collection[int]) -> bool:
         """Whether one of the *runs* has visited any host."""
 
     @abstractmethod
-    def _was_missed(self, canonical: Canonical, scope: str, host: str) -> bool:
-        """Whether a later run was on *host*, came to its end, and did not meet *canonical*.
+    def _was_missed(self, canonical: Canonical, scope: str) -> bool:
+        """Whether a later run was on its host, came to its end, and did not meet *canonical*.
 
         Later is what began after the end of the last run that met it.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
@@ -14,6 +14,7 @@ from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint
 from dedup.index.base import Index
 from dedup.index.rows import (
+    DRY_RUN,
     ClusterSize,
     Crawl,
     Neighbour,
@@ -23,11 +24,12 @@ from dedup.index.rows import (
     Sighting,
     Statistics,
     Tally,
+    Withheld,
     crawl_of,
     is_canonical,
     is_elsewhere,
 )
-from dedup.index.urls import host_of
+from dedup.index.urls import host_of, url_key
 from dedup.minhash import Banding
 from dedup.verdict import (
     Candidates,
@@ -57,6 +59,7 @@ class MemoryIndex(Index):
         self._notes: dict[str, str] = {}
         self._restored: set[int] = set()
         self._visits: dict[tuple[str, str, int], int] = {}
+        self._withheld: dict[tuple[int, str, str], Withheld] = {}
 
     @property
     def name(self) -> str:
@@ -208,12 +211,12 @@ class MemoryIndex(Index):
     @contextmanager
     def batch(self) -> Iterator[None]:
         before = list(self._all), list(self._runs), dict(self._pages), dict(self._notes)
-        visits = dict(self._visits)
+        visits, withheld = dict(self._visits), dict(self._withheld)
         try:
             yield
         except BaseException:
             self._all, self._runs, self._pages, self._notes = before
-            self._visits = visits
+            self._visits, self._withheld = visits, withheld
             raise
 
     def _crawl(self, run: int) -> Crawl:
@@ -279,26 +282,37 @@ class MemoryIndex(Index):
             if row.outcome is Outcome.RESTORED and row.sighting.identity == sighting.identity
         ]
 
+    def wanted(self) -> list[Row]:
+        return [row for row in self._all if row.outcome is Outcome.RESTORED]
+
     def _add_visit(self, scope: str, host: str, run: int) -> None:
         self._visits.setdefault((scope, host, run), len(self._all))
+
+    def withheld(self, run: int | None = None) -> list[Withheld]:
+        return [found for found in self._withheld.values() if run in (None, found.run)]
+
+    def _add_withheld(self, run: int, requests: Iterable[Withheld]) -> None:
+        for request in requests:
+            place = (run, request.what, url_key(request.url))
+            self._withheld.setdefault(place, replace(request, run=run))
 
     def _delete_visits(self, run: int) -> None:
         self._visits = {visit: after for visit, after in self._visits.items() if visit[2] != run}
 
     def _is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool:
-        return any((scope, host, run) in self._visits for run in runs)
+        return any((one, host, run) in self._visits for run in runs for one in (scope, ""))
 
     def _has_visited(self, runs: Collection[int]) -> bool:
         return any(run in runs for _, _, run in self._visits)
 
-    def _was_missed(self, canonical: Canonical, scope: str, host: str) -> bool:
+    def _was_missed(self, canonical: Canonical, scope: str) -> bool:
         met = [row.sighting.run for row in self._repeats(canonical.id) if row.is_met_again]
         last = self._runs[max([canonical.run, *met]) - 1]
         return bool(last.over) and any(
             run.ending == "finished"
-            and run.action != "dry run"
+            and run.action != DRY_RUN
             and run.began > last.over
-            and (scope, host, run.id) in self._visits
+            and self._is_visited(scope, canonical.host, [run.id])
             for run in self._runs
         )
 

@@ -8,13 +8,16 @@ from typing import NamedTuple
 
 from dedup.errors import DedupError
 from dedup.fingerprints import Fingerprint
-from dedup.index.urls import joined_key, kept_url, valid
+from dedup.index.urls import host_of, joined_key, kept_url, valid
 from dedup.limits import MAX_REDIRECTS, MAX_TITLE, MAX_URL
 from dedup.verdict import Canonical, Outcome, Reason, Verdict, Version
 
 # The first and the last moment (seconds since 1970) that are dates in every time zone; a machine
 # whose clock lost the time may say any of them.
 EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
+
+# The action of a run that drops nothing and leaves no trace in later ones.
+DRY_RUN = "dry run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,8 @@ class Sighting:
 
     *item_key* is what makes an item the same one in a later crawl, whatever its URL, "" for what has
     only its URL.  *is_dry* says that it was seen by a dry run: no reason to drop anything.
-    *redirects* are the URLs that led to it, the first one first.
+    *redirects* are the URLs that led to it, the first one first, *seen_on* is the host where an item
+    was seen, None where that is the host of its URL.
     """
 
     fingerprint: Fingerprint
@@ -122,6 +126,12 @@ class Sighting:
     item_key: str = ""
     is_dry: bool = False
     redirects: tuple[str, ...] = ()
+    seen_on: str | None = None
+
+    @property
+    def host(self) -> str:
+        """The host where a crawl would meet it again."""
+        return host_of(self.url) if self.seen_on is None else self.seen_on
 
     @property
     def is_named(self) -> bool:
@@ -200,9 +210,9 @@ class Row:
         """Return what others are compared with."""
         seen = self.sighting
         is_pending = self.outcome is Outcome.PENDING
-        found = self.verdict
+        represents = self.verdict.represents
         return Canonical(
-            self.id, seen.url, seen.run, is_pending, seen.fingerprint, represents=found.represents
+            *(self.id, seen.url, seen.run, is_pending, seen.fingerprint, represents, seen.host)
         )
 
     @property
@@ -268,6 +278,21 @@ class Neighbour:
 def is_canonical(verdict: Verdict) -> bool:
     """Return whether a page with *verdict* becomes one that others are compared with."""
     return verdict.reason in (Reason.NEW, Reason.UPDATED)
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A request that was not made because the page of *row* is a copy.
+
+    *what* is "link" for one that the copy links to, "callback" for the copy itself, whose callback was
+    skipped; *request* is what Scrapy makes it of again, as JSON, "" where only its URL is known.
+    """
+
+    row: int
+    url: str
+    what: str
+    request: str = ""
+    run: int = 0
 
 
 def kind_of(kind: str, item_key: str) -> str:

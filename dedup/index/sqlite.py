@@ -37,6 +37,7 @@ from dedup.index.rows import (
     Sighting,
     Statistics,
     Tally,
+    Withheld,
     crawl_of,
     is_canonical,
 )
@@ -62,8 +63,9 @@ from dedup.index.tables import (
     run_of,
     tally_of,
     values_of,
+    withheld_of,
 )
-from dedup.index.urls import host_of
+from dedup.index.urls import host_of, kept_url, url_key
 from dedup.minhash import Banding
 from dedup.sketch import BINS
 from dedup.stored import is_readable
@@ -141,6 +143,11 @@ class SQLiteIndex(Index):
     def banding(self) -> Banding | None:
         """How the sketches of this file are cut into bands, None where it has no lists of bands."""
         return self._banding
+
+    def wait_at_most(self, seconds: float) -> None:
+        """Wait no longer than that for a lock of another process, from now on."""
+        with self._database.errors():
+            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
 
     # Runs
 
@@ -689,10 +696,34 @@ class SQLiteIndex(Index):
         )
         return [row for row in wanted if row.sighting.identity == sighting.identity]
 
+    def wanted(self) -> list[Row]:
+        return self._select(
+            "WHERE p.outcome != 'confirmed' AND p.outcome = 'restored' ORDER BY p.id", ()
+        )
+
     def _add_visit(self, scope: str, host: str, run: int) -> None:
         self._connection.execute(
             "INSERT OR IGNORE INTO visits SELECT ?, ?, ?, ifnull(max(id), 0) FROM pages",
             (scope, host, run),
+        )
+
+    def withheld(self, run: int | None = None) -> list[Withheld]:
+        with self._database.errors():
+            found = self._connection.execute(
+                "SELECT row, url, what, request, run FROM withheld WHERE ?1 IS NULL OR run = ?1 "
+                "ORDER BY id",
+                (run,),
+            )
+            return [withheld_of(fields) for fields in found]
+
+    def _add_withheld(self, run: int, requests: Iterable[Withheld]) -> None:
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO withheld (run, row, url, url_key, what, request) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (run, one.row, kept_url(one.url), url_key(one.url), one.what, one.request)
+                for one in requests
+            ],
         )
 
     def _delete_visits(self, run: int) -> None:
@@ -701,7 +732,8 @@ class SQLiteIndex(Index):
     def _is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool:
         return bool(
             self._connection.execute(
-                f"SELECT 1 FROM visits WHERE scope = ? AND host = ? AND run IN {listed(runs)} LIMIT 1",
+                "SELECT 1 FROM visits WHERE scope IN (?, '') AND host = ? "
+                f"AND run IN {listed(runs)} LIMIT 1",
                 (scope, host),
             ).fetchone()
         )
@@ -713,15 +745,15 @@ class SQLiteIndex(Index):
             ).fetchone()
         )
 
-    def _was_missed(self, canonical: Canonical, scope: str, host: str) -> bool:
+    def _was_missed(self, canonical: Canonical, scope: str) -> bool:
         return bool(
             self._connection.execute(
                 "SELECT 1 FROM visits v JOIN runs r ON r.id = v.run JOIN runs l ON l.id = ("
                 f"SELECT max(run) FROM (SELECT ?4 AS run UNION ALL SELECT m.run FROM pages m "
                 f"WHERE m.canonical = ?3 AND {MET})) "
-                "WHERE v.scope = ?1 AND v.host = ?2 AND r.ending = 'finished' "
+                "WHERE v.scope IN (?1, '') AND v.host = ?2 AND r.ending = 'finished' "
                 "AND r.action != 'dry run' AND l.over > 0 AND r.began > l.over LIMIT 1",
-                (scope, host, canonical.id, canonical.run),
+                (scope, canonical.host, canonical.id, canonical.run),
             ).fetchone()
         )
 

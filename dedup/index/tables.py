@@ -19,9 +19,11 @@ from dedup.index.rows import (
     Run,
     Sighting,
     Tally,
+    Withheld,
     is_canonical,
     is_elsewhere,
 )
+from dedup.index.urls import host_of
 from dedup.minhash import Banding
 from dedup.sketch import BINS, CHECK_BINS
 from dedup.verdict import UNDONE, Canonical, Outcome, Reason, Standing, Verdict
@@ -43,15 +45,17 @@ _VISITS = """CREATE TABLE visits (
         after INTEGER NOT NULL,
         PRIMARY KEY (scope, host, run)
     ) WITHOUT ROWID"""
-# What was not requested because of a copy, the page of *row*.
+# What was not requested because of a copy, the page of *row*: its own request, where a callback was
+# skipped, or one that it links to.
 _WITHHELD = """CREATE TABLE withheld (
         id INTEGER PRIMARY KEY,
         run INTEGER NOT NULL REFERENCES runs,
         row INTEGER NOT NULL REFERENCES pages,
         url TEXT NOT NULL,
         url_key TEXT NOT NULL,
+        what TEXT NOT NULL,
         request TEXT NOT NULL,
-        UNIQUE (run, url_key)
+        UNIQUE (run, what, url_key)
     )"""
 _LATER_INDEXES = (
     "CREATE INDEX pages_by_key ON pages (scope, item_key, run) WHERE item_key != ''",
@@ -73,6 +77,7 @@ MIGRATIONS: dict[int, Sequence[str]] = {
         "ALTER TABLE pages ADD COLUMN is_dry INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE pages ADD COLUMN is_elsewhere INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE pages ADD COLUMN represents INTEGER REFERENCES pages",
+        "ALTER TABLE pages ADD COLUMN seen_on TEXT",
         "UPDATE pages SET is_dry = 1 WHERE run IN (SELECT id FROM runs WHERE action = 'dry run')",
         _VISITS,
         _WITHHELD,
@@ -132,7 +137,8 @@ SCHEMA = (
         check_sketch BLOB NOT NULL DEFAULT x'',
         is_dry INTEGER NOT NULL DEFAULT 0,
         is_elsewhere INTEGER NOT NULL DEFAULT 0,
-        represents INTEGER REFERENCES pages
+        represents INTEGER REFERENCES pages,
+        seen_on TEXT
     )""",
     "CREATE INDEX pages_by_url ON pages (scope, url_key, run) WHERE url_key != ''",
     "CREATE INDEX pages_by_content ON pages (scope, content) WHERE listed",
@@ -153,14 +159,14 @@ INSERT = (
     "INSERT INTO pages (run, scope, url, url_key, time, title, canonical_link, content, structure, "
     "sketch, body_digest, token_digest, tokens, reason, kept, content_distance, structure_distance, "
     "similarity, canonical, previous, replaces, outcome, listed, item_key, redirects, check_sketch, "
-    f"is_dry, is_elsewhere, represents) VALUES ({','.join('?' * 29)})"
+    f"is_dry, is_elsewhere, represents, seen_on) VALUES ({','.join('?' * 30)})"
 )
 SELECT = (
     "SELECT p.id, p.run, s.kind, s.scope, p.url, p.url_key, p.time, p.title, p.canonical_link, "
     "p.content, p.structure, p.sketch, p.body_digest, p.token_digest, p.tokens, p.reason, p.kept, "
     "p.content_distance, p.structure_distance, p.similarity, p.canonical, p.previous, p.replaces, "
     "p.outcome, p.listed, c.url, c.run, p.item_key, p.redirects, p.check_sketch, p.is_dry, "
-    "p.is_elsewhere, p.represents "
+    "p.is_elsewhere, p.represents, p.seen_on "
     "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
 )
 SELECT_GLANCE = (
@@ -172,8 +178,8 @@ SELECT_RUNS = (
     "ORDER BY id"
 )
 SELECT_CANONICAL = (
-    "SELECT id, url, run, outcome, represents, content, structure, sketch, body_digest, token_digest, "
-    "tokens, check_sketch FROM pages WHERE scope = ?1 AND listed "
+    "SELECT id, url, run, outcome, represents, seen_on, content, structure, sketch, body_digest, "
+    "token_digest, tokens, check_sketch FROM pages WHERE scope = ?1 AND listed "
 )
 
 # Of a row that is not taken back.
@@ -191,10 +197,11 @@ _KINDS = (
     *_WORDS,
     *_VERDICT,
     *(_MAYBE_INT, _MAYBE_INT, str, int, (str, NoneType), _MAYBE_INT),
-    *(str, str, bytes, int, int, _MAYBE_INT),
+    *(str, str, bytes, int, int, _MAYBE_INT, (str, NoneType)),
 )
-_CANONICAL_KINDS = (int, str, int, str, _MAYBE_INT, *_WORDS, bytes)
+_CANONICAL_KINDS = (int, str, int, str, _MAYBE_INT, (str, NoneType), *_WORDS, bytes)
 _GLANCE_KINDS: Sequence[Any] = (int, int, str, int, *_VERDICT, str, int)
+_WITHHELD_KINDS = (int, str, str, str, int)
 _RUN_KINDS = (int, str, str, str, float, _MAYBE_FLOAT, str, str, str, int, int)
 _REASONS, _OUTCOMES = frozenset(map(str, Reason)), frozenset(map(str, Outcome))
 
@@ -213,7 +220,7 @@ _RULES = {
     "flag": "typeof({0}) = 'integer' AND {0} IN (0, 1)",
 }
 _ROW_COLUMNS = {
-    "text": ("url", "url_key", "title", "canonical_link", "item_key", "redirects"),
+    "text": ("url", "url_key", "title", "canonical_link", "item_key", "redirects", "seen_on"),
     "number": (
         *("run", "scope", "content", "structure", "tokens"),
         *("canonical", "previous", "replaces", "represents"),
@@ -248,6 +255,7 @@ DAMAGED = {
     "rows": _damaged("pages", _ROW_COLUMNS),
     "runs": _damaged("runs", _RUN_COLUMNS),
     "scopes": _damaged("scopes", {"text": ("kind", "scope")}),
+    "withheld": _damaged("withheld", {"text": ("url", "url_key", "what", "request")}),
 }
 """How many hold what was never written, and the first of them."""
 
@@ -271,7 +279,13 @@ def values_of(sighting: Sighting, verdict: Verdict, scope: int, outcome: Outcome
         *(verdict.reason, verdict.kept, verdict.content_distance, verdict.structure_distance),
         *(verdict.similarity, verdict.canonical, verdict.previous, verdict.replaces),
         *(outcome, is_canonical(verdict), sighting.item_key, _lines(sighting.redirects)),
-        *(page.check_sketch, sighting.is_dry, is_elsewhere(verdict), verdict.represents),
+        *(
+            page.check_sketch,
+            sighting.is_dry,
+            is_elsewhere(verdict),
+            verdict.represents,
+            sighting.seen_on,
+        ),
     )
 
 
@@ -292,7 +306,7 @@ def _row_of(fields: Sequence[Any]) -> Row:
     row, run, kind, scope, url, key, seen_at, title, link = fields[:9]
     reason, kept, content, structure, similarity = fields[15:20]
     canonical, previous, replaces, outcome, listed, canonical_url, canonical_run = fields[20:27]
-    item_key, redirects, check_sketch, is_dry, elsewhere, represents = fields[27:]
+    item_key, redirects, check_sketch, is_dry, elsewhere, represents, seen_on = fields[27:]
     _require_time(seen_at)
     _require_measures(content, structure, similarity=similarity)
     verdict = Verdict(
@@ -313,7 +327,8 @@ def _row_of(fields: Sequence[Any]) -> Row:
     page = _fingerprint((*fields[9:15], check_sketch))
     chain = tuple(redirects.split("\n")) if redirects else ()
     sighting = Sighting(
-        *(page, url, key, kind, scope, run, seen_at, title, link, item_key, bool(is_dry), chain)
+        *(page, url, key, kind, scope, run, seen_at, title, link, item_key, bool(is_dry), chain),
+        seen_on=seen_on,
     )
     return Row(row, sighting, verdict, Outcome(outcome), bool(listed))
 
@@ -355,6 +370,15 @@ def tally_of(fields: Sequence[Any]) -> Tally:
         raise Damaged(f"rows of run {run}: {error}") from error
 
 
+def withheld_of(fields: Sequence[Any]) -> Withheld:
+    """Return what was withheld, of its row, URL, kind, request and run; raises `Damaged`."""
+    try:
+        _require(_WITHHELD_KINDS, fields)
+    except TypeError as error:
+        raise Damaged(f"what was withheld for row {fields[0]}: {error}") from error
+    return Withheld(*fields)
+
+
 def recipe_of(found: Iterable[tuple[Any, Any]]) -> dict[str, str]:
     """Return the recipe behind the names and values of `meta`; raises `Damaged`."""
     recipe = {str(name).removeprefix("recipe."): value for name, value in found}
@@ -376,11 +400,12 @@ def layout_of(found: Mapping[str, Any]) -> tuple[int, Banding | None]:
 
 def canonical_of(fields: Sequence[Any]) -> Canonical:
     """Return the canonical behind what `SELECT_CANONICAL` gave; raises `Damaged`."""
-    row, url, run, outcome, represents, *page = fields
+    row, url, run, outcome, represents, seen_on, *page = fields
     try:
         _require(_CANONICAL_KINDS, fields)
         is_pending = outcome == Outcome.PENDING
-        return Canonical(row, url, run, is_pending, _fingerprint(page), represents)
+        host = host_of(url) if seen_on is None else seen_on
+        return Canonical(row, url, run, is_pending, _fingerprint(page), represents, host)
     except (TypeError, ValueError) as error:
         raise Damaged(f"row {row}: {error}") from error
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 PIPELINE_PRIORITY = 250
 # In front of every other pipeline, whatever its number.
 TRACKING_PRIORITY = -1_000_000
-# The last to see what a spider yields, as it will reach the pipelines.
-MIDDLEWARE_PRIORITY = 25
+# The last of all to see what a spider yields, as it will reach the pipelines.
+MIDDLEWARE_PRIORITY = -1_000_000
 # The last to see a response, when all others have let it pass: an error page is filtered at 50.
 RESPONSES_PRIORITY = 950
 

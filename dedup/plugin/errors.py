@@ -7,6 +7,8 @@ from scrapy.exceptions import DropItem
 from dedup.printable import printable
 from dedup.verdict import Verdict
 
+_LONGEST_NAME = 80
+
 
 class DuplicatePage(DropItem):
     """The item repeats one that was kept; *verdict* names it.
@@ -15,23 +17,28 @@ class DuplicatePage(DropItem):
     writes a line of its own.
     """
 
-    def __init__(self, url: str, verdict: Verdict) -> None:
-        super().__init__(explained(url, verdict), log_level="DEBUG")
+    def __init__(self, url: str, verdict: Verdict, name: str = "") -> None:
+        super().__init__(explained(url, verdict, name), log_level="DEBUG")
         self.verdict = verdict
 
 
-def explained(url: str, verdict: Verdict) -> str:
-    """Return one line on a dropped page: URL, reason, canonical, distances in bits, similarity."""
+def explained(url: str, verdict: Verdict, name: str = "") -> str:
+    """Return one line on a dropped page: URL, reason, canonical, distances in bits, similarity.
+
+    *name* is what to call an item without URL: its key, or its first text.
+    """
     similarity = "-" if verdict.similarity is None else f"{verdict.similarity:.2f}"
     return (
-        f"{verdict.reason}: {_shown(url)} repeats {_shown(verdict.canonical_url)} "
+        f"{verdict.reason}: {_shown(url, name)} repeats {_shown(verdict.canonical_url)} "
         f"(content distance {_number(verdict.content_distance)}, "
         f"structure distance {_number(verdict.structure_distance)}, similarity {similarity})"
     )
 
 
-def _shown(url: str) -> str:
-    return f"<{printable(url)}>" if url else "an item without URL"
+def _shown(url: str, name: str = "") -> str:
+    if url:
+        return f"<{printable(url)}>" + (f" {printable(name, _LONGEST_NAME)}" if name else "")
+    return f'"{printable(name, _LONGEST_NAME)}"' if name else "an item without URL"
 
 
 def _number(distance: int | None) -> str:

@@ -1,14 +1,80 @@
-"""Scrapy's feeds, which keep the last lines in a buffer of the process."""
+"""Scrapy's feeds: one of dropped items, and those of the project, which keep lines in a buffer."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+from itemadapter import ItemAdapter
+from scrapy import signals
+from scrapy.exceptions import NotConfigured, UsageError
 from scrapy.extensions.feedexport import FeedExporter
+from scrapy.utils.conf import feed_process_params_from_cli
+
+from dedup.errors import ConfigError, shown
+from dedup.plugin.marking import Marker
+from dedup.verdict import Verdict
 
 if TYPE_CHECKING:
+    from scrapy import Spider
     from scrapy.crawler import Crawler
+
+
+class DroppedFeed:
+    """Where the items go that are dropped: a feed of Scrapy's own, at the URI *uri*.
+
+    Its form is told by its ending, as with the option ``-o``.  Raises `ConfigError` for a URI that
+    Scrapy cannot write to.
+    """
+
+    def __init__(self, crawler: Crawler, uri: str, marker: Marker) -> None:
+        self._marker = marker
+        try:
+            feeds = feed_process_params_from_cli(crawler.settings, [uri])
+            for feed in feeds.values():  # all items whole, whatever the project says of its feeds
+                feed.update(fields=None, batch_item_count=0)
+            self._exporter = FeedExporter(cast("Crawler", _Feeding(crawler, feeds)))
+        except (UsageError, NotConfigured, ValueError) as error:
+            raise ConfigError(
+                f"DEDUP_DROPPED_FEED ({shown(uri)}) must be a file or URI that Scrapy can write a "
+                f"feed to: {error or 'its storage or its form is not supported'}"
+            ) from error
+        crawler.signals.connect(self._open, signals.spider_opened)
+        crawler.signals.connect(self._exporter.close_spider, signals.spider_closed)
+
+    def _open(self, spider: Spider) -> None:
+        self._exporter.open_spider(spider)
+
+    def write(self, item: Any, verdict: Verdict, spider: Spider) -> None:
+        """Write *item* as it is, with what it repeats; raises whatever an exporter raises."""
+        record = {name: _as_text(value) for name, value in ItemAdapter(item).asdict().items()}
+        self._marker.mark(record, verdict)
+        self._exporter.item_scraped(record, spider)
+        for slot in self._exporter.slots:
+            _flush(slot)
+
+
+class _Feeding:
+    """A crawler with other feeds."""
+
+    def __init__(self, crawler: Crawler, feeds: Mapping[str, Any]) -> None:
+        self._crawler = crawler
+        self.settings = crawler.settings.copy()
+        self.settings.set("FEEDS", dict(feeds), "cmdline")
+        self.settings.set("FEED_URI", None, "cmdline")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._crawler, name)
+
+
+def _as_text(value: Any) -> Any:
+    """Return *value* as an exporter takes it: bytes are no JSON."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, dict):
+        return {name: _as_text(part) for name, part in value.items()}
+    return [_as_text(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def flush_feeds(crawler: Crawler) -> None:
@@ -19,8 +85,12 @@ def flush_feeds(crawler: Crawler) -> None:
     """
     exporter = crawler.get_extension(FeedExporter)
     for slot in exporter.slots if exporter else ():
-        file = getattr(slot, "file", None)
-        if file is not None:
-            # What is compressed has no flush; a full disk is for the exporter to report.
-            with suppress(AttributeError, OSError, ValueError):
-                file.flush()
+        _flush(slot)
+
+
+def _flush(slot: Any) -> None:
+    file = getattr(slot, "file", None)
+    if file is not None:
+        # What is compressed has no flush; a full disk is for the exporter to report.
+        with suppress(AttributeError, OSError, ValueError):
+            file.flush()

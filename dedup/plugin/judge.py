@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
 
 from dedup.detector import Detector
 from dedup.errors import IndexUnavailable
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.hashing import digest
-from dedup.index import Index, Run, SQLiteIndex
+from dedup.index import Index, Run, SQLiteIndex, Withheld
+from dedup.index.rows import DRY_RUN
+from dedup.index.urls import host_of
 from dedup.limits import MAX_ATTRIBUTES, Excess
 from dedup.page import Page
+from dedup.plugin.jobs import job_of
 from dedup.plugin.settings import PluginSettings
-from dedup.plugin.shares import Shares
+from dedup.plugin.shares import DOUBTFUL, Shares
 from dedup.plugin.summary import summary
 from dedup.plugin.waiting import Seat, WaitingRoom, waiting_room
 from dedup.printable import printable
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
 
 # So many failures of the index at a time, each of which may take as long as it waits for a lock.
 _PATIENCE = 2
@@ -42,13 +46,34 @@ _EXCESSES = {
 }
 
 
+# The reactor waits so many seconds for a lock of another process, and so much of a crawl in all.
+_LONGEST_WAIT = 2.0
+_WAITING_SHARE = 0.01
+# A shorter wait is not counted; after one that was in vain the index is not asked for ten times as long.
+_NOTABLE = 0.5
+_PAUSE = 10
+# Hosts that are remembered as visited; others are recorded again.
+_MAX_HOSTS = 20_000
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A page with its fingerprint; *kind* ("page" or "item") says what it is compared with."""
+    """A page with its fingerprint; *kind* ("page" or "item") says what it is compared with.
+
+    What *is_wanted* is kept, whatever it repeats.
+    """
 
     page: Page
     fingerprint: Fingerprint
     kind: str
+    is_wanted: bool = False
+
+    @property
+    def name(self) -> str:
+        """What to call it beside its URL, or in its place: its key, or without a URL its first text."""
+        if self.page.item_key or self.page.url:
+            return self.page.item_key
+        return next((line.strip() for line in self.page.text.splitlines() if line.strip()), "")
 
 
 class Judge:
@@ -68,6 +93,13 @@ class Judge:
         self._reported: set[str] = set()
         # Rows whose fate is known and not yet in the index, which failed when it was to be told.
         self._unsettled: dict[int, bool] = {}
+        # The index is not asked before this moment: it was locked for too long.
+        self._asks_again = 0.0
+        self._waited = 0.0
+        self._opened = monotonic()
+        self._hosts: dict[str, None] = {}
+        # Responses that reached their callback; None while no middleware tells.
+        self._given: WeakSet[Response] | None = None
 
     def open(self) -> Run:
         """Open the index and begin a run, or go on with that of the same ``JOBDIR``."""
@@ -78,11 +110,14 @@ class Judge:
                 index,
                 self.settings.config,
                 self._crawler.spider.name,
-                job=self._job,
+                job=job_of(self._crawler.settings.get("JOBDIR")),
                 settings=digest(repr(self.settings).encode()).hex(),
-                action="dry run" if self.settings.dry_run else self.settings.action,
+                action=DRY_RUN if self.settings.dry_run else self.settings.action,
+                crawl=self.settings.crawl,
             )
             run = detector.run
+            detector.visit("")  # items of no response are met in every crawl
+            index.wait_at_most(_LONGEST_WAIT)
         except BaseException:
             index.close()
             raise
@@ -91,36 +126,122 @@ class Judge:
         self._room.runs.add(run.id)
         return run
 
-    @property
-    def _job(self) -> str:
-        folder = self._crawler.settings.get("JOBDIR")
-        return str(Path(folder).resolve()) if folder else ""
-
     # Asking
 
-    def question(self, page: Page, kind: str) -> Question:
+    def question(self, page: Page, kind: str, *, is_wanted: bool = False) -> Question:
         """Return what `ask` takes: *page* with its fingerprint."""
         if page.excess:
             self._note_excess(page.url, page.excess)
         with self.timed("fingerprint"):
-            return Question(page, fingerprint(page, self.settings.config), kind)
+            return Question(page, fingerprint(page, self.settings.config), kind, is_wanted)
 
     def ask(self, question: Question) -> Verdict | None:
         """Judge and record; a verdict without row repeats what is pending in this process."""
+        page = question.page
+        self._catch_up()
+        host = page.seen_on if page.seen_on is not None else host_of(page.url)
+        verdict = self._attempt(partial(self._submit, question, host))
+        if verdict is not None:
+            self._note(question, verdict)
+        return verdict
+
+    def _submit(self, question: Question, host: str) -> Verdict:
+        assert self._detector is not None
+        self._visit(host)
+        return self._detector.submit(
+            question.page,
+            question.fingerprint,
+            kind=question.kind,
+            is_wanted=question.is_wanted,
+            wait_for=self._room.runs,
+        )
+
+    def visit(self, url: str) -> None:
+        """Record that this crawl is on the host of *url*."""
+        if (host := host_of(url)) not in self._hosts:
+            self._attempt(partial(self._visit, host))
+
+    def _visit(self, host: str) -> None:
+        assert self._detector is not None
+        if host in self._hosts:
+            return
+        self._detector.visit(host)
+        if len(self._hosts) >= _MAX_HOSTS:
+            del self._hosts[next(iter(self._hosts))]
+        self._hosts[host] = None
+
+    def withhold(self, row: int, links: Sequence[str], own: tuple[str, str] | None = None) -> None:
+        """Record *links* that were not requested because the page of *row* is a copy.
+
+        *own* is the URL and the request of that page, where its callback was skipped.
+        """
+        requests = [Withheld(row, url, "link") for url in links if url.startswith(("http:", "https:"))]
+        if own:
+            requests.append(Withheld(row, own[0], "callback", own[1]))
+        if requests and self._detector:
+            index, run = self._detector.index, self._detector.run
+            self._attempt(partial(index.withhold, run, requests))
+
+    def wanted(self) -> list[tuple[str, str]]:
+        """Return the URLs, and the requests, of skipped pages that somebody wants back."""
+        if self._detector is None:
+            return []
+        index, spider = self._detector.index, self._detector.run.spider
+        wanted = {row.id for row in index.wanted() if row.sighting.scope in ("", spider)}
+        return [
+            (one.url, one.request)
+            for one in index.withheld()
+            if one.what == "callback" and one.row in wanted
+        ]
+
+    def _attempt(self, ask: Callable[[], _T]) -> _T | None:
+        """Return what the index answers, None where it fails or was locked for too long just now."""
         if self._detector is None:
             return None
-        page = question.page
+        if monotonic() < self._asks_again:
+            self.count("not_asked")
+            return None
+        begin = monotonic()
         try:
             with self.timed("index"):
-                self._catch_up()
-                verdict = self._detector.submit(
-                    page, question.fingerprint, kind=question.kind, wait_for=self._room.runs
-                )
+                found = ask()
         except Exception as error:  # whatever it is: to lose the page would be worse
             self._report(error)
+            self._note_wait(begin, in_vain=True)
             return None
-        self._note(page.url, verdict)
-        return verdict
+        self._note_wait(begin, in_vain=False)
+        return found
+
+    def _note_wait(self, begin: float, *, in_vain: bool) -> None:
+        """Stop asking for a while when the reactor has waited too long for a lock of another process."""
+        now = monotonic()
+        seconds = now - begin
+        if seconds < _NOTABLE:
+            return
+        self._waited += seconds
+        if in_vain:
+            self._asks_again = now + _PAUSE * seconds
+        if in_vain or self._waited > _LONGEST_WAIT:
+            self._asks_again = max(self._asks_again, self._opened + self._waited / _WAITING_SHARE)
+
+    # Responses
+
+    def give(self, response: Response) -> None:
+        """Note that *response* goes to its callback."""
+        if self._given is None:
+            self._given = WeakSet()
+        self._given.add(response)
+
+    def take_back(self, response: Response) -> None:
+        """Note that its callback failed: what comes of *response* is somebody else's."""
+        if self._given is not None:
+            self._given.discard(response)
+
+    def was_given(self, response: Response) -> bool:
+        """Return whether *response* went to its callback, True where nobody tells."""
+        return self._given is None or response in self._given
+
+    # Settling
 
     def seat(self, verdict: Verdict) -> Seat:
         """Return a seat to wait in for the fate of what *verdict*, which has no row, names."""
@@ -144,33 +265,30 @@ class Judge:
         """Confirm a pending row, or release it; if the index fails now, before the next question."""
         if self._detector is None:
             return
-        try:
-            with self.timed("index"):
-                self._settle(row, kept=kept)
-        except Exception as error:
-            self._unsettled[row] = kept
-            self._report(error)
+        self._settle(row, kept=kept)
         if not kept:
             self.count("released")
         self._room.settled(row)
 
-    def _settle(self, row: int, *, kept: bool) -> None:
+    def _settle(self, row: int, *, kept: bool) -> bool:
         assert self._detector is not None
         index = self._detector.index
-        (index.confirm if kept else index.release)(row)
+        self._unsettled[row] = kept
+        is_settled = self._attempt(lambda: (index.confirm if kept else index.release)(row) or True)
+        if is_settled:
+            del self._unsettled[row]
+        return bool(is_settled)
 
     def _catch_up(self) -> None:
         """Settle what could not be settled; a row that never can be does not hold up the others."""
+        if not self._unsettled or monotonic() < self._asks_again:
+            return
         failures = 0
         for row, kept in list(self._unsettled.items()):
-            del self._unsettled[row]
-            try:
-                self._settle(row, kept=kept)
-            except Exception:  # reported when it failed first
-                self._unsettled[row] = kept  # behind the others
-                failures += 1
-                if failures == _PATIENCE:
-                    return
+            del self._unsettled[row]  # back behind the others, if it fails again
+            failures += not self._settle(row, kept=kept)
+            if failures == _PATIENCE or monotonic() < self._asks_again:
+                return
 
     # Counting
 
@@ -194,8 +312,9 @@ class Judge:
         """Whether what *verdict* names was kept by another run than this one."""
         return self._detector is not None and verdict.canonical_run != self._detector.run.id
 
-    def _note(self, url: str, verdict: Verdict) -> None:
+    def _note(self, question: Question, verdict: Verdict) -> None:
         assert self._crawler.stats is not None
+        url = question.page.url
         self.count("lookups")
         self.count("candidates", verdict.candidates)
         self._crawler.stats.max_value("dedup/candidates_max", verdict.candidates)
@@ -204,6 +323,9 @@ class Judge:
         if verdict.row is None:
             return
         self._shares.page(url)
+        self._note_doubts(url, verdict)
+        if verdict.represents:
+            self.count("canonical_not_met")
         if verdict.repeats_another and verdict.canonical is not None:
             found = self._shares.copy(url, verdict.canonical, verdict.canonical_url)
             if found:
@@ -214,6 +336,20 @@ class Judge:
                     *(found.copies, found.seen, printable(found.host), 100 * found.share),
                     *(printable(found.canonical_url), self.settings.cluster_share),
                 )
+
+    def _note_doubts(self, url: str, verdict: Verdict) -> None:
+        """Warn where many pages are dropped that share little with what they repeat."""
+        if not verdict.repeats_another or (verdict.similarity or 0.0) >= DOUBTFUL:
+            return
+        for found in self._shares.doubt(url):
+            self.count("doubtful_shares")
+            logger.warning(
+                "%d of %d pages of %s (%.0f%%) so far were dropped for pages that they share less than "
+                "%.0f%% with: are they really copies? See `dedup report`, and raise "
+                "DEDUP_MIN_SIMILARITY if they are not; DEDUP_CLUSTER_SHARE is %g",
+                *(found.copies, found.seen, printable(found.host) or "this crawl", 100 * found.share),
+                *(100 * DOUBTFUL, self.settings.cluster_share),
+            )
 
     def _note_flood(self, url: str) -> None:
         self.count("candidates_capped")
@@ -251,6 +387,7 @@ class Judge:
         """End the run, log its summary, close the index."""
         if self._detector is None:
             return
+        self._asks_again = 0.0
         self._catch_up()
         detector, self._detector = self._detector, None
         run, index = detector.run, detector.index

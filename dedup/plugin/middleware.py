@@ -6,32 +6,48 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request
+from scrapy.exceptions import NotConfigured
 
+from dedup.plugin.looking import only_looks
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import PluginSettings, read_settings
 from dedup.plugin.tracking import Fate, Handed, Tracker, TrackingPipeline
+from dedup.plugin.wanted import wanted_requests
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from dedup.plugin.judge import Judge
+
 
 class DedupSpiderMiddleware:
     """Tells the pipeline which items are exempt, and hands it the response that gave an item.
 
-    With ``DEDUP_SOURCE = "response"`` an item stands for its response if it is the only one, so
-    the first is held back until the callback yields a second item or ends; requests pass at once.
-    What was decided on the response before its callback is settled here, when that has ended.
+    With ``DEDUP_SOURCE = "response"`` an item stands for its response if it is the only one that the
+    callback gave, so the first is held back until the callback yields a second item or ends;
+    requests pass at once.  What was decided on the response before its callback is settled here,
+    when that has ended.  Pages that somebody wants back are requested when the crawl starts.
     """
 
     def __init__(self, crawler: Crawler, settings: PluginSettings) -> None:
         self._crawler = crawler
         self._judges_responses = settings.source == "response"
-        self._skips_callbacks = settings.skip == "callback"
+        self._skips = settings.skip != "nothing"
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        if only_looks():
+            raise NotConfigured
         return cls(crawler, read_settings(crawler.settings))
+
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Yield what the spider starts with, and the pages that somebody wants back."""
+        async for output in start:
+            yield output
+        if self._judge:
+            for request in wanted_requests(self._judge, self._crawler):
+                yield request
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
@@ -41,11 +57,12 @@ class DedupSpiderMiddleware:
         if tracking is None:
             handled = result
         elif is_exempt(response):
-            handled = _handed(result, tracking.tracker, is_exempt=True)
-        elif self._judges_responses:
+            handled = _handed(result, response, tracking.tracker, is_exempt=True)
+        elif self._judges_responses and self._was_given(response):
             handled = self._with_page(result, response, tracking.tracker, fate)
         else:
-            handled = _handed(result, tracking.tracker, response=response, fate=fate)
+            is_wanted = self._is_wanted(response)
+            handled = _handed(result, response, tracking.tracker, fate=fate, is_wanted=is_wanted)
         has_ended = False
         try:
             async for output in handled:
@@ -54,13 +71,27 @@ class DedupSpiderMiddleware:
         finally:  # what failed may be the callback or another middleware
             self._settle(response, fate, kept=has_ended)
 
+    @property
+    def _judge(self) -> Judge | None:
+        pipeline = self._crawler.get_item_pipeline(DedupPipeline)
+        return pipeline.judge if pipeline else None
+
+    def _was_given(self, response: Response) -> bool:
+        """Return whether *response* was given to its callback: else what comes is an errback's."""
+        judge = self._judge
+        return judge is None or judge.was_given(response)
+
+    def _is_wanted(self, response: Response) -> bool:
+        verdict = self._verdicts().get(response)
+        return verdict is not None and verdict.is_restored
+
     def _fate(self, response: Response) -> Fate | None:
         """Return the fate that a page shares with its items, None where it has one of its own.
 
-        Of its copies the callback is skipped, so what they have is lost if it is.
+        Of its copies something is skipped, so what they have is lost if it is.
         """
         verdict = self._verdicts().get(response)
-        if not (self._skips_callbacks and verdict and verdict.kept and verdict.row is not None):
+        if not (self._skips and verdict and verdict.kept and verdict.row is not None):
             return None
         return Fate(verdict.row)
 
@@ -70,31 +101,36 @@ class DedupSpiderMiddleware:
         """Yield all of *result*, the only item of it last and standing for *response*."""
         held: list[Any] = []
         is_only = True
-        try:
-            async for output in result:
-                if not _is_item(output):
-                    yield output
-                elif is_only and not held:
-                    held.append(output)
-                else:
-                    is_only = False
-                    for item in [*held, output]:
-                        tracker.hand_over(Handed(item, response, fate=fate))
-                        yield item
-                    held.clear()
-        except Exception:
-            for item in held:  # what the callback yielded before it failed is not lost
-                tracker.hand_over(Handed(item, response))
-                yield item
-            raise
+        is_wanted = self._is_wanted(response)
+        outputs = aiter(result)
+        while True:
+            try:
+                output = await anext(outputs)
+            except StopAsyncIteration:
+                break
+            except BaseException:  # a cancelled callback, too: what it yielded before is not lost
+                for item in held:
+                    tracker.hand_over(Handed(item, fate=fate, is_wanted=is_wanted), response)
+                    yield item
+                raise
+            if not _is_item(output):
+                yield output
+            elif is_only and not held:
+                held.append(output)
+            else:
+                is_only = False
+                for item in [*held, output]:
+                    tracker.hand_over(Handed(item, fate=fate, is_wanted=is_wanted), response)
+                    yield item
+                held.clear()
         for item in held:
-            tracker.hand_over(self._only(item, response))
+            tracker.hand_over(self._only(item, response), response)
             yield item
 
     def _only(self, item: Any, response: Response) -> Handed:
         verdict = self._verdicts().pop(response, None)
         if verdict is None or verdict.row is None:
-            return Handed(item, response, is_only=True)
+            return Handed(item, is_only=True)
         return Handed(item, verdict=verdict, url=response.url)
 
     def _settle(self, response: Response, fate: Fate | None, *, kept: bool) -> None:
@@ -110,21 +146,23 @@ class DedupSpiderMiddleware:
             pipeline.judge.settle(verdict.row, kept=kept)
 
     def _verdicts(self) -> Any:
-        pipeline = self._crawler.get_item_pipeline(DedupPipeline)
-        return pipeline.judge.verdicts if pipeline else {}
+        judge = self._judge
+        return judge.verdicts if judge else {}
 
 
 async def _handed(
     result: AsyncIterator[Any],
+    response: Response,
     tracker: Tracker,
     *,
-    response: Response | None = None,
     is_exempt: bool = False,
+    is_wanted: bool = False,
     fate: Fate | None = None,
 ) -> AsyncIterator[Any]:
     async for output in result:
         if _is_item(output):
-            tracker.hand_over(Handed(output, response, is_exempt=is_exempt, fate=fate))
+            handed = Handed(output, is_exempt=is_exempt, is_wanted=is_wanted, fate=fate)
+            tracker.hand_over(handed, response)
         yield output
 
 

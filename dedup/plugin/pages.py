@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,6 +13,7 @@ from w3lib.encoding import http_content_type_encoding, resolve_encoding
 from dedup.charset import encoding_of
 from dedup.config import MAX_BYTES
 from dedup.fields import content_of
+from dedup.index.urls import host_of
 from dedup.limits import Excess, has_attribute_flood
 from dedup.page import Page, markup_of
 from dedup.plugin.settings import PluginSettings
@@ -47,13 +49,17 @@ def page_after_callback(response: Response | None, *, max_bytes: int = MAX_BYTES
 def page_from_item(item: Any, settings: PluginSettings, response: Response | None = None) -> Page | None:
     """Return the page that the fields of *item* make, None where they hold no text.
 
-    HTML that is the text of *response* is not read again if `page_from_response` has read it.
+    An item without a URL has that of its *response*.  HTML that is the text of *response* is not read
+    again if `page_from_response` has read it.  Raises `dedup.fields.NoHtml` for an item that is no
+    page.
     """
     if not ItemAdapter.is_item(item):
         return None
     found = content_of(ItemAdapter(item), settings.fields)
     if found is None:
         return None
+    if not found.url and response is not None:
+        found = replace(found, url=response.url)
     limit = settings.config.max_bytes
     if (
         found.html
@@ -62,8 +68,22 @@ def page_from_item(item: Any, settings: PluginSettings, response: Response | Non
         and response in _pages
         and _is_text_of(response, found.html)
     ):
-        return _pages[response].at(found.url, found.html)
+        page = _pages[response].at(found.url, found.html)
+        return replace(page, item_key=found.item_key) if found.item_key else page
     return Page.from_content(found, max_bytes=limit)
+
+
+def located(page: Page, response: Response | None) -> Page:
+    """Return *page* with where it was seen: the host of its response, and the URLs that led there."""
+    if response is None:
+        return replace(page, seen_on="")
+    host = host_of(response.url)
+    chain = response.request.meta.get("redirect_urls", ()) if response.request is not None else ()
+    redirects = tuple(url for url in chain if isinstance(url, str)) if chain else ()
+    seen_on = None if host == host_of(page.url) else host
+    if seen_on is None and not redirects:
+        return page
+    return replace(page, seen_on=seen_on, redirects=redirects)
 
 
 def _page_of(response: HtmlResponse, max_bytes: int) -> Page:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from scrapy import signals
+from itemadapter import ItemAdapter
+from scrapy import Request, signals
+from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
+from dedup.fields import NoHtml, item_key
 from dedup.page import Page
 from dedup.plugin.errors import DuplicatePage, explained
-from dedup.plugin.feeds import flush_feeds
+from dedup.plugin.feeds import DroppedFeed, flush_feeds
 from dedup.plugin.judge import Judge, Question
+from dedup.plugin.looking import only_looks
 from dedup.plugin.marking import CannotMark, Marker, known_item_classes
-from dedup.plugin.pages import page_after_callback, page_from_item
-from dedup.plugin.settings import PluginSettings, read_settings
+from dedup.plugin.pages import located, page_after_callback, page_from_item
+from dedup.plugin.records import RecordNotice
+from dedup.plugin.settings import PageFromItem, PluginSettings, read_settings
 from dedup.plugin.tracking import Fate, Token, Tracker, TrackingPipeline
 from dedup.plugin.waiting import Seat, has_asyncio
 from dedup.verdict import Reason, Verdict
@@ -40,10 +46,14 @@ class DedupPipeline:
         self._settings = settings
         self._tracker = Tracker()
         self._marker = Marker(settings.mark_prefix) if settings.action == "mark" else None
+        self._dropped = self._dropped_feed()
+        self._records = RecordNotice(settings)
         self._ending: Any = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        if only_looks():
+            raise NotConfigured("nothing is judged: this command delivers nothing")
         pipeline = cls(crawler, read_settings(crawler.settings))
         if pipeline._marker:
             pipeline._marker.require(known_item_classes(pipeline._settings, crawler.settings))
@@ -51,6 +61,7 @@ class DedupPipeline:
             (signals.item_scraped, pipeline._item_scraped),
             (signals.item_dropped, pipeline._item_dropped),
             (signals.item_error, pipeline._item_failed),
+            (signals.request_reached_downloader, pipeline._request_sent),
             # Not `close_spider`, which does not know how the crawl ended.
             (signals.spider_closed, pipeline._spider_closed),
         ):
@@ -62,10 +73,11 @@ class DedupPipeline:
             self._tracker = tracking.tracker
         run = self.judge.open()
         logger.info(
-            "Deduplicating into %s, run %d%s%s",
+            "Deduplicating into %s, run %d%s%s: %s",
             *(self._settings.index_path, run.id),
             "" if run.action == "drop" else f" ({run.action}: nothing is dropped)",
             self._predecessors(),
+            "items as the spider says" if self._own_pages() else self._settings.judged,
         )
 
     def _predecessors(self) -> str:
@@ -86,22 +98,26 @@ class DedupPipeline:
         self.judge.count("seen")
         if verdict := token.handed.verdict:
             return self._act(item, token, token.handed.url, verdict)
-        try:
-            question = self._question(item, token)
-        except Exception:
-            # A page that we cannot read is our fault: a traceback in the log, and the item goes on.
-            logger.exception("An item could not be judged and is kept")
-            return self._keep_unjudged(item)
-        finally:
-            token.handed.response = None
-        if question is None:
-            return self._keep_unjudged(item)
-        verdict = self.judge.ask(question)
-        if verdict is None:
+        question = self._readable(item, token)
+        verdict = self.judge.ask(question) if question else None
+        if question is None or verdict is None:
             return self._keep_unjudged(item)
         if verdict.row is None:
             return self._wait(item, token, question, self.judge.seat(verdict))
-        return self._act(item, token, question.page.url, verdict)
+        return self._act(item, token, question.page.url, verdict, question.name)
+
+    def _readable(self, item: Any, token: Token) -> Question | None:
+        """Return what to ask about *item*, None where it is not to be judged, or cannot be."""
+        try:
+            return self._question(item, token)
+        except NoHtml as error:
+            self._records.note(error.record)
+        except Exception:
+            # A page that we cannot read is our fault: a traceback in the log, and the item goes on.
+            logger.exception("An item could not be judged and is kept")
+        finally:
+            token.response = None
+        return None
 
     def _question(self, item: Any, token: Token) -> Question | None:
         handed = token.handed
@@ -109,20 +125,38 @@ class DedupPipeline:
             return None
         with self.judge.timed("parse"):
             limit = self._settings.config.max_bytes
-            page = page_after_callback(handed.response, max_bytes=limit) if handed.is_only else None
+            page = page_after_callback(token.response, max_bytes=limit) if handed.is_only else None
             kind = "page" if page else "item"
-            page = page or self._page_from_item(item, token)
-        return self.judge.question(page, kind) if page else None
+            page = self._keyed(page, item) if page else self._page_from_item(item, token)
+            if page is None:
+                return None
+            page = located(page, token.response)
+        return self.judge.question(page, kind, is_wanted=handed.is_wanted)
 
     def _page_from_item(self, item: Any, token: Token) -> Page | None:
-        own = self._settings.page_from_item
-        own = getattr(self._crawler.spider, "dedup_page_from_item", own)
+        own = self._own_pages()
         if own is None:
-            return page_from_item(item, self._settings, token.handed.response)
+            return page_from_item(item, self._settings, token.response)
         page = own(item)
-        if page is not None and not isinstance(page, Page):
+        if page is None:
+            return None
+        if not isinstance(page, Page):
             raise TypeError(f"page_from_item must return a Page or None, not {type(page).__name__}")
-        return page
+        if not page.url and token.response is not None:
+            page = replace(page, url=token.response.url)
+        return page if page.item_key else self._keyed(page, item)
+
+    def _own_pages(self) -> PageFromItem | None:
+        """Return the function of the project or its spider that makes pages of items, if one does."""
+        own = self._settings.page_from_item
+        found: PageFromItem | None = getattr(self._crawler.spider, "dedup_page_from_item", own)
+        return found
+
+    def _keyed(self, page: Page, item: Any) -> Page:
+        """Return *page* with the key of *item*, if it has one."""
+        if not (self._settings.key_fields and ItemAdapter.is_item(item)):
+            return page
+        return replace(page, item_key=item_key(ItemAdapter(item), self._settings.fields))
 
     async def _wait(self, item: Any, token: Token, question: Question, seat: Seat) -> Any:
         """Hold a copy back until the fate of the item that it repeats is known."""
@@ -133,9 +167,9 @@ class DedupPipeline:
             return self._keep_unjudged(item)
         if verdict is None:
             return self._keep_unjudged(item)
-        return self._act(item, token, question.page.url, verdict)
+        return self._act(item, token, question.page.url, verdict, question.name)
 
-    def _act(self, item: Any, token: Token, url: str, verdict: Verdict) -> Any:
+    def _act(self, item: Any, token: Token, url: str, verdict: Verdict, name: str = "") -> Any:
         self.judge.count(verdict.reason)
         if verdict.kept:
             token.row = verdict.row
@@ -144,15 +178,31 @@ class DedupPipeline:
         if self.judge.is_of_another_run(verdict):
             self.judge.count("dropped_for_earlier_run")
         if self._settings.dry_run or self._marker:
-            return self._let_go(item, url, verdict)
+            return self._let_go(item, url, verdict, name)
         self.judge.count("dropped")
-        logger.info("Dropped %s", explained(url, verdict))
-        raise DuplicatePage(url, verdict)
+        logger.info("Dropped %s", explained(url, verdict, name))
+        self._write_dropped(item, verdict)
+        raise DuplicatePage(url, verdict, name)
 
-    def _let_go(self, item: Any, url: str, verdict: Verdict) -> Any:
+    def _write_dropped(self, item: Any, verdict: Verdict) -> None:
+        assert self._crawler.spider is not None
+        if self._dropped:
+            try:
+                self._dropped.write(item, verdict, self._crawler.spider)
+            except Exception:  # whatever an exporter makes of an item, or a disk
+                self.judge.count("dropped_feed_errors")
+                logger.exception("A dropped item could not be written to DEDUP_DROPPED_FEED")
+
+    def _dropped_feed(self) -> DroppedFeed | None:
+        uri = self._settings.dropped_feed
+        return DroppedFeed(self._crawler, uri, Marker(self._settings.mark_prefix)) if uri else None
+
+    def _let_go(self, item: Any, url: str, verdict: Verdict, name: str) -> Any:
         self.judge.count("would_drop" if self._settings.dry_run else "marked")
         logger.info(
-            "%s %s", "Would drop" if self._settings.dry_run else "Marked", explained(url, verdict)
+            "%s %s",
+            "Would drop" if self._settings.dry_run else "Marked",
+            explained(url, verdict, name),
         )
         return self._marked(item, verdict)
 
@@ -176,16 +226,19 @@ class DedupPipeline:
         self.judge.count("kept")
         return item
 
-    def _item_scraped(self, item: Any) -> None:
-        self._settle(item, kept=True)
+    def _request_sent(self, request: Request) -> None:
+        self.judge.visit(request.url)
 
-    def _item_dropped(self, item: Any) -> None:
-        self._settle(item, kept=False)
+    def _item_scraped(self, item: Any) -> None:
+        self._settle(item, kept=True, delivered=True)
+
+    def _item_dropped(self, item: Any, exception: Exception | None = None) -> None:
+        self._settle(item, kept=False, delivered=isinstance(exception, DuplicatePage))
 
     def _item_failed(self, item: Any) -> None:
-        self._settle(item, kept=False, failed=True)
+        self._settle(item, kept=False, delivered=False)
 
-    def _settle(self, item: Any, *, kept: bool, failed: bool = False) -> None:
+    def _settle(self, item: Any, *, kept: bool, delivered: bool) -> None:
         token = self._tracker.settle(item)
         if token is None:
             return
@@ -193,7 +246,7 @@ class DedupPipeline:
             self._settle_row(token.row, kept=kept)
         if fate := token.handed.fate:
             fate.settled += 1
-            fate.failed += failed
+            fate.delivered += delivered
             self.settle_page(fate)
 
     def settle_page(self, fate: Fate) -> None:

@@ -16,10 +16,12 @@ from dedup.index.urls import joined_key, url_key
 from dedup.page import Page
 from dedup.plugin.errors import explained
 from dedup.plugin.judge import Judge
+from dedup.plugin.looking import only_looks
 from dedup.plugin.middleware import is_exempt
-from dedup.plugin.pages import page_from_response
+from dedup.plugin.pages import located, page_from_response
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import PluginSettings, read_settings
+from dedup.plugin.wanted import kept_request
 from dedup.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ class DedupResponseMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         settings = read_settings(crawler.settings)
-        if settings.skip == "nothing" and settings.source == "item":
+        if (settings.skip == "nothing" and settings.source == "item") or only_looks():
             raise NotConfigured
         return cls(crawler, settings)
 
@@ -75,9 +77,14 @@ class DedupResponseMiddleware:
         if judge is None or is_exempt(response):
             return
         if self._settings.skip == "nothing":
+            judge.give(response)
             with suppress(Exception):  # the pipeline tries again, and tells
                 _read(response, judge)
             return
+        self._judge_response(response, judge)
+        judge.give(response)
+
+    def _judge_response(self, response: Response, judge: Judge) -> None:
         judge.count("responses/seen")
         page, verdict = _judged(response, judge)
         if page is None or verdict is None:
@@ -90,12 +97,17 @@ class DedupResponseMiddleware:
         logger.info("Skipped the %s of %s", self._settings.skip, explained(response.url, verdict))
         if self._settings.skip == "callback":
             judge.count("callbacks_skipped")
-            self._save([joined_key(response.url, link) for link in page.links], judge)
+            links = self._saved_now([joined_key(response.url, link) for link in page.links], judge)
+            own = kept_request(response.request, self._crawler)
+            judge.withhold(verdict.row, links, (response.url, own))
             raise DuplicateResponse(response, verdict)
         self._withheld.add(response)
 
     def _skips(self, response: Response, verdict: Verdict, judge: Judge) -> bool:
         if not verdict.repeats_another or self._settings.dry_run:
+            return False
+        if not verdict.canonical_was_met:
+            judge.count("responses/canonical_not_met")
             return False
         if _depth(response) < self._settings.min_depth:
             return False
@@ -110,11 +122,17 @@ class DedupResponseMiddleware:
         """Yield what the callback gave, without the requests of a copy."""
         judge = self._judge if response in self._withheld else None
         self._withheld.discard(response)
-        async for output in result:
-            if judge and isinstance(output, Request):
-                self._save([url_key(output.url)], judge)
-            else:
-                yield output
+        verdict = judge.verdicts.get(response) if judge else None
+        links: list[str] = []
+        try:
+            async for output in result:
+                if judge and isinstance(output, Request):
+                    links += self._saved_now([url_key(output.url)], judge)
+                else:
+                    yield output
+        finally:
+            if judge and verdict and verdict.row is not None:
+                judge.withhold(verdict.row, links)
 
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Any = None
@@ -124,13 +142,16 @@ class DedupResponseMiddleware:
             return []
         self._withheld.discard(response)
         judge = self._judge
+        if judge:
+            judge.take_back(response)
         verdict = judge.verdicts.pop(response, None) if judge else None
         if judge and verdict and verdict.kept and verdict.row is not None:
             judge.settle(verdict.row, kept=False)
         return None
 
-    def _save(self, urls: Iterable[str], judge: Judge) -> None:
-        """Count requests that were not made, each URL once as long as it is remembered."""
+    def _saved_now(self, urls: Iterable[str], judge: Judge) -> list[str]:
+        """Count requests that were not made; return those that are not remembered from before."""
+        new = []
         for url in urls:
             if url in self._saved:
                 continue
@@ -138,6 +159,8 @@ class DedupResponseMiddleware:
                 del self._saved[next(iter(self._saved))]
             self._saved[url] = None
             judge.count("requests_saved")
+            new.append(url)
+        return new
 
 
 def is_explored(url: str, share: float) -> bool:
@@ -148,7 +171,7 @@ def is_explored(url: str, share: float) -> bool:
 def _judged(response: Response, judge: Judge) -> tuple[Page | None, Verdict | None]:
     try:
         page = _read(response, judge)
-        return page, judge.ask(judge.question(page, "page")) if page else None
+        return page, judge.ask(judge.question(located(page, response), "page")) if page else None
     except Exception:
         # A page that we cannot read is our fault: a traceback in the log, and it is followed.
         logger.exception("A response could not be judged and is followed")

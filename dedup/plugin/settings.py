@@ -44,7 +44,10 @@ class PluginSettings:
     text_fields: tuple[str, ...] = ()
     """The fields of an item that hold its text."""
     url_field: str = "url"
-    """The field of an item that holds its URL."""
+    """The field of an item that holds its URL; an item without one has that of its response."""
+    key_fields: tuple[str, ...] = ()
+    """The fields that tell items apart: items that differ in one of them are never copies of each other,
+    and the same key in a later crawl is the same item, whatever its URL."""
     page_from_item: PageFromItem | None = field(default=None, repr=False)
     """A function, or its dotted path, that makes the page of an item, None for one not to judge."""
     action: str = "drop"
@@ -66,6 +69,11 @@ class PluginSettings:
     """The share (0 to 1) of copies of which nothing is skipped all the same."""
     cluster_share: float = 0.2
     """The log warns when copies of one page are more than this share (0 to 1) of a host's pages."""
+    crawl: str = ""
+    """The name of a crawl that several processes work at, one after the other or at the same time; all
+    that share a name are one crawl."""
+    dropped_feed: str = ""
+    """Where dropped items are written, whole, with what they repeat: as Scrapy's option ``-o``."""
     config: DedupConfig = field(default_factory=DedupConfig)
 
     def __post_init__(self) -> None:
@@ -79,6 +87,11 @@ class PluginSettings:
         for name in ("exploration_share", "cluster_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} ({shown(getattr(self, name))}) must be 0 to 1")
+        if self.key_fields and self.skip == "callback":
+            raise ConfigError(
+                f"key_fields ({', '.join(map(str, self.key_fields))}) cannot go with skip ('callback'): "
+                "responses are judged before an item has a key; use 'links' or 'nothing'"
+            )
         if not self.index:
             raise ConfigError("index ('') must be the path of a file")
         if not self.mark_prefix.isidentifier():
@@ -88,8 +101,24 @@ class PluginSettings:
     def fields(self) -> FieldRule:
         """Where an item's page is."""
         return FieldRule(
-            html_field=self.html_field, text_fields=self.text_fields, url_field=self.url_field
+            html_field=self.html_field,
+            text_fields=self.text_fields,
+            url_field=self.url_field,
+            key_fields=self.key_fields,
         )
+
+    @property
+    def judged(self) -> str:
+        """What is judged, for people."""
+        if self.source == "response":
+            return "pages by their response, other items by `html`"
+        if self.page_from_item:
+            return "items by DEDUP_PAGE_FROM_ITEM"
+        if self.html_field:
+            return f"items by `{self.html_field}`; items without it are not judged"
+        if self.text_fields:
+            return f"items by {', '.join(f'`{name}`' for name in self.text_fields)}"
+        return "items by `html`; items without it are not judged"
 
     @property
     def index_path(self) -> str:

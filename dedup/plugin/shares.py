@@ -10,6 +10,10 @@ from urllib.parse import urlsplit
 
 # Fewer copies than this are no sign of anything.
 MIN_COPIES = 20
+# A near-duplicate that shares less than this with what it repeats may have text of its own.
+DOUBTFUL = 0.85
+# The name under which all hosts are counted together: that of none.
+_ALL = ""
 # Hosts, and pages with copies, that are counted at a time; beyond it the smaller half is let go.
 MAX_COUNTED = 10_000
 # More notices than this say nothing new.
@@ -33,9 +37,10 @@ class Swallowed:
 
 @dataclass(slots=True)
 class _Host:
-    """Pages *seen* of a host, and how many of them are copies of each page."""
+    """Pages *seen* of a host, how many of them are copies of each page, and how many are *doubtful*."""
 
     seen: int = 0
+    doubtful: int = 0
     copies: Counter[int] = field(default_factory=Counter)
 
 
@@ -47,10 +52,29 @@ class Shares:
         self._hosts: dict[str, _Host] = {}
         self._pages = 0
         self._noticed: dict[tuple[str, int], Swallowed] = {}
+        self._all = _Host()
+        self._doubted: set[str] = set()
 
     def page(self, url: str) -> None:
         """Count a page seen at *url*."""
+        self._all.seen += 1
         self._host(url)[1].seen += 1
+
+    def doubt(self, url: str) -> list[Swallowed]:
+        """Count the page at *url* as a copy that shares little; return the shares over the limit.
+
+        That of its host, and that of all hosts, named "", each for the first time; without canonical.
+        """
+        name, host = self._host(url)
+        found = []
+        for place, counts in ((name, host), (_ALL, self._all)):
+            counts.doubtful += 1
+            share = Swallowed(place, "", counts.doubtful, max(counts.doubtful, counts.seen))
+            is_notable = counts.doubtful >= MIN_COPIES and share.share > self._limit
+            if is_notable and place not in self._doubted and len(self._doubted) < MAX_NOTICED:
+                self._doubted.add(place)
+                found.append(share)
+        return found
 
     def copy(self, url: str, canonical: int, canonical_url: str) -> Swallowed | None:
         """Count the page at *url* as a copy; return what is over the limit for the first time."""

@@ -88,6 +88,8 @@ def _troubles(stats: Mapping[str, Any]) -> list[str]:
         ("released", "kept here but dropped or failed in a later pipeline"),
         ("wait_timeout", "kept because the item they repeat took too long"),
         ("index_errors", "errors of the index, see above"),
+        ("not_asked", "times the index was not asked because it had been locked for too long"),
+        ("dropped_feed_errors", "dropped items that could not be written, see above"),
         ("mark_errors", "kept unmarked because their type has no place for it, see above"),
     )
     counts = [(stats.get(f"dedup/{name}", 0), text) for name, text in texts]

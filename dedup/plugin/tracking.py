@@ -9,30 +9,30 @@ context in which Scrapy runs the chain and sends the signals.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet, finalize, ref
 
 from dedup.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-# Items that a spider middleware swallowed after ours would wait here for ever, with their responses.
-_MAX_HANDED = 1_000
-
 
 @dataclass(slots=True, eq=False)
 class Fate:
     """What becomes of a page whose items are judged by themselves; *row* is its own, pending row.
 
-    It is lost if it gave items and every one of them failed on its way to storage.
+    It is lost if it gave items and none of them was *delivered*: came through all pipelines, or
+    repeats one that did.
     """
 
     row: int
     items: int = 0
     settled: int = 0
-    failed: int = 0
+    delivered: int = 0
     has_ended: bool = False
 
     @property
@@ -43,22 +43,22 @@ class Fate:
     @property
     def is_lost(self) -> bool:
         """Whether nothing of it came through."""
-        return 0 < self.items == self.failed
+        return self.items > 0 and not self.delivered
 
 
 @dataclass(slots=True, eq=False)
 class Handed:
-    """What the spider middleware knows of an item: the response that gave it, and more.
+    """What the spider middleware knows of an item.
 
     *is_only* says that the response is to be judged in its place, *verdict* (on the page *url*)
     that it was judged already, *fate* that it has a part in that of its page, *is_exempt* that
-    nothing is to be judged.
+    nothing is to be judged, *is_wanted* that it is of a page that somebody wants back.
     """
 
     item: Any
-    response: Response | None = None
     is_only: bool = False
     is_exempt: bool = False
+    is_wanted: bool = False
     verdict: Verdict | None = None
     url: str = ""
     fate: Fate | None = None
@@ -66,11 +66,15 @@ class Handed:
 
 @dataclass(slots=True, eq=False)
 class Token:
-    """One item under way.  *judged* is the object that the pipeline saw, *row* its pending row."""
+    """One item under way, of *response* until it is judged.
+
+    *judged* is the object that the pipeline saw, *row* its pending row.
+    """
 
     tracker: Tracker
     item: Any
     handed: Handed
+    response: Response | None = None
     judged: Any = None
     row: int | None = None
     is_settled: bool = False
@@ -83,23 +87,46 @@ class Tracker:
     """The items of one crawler that are under way."""
 
     def __init__(self) -> None:
-        self._handed: dict[int, Handed] = {}
+        # Scrapy holds a response until all its items are through, so what another component has
+        # swallowed goes with it.
+        self._handed: WeakKeyDictionary[Response, dict[int, Handed]] = WeakKeyDictionary()
+        self._responses: dict[int, ref[Response]] = {}
+        self._exempt: WeakSet[Response] = WeakSet()
         self._tokens: dict[int, Token] = {}
 
-    def hand_over(self, handed: Handed) -> None:
-        """Keep what the spider middleware knows of an item until the item arrives."""
-        while len(self._handed) >= _MAX_HANDED:
-            del self._handed[next(iter(self._handed))]
-        self._handed[id(handed.item)] = handed
+    def hand_over(self, handed: Handed, response: Response) -> None:
+        """Keep what the spider middleware knows of an item of *response* until the item arrives."""
+        items = self._handed.get(response)
+        if items is None:
+            items = self._handed[response] = {}
+            finalize(response, self._forget, items).atexit = False
+        items[id(handed.item)] = handed
+        self._responses[id(handed.item)] = ref(response)
+        if handed.is_exempt:
+            self._exempt.add(response)
         if handed.fate:
             handed.fate.items += 1
 
+    def _forget(self, items: Iterable[int]) -> None:
+        for item in items:
+            if item in self._responses and self._responses[item]() is None:
+                del self._responses[item]
+
+    def _received(self, item: Any) -> tuple[Handed, Response | None]:
+        place = self._responses.pop(id(item), None)
+        response = place() if place else None
+        handed = self._handed[response].pop(id(item), None) if response else None
+        if handed is None:
+            # Another component has replaced it, so it may be of any response that is under way.
+            return Handed(item, is_exempt=len(self._exempt) > 0), None
+        return handed, response
+
     def begin(self, item: Any) -> Token:
         """Return the token of an item that enters the pipelines."""
-        handed = self._handed.pop(id(item), Handed(item))
+        handed, response = self._received(item)
         # Known before anybody can drop the item: its fate is that of the row.
         row = handed.verdict.row if handed.verdict and handed.verdict.kept else None
-        token = Token(self, item, handed, row=row)
+        token = Token(self, item, handed, response, row=row)
         self._tokens[id(item)] = token
         _current.set(token)
         return token

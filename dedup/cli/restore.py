@@ -1,0 +1,99 @@
+"""``dedup restore`` and ``dedup withheld``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dedup.cli.options import index_option, json_option, opened
+from dedup.cli.runs import address
+from dedup.cli.terminal import print_json, row_record
+from dedup.errors import DedupError
+from dedup.index import Row, SQLiteIndex
+from dedup.printable import printable
+
+
+@click.command()
+@click.argument("url", required=False)
+@index_option
+@click.option("--run", type=int, help="What the run of this number dropped, see `dedup runs`.")
+@click.option("--look", is_flag=True, help="Only say what there is.")
+@json_option
+def restore(url: str | None, path: Path | None, run: int | None, look: bool, as_json: bool) -> None:
+    """Have what was dropped at URL, or by a run, in the next crawl.
+
+    Names each dropped page with the page that it repeats. The next crawl that meets it keeps it,
+    whatever it repeats then. Pages whose callback was skipped have given no items: the next crawl of
+    their spider requests them by itself, if it still has the callback.
+
+    The items themselves are in DEDUP_DROPPED_FEED, where that was set.
+
+    \b
+    Examples:
+      dedup restore --run 3 --look
+      dedup restore --run 3
+      dedup restore https://example.com/page
+    """
+    if (run is None) == (url is None):
+        raise click.UsageError("give a URL or --run")
+    with opened(path) as index:
+        found = _looked_at(index, url, run) if look else _restored(index, url, run)
+        skipped = {one.row for one in index.withheld() if one.what == "callback"}
+    if as_json:
+        print_json([{**row_record(row), "callback_skipped": row.id in skipped} for row in found])
+        return
+    for row in found:
+        click.echo(_line(row, row.id in skipped))
+    fetched = sum(row.id in skipped for row in found)
+    what = "were dropped" if look else "will be kept by the next crawl that meets them"
+    click.echo(f"{len(found):,} pages {what}; {fetched:,} of them had their callback skipped", err=True)
+
+
+@click.command()
+@index_option
+@click.option("--run", type=int, help="Only by the run of this number.")
+@json_option
+def withheld(path: Path | None, run: int | None, as_json: bool) -> None:
+    """List the links of copies that were not requested, and that no crawl has met since.
+
+    \b
+    Examples:
+      dedup withheld > again.txt; scrapy crawl urls -a file=again.txt
+      dedup withheld --run 3 --json
+    """
+    with opened(path) as index:
+        found = index.never_met(run)
+        pages = {row.id: row.sighting.url for row in index.rows_of(sorted({one.row for one in found}))}
+    if as_json:
+        print_json([{"url": one.url, "run": one.run, "linked_from": pages[one.row]} for one in found])
+        return
+    for url in dict.fromkeys(one.url for one in found):
+        click.echo(address(url))
+    click.echo(f"{len(found):,} links were withheld and not met since", err=True)
+
+
+def _restored(index: SQLiteIndex, url: str | None, run: int | None) -> list[Row]:
+    if run is not None:
+        _require_run(index, run)
+        return index.restore_run_copies(run)
+    return index.restore_url_copies(url or "")
+
+
+def _looked_at(index: SQLiteIndex, url: str | None, run: int | None) -> list[Row]:
+    if run is not None:
+        _require_run(index, run)
+    rows = index.history(url) if url is not None else index.rows(run)
+    return [row for row in rows if not row.verdict.kept and row.outcome.stands]
+
+
+def _require_run(index: SQLiteIndex, run: int) -> None:
+    if run not in {known.id for known in index.runs()}:
+        raise DedupError(f"there is no run {run} in {index.name}; see `dedup runs`")
+
+
+def _line(row: Row, is_skipped: bool) -> str:
+    name = address(row.sighting.url) or printable(row.sighting.item_key or row.sighting.title)
+    skipped = "  (callback skipped)" if is_skipped else ""
+    canonical = printable(row.verdict.canonical_url) or "an item without URL"
+    return f"{name or 'an item without URL'}  {row.verdict.reason.value} of {canonical}{skipped}"

@@ -1,0 +1,68 @@
+"""Pages whose callback was skipped and that somebody wants back: requested when a crawl starts."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from scrapy import Request
+from scrapy.utils.request import request_from_dict
+
+from dedup.errors import IndexUnavailable
+from dedup.printable import printable
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from dedup.plugin.judge import Judge
+
+logger = logging.getLogger(__name__)
+
+# A longer request is made anew from its URL.
+_MAX_REQUEST = 16_000
+
+
+def kept_request(request: Request | None, crawler: Crawler) -> str:
+    """Return *request* as JSON, "" where it cannot be told so."""
+    if request is None:
+        return ""
+    try:
+        fields = request.to_dict(spider=crawler.spider)
+        fields["body"] = fields["body"].decode("ascii")
+        fields["headers"] = {
+            name.decode("latin-1"): [value.decode("latin-1") for value in values]
+            for name, values in fields["headers"].items()
+        }
+        text = json.dumps(fields)
+    except (AttributeError, TypeError, ValueError, RecursionError):
+        return ""
+    return text if len(text) <= _MAX_REQUEST else ""
+
+
+def wanted_requests(judge: Judge, crawler: Crawler) -> Iterator[Request]:
+    """Yield a request for each page that was skipped and is wanted back."""
+    try:
+        found = judge.wanted()
+    except IndexUnavailable as error:
+        logger.error("What is wanted back cannot be requested: %s", error)
+        return
+    for url, text in found:
+        request = _request(text, crawler)
+        if request is None:
+            logger.warning("<%s> is wanted back, and requested for the default callback", printable(url))
+        try:
+            yield request or Request(url, dont_filter=True)
+        except ValueError as error:
+            logger.error("<%s> is wanted back and cannot be requested: %s", printable(url), error)
+
+
+def _request(text: str, crawler: Crawler) -> Request | None:
+    try:
+        fields = json.loads(text)
+        fields["body"] = fields["body"].encode("ascii")
+        fields["dont_filter"] = True
+        return request_from_dict(fields, spider=crawler.spider)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return None
