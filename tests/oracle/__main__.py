@@ -14,9 +14,10 @@ from rich.progress import Progress
 
 from tests.forking import start
 from tests.oracle.faults import FAULTS
+from tests.oracle.history import drawn
 from tests.oracle.oracle import LAWS, told_in_short
 from tests.oracle.story import story_of
-from tests.oracle.trying import Trial, history_of, in_a_process, smallest, tried, tried_seeds
+from tests.oracle.trying import Trial, in_a_process, smallest, tried, tried_seeds
 
 
 @click.command()
@@ -61,7 +62,7 @@ def main(
 
 
 def _tell(law: str, trial: Trial, fault: str, *, shrink: bool) -> None:
-    history = history_of(trial.seed)
+    history = drawn(trial.seed)
     if shrink:
         history = in_a_process(smallest, history, law, fault)
     [found] = in_a_process(tried, [history], fault)

@@ -66,7 +66,8 @@ class Step:
 
     It begins at *starts*, in an order by the number *order* (0: as written), and ends ``finished``,
     ``killed`` at the *after*-th download or stored item, or ``stopped`` after so many responses.
-    *job* names its JOBDIR, which *is_fresh* says to delete before.  *greetings* are items that come of no
+    *job* names its JOBDIR, which *is_fresh* says to delete before, *name* the crawl that it has a
+    part in.  *greetings* are items that come of no
     page, before all others.  *is_beside* says that it runs at the same time as the step before.
     """
 
@@ -80,6 +81,7 @@ class Step:
     where: str = "download"
     after: int = 0
     job: str = ""
+    name: str = ""
     is_fresh: bool = False
     is_dry: bool = False
     is_beside: bool = False
@@ -134,21 +136,20 @@ def host_of(url: str) -> str:
     return urlsplit(url).hostname or ""
 
 
-def drawn(seed: int, *, may_have_keys: bool = True) -> History:
+def drawn(seed: int) -> History:
     """Return the history of that *seed*; the same one in every process."""
-    return _Fate(random.Random(seed), may_have_keys=may_have_keys).history()
+    return _Fate(random.Random(seed)).history()
 
 
 class _Fate:
     """Draws one history; the site goes on changing from crawl to crawl."""
 
-    def __init__(self, rng: random.Random, *, may_have_keys: bool) -> None:
+    def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.site: dict[str, Leaf] = {}
         self.fresh = 0
         self.skip = rng.choice(("nothing", "nothing", "links", "callback"))
-        has_keys = rng.random() < 0.25 and self.skip != "callback"
-        self.has_keys = has_keys and may_have_keys
+        self.has_keys = rng.random() < 0.25 and self.skip != "callback"
         self.kinds = rng.choice(
             (("html",), ("html",), ("html", "html", "record"), ("text",), ("record",))
         )
@@ -193,11 +194,15 @@ class _Fate:
             step = replace(step, is_dry=True)
         if rng.random() < 0.1:
             step = replace(step, min_similarity=0.9)
-        if rng.random() < 0.3:
+        if rng.random() < 0.1:
+            step = replace(step, name=rng.choice("xy"))
+        elif rng.random() < 0.3:
             step = replace(step, job=rng.choice("jk"), is_fresh=rng.random() < 0.3)
         if rng.random() < (0.7 if step.job else 0.15):
             where, after = rng.choice(("download", "storage")), rng.randint(1, 8)
-            step = replace(step, ending=rng.choice(("killed", "stopped")), where=where, after=after)
+            # Scrapy hangs if it is stopped while items of `start` are on their way.
+            ending = rng.choice(("killed", "killed" if self.greetings else "stopped"))
+            step = replace(step, ending=ending, where=where, after=after)
         return step
 
     def _next(self, before: Step) -> Step:

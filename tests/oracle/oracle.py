@@ -81,12 +81,18 @@ class _Trial:
         step = self.history.steps[number]
         [together] = [group for group in self.history.together() if number in group]
         for other in together[: together.index(number)]:
-            if self.history.scope != "spider" or self.history.steps[other].spider == step.spider:
+            if self._is_one_scope(self.history.steps[other], step):
                 return self.lived[other].crawl
+        if step.name:
+            named = [lived for lived in self.lived if lived.step.name == step.name]
+            return next((o.crawl for o in named if self._is_one_scope(o.step, step)), number)
         for before in reversed(self._in_folder(self.lived, step)):
             if before.step.spider == step.spider:
                 return before.crawl if before.ending != "finished" else number
         return number
+
+    def _is_one_scope(self, one: Step, other: Step) -> bool:
+        return self.history.scope != "spider" or one.spider == other.spider
 
     def _in_folder(self, lived: Sequence[Lived], step: Step) -> list[Lived]:
         """Return the steps that left something in the JOBDIR of *step*, which came after *lived*."""
@@ -163,7 +169,7 @@ class _Trial:
             parts = [
                 lived for lived in self.lived[: unit.step] if lived.crawl == crawl and lived.is_real
             ]
-            parts = [lived for lived in parts if self._is_in_scope(lived, other)]
+            parts = [lived for lived in parts if self._is_one_scope(lived.step, self._step(other))]
             if not parts or parts[-1].number < other.step or parts[-1].ending != "finished":
                 continue
             visited = any(host_of(other.url) in lived.hosts for lived in parts)
@@ -174,9 +180,6 @@ class _Trial:
     def _met(self, other: Unit, lived: Lived) -> bool:
         met = [*lived.units, *lived.pages.values(), *lived.skipped]
         return any(unit.identity == other.identity and self._repeats(other, unit) for unit in met)
-
-    def _is_in_scope(self, lived: Lived, unit: Unit) -> bool:
-        return self.history.scope != "spider" or lived.step.spider == self._step(unit).spider
 
     def _scope(self, unit: Unit) -> str:
         host = host_of(unit.url)
@@ -260,8 +263,9 @@ class _Trial:
 
     def _second(self) -> Iterator[Violation]:
         for one, two in pairwise(self.lived[:2]):
-            first = one.ending == two.ending == "finished" and not (one.step.job or two.step.job)
-            same = _sight(one.step) == _sight(two.step) and len(self.history.together()[0]) == 1
+            first = one.ending == two.ending == "finished" and not (one.step.job or two.step.job or one.step.name or two.step.name)
+            alone = self.history.together()[:2] == [[0], [1]]
+            same = alone and _sight(one.step) == _sight(two.step)
             plain = not (one.step.fails or two.step.fails or one.step.is_dry or two.step.is_dry)
             chosen = self.history.unchanged == "keep"
             alike = one.step.min_similarity == two.step.min_similarity

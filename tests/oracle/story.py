@@ -35,6 +35,8 @@ def _how(step: Step) -> str:
         parts.append(f"order {step.order}")
     if step.job:
         parts.append(f"job {step.job}" + (" in a fresh folder" if step.is_fresh else ""))
+    if step.name:
+        parts.append(f"of the crawl {step.name}")
     if step.is_dry:
         parts.append("a dry run")
     if step.min_similarity != 0.62:

@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from dedup.plugin.settings import setting_names
 from tests.forking import forking
 from tests.oracle.faults import FAULTS
 from tests.oracle.history import History, drawn
@@ -71,13 +70,8 @@ def in_a_process(function: Callable[..., T], *arguments: object) -> T:
         return pool.submit(function, *arguments).result()
 
 
-def history_of(seed: int) -> History:
-    """Return the history of *seed* with what this version of the plugin knows."""
-    return drawn(seed, may_have_keys="DEDUP_KEY_FIELDS" in setting_names())
-
-
 def _tried_batch(seeds: list[int], fault: str) -> list[Trial]:
-    histories = [history_of(seed) for seed in seeds]
+    histories = [drawn(seed) for seed in seeds]
     return [
         Trial(seed, len(history.steps), tuple(found))
         for seed, history, found in zip(seeds, histories, tried(histories, fault), strict=True)

@@ -37,7 +37,7 @@ from tests.oracle.history import History, Leaf, Step, Thing, text_of
 
 KILLED, HUNG = 9, 10
 # Seconds that a group of crawls may take, on a busy machine.
-LONGEST = 20
+LONGEST = 10
 HERE = "tests.oracle.world"
 INDEX = "pages.db"
 STATUS_GONE = 404
@@ -155,9 +155,7 @@ def warm() -> None:
 def listed(index: SQLiteIndex) -> set[str]:
     """Return the URLs of what was dropped or withheld and is listed for its owner."""
     found = {row.sighting.url for row in index.orphans()}
-    if withheld := getattr(index, "withheld", None):
-        found |= {entry if isinstance(entry, str) else entry.url for entry in withheld()}
-    return found
+    return found | {withheld.url for withheld in index.withheld()}
 
 
 def _in_a_fork(function: Callable[[], None], plant: Callable[[], None] | None) -> int:
@@ -230,10 +228,12 @@ async def _crawled(history: History, folder: Path, number: int) -> None:
         "DEDUP_INDEX": str(folder / INDEX),
         "DEDUP_DRY_RUN": step.is_dry,
         "DEDUP_MIN_SIMILARITY": step.min_similarity,
-        "DEDUP_WAIT": 3,
+        "DEDUP_WAIT": 1,
         "CONCURRENT_REQUESTS": history.at_a_time,
         "CONCURRENT_ITEMS": history.at_a_time,
     }
+    if step.name:
+        settings["DEDUP_CRAWL"] = step.name
     if step.ending == "stopped":
         settings["CLOSESPIDER_PAGECOUNT"] = step.after
     if step.job:
