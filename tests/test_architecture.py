@@ -27,7 +27,7 @@ FLOORS = (
 # Where a library may be imported; any of dedup's modules may import what is not named here.
 PLACES = {
     "scrapy": ("plugin",),
-    "itemadapter": ("plugin",),
+    "itemadapter": ("fields", "plugin"),
     "twisted": ("plugin",),
     "sqlite3": ("index/",),
     "click": ("cli",),

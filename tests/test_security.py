@@ -38,8 +38,20 @@ FETCHING_MODULES = {
 LISTENERS = {"dedup/cli/serve"}
 # All that statements are put together from beside constants: numbers, marks, names of columns.
 PARTS_OF_STATEMENTS = {
-    *("CHUNK * _WORD_BYTES", "_SPAN", "_BATCH", "_NOT_OWN", "place", "values", "marks"),
-    *("','.join('?' * 23)", "','.join('?' * len(rows))", "','.join('?' * len(batch))"),
+    *("CHUNK * _WORD_BYTES", "_SPAN", "_BATCH", "_NEXT_EVENT", "place", "values", "marks"),
+    # Numbers of runs, and conditions made of these and of names of columns.
+    *("listed(runs)", "listed(crawl.own)", "listed(crawl.alive)", "own", "others", "dry", "is_own"),
+    *("not_own(sighting, crawl)", "dry_clause(sighting, crawl, 'p.')", "self.own", "of_it", "same"),
+    *(
+        "MET",
+        "MET.replace('m.', 'p.')",
+        "met",
+        "shown",
+        "sighting.is_dry",
+        "SELECT_CANONICAL",
+        "CHECK_BINS",
+    ),
+    *("','.join('?' * 30)", "','.join('?' * len(rows))", "','.join('?' * len(batch))"),
     # The reasons and outcomes that there are.
     *(
         "','.join((repr(str(reason)) for reason in Reason))",

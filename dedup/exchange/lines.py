@@ -101,8 +101,13 @@ def row_record(row: Row) -> dict[str, Any]:
         "canonical": found.canonical,
         "previous": found.previous,
         "replaces": found.replaces,
+        "represents": found.represents,
         "outcome": row.outcome.value,
         "listed": row.listed,
+        "item_key": seen.item_key,
+        "redirects": list(seen.redirects),
+        "seen_on": seen.seen_on,
+        "dry": seen.is_dry,
     }
 
 
@@ -157,6 +162,7 @@ def row_of(line: bytes, number: int, runs: int) -> Row:
         canonical=fields.earlier("canonical", row),
         previous=fields.earlier("previous", row),
         replaces=fields.earlier("replaces", row),
+        represents=fields.earlier("represents", row),
     )
     url = fields.text("url")
     sighting = Sighting(
@@ -169,6 +175,11 @@ def row_of(line: bytes, number: int, runs: int) -> Row:
         time=fields.number("time", EARLIEST, LATEST),
         title=fields.text("title"),
         canonical_link=fields.text("canonical_link"),
+        # Files of earlier releases do not have these.
+        item_key=fields.maybe("item_key", fields.text) or "",
+        redirects=tuple(fields.texts("redirects")),
+        seen_on=fields.maybe("seen_on", fields.text),
+        is_dry="dry" in fields.values and fields.flag("dry"),
     )
     outcome = Outcome(fields.choice("outcome", Outcome))
     found = Row(row, sighting, verdict, outcome, fields.flag("listed"))
@@ -218,6 +229,12 @@ class _Fields:
         if not isinstance(value, str) or not _is_unicode(value):
             raise ValueError(f"{name} must be text")
         return value
+
+    def texts(self, name: str) -> list[str]:
+        values = self.values.get(name) or []
+        if not (isinstance(values, list) and all(isinstance(v, str) and _is_unicode(v) for v in values)):
+            raise ValueError(f"{name} must be a list of texts")
+        return values
 
     def choice(self, name: str, choices: Iterable[str]) -> str:
         value = self.text(name)

@@ -138,6 +138,7 @@ class _Merge:
             canonical=self._rows[found.canonical or 0] or None,
             previous=self._rows[found.previous or 0] or None,
             replaces=self._rows[found.replaces or 0] or None,
+            represents=self._rows[found.represents or 0] or None,
         )
         sighting = replace(row.sighting, run=self._runs[row.sighting.run])
         return replace(row, sighting=sighting, verdict=verdict)
@@ -155,7 +156,8 @@ class _Merge:
 
 
 def _ended(run: Run) -> Run:
-    """Return a run that nobody goes on with here."""
+    """Return a run that nobody goes on with here, and that is no part of a crawl of this index."""
+    run = replace(run, crawl="", began=0, over=0)
     return run if run.ended is not None else replace(run, ended=time.time(), ending="unfinished")
 
 

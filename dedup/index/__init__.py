@@ -14,6 +14,7 @@ from dedup.index.rows import (
     Sighting,
     Statistics,
     Tally,
+    Visit,
     Withheld,
     glance_of,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "Sighting",
     "Statistics",
     "Tally",
+    "Visit",
     "Withheld",
     "glance_of",
 ]

@@ -24,6 +24,7 @@ from dedup.index.rows import (
     Sighting,
     Statistics,
     Tally,
+    Visit,
     Withheld,
     glance_of,
     is_canonical,
@@ -293,6 +294,15 @@ class Index(ABC):
         """
         with self._writing():
             self._add_visit(scope, host, run.id)
+
+    def restore_visit(self, visit: Visit) -> None:
+        """Record *visit* as it is, but for its place: it comes after the rows that are here."""
+        with self._writing():
+            self._add_visit(visit.scope, visit.host, visit.run)
+
+    @abstractmethod
+    def visits(self) -> list[Visit]:
+        """Return which hosts all runs were on, in the order of their rows."""
 
     def withhold(self, run: Run, requests: Iterable[Withheld]) -> None:
         """Record what *run* did not request because of a copy; each URL once."""

@@ -24,6 +24,7 @@ from dedup.index.rows import (
     Sighting,
     Statistics,
     Tally,
+    Visit,
     Withheld,
     crawl_of,
     is_canonical,
@@ -295,6 +296,10 @@ class MemoryIndex(Index):
         for request in requests:
             place = (run, request.what, url_key(request.url))
             self._withheld.setdefault(place, replace(request, run=run))
+
+    def visits(self) -> list[Visit]:
+        visits = [Visit(*place, after) for place, after in self._visits.items()]
+        return sorted(visits, key=lambda visit: (visit.after, visit.run, visit.scope, visit.host))
 
     def _delete_visits(self, run: int) -> None:
         self._visits = {visit: after for visit, after in self._visits.items() if visit[2] != run}

@@ -280,6 +280,15 @@ def is_canonical(verdict: Verdict) -> bool:
     return verdict.reason in (Reason.NEW, Reason.UPDATED)
 
 
+class Visit(NamedTuple):
+    """A host that a *run* was on, under a scope; *after* is the last row that there was before."""
+
+    scope: str
+    host: str
+    run: int
+    after: int
+
+
 @dataclass(frozen=True, slots=True)
 class Withheld:
     """A request that was not made because the page of *row* is a copy.

@@ -37,6 +37,7 @@ from dedup.index.rows import (
     Sighting,
     Statistics,
     Tally,
+    Visit,
     Withheld,
     crawl_of,
     is_canonical,
@@ -63,6 +64,7 @@ from dedup.index.tables import (
     run_of,
     tally_of,
     values_of,
+    visit_of,
     withheld_of,
 )
 from dedup.index.urls import host_of, kept_url, url_key
@@ -725,6 +727,13 @@ class SQLiteIndex(Index):
                 for one in requests
             ],
         )
+
+    def visits(self) -> list[Visit]:
+        with self._database.errors():
+            found = self._connection.execute(
+                "SELECT scope, host, run, after FROM visits ORDER BY after, run, scope, host"
+            )
+            return [visit_of(fields) for fields in found]
 
     def _delete_visits(self, run: int) -> None:
         self._connection.execute("DELETE FROM visits WHERE run = ?", (run,))

@@ -19,6 +19,7 @@ from dedup.index.rows import (
     Run,
     Sighting,
     Tally,
+    Visit,
     Withheld,
     is_canonical,
     is_elsewhere,
@@ -368,6 +369,15 @@ def tally_of(fields: Sequence[Any]) -> Tally:
         return Tally(run, site, Reason(reason), bool(kept), Outcome(outcome), rows)
     except ValueError as error:
         raise Damaged(f"rows of run {run}: {error}") from error
+
+
+def visit_of(fields: Sequence[Any]) -> Visit:
+    """Return a visit behind its columns; raises `Damaged`."""
+    try:
+        _require((str, str, int, int), fields)
+    except TypeError as error:
+        raise Damaged(f"a visit: {error}") from error
+    return Visit(*fields)
 
 
 def withheld_of(fields: Sequence[Any]) -> Withheld:

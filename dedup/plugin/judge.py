@@ -244,9 +244,9 @@ class Judge:
     # Settling
 
     def seat(self, verdict: Verdict) -> Seat:
-        """Return a seat to wait in for the fate of what *verdict*, which has no row, names."""
-        assert verdict.canonical is not None
-        return self._room.enter(verdict.canonical)
+        """Return a seat to wait in for the row that *verdict*, which has none, leans on."""
+        assert verdict.standing is not None
+        return self._room.enter(verdict.standing.row)
 
     async def ask_again(self, question: Question, seat: Seat) -> Verdict | None:
         """Wait in *seat*, ask again, and so on, until there is a verdict with a row.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -103,7 +104,10 @@ def replay_into(
     with target.batch():
         for run in index.runs():
             target.restore_run(run)
+        visits = deque(index.visits())
         for row in _first(total, index.rows()):
+            while visits and visits[0].after < row.id:
+                target.restore_visit(visits.popleft())
             if not row.outcome.stands:
                 number: int | None = target.restore(replace(row, listed=False))
             else:

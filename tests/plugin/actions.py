@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any
 
-from scrapy import Field, Item, Request, Spider
+from scrapy import Field, Item, Request
 from scrapy.http import Response
 
 from dedup import Page
+from tests.plugin.spiders import ByText
 
 
 class Plain(Item):
@@ -59,7 +60,7 @@ CLASSES: dict[str, type] = {
 }
 
 
-class TypedSpider(Spider):
+class TypedSpider(ByText):
     """Yields the items that *items* lists as JSON, from a callback, as the class named *type*."""
 
     name = "typed"

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from scrapy import Field, Item, Request, Spider
 from scrapy.exceptions import DropItem
 from scrapy.http import Response
+from scrapy.settings import BaseSettings
 
 from tests.pages import edited, text
 
@@ -37,7 +38,7 @@ class CallbackSpider(Spider):
         raise NotImplementedError
 
 
-class ItemSpider(CallbackSpider):
+class RecordSpider(CallbackSpider):
     """Yields the items that its argument *items* lists as JSON, all at once."""
 
     name = "items"
@@ -45,6 +46,19 @@ class ItemSpider(CallbackSpider):
 
     def found(self) -> Iterator[Any]:
         yield from json.loads(self.items)
+
+
+class ByText(Spider):
+    """A spider of a project whose items are judged by their field `text`."""
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        super().update_settings(settings)
+        settings.setdefault("DEDUP_TEXT_FIELDS", ["text"])
+
+
+class ItemSpider(RecordSpider, ByText):
+    """The same, judged by a field."""
 
 
 class OneItemAPage(Spider):
@@ -84,7 +98,7 @@ class DataItem:
     text: str
 
 
-class TypesSpider(CallbackSpider):
+class TypesSpider(CallbackSpider, ByText):
     """Yields the same page as every type of item, and things that are hard to judge."""
 
     name = "types"
@@ -125,3 +139,20 @@ class Replacing:
 
 
 CONTENTS = json.dumps([text(1), edited(1), text(2), text(1)])
+
+
+class StartItems(Spider):
+    """Yields the items that its argument *items* lists as JSON, of no response."""
+
+    name = "start items"
+    items = "[]"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for item in json.loads(self.items):
+            yield item
+        yield Request("data:,start", self.parse)  # Scrapy 2.13 does not wait for items of `start`
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        await asyncio.sleep(0.2)
+        return
+        yield

@@ -3,7 +3,9 @@ from __future__ import annotations
 import asyncio
 from contextvars import copy_context
 
-from dedup.plugin.tracking import _MAX_HANDED, Handed, Tracker
+from scrapy.http import Response
+
+from dedup.plugin.tracking import Handed, Tracker
 
 
 def test_an_item_is_found_by_what_went_in_and_by_what_was_judged() -> None:
@@ -69,16 +71,38 @@ def test_what_the_middleware_knows_arrives_with_the_item() -> None:
     tracker = Tracker()
     item = {"a": 1}
     handed = Handed(item, is_exempt=True)
-    tracker.hand_over(handed)
+    response = Response("http://a/")
+    tracker.hand_over(handed, response)
     assert tracker.begin(item).handed is handed
     assert not tracker.begin(item).handed.is_exempt
 
 
 def test_items_that_never_arrive_do_not_pile_up() -> None:
     tracker = Tracker()
-    for number in range(_MAX_HANDED + 10):
-        tracker.hand_over(Handed({"number": number}))
-    assert len(tracker._handed) == _MAX_HANDED
+    for _ in range(3):
+        response = Response("http://a/")
+        for number in range(2000):
+            tracker.hand_over(Handed({"number": number}), response)
+        assert len(tracker._responses) == 2000
+        del response
+    assert not tracker._handed
+    assert not tracker._responses
+
+
+def test_however_many_items_of_a_response_are_under_way_each_is_exempt() -> None:
+    tracker, response = Tracker(), Response("http://a/")
+    items = [{"number": number} for number in range(3000)]
+    for item in items:
+        tracker.hand_over(Handed(item, is_exempt=True), response)
+    assert all(tracker.begin(item).handed.is_exempt for item in items)
+
+
+def test_an_item_that_nobody_handed_over_may_be_of_an_exempt_response_that_is_under_way() -> None:
+    tracker, response = Tracker(), Response("http://a/")
+    tracker.hand_over(Handed({"a": 1}, is_exempt=True), response)
+    assert tracker.begin({"a": 2}).handed.is_exempt
+    del response
+    assert not tracker.begin({"a": 3}).handed.is_exempt
 
 
 def test_without_a_tracking_pipeline_the_judge_begins_the_token() -> None:

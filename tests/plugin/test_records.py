@@ -1,0 +1,158 @@
+"""Items that are records, not pages: kept, unless their fields are named; told apart by their keys."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup import SQLiteIndex
+from dedup.plugin.records import advice
+from tests.crawling import Crawl, crawl
+from tests.pages import edited, text
+
+LONG = text(1, 300)
+TEXTS = {"DEDUP_TEXT_FIELDS": ["name", "description", "price", "address", "tags"]}
+
+
+def items(folder: Path, *found: Any, spider: str = "RecordSpider", **settings: Any) -> Crawl:
+    arguments = {"items": json.dumps(found)}
+    return crawl(folder, f"tests.plugin.spiders.{spider}", settings, arguments)
+
+
+def product(size: int, **fields: Any) -> dict[str, Any]:
+    return {"sku": f"s{size}", "name": "Tea", "description": LONG, "price": size, **fields}
+
+
+PRODUCTS = [product(size) for size in range(12)]
+
+
+@pytest.mark.parametrize("unchanged", ["keep", "drop"])
+def test_records_are_kept_and_not_judged(tmp_path: Path, unchanged: str) -> None:
+    for _ in range(2):
+        done = items(tmp_path, *PRODUCTS, DEDUP_UNCHANGED=unchanged)
+        assert done.items == PRODUCTS
+        assert done.dedup() == {"seen": 12, "kept": 12, "not_judged": 12}
+        assert done.log.count("An item has no HTML (its fields are sku, name, description, price)") == 1
+        assert ("come in every crawl" in done.log) == (unchanged == "drop")
+        assert "items by `html`; items without it are not judged" in done.log
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert list(index.rows()) == []
+
+
+def test_a_body_is_html_only_with_markup(tmp_path: Path) -> None:
+    plain = [{"url": "http://a/1", "body": LONG}, {"url": "http://a/2", "body": LONG}]
+    assert items(tmp_path, *plain).items == plain
+    marked = [{"url": f"http://b/{n}", "body": f"<p>{LONG}</p>"} for n in range(2)]
+    assert items(tmp_path, *marked).items == marked[:1]
+
+
+@pytest.mark.parametrize("key_fields", [["sku"], ["price"], ["sku", "price"], ["absent", "sku"]])
+def test_items_that_differ_in_a_key_are_never_copies(tmp_path: Path, key_fields: list[str]) -> None:
+    for unchanged, expected in (("keep", PRODUCTS), ("drop", [])):
+        first = items(tmp_path, *PRODUCTS, DEDUP_KEY_FIELDS=key_fields, DEDUP_UNCHANGED="keep", **TEXTS)
+        assert first.items == PRODUCTS
+        again = items(
+            tmp_path, *PRODUCTS[::-1], DEDUP_KEY_FIELDS=key_fields, DEDUP_UNCHANGED=unchanged, **TEXTS
+        )
+        assert sorted(again.items, key=lambda one: one["price"]) == expected
+        assert again.dedup()["unchanged"] == 12
+
+
+def test_the_same_key_again_is_judged_by_what_it_says(tmp_path: Path) -> None:
+    done = items(
+        *(tmp_path, product(1), product(1), product(1, description=text(2, 300))),
+        DEDUP_KEY_FIELDS=["sku"],
+        **TEXTS,
+    )
+    assert [item["description"] for item in done.items] == [LONG, text(2, 300)]
+    assert 'Dropped exact_duplicate: "[["s1"]]"' in done.log or '[["s1"]]' in done.log
+
+
+def test_a_changed_item_is_updated_by_its_key_wherever_it_is(tmp_path: Path) -> None:
+    chosen = {"DEDUP_KEY_FIELDS": ["sku"], "DEDUP_UNCHANGED": "drop", **TEXTS}
+    items(tmp_path, product(1, url="http://a/1"), **chosen)
+    done = items(tmp_path, product(1, url="http://b/moved", price=9), **chosen)
+    assert done.dedup()["updated"] == len(done.items) == 1
+
+
+def test_items_without_a_key_are_not_compared_with_those_that_have_one(tmp_path: Path) -> None:
+    bare = {"name": "Tea", "description": LONG, "price": 1}
+    done = items(tmp_path, product(1), bare, bare, DEDUP_KEY_FIELDS=["sku"], **TEXTS)
+    assert len(done.items) == 2
+
+
+def test_key_fields_go_with_html_too(tmp_path: Path) -> None:
+    pages = [{"sku": n, "html": f"<p>{LONG}</p>"} for n in range(3)]
+    assert items(tmp_path, *pages, DEDUP_KEY_FIELDS=["sku"]).items == pages
+
+
+def test_keys_cannot_go_with_skipped_callbacks(tmp_path: Path) -> None:
+    done = items(tmp_path, DEDUP_KEY_FIELDS=["sku"], DEDUP_SKIP="callback")
+    assert "DEDUP_KEY_FIELDS (sku) cannot go with skip ('callback')" in done.log
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"price": 17.5},
+        {"tags": ["green", "loose"]},
+        {"address": {"city": "Bath", "street": {"name": "Quay", "number": 8}}},
+        {"tags": [True]},
+    ],
+    ids=str,
+)
+def test_named_fields_count_whatever_they_hold(tmp_path: Path, changed: dict[str, Any]) -> None:
+    short = {"name": "Tea", "price": 17, "tags": ["green", False], "address": {"city": "Bath"}}
+    named = {"DEDUP_TEXT_FIELDS": ["name", "price", "tags", "address"], "DEDUP_MIN_SIMILARITY": 1}
+    done = items(tmp_path, short, short, {**short, **changed}, **named)
+    assert len(done.items) == 2
+
+
+def test_items_of_one_response_are_siblings_and_come_again(tmp_path: Path) -> None:
+    quotes = [{"name": text(n)} for n in range(5)] + [{"name": edited(0)}]
+    first = items(tmp_path, *quotes, DEDUP_TEXT_FIELDS=["name"])
+    second = items(tmp_path, *quotes, DEDUP_TEXT_FIELDS=["name"])
+    assert first.items == second.items == quotes[:5]
+    assert second.dedup()["unchanged"] == 6
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert {row.sighting.url for row in index.rows()} == {"data:,start"}
+
+
+def test_items_without_any_response_come_again(tmp_path: Path) -> None:
+    found = [{"name": text(n)} for n in range(4)] + [{"name": "short"}, {"name": "other"}]
+    runs = [items(tmp_path, *found, spider="StartItems", DEDUP_TEXT_FIELDS=["name"]) for _ in range(3)]
+    assert [sorted(map(str, done.items)) for done in runs] == [sorted(map(str, found))] * 3
+    dropped = items(
+        *(tmp_path, *found),
+        spider="StartItems",
+        DEDUP_TEXT_FIELDS=["name"],
+        DEDUP_UNCHANGED="drop",
+    )
+    assert dropped.items == []
+    assert f'"{text(0)[:40]}' in items(
+        *(tmp_path, {"name": edited(9)}, {"name": edited(9)}),
+        spider="StartItems",
+        DEDUP_TEXT_FIELDS=["name"],
+    ).log.replace(edited(9)[:40], text(0)[:40])
+
+
+def test_the_advice_names_settings_made_from_the_item() -> None:
+    article = {"id": 7, "headline": "Sea", "text": LONG, "date": "2026-11-01"}
+    said = advice(article, comes_again=False)
+    assert 'DEDUP_TEXT_FIELDS = ["headline", "text"] and DEDUP_KEY_FIELDS = ["id"]' in said
+    assert "\x1b" not in advice({"\x1b[31m": 1}, comes_again=True)
+
+
+def test_the_log_warns_of_many_copies_that_share_little(tmp_path: Path) -> None:
+    words = text(1, 300).split()
+    pages = [
+        {"url": f"http://a/{n}", "html": f"<p>{' '.join(words + [f'w{n}x{m}' for m in range(60)])}</p>"}
+        for n in range(30)
+    ]
+    done = items(tmp_path, *pages)
+    assert len(done.items) < 10
+    assert "dropped for pages that they share less than 85% with" in done.log
+    assert done.dedup()["doubtful_shares"] == 2
