@@ -3,5 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
-FAULTS: dict[str, Callable[[], None]] = {}
+from dedup import SQLiteIndex
+from dedup.index import Index
+from dedup.verdict import Reason, Standing, Verdict
+
+
+def _released_counts() -> None:
+    """Take what a storage failed to store for delivered."""
+    _plant(Index, "release", Index.confirm)
+
+
+def _anything_repeats() -> None:
+    """Drop every page for the last one that was kept."""
+    decide = Index._decide
+
+    def planted(index: Index, sighting: Any, *arguments: Any, **choices: Any) -> Verdict:
+        last = [row for row in index.rows() if row.listed][-1:]
+        if sighting.fingerprint.is_empty or not last:
+            return decide(index, sighting, *arguments, **choices)
+        return Verdict(Reason.EXACT_DUPLICATE, kept=False, canonical=last[0].id)
+
+    _plant(Index, "_decide", planted)
+
+
+def _nothing_repeats() -> None:
+    """Keep every page."""
+    _plant(SQLiteIndex, "_candidates", lambda *_: ())
+
+
+def _any_crawl_stands() -> None:
+    """Drop a page for one that only an earlier crawl has met."""
+    _plant(Index, "_standing", lambda _, seen, *__: Standing(seen.id, seen.run, seen.is_pending))
+
+
+def _withheld_in_silence() -> None:
+    """List no request that was not made."""
+    _plant(Index, "withhold", lambda *_: None)
+
+
+def _seen_with(**forced: Any) -> Callable[[], None]:
+    """Tell the index something else of every page."""
+
+    def plant() -> None:
+        find_or_add = Index.find_or_add
+
+        @wraps(find_or_add)
+        def planted(*arguments: Any, **choices: Any) -> Verdict:
+            return find_or_add(*arguments, **{**choices, **forced})
+
+        _plant(Index, "find_or_add", planted)
+
+    return plant
+
+
+def _plant(where: type[Index], name: str, planted: Callable[..., object]) -> None:
+    setattr(where, name, planted)
+
+
+FAULTS: dict[str, Callable[[], None]] = {
+    "released_counts": _released_counts,
+    "anything_repeats": _anything_repeats,
+    "nothing_repeats": _nothing_repeats,
+    "any_crawl_stands": _any_crawl_stands,
+    "withheld_in_silence": _withheld_in_silence,
+    "dry_runs_count": _seen_with(is_dry=False),
+    "keys_say_nothing": _seen_with(item_key=""),
+}

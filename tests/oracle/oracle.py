@@ -170,7 +170,7 @@ class _Trial:
                 lived for lived in self.lived[: unit.step] if lived.crawl == crawl and lived.is_real
             ]
             parts = [lived for lived in parts if self._is_one_scope(lived.step, self._step(other))]
-            if not parts or parts[-1].number < other.step or parts[-1].ending != "finished":
+            if not parts or parts[-1].number < other.step or not _is_whole(parts):
                 continue
             visited = any(host_of(other.url) in lived.hosts for lived in parts)
             if visited and not any(self._met(other, lived) for lived in parts):
@@ -242,7 +242,7 @@ class _Trial:
     def _links(self) -> Iterator[Violation]:
         for crawl in dict.fromkeys(lived.crawl for lived in self.lived):
             parts = [lived for lived in self.lived if lived.crawl == crawl]
-            if any(lived.ending == "killed" for lived in parts) or parts[-1].ending != "finished":
+            if any(lived.ending == "killed" for lived in parts) or not _is_whole(parts):
                 continue
             asked = {event[1] for lived in parts for event in lived.told.events if event[0] == "served"}
             # Scrapy asks for nothing that its JOBDIR says was asked for.
@@ -263,7 +263,9 @@ class _Trial:
 
     def _second(self) -> Iterator[Violation]:
         for one, two in pairwise(self.lived[:2]):
-            first = one.ending == two.ending == "finished" and not (one.step.job or two.step.job or one.step.name or two.step.name)
+            first = one.ending == two.ending == "finished" and not (
+                one.step.job or two.step.job or one.step.name or two.step.name
+            )
             alone = self.history.together()[:2] == [[0], [1]]
             same = alone and _sight(one.step) == _sight(two.step)
             plain = not (one.step.fails or two.step.fails or one.step.is_dry or two.step.is_dry)
@@ -274,6 +276,12 @@ class _Trial:
                 if before != after:
                     what = f"stored {after}, the first crawl {before}"
                     yield Violation("second", two.number, what)
+
+
+def _is_whole(parts: Sequence[Lived]) -> bool:
+    """Whether a crawl came to its end: all of its runs, or the last one of its job."""
+    ended = [lived.ending == "finished" for lived in parts]
+    return ended[-1] if parts[-1].step.job else all(ended)
 
 
 def _sight(step: Step) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -46,13 +46,15 @@ def tried(histories: Sequence[History], fault: str = "") -> list[list[Violation]
     return found
 
 
-def tried_seeds(seeds: Iterable[int], *, processes: int = 2, fault: str = "") -> Iterator[Trial]:
-    """Try the histories of *seeds* in so many processes."""
-    with ProcessPoolExecutor(processes, mp_context=forking()) as pool:
-        wanted = list(seeds)
-        batches = [wanted[first : first + BATCH] for first in range(0, len(wanted), BATCH)]
+def tried_seeds(seeds: Sequence[int], *, processes: int = 2, fault: str = "") -> Iterator[Trial]:
+    """Try the histories of *seeds* in so many processes, in their order."""
+    batches = [seeds[first : first + BATCH] for first in range(0, len(seeds), BATCH)]
+    pool = ProcessPoolExecutor(processes, mp_context=forking())
+    try:
         for trials in pool.map(_tried_batch, batches, [fault] * len(batches)):
             yield from trials
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def smallest(history: History, law: str, fault: str = "") -> History:
@@ -70,7 +72,7 @@ def in_a_process(function: Callable[..., T], *arguments: object) -> T:
         return pool.submit(function, *arguments).result()
 
 
-def _tried_batch(seeds: list[int], fault: str) -> list[Trial]:
+def _tried_batch(seeds: Sequence[int], fault: str) -> list[Trial]:
     histories = [drawn(seed) for seed in seeds]
     return [
         Trial(seed, len(history.steps), tuple(found))

@@ -330,13 +330,13 @@ class Witness(Actor):
     def from_crawler(cls, crawler: Crawler) -> Self:
         witness = super().from_crawler(crawler)
         witness.crawler = crawler
-        for signal, receiver in (
+        for sent, receiver in (
             (signals.item_scraped, witness.scraped),
             (signals.item_dropped, witness.dropped),
             (signals.item_error, witness.failed),
             (signals.spider_closed, witness.closed),
         ):
-            crawler.signals.connect(receiver, signal)
+            crawler.signals.connect(receiver, sent)
         return witness
 
     def scraped(self, item: Tagged) -> None:
