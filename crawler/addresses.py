@@ -22,9 +22,22 @@ from zope.interface import implementer
 
 # An IPv4 address translated for hosts that have IPv6 only stands in the last 32 bits (RFC 6052).
 _NAT64 = ip_network("64:ff9b::/96")
-# Private, although Python 3.11 takes them for global ones (RFC 8215, RFC 3879).
-_LOCAL_NAT64 = ip_network("64:ff9b:1::/48")
-_SITE_LOCAL = ip_network("fec0::/10")
+# No hosts of the internet, although Python 3.11 takes them for global ones: what IANA's registries of
+# special addresses set aside, and what clouds answer at inside of their networks.
+_SET_ASIDE = tuple(
+    map(
+        ip_network,
+        (
+            "64:ff9b:1::/48",  # NAT64 inside of a network (RFC 8215)
+            "fec0::/10",  # site-local (RFC 3879)
+            "5f00::/16",  # segment routing (RFC 9602)
+            "3fff::/20",  # documentation (RFC 9637)
+            "192.0.0.0/24",  # protocols (RFC 6890); 192.0.0.192 is Oracle's metadata
+            "192.88.99.0/24",  # relays of 6to4 (RFC 7526)
+            "168.63.129.16/32",  # Azure's own services, on every virtual machine
+        ),
+    )
+)
 
 
 def is_public(address: str) -> bool:
@@ -34,14 +47,14 @@ def is_public(address: str) -> bool:
 
     >>> is_public("93.184.215.14"), is_public("2606:4700::1111")
     (True, True)
-    >>> is_public("127.0.0.1"), is_public("169.254.169.254"), is_public("::ffff:10.0.0.1")
+    >>> is_public("127.0.0.1"), is_public("168.63.129.16"), is_public("::ffff:10.0.0.1")
     (False, False, False)
     """
     found = ip_address(address)
     if isinstance(found, IPv6Address) and (inner := _embedded(found)):
         found = inner
-    is_set_aside = found.is_multicast or found.is_reserved or found in _SITE_LOCAL
-    return found.is_global and not (is_set_aside or found in _LOCAL_NAT64)
+    is_set_aside = found.is_multicast or found.is_reserved or any(found in net for net in _SET_ASIDE)
+    return found.is_global and not is_set_aside
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:

@@ -118,7 +118,8 @@ class DedupConfig:
     shingle: int = 4
     """Tokens in a shingle of the sketch (1 to 16)."""
     scope: str = "spider"
-    """Pages are compared within one `spider`, `host`, `domain` (public suffix) or all (`global`)."""
+    """Pages are compared within one `spider`, `host`, `domain` or all (`global`); public suffixes of
+    domains are those of registries (com) and of hosters (github.io)."""
     max_bytes: int = MAX_BYTES
     """A page or item of more bytes than this (1,000 to 1,000,000,000), or of so much text in
     Unicode's normal form, is not read: it is kept unless all its bytes are those of another one.

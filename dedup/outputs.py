@@ -1,16 +1,46 @@
-"""Files and folders that are whole or not there."""
+"""Files and folders that are whole or not there, and take the place of nothing that is needed."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dedup.errors import DedupError
 
+SQLITE_MAGIC = b"SQLite format 3\x00"
+
 _ENDING = ".part"
+# A database, its log (in either order of bytes) and its journal, by their first bytes.
+_MAGICS = (SQLITE_MAGIC, b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
+# What SQLite and the locks of our runs keep beside a database, by its name.
+_BESIDE = re.compile(r"(.+)-(?:wal|shm|journal|run-[0-9a-f]{32})", re.DOTALL)
+
+
+def check_target(
+    target: Path, sources: Iterable[Path], index: Path | None = None, *, is_folder: bool = False
+) -> None:
+    """Raise `DedupError` if writing to *target* would destroy a database, or what is read.
+
+    That are *sources*, files or folders with all that is in them, and *index*, which may be none
+    yet.  *is_folder* tells that *target* will be a folder.  Links are followed; nothing is read but
+    the first bytes of what may be a database.
+    """
+    with _named(target):
+        _spare_databases(target)
+        if index and (_is_same(target, index) or any(_is_same(base, index) for base in _bases(target))):
+            raise DedupError(f"{target} belongs to the index {index}; write to another file")
+        for source in sources:
+            if _is_same(target, source) or _is_inside(target, source, is_folder):
+                raise DedupError(f"{target} must be none of the input ({source}); write elsewhere")
+
+
+def is_beside_database(path: Path) -> bool:
+    """Return whether *path* is, by its name, a file that belongs to a database beside it."""
+    return any(_is_database(base) for base in _bases(path))
 
 
 @contextmanager
@@ -18,15 +48,17 @@ def replacing(path: Path) -> Iterator[Path]:
     """Give a path beside *path* to write to; it takes the place of *path* when all went well.
 
     Of a link it takes the place of the target.  What is no regular file (a pipe, a device) is
-    written to as it is.  Raises `DedupError` if *path* cannot be written.
+    written to as it is.  Raises `DedupError` if *path* cannot be written or is a database.
     """
     with _named(path):
+        _spare_databases(path)
         if path.exists() and not path.is_file():
             yield path
             return
         target = Path(os.path.realpath(path))
         with _part(target.parent, target.name) as part:
             yield part
+            _spare_databases(target)  # one may have been made meanwhile
             part.replace(target)
 
 
@@ -70,3 +102,40 @@ def _named(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise DedupError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _spare_databases(path: Path) -> None:
+    if _is_database(path) or is_beside_database(path):
+        raise DedupError(f"{path} is an index or belongs to a database; write to another file")
+
+
+def _is_database(path: Path) -> bool:
+    if not path.is_file():  # a pipe would wait for ever
+        return False
+    with path.open("rb") as file:
+        return file.read(len(SQLITE_MAGIC)).startswith(_MAGICS)
+
+
+def _bases(path: Path) -> Iterator[Path]:
+    """Yield the databases that *path* may belong to by its name, there or not."""
+    for place in (path, Path(os.path.realpath(path))):
+        if found := _BESIDE.fullmatch(place.name):
+            yield place.with_name(found[1])
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there yet
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _is_inside(target: Path, folder: Path, is_folder: bool) -> bool:
+    """Return whether *target* is a file in *folder*, or a folder there, be it that it will be made."""
+    if not folder.is_dir():
+        return False
+    if is_folder or target.is_dir():
+        return any(_is_same(above, folder) for above in Path(os.path.realpath(target)).parents)
+    return target.is_file() and any(
+        _is_same(target, Path(place, name)) for place, _, names in os.walk(folder) for name in names
+    )

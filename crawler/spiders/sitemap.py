@@ -6,35 +6,81 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from scrapy import Request
 from scrapy.http import Response
 from scrapy.spiders import SitemapSpider as ScrapySitemapSpider
 
 from crawler.items import PageItem
-from crawler.page_spider import PageSpider, is_web_url, read_domains, read_urls
+from crawler.page_spider import PageSpider, is_web_url, read_domains, read_number, read_urls
 
 _SITEMAP_ENDINGS = (".xml", ".xml.gz", ".txt")
+# By the protocol, robots.txt lists sitemaps or indexes of them, and an index lists 50,000 at most.
+_MAX_DEPTH = 5
+_MAX_SITEMAPS = 50_000
 
 
 class SitemapSpider(PageSpider, ScrapySitemapSpider):
     """Take the pages that sitemaps list, in their own domains.
 
-    -a url=      sitemaps, robots.txt files or sites, separated by white space; of a site, the
-                 sitemaps that its robots.txt names
-    -a domains=  further domains to take pages and sitemaps from, separated by white space
-    -a html=1    keep the source of each page in its item
+    -a url=           sitemaps, robots.txt files or sites, separated by white space; of a site, the
+                      sitemaps that its robots.txt names
+    -a domains=       further domains to take pages and sitemaps from, separated by white space
+    -a max_depth=     follow sitemaps that sitemaps list this deep [default: 5]
+    -a max_sitemaps=  follow this many of them [default: 50,000]
+    -a html=1         keep the source of each page in its item
+
+    Sitemaps beyond these limits are counted under ``sitemaps/``; the first is logged.
     """
 
     name = "sitemap"
 
-    def __init__(self, *, url: str = "", domains: str = "", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        url: str = "",
+        domains: str = "",
+        max_depth: str = "",
+        max_sitemaps: str = "",
+        **kwargs: Any,
+    ) -> None:
         starts = read_urls("url", url)
         self.sitemap_urls = [_sitemap(start) for start in starts]
         self.allowed_domains = read_domains(starts, domains)
+        depth, number = read_number("max_depth", max_depth), read_number("max_sitemaps", max_sitemaps)
+        self._max_depth = _MAX_DEPTH if depth is None else depth
+        self._max_sitemaps = _MAX_SITEMAPS if number is None else number
+        # Scrapy keeps it for a job that is paused, and puts it here again.
+        self.state: dict[str, Any] = {}
         super().__init__(**kwargs)
 
     def sitemap_filter(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Leave out what is no URL: Scrapy would end the sitemap there."""
         return (entry for entry in entries if is_web_url((entry.get("loc") or "").strip()))
+
+    def _parse_sitemap(self, response: Response) -> Iterator[Request]:
+        depth = response.meta.get("depth", 0)
+        for request in super()._parse_sitemap(response):
+            if request.callback != self._parse_sitemap or self._is_followed(request.url, depth):
+                yield request
+
+    def _is_followed(self, url: str, depth: int) -> bool:
+        followed: set[str] = self.state.setdefault("sitemaps", set())
+        if url in followed:
+            return True
+        if depth >= self._max_depth:
+            return self._left_out("too_deep", url, f"it is {depth + 1} lists deep, see max_depth")
+        if len(followed) >= self._max_sitemaps:
+            return self._left_out("too_many", url, f"{len(followed):,} others are, see max_sitemaps")
+        followed.add(url)
+        return True
+
+    def _left_out(self, reason: str, url: str, why: str) -> bool:
+        assert self.crawler.stats is not None
+        stat = f"sitemaps/{reason}"
+        if not self.crawler.stats.get_value(stat):
+            self.logger.warning("The sitemap %s is not followed, nor others like it: %s", url, why)
+        self.crawler.stats.inc_value(stat)
+        return False
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[PageItem]:
         return self.parse_page(response)

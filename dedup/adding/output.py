@@ -9,25 +9,28 @@ from pathlib import Path
 
 from dedup.adding.adding import DROPPED, KEPT, Adding
 from dedup.errors import DedupError
-from dedup.feeds import Feed, FeedError, Record, Sink
+from dedup.feeds import Feed, FeedError, Found, Record, Sink
 from dedup.feeds.finding import format_of
 from dedup.feeds.lines import is_compressed
-from dedup.outputs import filling, is_vacant, replacing
+from dedup.outputs import check_target, filling, is_vacant, replacing
 
 
-def check_output(output: Path, feeds: Sequence[Feed]) -> None:
-    """Raise `DedupError` if the records of *feeds* cannot all be written to *output*.
+def check_output(output: Path, found: Found) -> None:
+    """Raise `DedupError` if the records that were *found* cannot all be written to *output*.
 
     They must be of one format and alike in what a file has once (a header, a schema); *output*
     must be of this format by its name, in a folder that is there, and none of the input.
     """
+    feeds = found.feeds
     forms = sorted({feed.form for feed in feeds})
     if len(forms) != 1:
         raise DedupError(
             f"--output takes one format, and the input has {', '.join(forms) or 'no file of any'}"
         )
+    is_folder = forms[0] == "html"
+    check_target(output, found.paths, is_folder=is_folder)
     wanted = format_of(output)
-    if forms[0] != "html" and wanted not in ("", forms[0]):
+    if not is_folder and wanted not in ("", forms[0]):
         raise DedupError(f"{output} must be of the input's format, {forms[0]}, and not {wanted}")
     if forms[0] == "parquet" and is_compressed(output):
         raise DedupError(f"{output} must be Parquet, which is never compressed as a whole")
@@ -41,15 +44,11 @@ def check_output(output: Path, feeds: Sequence[Feed]) -> None:
                 f"{first.name} and {other.name} differ in their columns or compression, "
                 "so that they cannot be written to one file; add them one by one"
             )
-    _check_place(output, feeds, is_folder=forms[0] == "html")
+    _check_place(output, is_folder=is_folder)
 
 
-def _check_place(output: Path, feeds: Sequence[Feed], *, is_folder: bool) -> None:
+def _check_place(output: Path, *, is_folder: bool) -> None:
     place = output.resolve()
-    for feed in feeds:
-        for file in feed.files:
-            if file.resolve() == place or place in file.resolve().parents:
-                raise DedupError(f"{output} must be none of the input")
     if is_folder and output.exists() and not (output.is_dir() and is_vacant(output)):
         raise DedupError(f"{output} must be an empty folder, or none yet, for the files of HTML")
     if not is_folder and output.is_dir():

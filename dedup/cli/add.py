@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from dedup.cli.options import index_option, index_path, settings_for, settings_option
+from dedup.cli.options import Writing, index_option, index_path, settings_for, settings_option
 from dedup.cli.output import bars
 from dedup.cli.terminal import print_json
 from dedup.errors import DedupError
@@ -29,7 +29,7 @@ _FORMATS = ("jsonl", "csv", "html", "warc", "parquet")
 _MAX_PROBLEMS = 20
 
 
-@click.command()
+@click.command(cls=Writing)
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILES..."
 )
@@ -101,7 +101,7 @@ def add(
         chosen = settings_for(index, given)
         found = find_feeds(files, chosen.fields, form or "")
         if output:
-            check_output(output, found.feeds)
+            check_output(output, found)
         choices = Choices(
             config=chosen.config,
             rule=chosen.fields,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dedup.cli.options import index_option, index_path, opened, settings_for, settings_option
+from dedup.cli.options import Writing, index_option, index_path, opened, settings_for, settings_option
 from dedup.cli.output import named, progress_bar
 from dedup.exchange.files import Exported, export_lines, writing
 from dedup.exchange.merge import check_recipes, import_export
@@ -15,7 +15,7 @@ from dedup.outputs import replacing
 from dedup.printable import printable
 
 
-@click.command()
+@click.command(cls=Writing)
 @click.argument("argument", metavar="[INDEX]", required=False, type=click.Path(path_type=Path))
 @index_option
 @click.option(

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from dedup.cli.options import Writing
 from dedup.cli.output import bars, named, text_output
 from dedup.config import DedupConfig
 from dedup.frequencies import count_terms, document_files, frequency_lines, read_documents
 
 
-@click.command()
+@click.command(cls=Writing)
 @click.argument(
     "corpus", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="CORPUS..."
 )

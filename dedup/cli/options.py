@@ -12,12 +12,27 @@ import click
 
 from dedup.errors import DedupError, IndexMismatch
 from dedup.index import SQLiteIndex
+from dedup.outputs import check_target
 
 if TYPE_CHECKING:
     from dedup.index import Index
     from dedup.plugin.settings import PluginSettings
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+class Writing(click.Command):
+    """A command whose `--output` can be nothing that it reads, and no database."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Look at the output, then do it."""
+        given = ctx.params
+        if output := given["output"]:
+            index = index_path(given.get("argument") or given["path"]) if "path" in given else None
+            tables = [given.get("user_dictionary"), *(value for _, value in given.get("settings", ()))]
+            files = (*given.get("files", ()), *given.get("corpus", ()))
+            check_target(output, [*files, *(Path(table) for table in tables if table)], index)
+        return super().invoke(ctx)
 
 
 class Age(click.ParamType[float]):

@@ -11,7 +11,7 @@ from typing import IO, Any
 import click
 
 from dedup.cli.html import write_html
-from dedup.cli.options import Since, index_option, opened, settings_for, settings_option
+from dedup.cli.options import Since, Writing, index_option, opened, settings_for, settings_option
 from dedup.cli.output import progress_bar, text_output
 from dedup.errors import DedupError
 from dedup.index import Row, Run, SQLiteIndex
@@ -26,7 +26,7 @@ _LINES = {"jsonl": write_jsonl, "csv": write_csv}
 _FORMATS = (*_DOCUMENTS, *_LINES, "html", "parquet")
 
 
-@click.command()
+@click.command(cls=Writing)
 @click.argument("argument", metavar="[INDEX]", required=False, type=click.Path(path_type=Path))
 @index_option
 @click.option("--run", type=int, help="Only what this run saw.")

@@ -13,6 +13,8 @@ from dedup.feeds.lines import Line, LineSink, read_lines
 from dedup.fields import Content, FieldRule, content_of
 
 _DELIMITERS = (",", ";", "\t", "|")
+# Longer ones are no header: names would fill the memory.
+_MAX_HEADER = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,10 @@ class CsvRows(Feed):
     def _record(self, tape: _Tape, columns: list[str], row: list[str], problem: str) -> Record:
         text = b"".join(line.text for line in tape.taken)
         name = self.named(tape.taken[0].number)
-        source = (text, tape.taken[0].is_start)
+        is_start = tape.taken[0].is_start
+        source = (text, is_start)
         payload = None if problem else (columns, row)
+        problem = problem if is_start else ""  # told where the line begins
         return Record(tape.after, name, source, payload, len(text), problem)
 
     def _reader(self, tape: Iterator[str], delimiter: str) -> Iterator[list[str]]:
@@ -85,12 +89,14 @@ class CsvRows(Feed):
         return max(headers, key=lambda header: len(header.columns))
 
     def _header_by(self, delimiter: str) -> _Header:
-        tape = _Tape(read_lines(self))
+        tape = _Tape(read_lines(self), _MAX_HEADER)
         texts = (text.removeprefix("\ufeff") for text in tape)
         try:
             columns = next(self._reader(texts, delimiter), [])
         except csv.Error:  # a quotation mark without an end: it must not take rows for names
             del tape.taken[1:]
+            if len(tape.taken[0].text) > _MAX_HEADER:
+                raise FeedError(f"{self.name} has no header: its first line is too long") from None
             columns = self._columns_of(tape.taken[0].text, delimiter)
         text = b"".join(line.text for line in tape.taken)
         return _Header(text, columns, delimiter, tape.after if tape.taken else START)
@@ -122,8 +128,9 @@ class CsvRows(Feed):
 class _Tape(Iterator[str]):
     """Lines as text, of which it is known which made the last row."""
 
-    def __init__(self, lines: Iterator[Line]) -> None:
+    def __init__(self, lines: Iterator[Line], most: int = 0) -> None:
         self._lines = lines
+        self._most = most or MAX_RECORD
         self.taken: list[Line] = []
         self._size = 0
 
@@ -135,6 +142,6 @@ class _Tape(Iterator[str]):
         line = next(self._lines)
         self._size = len(line.text) + (self._size if self.taken else 0)
         self.taken.append(line)
-        if not line.is_whole or self._size > MAX_RECORD:
+        if not line.is_whole or self._size > self._most:
             raise csv.Error("a quotation mark or a line end is missing")
         return line.text.decode("utf-8", "surrogateescape")

@@ -29,7 +29,7 @@ class JsonLines(Feed):
         source = (line.text, line.is_start)
         if not line.is_whole:
             problem = "is cut off or too long" if line.is_start else ""
-            return Record(line.after, name, source, problem=problem)
+            return Record(line.after, name, source, size=len(line.text), problem=problem)
         return Record(line.after, name, source, line.text, len(line.text))
 
     @staticmethod

@@ -13,6 +13,8 @@ from typing import Any
 from dedup.feeds.base import MAX_RECORD, START, Feed, FeedError, Place, Sink
 
 _CHUNK = 256 * 1024
+# What a line that is too long goes on in: it is only passed on, and need not be in memory as a whole.
+_PIECE = 4 * 1024 * 1024
 
 
 def is_compressed(path: Path) -> bool:
@@ -24,7 +26,8 @@ def is_compressed(path: Path) -> bool:
 class Line:
     """A line with its end, of that *number*, from 1.
 
-    One that is longer than `MAX_RECORD` comes in pieces; the first *is_start*, the last *is_end*.
+    One that is longer than `MAX_RECORD` comes in pieces; the first, of so many bytes, *is_start*, the
+    last *is_end*.
     """
 
     text: bytes
@@ -50,26 +53,34 @@ def read_lines(feed: Feed, start: Place = START) -> Iterator[Line]:
     for chunk in _chunks(feed, offset):
         if isinstance(chunk, FeedError):
             if parts:
-                text, after = b"".join(parts), (offset + held, number)
-                yield Line(text, number + 1, after, is_start, is_end=False)
+                after = (offset + held, number)
+                yield Line(_joined(parts), number + 1, after, is_start, is_end=False)
             raise chunk
         for part in _split(chunk):
             piece = part
             while piece:
                 # Cut at exactly so many bytes, wherever reading began: else no two readings agree.
-                piece, rest = piece[: MAX_RECORD - held], piece[MAX_RECORD - held :]
+                most = MAX_RECORD if is_start else _PIECE
+                piece, rest = piece[: most - held], piece[most - held :]
                 parts.append(piece)
                 held += len(piece)
                 is_end = piece.endswith(b"\n")
-                if is_end or held == MAX_RECORD:
+                if is_end or held == most:
                     offset, number = offset + held, number + is_end
-                    text = b"".join(parts)
-                    yield Line(text, number + (not is_end), (offset, number), is_start, is_end)
-                    parts, held, is_start = [], 0, is_end
+                    after = (offset, number)
+                    yield Line(_joined(parts), number + (not is_end), after, is_start, is_end)
+                    held, is_start = 0, is_end
                 piece = rest
     if parts:
         after = (offset + held, number + 1)
-        yield Line(b"".join(parts), number + 1, after, is_start, is_end=True)
+        yield Line(_joined(parts), number + 1, after, is_start, is_end=True)
+
+
+def _joined(parts: list[bytes]) -> bytes:
+    """Return *parts* as one, and hold them no more."""
+    text = b"".join(parts)
+    parts.clear()
+    return text
 
 
 def _is_start(feed: Feed, offset: int) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dedup.errors import IndexUnavailable
 from dedup.index.files import Damaged, check_file
+from dedup.printable import printable
 
 BUSY_TIMEOUT = 30.0
 
@@ -25,6 +26,8 @@ _PRAGMAS = (
     "PRAGMA wal_autocheckpoint = 16384",
 )
 _WAL_PAUSE = 0.02
+# So much is told of an error of SQLite's: it may quote a statement or a schema.
+_LONGEST = 300
 
 # Where a file keeps what it knows about itself; every schema has this table.
 META = "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
@@ -237,24 +240,29 @@ class _PlainErrors:
         # SQLite quotes what it finds, and Python cannot tell an error in words that are no UTF-8.
         if isinstance(error, Damaged | UnicodeDecodeError):
             raise IndexUnavailable(
-                f"{self._path}: the file is damaged ({error}); see `dedup check`"
+                f"{self._path}: the file is damaged ({_on_one_line(error)}); see `dedup check`"
             ) from error
 
 
 def _explained(error: sqlite3.Error) -> str:
     if getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE":
         return "the disk is full"
-    text = str(error)
+    text = _on_one_line(error)
     for part, explanation in (
+        # First, as the text quotes what stands in the file, which may be any of the others.
+        ("malformed", f"the file is damaged ({text})"),
+        ("not a database", f"the file is damaged ({text})"),
         ("locked", "another process held the index for too long"),
         ("busy", "another process held the index for too long"),
         ("readonly", "the index cannot be written (read-only file or folder)"),
         ("unable to open", "the file cannot be opened or made here (is the folder read-only?)"),
         ("full", "the disk is full"),
         ("I/O error", f"the disk cannot be written or read ({text})"),
-        ("malformed", f"the file is damaged ({text})"),
-        ("not a database", f"the file is damaged ({text})"),
     ):
         if part in text:
             return explanation
     return text
+
+
+def _on_one_line(error: Exception) -> str:
+    return printable(" ".join(str(error).split()), _LONGEST)

@@ -11,9 +11,9 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from dedup.errors import IndexUnavailable
+from dedup.outputs import SQLITE_MAGIC, is_beside_database
 
 _LOCK_NAME = re.compile("[0-9a-f]{32}")
-_SQLITE_MAGIC = b"SQLite format 3\x00"
 # Locks on these do not hold between machines, so two crawls would damage the file.
 NETWORK_FILE_SYSTEMS = frozenset(
     [
@@ -50,13 +50,15 @@ def check_file(path: Path) -> None:
             f"{path} is on a network file system ({system}), where locks do not hold; use a local disk"
         )
     try:
+        if is_beside_database(path):
+            raise IndexUnavailable(f"{path} belongs to the database beside it; name that one")
         with path.open("rb") as file:
-            magic = file.read(len(_SQLITE_MAGIC))
+            magic = file.read(len(SQLITE_MAGIC))
     except FileNotFoundError:
         return
     except OSError as error:
         raise IndexUnavailable(f"{path} cannot be read: {error.strerror}") from error
-    if magic and magic != _SQLITE_MAGIC:
+    if magic and magic != SQLITE_MAGIC:
         raise IndexUnavailable(
             f"{path} is not an index (no SQLite file); it was left as it is, use another DEDUP_INDEX"
         )

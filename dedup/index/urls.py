@@ -110,5 +110,6 @@ def _domain(host: str) -> str:
 
 @cache
 def _extract() -> TLDExtract:
-    # The list that comes with the package: no request, no cache folder.
-    return TLDExtract(suffix_list_urls=(), cache_dir=None)
+    # The list that comes with the package: no request, no cache folder.  Private suffixes count:
+    # alice.github.io and evil.github.io have two owners.
+    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)

@@ -1,9 +1,10 @@
-"""What the pipeline raises to drop an item."""
+"""What the pipeline raises: to drop an item, to refuse a crawl."""
 
 from __future__ import annotations
 
 from scrapy.exceptions import DropItem
 
+from dedup.errors import DedupError
 from dedup.printable import printable
 from dedup.verdict import Verdict
 
@@ -43,3 +44,10 @@ def _shown(url: str, name: str = "") -> str:
 
 def _number(distance: int | None) -> str:
     return "-" if distance is None else str(distance)
+
+
+class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
+    """The crawl is refused because of its index; nothing of it, no feed either, was begun."""
+
+    # Scrapy logs it when nobody waits for it; where it was raised tells the user nothing.
+    __traceback__ = None

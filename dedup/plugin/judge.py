@@ -20,6 +20,7 @@ from dedup.index.rows import DRY_RUN
 from dedup.index.urls import host_of
 from dedup.limits import MAX_ATTRIBUTES, Excess
 from dedup.page import Page
+from dedup.plugin.errors import CannotBegin
 from dedup.plugin.jobs import job_of
 from dedup.plugin.settings import PluginSettings
 from dedup.plugin.shares import DOUBTFUL, Shares
@@ -100,6 +101,14 @@ class Judge:
         self._hosts: dict[str, None] = {}
         # Responses that reached their callback; None while no middleware tells.
         self._given: WeakSet[Response] | None = None
+
+    def check(self) -> None:
+        """Raise `CannotBegin` if the index cannot be used; when `open` finds out, Scrapy fails twice."""
+        try:
+            with SQLiteIndex(self.settings.index_path) as index:
+                index.expect(self.settings.config)
+        except IndexUnavailable as error:
+            raise CannotBegin(str(error)) from None
 
     def open(self) -> Run:
         """Open the index and begin a run, or go on with that of the same ``JOBDIR``."""

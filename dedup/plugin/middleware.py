@@ -34,6 +34,7 @@ class DedupSpiderMiddleware:
         self._crawler = crawler
         self._judges_responses = settings.source == "response"
         self._skips = settings.skip != "nothing"
+        self._has_keys = bool(settings.key_fields)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -124,10 +125,12 @@ class DedupSpiderMiddleware:
                     yield item
                 held.clear()
         for item in held:
-            tracker.hand_over(self._only(item, response), response)
+            tracker.hand_over(self._only(item, response, fate), response)
             yield item
 
-    def _only(self, item: Any, response: Response) -> Handed:
+    def _only(self, item: Any, response: Response, fate: Fate | None) -> Handed:
+        if self._has_keys:  # which no verdict on the response has heard of
+            return Handed(item, is_only=True, fate=fate)
         verdict = self._verdicts().pop(response, None)
         if verdict is None or verdict.row is None:
             return Handed(item, is_only=True)

@@ -55,6 +55,7 @@ class DedupPipeline:
         if only_looks():
             raise NotConfigured("nothing is judged: this command delivers nothing")
         pipeline = cls(crawler, read_settings(crawler.settings))
+        pipeline.judge.check()
         if pipeline._marker:
             pipeline._marker.require(known_item_classes(pipeline._settings, crawler.settings))
         for signal, receiver in (

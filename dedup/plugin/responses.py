@@ -6,23 +6,24 @@ import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
+from dedup.fingerprints import Fingerprint
 from dedup.hashing import murmur3
 from dedup.index.urls import joined_key, url_key
 from dedup.page import Page
 from dedup.plugin.errors import explained
-from dedup.plugin.judge import Judge
+from dedup.plugin.judge import Judge, Question
 from dedup.plugin.looking import only_looks
 from dedup.plugin.middleware import is_exempt
 from dedup.plugin.pages import located, page_from_response
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import PluginSettings, read_settings
 from dedup.plugin.wanted import kept_request
-from dedup.verdict import Verdict
+from dedup.verdict import Verdict, match
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -57,6 +58,9 @@ class DedupResponseMiddleware:
         self._settings = settings
         self._withheld: WeakSet[Response] = WeakSet()
         self._saved: dict[str, None] = {}
+        # Of pages that this crawl has not met, the first copy that it has followed.
+        self._followed: dict[int, Fingerprint] = {}
+        self._to_follow: WeakKeyDictionary[Response, tuple[int, Fingerprint]] = WeakKeyDictionary()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -86,27 +90,29 @@ class DedupResponseMiddleware:
 
     def _judge_response(self, response: Response, judge: Judge) -> None:
         judge.count("responses/seen")
-        page, verdict = _judged(response, judge)
-        if page is None or verdict is None:
+        question, verdict = _judged(response, judge)
+        if question is None or verdict is None:
             judge.count("responses/not_judged")
             return
         judge.verdicts[response] = verdict
         judge.count(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
-        if verdict.row is None or not self._skips(response, verdict, judge):
+        if verdict.row is None or not self._skips(response, question, verdict, judge):
             return
         logger.info("Skipped the %s of %s", self._settings.skip, explained(response.url, verdict))
         if self._settings.skip == "callback":
             judge.count("callbacks_skipped")
-            links = self._saved_now([joined_key(response.url, link) for link in page.links], judge)
+            links = self._saved_now(
+                [joined_key(response.url, link) for link in question.page.links], judge
+            )
             own = kept_request(response.request, self._crawler)
             judge.withhold(verdict.row, links, (response.url, own))
             raise DuplicateResponse(response, verdict)
         self._withheld.add(response)
 
-    def _skips(self, response: Response, verdict: Verdict, judge: Judge) -> bool:
+    def _skips(self, response: Response, question: Question, verdict: Verdict, judge: Judge) -> bool:
         if not verdict.repeats_another or self._settings.dry_run:
             return False
-        if not verdict.canonical_was_met:
+        if not (verdict.canonical_was_met or self._was_followed(response, question, verdict)):
             judge.count("responses/canonical_not_met")
             return False
         if _depth(response) < self._settings.min_depth:
@@ -115,6 +121,19 @@ class DedupResponseMiddleware:
             judge.count("responses/explored")
             return False
         return True
+
+    def _was_followed(self, response: Response, question: Question, verdict: Verdict) -> bool:
+        """Return whether the crawl has followed a copy of the same page that this one repeats too.
+
+        Else a trap on a site that has moved would never end: none of its pages has met the one that
+        all of them repeat.
+        """
+        canonical, page = verdict.canonical or 0, question.fingerprint
+        followed = self._followed.get(canonical)
+        if followed and match(followed, page, self._settings.config).is_duplicate:
+            return True
+        self._to_follow[response] = (canonical, page)
+        return False
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
@@ -130,6 +149,8 @@ class DedupResponseMiddleware:
                     links += self._saved_now([url_key(output.url)], judge)
                 else:
                     yield output
+            if response in self._to_follow and len(self._followed) < _REMEMBERED:
+                self._followed.setdefault(*self._to_follow.pop(response))
         finally:
             if judge and verdict and verdict.row is not None:
                 judge.withhold(verdict.row, links)
@@ -168,10 +189,13 @@ def is_explored(url: str, share: float) -> bool:
     return murmur3(url) < share * 2**64
 
 
-def _judged(response: Response, judge: Judge) -> tuple[Page | None, Verdict | None]:
+def _judged(response: Response, judge: Judge) -> tuple[Question | None, Verdict | None]:
     try:
         page = _read(response, judge)
-        return page, judge.ask(judge.question(located(page, response), "page")) if page else None
+        if page is None:
+            return None, None
+        question = judge.question(located(page, response), "page")
+        return question, judge.ask(question)
     except Exception:
         # A page that we cannot read is our fault: a traceback in the log, and it is followed.
         logger.exception("A response could not be judged and is followed")

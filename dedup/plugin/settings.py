@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -24,6 +27,18 @@ if TYPE_CHECKING:
 PageFromItem = Callable[[Any], Page | None]
 
 PREFIX = "DEDUP_"
+# What other programs call what ours are for.
+_MEANT = {
+    "THRESHOLD": ("MIN_SIMILARITY", "MAX_DISTANCE"),
+    "CUTOFF": ("MIN_SIMILARITY", "MAX_DISTANCE"),
+    "TOLERANCE": ("MAX_DISTANCE", "MIN_SIMILARITY"),
+    "JACCARD": ("MIN_SIMILARITY",),
+    "HAMMING": ("MAX_DISTANCE",),
+    "DB": ("INDEX",),
+    "DATABASE": ("INDEX",),
+}
+# So like each other (0 to 1) are a name and the one that was meant.
+_NEAR = 0.8
 _CHOICES = {
     "source": ("item", "response"),
     "action": ("drop", "mark"),
@@ -131,7 +146,8 @@ class PluginSettings:
 
 def read_settings(settings: BaseSettings) -> PluginSettings:
     """Return the plugin's settings; raises `ConfigError` for a bad value or an unknown name."""
-    _refuse_unknown(name for name in settings if isinstance(name, str) and name.startswith(PREFIX))
+    _refuse_unknown([name for name in settings if isinstance(name, str)])
+    _refuse_unknown(_left_out(settings))
     try:
         config = DedupConfig(**_values(settings, DedupConfig))
         return PluginSettings(config=config, **_values(settings, PluginSettings))
@@ -201,10 +217,53 @@ def _as_setting(message: str) -> str:
     return f"{name if name.startswith(PREFIX) else PREFIX + name.upper()} {rest}"
 
 
+def _left_out(settings: BaseSettings) -> list[str]:
+    """Return our names in small letters in the module of the project, which Scrapy passes over."""
+    module = sys.modules.get(os.environ.get("SCRAPY_SETTINGS_MODULE", ""))
+    names = [name for name, value in vars(module).items() if not callable(value)] if module else []
+    return [
+        name
+        for name in names
+        if name not in settings and _plain(name) in setting_names() and _plain(name) not in settings
+    ]
+
+
 def _refuse_unknown(names: Iterable[str]) -> None:
+    """Raise `ConfigError` for names that begin as ours do and are none, or are near one in another form.
+
+    Others are left alone: they may be of a package whose settings begin with DEDUPE.
+    """
     known = setting_names()
+    rests = [name.removeprefix(PREFIX) for name in known]
     for name in names:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+        plain = _plain(name)
+        if name in known or not plain.startswith(PREFIX):
+            continue
+        rest = plain.removeprefix(PREFIX)
+        near = get_close_matches(rest, rests, 1, _NEAR)
+        if near or name.startswith(PREFIX):
+            found = [PREFIX + one for one in near or _meant(rest) or get_close_matches(rest, rests, 1)]
+            hint = " or ".join(found)
+            hint = f"did you mean {hint}?" if hint else f"known are {', '.join(sorted(known))}"
             raise ConfigError(f"{name} is no setting of dedup; {hint}")
+
+
+def _plain(name: str) -> str:
+    """Return *name* in capitals, with the beginning that ours have.
+
+    >>> _plain("dedupe-scope")
+    'DEDUP_SCOPE'
+    """
+    return re.sub(r"^DEDUPE?_", PREFIX, name.upper().replace("-", "_"))
+
+
+def _meant(rest: str) -> list[str]:
+    """Return which settings a name without prefix may mean by its words.
+
+    >>> _meant("TRESHOLD"), _meant("SIMILARITY_THRESHOLD")
+    (['MIN_SIMILARITY', 'MAX_DISTANCE'], ['MIN_SIMILARITY'])
+    """
+    parts = rest.split("_")
+    words = [word for part in parts for word in get_close_matches(part, _MEANT, 1, _NEAR)]
+    found = list(dict.fromkeys(name for word in words for name in _MEANT[word]))
+    return [name for name in found if set(name.split("_")) & set(parts)] or found

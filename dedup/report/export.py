@@ -38,10 +38,22 @@ COLUMNS = (
 # What became of a copy, by the action of its run.
 _VERDICTS = {"drop": "dropped", "mark": "marked", "dry run": "would_drop"}
 # A spreadsheet takes a cell that begins like this for a formula; some do so after what shows as
-# nothing or as a quote, some cut a line at semicolons as well, some fold full-width signs.
-_FORMULA = re.compile(r"(^|;)(?=[\s'\"\u200b\ufeff]*[=+\-@＝＋－＠])")
-# A spreadsheet's cell holds 32,767 characters.
+# nothing or as a quote, and some fold full-width, small and raised signs.
+_CALLS = "=⁼₌⩵⩶﹦＝@﹫＠"
+_SIGNS = _CALLS + "+⁺₊﬩﹢＋−⁻₋﹣－-"
+_BLANKS = r"\s\u200b\ufeff'\"`´\u2018-\u201f\u2039\u203a«»\u2032-\u2037\uff02\uff07\uff40"
+_SEMICOLONS = ";;︔﹔；"
+_COMMAS = ",︐﹐，|｜"
+# Some cut a line at semicolons as well; at commas all do, but not inside of quotes: there coordinates
+# in URLs stay as they are.
+_FORMULA = re.compile(
+    rf"^(?=[{_BLANKS}{_SEMICOLONS}{_COMMAS}]*[{_SIGNS}])"
+    rf"|[{_SEMICOLONS}](?=[{_BLANKS}]*[{_SIGNS}])"
+    rf"|[{_COMMAS}](?=[{_BLANKS}]*[{_CALLS}])"
+)
+# A spreadsheet's cell holds so many characters.
 _CELL = 32_000
+_LONGEST = 32_767
 
 
 def records(report: Report, *, everything: bool = False) -> Iterator[dict[str, Any]]:
@@ -122,7 +134,7 @@ def inert(value: object) -> object:
         return value.isoformat()
     if not isinstance(value, str):
         return value
-    return _FORMULA.sub(r"\1'", printable(value, _CELL))
+    return _FORMULA.sub(r"\g<0>'", printable(value, _CELL))[:_LONGEST]
 
 
 def _json(record: dict[str, Any]) -> str:

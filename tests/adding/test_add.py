@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from dedup.adding import Adding, Choices, write_output
 from dedup.adding import adding as adding_module
 from dedup.cli import main
 from dedup.errors import DedupError
-from dedup.feeds import find_feeds
+from dedup.feeds import csv_rows, find_feeds, lines
 from dedup.fields import FieldRule
 from dedup.index import Index
 from tests.crawling import ROOT
@@ -523,6 +524,33 @@ def test_fields_are_those_of_the_settings(tmp_path: Path) -> None:
     )
     assert json.loads(done.stdout)["exact_duplicate"] == 1
     assert rows(tmp_path / "x.db")[1][1] == "http://a/1"
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz", "head.csv.gz"])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_line_without_end_takes_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, jobs: int
+) -> None:
+    most, piece, length = 2**22, 2**18, 2**27
+    for module in (lines, csv_rows):
+        monkeypatch.setattr(module, "MAX_RECORD", most)
+    monkeypatch.setattr(lines, "_PIECE", piece)
+    path = tmp_path / name
+    with gzip.open(path, "wb", 1) as file:
+        file.write(b"html,url\n" if name == "a.csv.gz" else b"")
+        for _ in range(length // most):
+            file.write(b"a " * (most // 2))
+    found = find_feeds([path], FieldRule())
+    with MemoryIndex() as index:
+        adding = Adding(index, found, Choices(jobs=jobs))
+        tracemalloc.start()
+        try:
+            for _ in adding.work():
+                pass
+            assert tracemalloc.get_traced_memory()[1] < 6 * most
+        finally:
+            tracemalloc.stop()
+    assert adding.tally.counts["bad"] + adding.tally.counts["unreadable"] == 1
 
 
 # Outputs that do not fit

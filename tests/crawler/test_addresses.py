@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -107,6 +108,37 @@ def test_a_refusal_is_forgotten_when_the_name_moved_to_a_public_address() -> Non
     ],
 )
 def test_private_addresses(address: str) -> None:
+    assert not is_public(address)
+
+
+SERVICES = (
+    *("168.63.129.16", "192.0.0.192", "169.254.169.254", "169.254.170.2", "100.100.100.200"),
+    *("192.0.0.8", "192.0.0.9", "192.0.0.10", "192.0.0.170", "192.0.0.255", "192.88.99.1"),
+)
+
+
+def forms_of(address: str) -> list[str]:
+    """Return the addresses that stand for one of IPv4."""
+    high, low = divmod(int(ip_address(address)), 2**16)
+    prefixes = ("", "::ffff:", "64:ff9b::", "::", "::ffff:0:", "64:ff9b:1::")
+    return [*(prefix + address for prefix in prefixes), f"2002:{high:x}:{low:x}::1"]
+
+
+@pytest.mark.parametrize("address", SERVICES)
+def test_services_of_clouds_are_not_public(address: str) -> None:
+    assert [form for form in forms_of(address) if is_public(form)] == []
+
+
+@given(st.ip_addresses(v=4).map(str) | st.sampled_from(SERVICES))
+def test_no_form_of_a_private_address_is_public(address: str) -> None:
+    for form in forms_of(address):
+        assert is_public(address) or not is_public(form)
+
+
+@pytest.mark.parametrize(
+    "address", ["fd00:ec2::254", "fd20:ce::254", "fd00:42::42", "5f00::1", "3fff::1", "100::1"]
+)
+def test_special_addresses_of_ipv6(address: str) -> None:
     assert not is_public(address)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dedup.errors import DedupError
-from dedup.outputs import filling, is_vacant, replacing
+from dedup.outputs import SQLITE_MAGIC, filling, is_vacant, replacing
 
 
 def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
@@ -68,3 +68,20 @@ def test_what_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
     for way in (replacing, filling):
         with pytest.raises(DedupError, match="cannot be written: "), way(tmp_path / name) as part:
             part.mkdir()
+
+
+@pytest.mark.parametrize("name", ["pages.db", "link", "pages.db-wal", f"pages.db-run-{'0' * 32}"])
+def test_a_database_is_never_replaced(tmp_path: Path, name: str) -> None:
+    (tmp_path / "pages.db").write_bytes(SQLITE_MAGIC)
+    (tmp_path / "link").symlink_to("pages.db")
+    with pytest.raises(DedupError, match="database"), replacing(tmp_path / name):
+        pass
+    assert (tmp_path / "pages.db").read_bytes() == SQLITE_MAGIC
+
+
+def test_nor_one_that_was_made_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    with pytest.raises(DedupError, match="database"), replacing(path) as part:
+        part.write_text("ours")
+        path.write_bytes(SQLITE_MAGIC)
+    assert path.read_bytes() == SQLITE_MAGIC

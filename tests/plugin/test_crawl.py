@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy import version_info
 
-from dedup import SQLiteIndex
+from dedup import DedupConfig, SQLiteIndex
 from dedup.verdict import Outcome, Reason
 from tests.crawling import Crawl, crawl
 from tests.pages import edited, text
+
+new_in_2_14 = pytest.mark.skipif(version_info < (2, 14), reason="came with Scrapy 2.14")
 
 
 def items(folder: Path, *found: dict[str, Any], **settings: Any) -> Crawl:
@@ -217,6 +220,47 @@ def test_an_index_that_is_no_database_stops_the_crawl_and_stays(tmp_path: Path) 
     assert refused(done)
     assert "is not an index (no SQLite file); it was left as it is" in done.log
     assert path.read_text() == "my precious notes"
+
+
+def folder(path: Path) -> None:
+    (path / "inner").mkdir(parents=True)
+
+
+def notes(path: Path) -> None:
+    path.write_text("my precious notes")
+
+
+def another(path: Path) -> None:
+    with SQLiteIndex(path) as index:
+        index.prepare(DedupConfig(shingle=3))
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (folder, "is a directory; an index is a file"),
+        (notes, "it was left as it is, use another DEDUP_INDEX"),
+        (another, "use another DEDUP_INDEX"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("process", "traces"),
+    [pytest.param("AsyncCrawlerProcess", 0, marks=new_in_2_14), ("CrawlerProcess", 2)],
+)
+def test_an_index_that_cannot_be_used_is_one_sentence(
+    tmp_path: Path, made: Callable[[Path], None], message: str, process: str, traces: int
+) -> None:
+    path = tmp_path / "pages.db"
+    made(path)
+    before = path.is_dir() or path.read_bytes()
+    listed = {"items": json.dumps([item(1, text(1))])}
+    done = crawl(tmp_path, "tests.plugin.spiders.ItemSpider", {}, listed, process=process)
+    assert refused(done)
+    assert not (tmp_path / "items.jsonl").exists()
+    assert done.log.strip().endswith(message)
+    # Twisted tells twice where it failed, as with any bad setting.
+    assert done.log.count("Traceback") <= traces
+    assert before == (path.is_dir() or path.read_bytes())
 
 
 def test_an_index_of_another_recipe_stops_the_crawl(tmp_path: Path) -> None:

@@ -2,10 +2,15 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scrapy.settings import Settings
 
 from dedup import DedupConfig, Page
@@ -69,6 +74,77 @@ def test_a_function_is_given_itself_or_by_its_path(value: object) -> None:
 def test_bad_settings_name_setting_value_and_rule(name: str, value: object, message: str) -> None:
     with pytest.raises(ConfigError, match=f"^{message}"):
         read_settings(Settings({name: value}))
+
+
+NAMES = sorted(setting_names())
+
+
+def refusal(settings: dict[str, Any]) -> str:
+    """Return the message of the error, "" for none."""
+    try:
+        read_settings(Settings(settings))
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+@given(
+    st.sampled_from(NAMES),
+    st.sampled_from(["DEDUP_", "DEDUPE_", "dedup-", "Dedupe_", "dedupe-"]),
+    st.sampled_from([str.upper, str.lower, str.title, str.swapcase]),
+    st.sampled_from("_-"),
+)
+def test_a_name_in_another_form_is_refused_and_the_right_one_proposed(
+    name: str, prefix: str, form: Callable[[str], str], sign: str
+) -> None:
+    other = prefix + form(name.removeprefix("DEDUP_")).replace("_", sign)
+    if other not in NAMES:
+        assert refusal({other: 1}) == f"{other} is no setting of dedup; did you mean {name}?"
+
+
+@given(st.sampled_from(NAMES), st.data())
+def test_a_name_with_a_letter_too_few_is_refused_in_any_form(name: str, data: st.DataObject) -> None:
+    rest = name.removeprefix("DEDUP_")
+    if len(rest) > 4:
+        place = data.draw(st.integers(0, len(rest) - 1))
+        wrong = f"DEDUPE_{rest[:place]}{rest[place + 1 :]}"
+        for other in (wrong, wrong.lower()):
+            assert refusal({other: 1}).startswith(f"{other} is no setting of dedup; did you mean DEDUP_")
+
+
+@pytest.mark.parametrize(
+    ("name", "proposal"),
+    [
+        ("DEDUP_TRESHOLD", "DEDUP_MIN_SIMILARITY or DEDUP_MAX_DISTANCE"),
+        ("DEDUP_THRESHOLD", "DEDUP_MIN_SIMILARITY or DEDUP_MAX_DISTANCE"),
+        ("DEDUP_CUTOFF", "DEDUP_MIN_SIMILARITY or DEDUP_MAX_DISTANCE"),
+        ("DEDUP_SIMILARITY_THRESHOLD", "DEDUP_MIN_SIMILARITY"),
+        ("DEDUP_SIMILARITY", "DEDUP_MIN_SIMILARITY"),
+        ("DEDUP_HAMMING_THRESHOLD", "DEDUP_MAX_DISTANCE or DEDUP_MIN_SIMILARITY"),
+        ("DEDUP_MAX_THRESHOLD", "DEDUP_MAX_DISTANCE"),
+        ("DEDUP_DB", "DEDUP_INDEX"),
+        ("DEDUP_MIN_SIMILARTY", "DEDUP_MIN_SIMILARITY"),
+    ],
+)
+def test_what_is_meant_is_proposed(name: str, proposal: str) -> None:
+    assert refusal({name: 1}) == f"{name} is no setting of dedup; did you mean {proposal}?"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["DEDUPE_REDIS_URL", "DEDUPE_ENABLED", "DEDUPLICATION", "dedup_of_ours", "DEDUPE", "DUPEFILTER"],
+)
+def test_settings_of_others_are_left_alone(name: str) -> None:
+    assert refusal({name: 1}) == ""
+
+
+def test_a_small_name_in_the_module_of_a_project_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("small_settings")
+    vars(module).update(dedup_scope="global", dedup_page=len, re=re)
+    monkeypatch.setitem(sys.modules, "small_settings", module)
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "small_settings")
+    assert refusal({}) == "dedup_scope is no setting of dedup; did you mean DEDUP_SCOPE?"
+    assert refusal({"DEDUP_SCOPE": "host"}) == ""
 
 
 _TYPES: dict[str, Any] = {

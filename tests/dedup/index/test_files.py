@@ -9,11 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.errors import IndexMismatch, IndexUnavailable
 from dedup.index.files import check_file, file_system
 from dedup.index.tables import SCHEMA_VERSION
+from dedup.printable import printable
 from dedup.verdict import Outcome
 from tests.pages import page, text
 
@@ -200,3 +203,27 @@ def test_network_file_systems_are_refused(
     monkeypatch.setattr("dedup.index.files.file_system", lambda path: system)
     with pytest.raises(IndexUnavailable, match="network file system"):
         check_file(tmp_path / "pages.db")
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+    | st.lists(st.sampled_from(["'", '"', "\n", "\r", "\x1b[31m", "\u202e", "(", "x", " "])).map("".join)
+)
+@example("'one\nline\nand another")
+@example('CREATE TABLE pages ("a\nb')
+@example("\x1b[31m\n")
+@example("'the disk is full, or locked, or busy")
+def test_a_damaged_schema_is_one_line(tmp_path_factory: pytest.TempPathFactory, sql: str) -> None:
+    path = filled(tmp_path_factory.mktemp("x") / "pages.db")
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'pages'", (sql,))
+        connection.execute("UPDATE sqlite_master SET name = ? WHERE name = 'runs'", (sql,))
+    connection.close()
+    with pytest.raises(IndexUnavailable) as caught:
+        SQLiteIndex(path)
+    message = str(caught.value)
+    assert printable(message, len(message)) == message
+    assert len(message) < len(str(path)) + 600
+    assert "the file is damaged" in message

@@ -1,0 +1,193 @@
+"""No command writes over what it reads, nor over any database, by whatever name it is given."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dedup.cli import main
+from dedup.errors import IndexUnavailable
+from dedup.index import SQLiteIndex
+from tests.fuzz.commands import NAMES, command_named, small_index
+
+WRITING = [name for name in NAMES if any(one.name == "output" for one in command_named(name).params)]
+MORE = {
+    "report": (
+        ["--format", "html"],
+        ["--format", "csv"],
+        ["--format", "parquet"],
+        ["--format", "jsonl"],
+    ),
+    "add": (["--judge"], ["--restart"]),
+}
+CALLS = [(name, [*more]) for name in WRITING for more in ([], *MORE.get(name, ()))]
+LOCK = f"-run-{'0' * 32}"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+    small_index(Path("pages.db"))
+    Path("feed.jsonl").write_text('{"html": "<p>some words of a page"}\n')
+    Path("words.txt").write_text("some\n")
+    Path("html").mkdir()
+    Path("html/page.html").write_text("<p>some words of a page")
+    with sqlite3.connect("other.jsonl") as other:
+        other.execute("CREATE TABLE theirs (a)")
+    other.close()
+    for ending in ("-wal", "-shm", "-journal", LOCK):
+        Path(f"pages.db{ending}").touch()
+    Path("log").write_bytes(b"\x37\x7f\x06\x82" + bytes(28))
+    for name in ("pages.db", "other.jsonl", "feed.jsonl", "words.txt"):
+        Path(f"link to {name}").symlink_to(name)
+        os.link(name, f"hard {name}")
+    Path("link to html").symlink_to("html")
+    Path("here").symlink_to(".")
+    return tmp_path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def call(
+    name: str, output: object, *more: object, files: tuple[object, ...] = ("feed.jsonl",)
+) -> Result:
+    params = {one.name for one in command_named(name).params}
+    about = ["--index", "pages.db"] if "path" in params else []
+    inputs = files if params & {"files", "corpus"} else ()
+    return run(name, *more, *about, *inputs, "--output", output)
+
+
+def refused(done: Result) -> None:
+    assert (done.exit_code, isinstance(done.exception, SystemExit)) == (1, True), done.output
+    assert done.output.count("\n") == 1, done.output
+    assert done.output.startswith("Error: "), done.output
+
+
+@pytest.mark.parametrize(
+    "output",
+    ["pages.db", "link to pages.db", "hard pages.db", "here/pages.db", "html/../pages.db"]
+    + ["other.jsonl", "link to other.jsonl", "hard other.jsonl", "log"]
+    + [f"pages.db{ending}" for ending in ("-wal", "-shm", "-journal", LOCK)]
+    + ["here/pages.db-wal", "link to pages.db-wal"],
+)
+@pytest.mark.parametrize(("name", "more"), CALLS, ids=str)
+def test_an_index_or_another_database_is_spared(
+    folder: Path, name: str, more: list[str], output: str
+) -> None:
+    before = contents(folder)
+    refused(call(name, output, *more))
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("name", [name for name in WRITING if name != "frequencies"])
+@pytest.mark.parametrize("output", ["new.jsonl", "here/new.jsonl", "new.jsonl-wal", f"new.jsonl{LOCK}"])
+def test_an_index_that_is_none_yet_is_spared(folder: Path, name: str, output: str) -> None:
+    before = contents(folder)
+    files = ["feed.jsonl"] if name == "add" else []
+    refused(run(name, "--index", "new.jsonl", *files, "--output", output))
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("files", "output"),
+    [
+        (["feed.jsonl"], "feed.jsonl"),
+        (["feed.jsonl"], "link to feed.jsonl"),
+        (["link to feed.jsonl"], "feed.jsonl"),
+        (["feed.jsonl"], "hard feed.jsonl"),
+        (["html", "feed.jsonl"], "here/feed.jsonl"),
+        (["."], "feed.jsonl"),
+        (["here"], "hard feed.jsonl"),
+        (["html"], "html"),
+        (["html"], "html/page.html"),
+        (["html"], "link to html"),
+        (["html"], "link to html/page.html"),
+        (["link to html"], "html"),
+    ],
+)
+@pytest.mark.parametrize("name", ["add", "frequencies"])
+def test_an_input_is_spared(folder: Path, name: str, files: list[str], output: str) -> None:
+    before = contents(folder)
+    done = call(name, output, files=tuple(files))
+    refused(done)
+    assert "must be none of the input" in done.output
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("output", ["html/unique", "link to html/a/unique", "html/empty"])
+def test_no_folder_is_filled_inside_of_one_that_is_read(folder: Path, output: str) -> None:
+    Path("html/empty").mkdir()
+    Path("html/a").mkdir()
+    before = contents(folder / "html")
+    done = call("add", output, files=("html",))
+    refused(done)
+    assert "must be none of the input" in done.output
+    assert contents(folder / "html") == before
+
+
+@pytest.mark.parametrize("output", ["words.txt", "link to words.txt", "hard words.txt"])
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("frequencies", ["--user-dictionary", "words.txt"]),
+        ("report", ["-s", "DEDUP_FREQUENCIES=words.txt"]),
+    ],
+)
+def test_a_table_that_is_read_is_spared(folder: Path, name: str, more: list[str], output: str) -> None:
+    before = contents(folder)
+    refused(call(name, output, *more))
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_nothing_is_read_before(name: str) -> None:
+    Path("pages.db").write_bytes(b"SQLite format 3\0 and nothing else")
+    Path("feed.jsonl").write_bytes(b"\xff")
+    done = call(name, "pages.db")
+    refused(done)
+    assert "damaged" not in done.output
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_the_index_of_a_project_is_spared(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    Path("scrapy.cfg").write_text("[settings]\ndefault = spared_settings\n")
+    Path("spared_settings.py").write_text(f"DEDUP_INDEX = {str(folder / 'new.jsonl')!r}\n")
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "spared_settings")
+    monkeypatch.syspath_prepend(str(folder))
+    shutil.copy("pages.db", "new.jsonl")
+    before = contents(folder)
+    files = ["feed.jsonl"] if name in ("add", "frequencies") else []
+    refused(run(name, *files, "--output", "new.jsonl"))
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_an_older_output_is_replaced(name: str) -> None:
+    Path("old.jsonl").write_text("old")
+    Path("pages.db-run-1").write_text("a report of run 1")
+    for output in ("old.jsonl", "pages.db-run-1", "html/new.jsonl"):
+        assert call(name, output).exit_code == 0
+        assert "some words" in Path("feed.jsonl").read_text()
+        assert "old" not in Path(output).read_text()
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal", LOCK])
+def test_what_stands_beside_an_index_is_none(folder: Path, ending: str) -> None:
+    before = contents(folder)
+    with pytest.raises(IndexUnavailable, match="beside"):
+        SQLiteIndex(f"pages.db{ending}")
+    assert contents(folder) == before

@@ -1,0 +1,220 @@
+"""What a crawl may lean on: runs that are resumed, begun anew, only looked at, dry, locked out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from dedup import SQLiteIndex
+from dedup.cli import main
+from dedup.verdict import Outcome
+from tests.crawling import Crawl, crawl, scrapy, started
+from tests.pages import edited, text
+from tests.plugin.test_recrawl import crawled, document, paths
+from tests.serving import serving
+
+PAGES = "tests.plugin.spiders.OneItemAPage"
+ITEMS = "tests.plugin.spiders.ItemSpider"
+SLOW: dict[str, Any] = {"CONCURRENT_REQUESTS": 1, "DEDUP_SOURCE": "response"}
+
+
+def listed(*contents: str, **fields: Any) -> dict[str, str]:
+    items = [{"url": f"http://a/{n}", "text": found, **fields} for n, found in enumerate(contents)]
+    return {"items": json.dumps(items)}
+
+
+def urls(done: Crawl) -> list[str]:
+    return [item["url"] for item in done.items]
+
+
+def dedup(folder: Path, *arguments: str) -> str:
+    done = CliRunner().invoke(main, [*arguments, "--index", str(folder / "pages.db")])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_a_job_folder_that_is_made_anew_is_another_job(tmp_path: Path) -> None:
+    job, contents = tmp_path / "job", {"contents": json.dumps([text(n) for n in range(6)])}
+    settings = {**SLOW, "JOBDIR": str(job)}
+    crawl(tmp_path, PAGES, {**settings, "CLOSESPIDER_ITEMCOUNT": 2}, contents)
+    shutil.rmtree(job)
+    done = crawl(tmp_path, PAGES, settings, contents)
+    assert len(done.items) == 6
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert len(index.runs()) == 2
+
+
+def test_a_job_folder_that_was_moved_is_the_same_job(tmp_path: Path) -> None:
+    job, contents = tmp_path / "job", {"contents": json.dumps([text(n) for n in range(6)])}
+    crawl(tmp_path, PAGES, {**SLOW, "JOBDIR": str(job), "CLOSESPIDER_ITEMCOUNT": 2}, contents)
+    moved = job.rename(tmp_path / "moved")
+    crawl(tmp_path, PAGES, {**SLOW, "JOBDIR": str(moved)}, contents)
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert [run.ending for run in index.runs()] == ["finished"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [(), ("-s", "DEDUP_SOURCE=response"), ("-s", "DEDUP_SKIP=links")])
+@pytest.mark.parametrize("command", ["parse", "parse --pipelines", "fetch", "shell"])
+def test_commands_that_deliver_nothing_record_nothing(
+    tmp_path: Path, command: str, settings: tuple[str, ...]
+) -> None:
+    own = ("-s", f"DEDUP_INDEX={tmp_path / 'pages.db'}", "-s", "LOG_ENABLED=1", *settings)
+    with serving({"/": document(text(1))}) as site:
+        how = {
+            "fetch": (),
+            "shell": ("-c", "response.status"),
+        }.get(command, ("--spider", "site", "-a", f"url={site}", "--nolinks"))
+        done = scrapy(*command.split(), *how, *own, site)
+        assert "ERROR" not in done.stderr, done.stderr
+        assert not (tmp_path / "pages.db").exists()
+        assert len(crawled(tmp_path, site).items) == 1
+
+
+def test_a_dry_run_takes_nothing_from_a_real_one(tmp_path: Path) -> None:
+    contents = listed(text(1), edited(1), text(2))
+    dry = crawl(tmp_path, ITEMS, {"DEDUP_DRY_RUN": True}, contents)
+    real = crawl(tmp_path, ITEMS, {"DEDUP_UNCHANGED": "drop"}, contents)
+    assert (len(dry.items), urls(real)) == (3, ["http://a/0", "http://a/2"])
+    assert real.dedup()["new"] == 2
+
+
+def test_a_copy_is_kept_when_storage_fails_for_the_page_that_it_repeats(tmp_path: Path) -> None:
+    storage = {"ITEM_PIPELINES": {"tests.plugin.spiders.FailingStorage": 300}}
+    pages = [{"url": "http://a/p", "text": text(1)}, {"url": "http://a/q", "text": edited(1)}]
+    assert urls(crawl(tmp_path, ITEMS, storage, {"items": json.dumps(pages)})) == ["http://a/p"]
+    pages[0]["fate"] = "fail"
+    assert urls(crawl(tmp_path, ITEMS, storage, {"items": json.dumps(pages)})) == ["http://a/q"]
+    assert urls(crawl(tmp_path, ITEMS, storage, {"items": json.dumps(pages[1:])})) == ["http://a/q"]
+
+
+def site(*, moved: bool = False, link: str = "") -> dict[str, str]:
+    folder = "/new" if moved else ""
+    articles = [f"{folder}/a{n}" for n in range(5)]
+    found = {f"{folder}/": document(text(50, 300), links=tuple(articles) + ((link,) if link else ()))}
+    return {**found, **{path: document(text(n)) for n, path in enumerate(articles)}}
+
+
+@pytest.mark.parametrize("skip", ["nothing", "links", "callback"])
+@pytest.mark.parametrize("unchanged", ["keep", "drop"])
+def test_a_site_that_moved_is_crawled_whole(tmp_path: Path, skip: str, unchanged: str) -> None:
+    settings: dict[str, Any] = {"DEDUP_SKIP": skip, "DEDUP_MIN_DEPTH": 0, "DEDUP_EXPLORATION_SHARE": 0}
+    with serving({**site(), **site(moved=True)}) as url:
+        crawled(tmp_path, url, **settings)
+        done = crawled(tmp_path, f"{url}new/", DEDUP_UNCHANGED=unchanged, **settings)
+    assert done.stats["downloader/request_count"] >= 6
+    assert len(done.items) == (6 if unchanged == "keep" else 0)
+
+
+def test_links_that_were_withheld_are_listed_until_they_are_met(tmp_path: Path) -> None:
+    pages = {
+        **site(link="/copy"),
+        "/copy": document(text(0), links=("/only", "/a1")),
+        "/only": document(text(9)),
+    }
+    settings: dict[str, Any] = {"DEDUP_SKIP": "links", "DEDUP_EXPLORATION_SHARE": 0}
+    with serving(pages) as url:
+        done = crawled(tmp_path, url, **settings)
+        assert len(done.items) == 6
+        assert f"{url}only" in dedup(tmp_path, "withheld")
+        assert f"{url}a1" not in dedup(tmp_path, "withheld")
+        crawled(tmp_path, f"{url}only", **settings)
+    assert f"{url}only" not in dedup(tmp_path, "withheld")
+
+
+def test_dropped_items_are_written_whole_and_can_be_had_back(tmp_path: Path) -> None:
+    feed = tmp_path / "dropped.jsonl"
+    settings: dict[str, Any] = {"DEDUP_DROPPED_FEED": str(feed), "FEED_EXPORT_FIELDS": ["url"]}
+    contents = listed(text(1), edited(1), text(2), price=7)
+    crawl(tmp_path, ITEMS, settings, contents)
+    (dropped,) = map(json.loads, feed.read_text().splitlines())
+    assert (dropped["url"], dropped["text"], dropped["price"]) == ("http://a/1", edited(1), 7)
+    assert (dropped["dedup_reason"], dropped["dedup_canonical_url"]) == (
+        "near_duplicate",
+        "http://a/0",
+    )
+    assert dropped["dedup_similarity"] > 0.8
+    assert "http://a/1  near_duplicate of http://a/0" in dedup(tmp_path, "restore", "--run", "1")
+    assert len(crawl(tmp_path, ITEMS, {}, contents).items) == 3
+    assert len(crawl(tmp_path, ITEMS, {}, contents).items) == 3
+    assert len(feed.read_text().splitlines()) == 1
+
+
+def test_a_feed_for_dropped_items_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    done = crawl(tmp_path, ITEMS, {"DEDUP_DROPPED_FEED": str(tmp_path / "dropped.what")}, listed("a"))
+    assert "DEDUP_DROPPED_FEED (" in done.log
+    assert done.items == []
+
+
+def test_a_page_whose_callback_was_skipped_is_fetched_when_it_is_wanted_back(tmp_path: Path) -> None:
+    pages = {**site(link="/copy"), "/copy": document(text(0))}
+    settings: dict[str, Any] = {"DEDUP_SKIP": "callback", "DEDUP_EXPLORATION_SHARE": 0}
+    with serving(pages) as url:
+        assert "/copy" not in paths(crawled(tmp_path, url, **settings))
+        said = dedup(tmp_path, "restore", f"{url}copy")
+        assert "(callback skipped)" in said
+        # Nothing links to it any more.
+        done = crawled(tmp_path, f"{url}a3", **settings)
+        assert "/copy" in paths(done)
+        assert "/copy" in paths(crawled(tmp_path, url, **settings))
+
+
+def test_redirects_are_on_record(tmp_path: Path) -> None:
+    from scrapy import Request
+    from scrapy.http import HtmlResponse
+
+    from dedup.plugin.pages import located, page_from_response
+
+    request = Request("http://a/new", meta={"redirect_urls": ["http://a/old", "http://a/older"]})
+    response = HtmlResponse("http://a/new", body=b"<p>sea", request=request)
+    page = page_from_response(response)
+    assert page is not None
+    assert located(page, response).redirects == ("http://a/old", "http://a/older")
+
+
+@contextmanager
+def locked(path: Path, seconds: float) -> Iterator[None]:
+    """Hold the write lock of the index for so long, from another connection."""
+
+    def hold() -> None:
+        with sqlite3.connect(path, isolation_level=None) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            taken.set()
+            time.sleep(seconds)
+            connection.execute("COMMIT")
+
+    taken = threading.Event()
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait()
+    yield
+    thread.join()
+
+
+@pytest.mark.slow
+def test_a_locked_index_does_not_stop_the_crawl(tmp_path: Path) -> None:
+    contents = {"contents": json.dumps([text(n) for n in range(40)])}
+    settings = {**SLOW, "DOWNLOAD_DELAY": 0.1}
+    running = started(tmp_path, PAGES, settings, contents)
+    running.wait_for("Deduplicating into")
+    with locked(tmp_path / "pages.db", 20):
+        begin = time.monotonic()
+        done = running.finish()
+        assert time.monotonic() - begin < 20
+    assert len(done.items) == 40
+    counts = done.dedup()
+    assert counts["index_errors"] <= 4
+    assert counts["not_asked"] > 20
+    assert done.log.count("another process held the index for too long") <= 3
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert all(row.outcome is not Outcome.PENDING for row in index.rows())
