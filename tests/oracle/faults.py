@@ -59,7 +59,7 @@ def _seen_with(**forced: Any) -> Callable[[], None]:
     return plant
 
 
-def _plant(where: type[Index], name: str, planted: Callable[..., object]) -> None:
+def _plant(where: Any, name: str, planted: Callable[..., object]) -> None:
     setattr(where, name, planted)
 
 

@@ -81,10 +81,11 @@ def _tried_batch(seeds: Sequence[int], fault: str) -> list[Trial]:
 
 
 def _is_comparable(history: History) -> bool:
-    """Whether real crawls would see the same without the dry runs: no job is both, one at a time."""
-    jobs = {step.job for step in history.steps if step.is_dry}
-    shared = any(step.job in jobs for step in history.steps if step.job and not step.is_dry)
-    return bool(jobs) and not shared and history.at_a_time == 1
+    """Whether real crawls see the same without the dry runs: no job is both, and all is in one order."""
+    dry = {step.job for step in history.steps if step.is_dry}
+    shared = any(step.job in dry for step in history.steps if step.job and not step.is_dry)
+    in_order = history.at_a_time == 1 and not any(step.is_beside for step in history.steps)
+    return bool(dry) and not shared and in_order
 
 
 @cache
