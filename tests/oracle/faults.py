@@ -7,13 +7,32 @@ from functools import wraps
 from typing import Any
 
 from dedup import SQLiteIndex
-from dedup.index import Index
-from dedup.verdict import Reason, Standing, Verdict
+from dedup.index import Index, Run
+from dedup.plugin import judge
+from dedup.verdict import Outcome, Reason, Standing, Verdict
 
 
 def _released_counts() -> None:
     """Take what a storage failed to store for delivered."""
     _plant(Index, "release", Index.confirm)
+
+
+def _killed_counts() -> None:
+    """Take what was under way in a crawl that died for delivered."""
+    end_run = SQLiteIndex._end_run
+
+    def planted(index: SQLiteIndex, run: Run, ending: str) -> None:
+        for row in index.rows(run.id):
+            if row.outcome is Outcome.PENDING:
+                index._settle(row.id, Outcome.CONFIRMED)
+        end_run(index, run, ending)
+
+    _plant(SQLiteIndex, "_end_run", planted)
+
+
+def _folder_is_job() -> None:
+    """Take a JOBDIR that was deleted and begun anew for the old job."""
+    _plant(judge, "job_of", lambda folder: str(folder or ""))
 
 
 def _anything_repeats() -> None:
@@ -65,6 +84,8 @@ def _plant(where: Any, name: str, planted: Callable[..., object]) -> None:
 
 FAULTS: dict[str, Callable[[], None]] = {
     "released_counts": _released_counts,
+    "killed_counts": _killed_counts,
+    "folder_is_job": _folder_is_job,
     "anything_repeats": _anything_repeats,
     "nothing_repeats": _nothing_repeats,
     "any_crawl_stands": _any_crawl_stands,

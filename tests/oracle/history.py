@@ -67,8 +67,8 @@ class Step:
     It begins at *starts*, in an order by the number *order* (0: as written), and ends ``finished``,
     ``killed`` at the *after*-th download or stored item, or ``stopped`` after so many responses.
     *job* names its JOBDIR, which *is_fresh* says to delete before, *name* the crawl that it has a
-    part in.  *greetings* are items that come of no
-    page, before all others.  *is_beside* says that it runs at the same time as the step before.
+    part in.  *greetings* are items that come of no page, before all others.  *is_beside* says that it
+    runs at the same time as the step before.
     """
 
     site: Mapping[str, Leaf]
@@ -223,7 +223,7 @@ class _Fate:
                 self._change()
         step = self._step()
         if before.job and before.ending != "finished" and rng.random() < 0.8:
-            is_fresh = rng.random() < 0.3
+            is_fresh = rng.random() < 0.5
             ending = rng.choice(("finished", "finished", step.ending))
             job = {"job": before.job, "is_fresh": is_fresh, "spider": before.spider, "ending": ending}
             return replace(step, starts=before.starts, after=step.after or 3, **job)  # type: ignore[arg-type]

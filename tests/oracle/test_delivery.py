@@ -36,6 +36,8 @@ def test_everything_unique_is_delivered_or_listed() -> None:
     [
         ("released_counts", "keep"),
         ("released_counts", "drop"),
+        ("killed_counts", "drop"),
+        ("folder_is_job", "keep"),
         ("anything_repeats", "keep"),
         ("any_crawl_stands", "keep"),
         ("nothing_repeats", "lazy"),
