@@ -225,7 +225,13 @@ class _Fate:
         if before.job and before.ending != "finished" and rng.random() < 0.8:
             is_fresh = rng.random() < 0.5
             ending = rng.choice(("finished", "finished", step.ending))
-            job = {"job": before.job, "is_fresh": is_fresh, "spider": before.spider, "ending": ending}
+            job = {
+                "job": before.job,
+                "name": "",
+                "is_fresh": is_fresh,
+                "spider": before.spider,
+                "ending": ending,
+            }
             return replace(step, starts=before.starts, after=step.after or 3, **job)  # type: ignore[arg-type]
         return step
 
