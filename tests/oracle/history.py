@@ -1,0 +1,337 @@
+"""Histories of a few sites and of the crawls over them, drawn at random by a seed.
+
+A history is data, so that it can be told, compared and made smaller: each crawl has its own copy of
+everything that stands on the hosts while it runs.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.pages import text
+
+HOSTS = ("http://www.alpha.com", "http://news.alpha.com", "http://www.beta.org", "http://www.gamma.net")
+FAMILIES = "ABC"
+# A text is a window of so many words; its neighbours in a family begin so many words later.
+WINDOW, STEP = 120, 14
+FIELDS = ["title", "text"]
+KEYS = ["sku"]
+
+
+@cache
+def text_of(content: str) -> str:
+    """Return the text that is called *content*.
+
+    ``A0``, ``A1``, ``A2`` ... are windows of one long text: neighbours repeat each other by the rule,
+    those further apart do not.  ``u7`` is like no other one, ``s7`` has three words, ``-`` has none.
+    """
+    kind, number = content[0], content[1:]
+    if kind == "-":
+        return ""
+    if kind == "s":
+        return " ".join(text(int(number)).split()[:3])
+    if kind == "u":
+        return text(1000 + int(number))
+    words = text(ord(kind), 400).split()
+    return " ".join(words[int(number) * STEP : int(number) * STEP + WINDOW])
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An item: what it says, its key, and where that stands: in `html`, in `text` fields, in a `record`."""
+
+    content: str
+    kind: str = "html"
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A page of a site: what it says, the items that a spider makes of it, and its links."""
+
+    content: str
+    things: tuple[Thing, ...] = ()
+    links: tuple[str, ...] = ()
+    is_exempt: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One process that crawls: *site* is what stands there, *fails* the URLs whose items are not stored.
+
+    It begins at *starts*, in an order by the number *order* (0: as written), and ends ``finished``,
+    ``killed`` at the *after*-th download or stored item, or ``stopped`` after so many responses.
+    *job* names its JOBDIR, which *is_fresh* says to delete before, *name* the crawl that it has a
+    part in.  *greetings* are items that come of no page, before all others.  *is_beside* says that it
+    runs at the same time as the step before.
+    """
+
+    site: Mapping[str, Leaf]
+    starts: tuple[str, ...]
+    greetings: tuple[Thing, ...] = ()
+    spider: str = "one"
+    order: int = 0
+    fails: Mapping[str, str] = field(default_factory=dict)
+    ending: str = "finished"
+    where: str = "download"
+    after: int = 0
+    job: str = ""
+    name: str = ""
+    is_fresh: bool = False
+    is_dry: bool = False
+    is_beside: bool = False
+    min_similarity: float = 0.62
+
+
+@dataclass(frozen=True)
+class History:
+    """Crawls one after the other with one index and, but for what a `Step` has, the same settings."""
+
+    steps: tuple[Step, ...]
+    unchanged: str = "keep"
+    skip: str = "nothing"
+    source: str = "item"
+    scope: str = "spider"
+    has_keys: bool = False
+    has_texts: bool = False
+    has_urls: bool = True
+    at_a_time: int = 1
+    patience: int = 0
+    """How many turns of the loop the storage takes for an item."""
+
+    def together(self) -> list[list[int]]:
+        """Return the numbers of the steps, in groups of those that are taken at the same time."""
+        groups: list[list[int]] = []
+        for number, step in enumerate(self.steps):
+            if step.is_beside and groups:
+                groups[-1].append(number)
+            else:
+                groups.append([number])
+        return groups
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What dedup is told in all crawls."""
+        chosen: dict[str, Any] = {
+            "DEDUP_UNCHANGED": self.unchanged,
+            "DEDUP_SKIP": self.skip,
+            "DEDUP_SOURCE": self.source,
+            "DEDUP_SCOPE": self.scope,
+            "DEDUP_EXPLORATION_SHARE": 0,
+        }
+        if self.has_keys:
+            chosen["DEDUP_KEY_FIELDS"] = KEYS
+        if self.has_texts:
+            chosen["DEDUP_TEXT_FIELDS"] = FIELDS
+        return chosen
+
+
+def host_of(url: str) -> str:
+    """Return the host of *url*."""
+    return urlsplit(url).hostname or ""
+
+
+def drawn(seed: int) -> History:
+    """Return the history of that *seed*; the same one in every process."""
+    return _Fate(random.Random(seed)).history()
+
+
+class _Fate:
+    """Draws one history; the site goes on changing from crawl to crawl."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.site: dict[str, Leaf] = {}
+        self.fresh = 0
+        self.skip = rng.choice(("nothing", "nothing", "links", "callback"))
+        self.has_keys = rng.random() < 0.25 and self.skip != "callback"
+        self.kinds = rng.choice(
+            (("html",), ("html",), ("html", "html", "record"), ("text",), ("record",))
+        )
+        self.crowds = rng.choice(((1,), (1,), (1, 1, 2), (1, 2, 3)))
+        self.hosts = rng.sample(HOSTS, rng.randint(1, 3))
+        is_polite = rng.random() < 0.15
+        self.greetings = tuple(self._thing(self._content()) for _ in range(3 if is_polite else 0))
+        self.spiders = rng.choice((("one",), ("one",), ("one", "two")))
+
+    def history(self) -> History:
+        rng = self.rng
+        for host in self.hosts:
+            self._found(host)
+        steps = [self._step()]
+        for _ in range(rng.randint(1, 5)):
+            steps.append(self._next(steps[-1]))
+        return History(
+            tuple(steps),
+            unchanged=rng.choice(("keep", "keep", "drop")),
+            skip=self.skip,
+            source=rng.choice(("item", "response")),
+            scope=rng.choice(("spider", "host", "domain", "global")),
+            has_keys=self.has_keys,
+            has_texts=self.kinds == ("text",),
+            has_urls=rng.random() < 0.8,
+            at_a_time=rng.choice((1, 1, 4)),
+            patience=rng.choice((0, 0, 3)),
+        )
+
+    # Crawls
+
+    def _step(self) -> Step:
+        rng = self.rng
+        visited = [host for host in self.hosts if rng.random() < 0.75] or self.hosts[:1]
+        starts = [f"{host}/" for host in visited]
+        step = Step(dict(self.site), tuple(starts), self.greetings, rng.choice(self.spiders))
+        if rng.random() < 0.3:
+            step = replace(step, order=rng.randint(1, 99))
+        if rng.random() < 0.25:
+            step = replace(step, fails=self._failing())
+        if rng.random() < 0.12:
+            step = replace(step, is_dry=True)
+        if rng.random() < 0.1:
+            step = replace(step, min_similarity=0.9)
+        if rng.random() < 0.1:
+            step = replace(step, name=rng.choice("xy"))
+        elif rng.random() < 0.3:
+            step = replace(step, job=rng.choice("jk"), is_fresh=rng.random() < 0.3)
+        if rng.random() < (0.7 if step.job else 0.15):
+            where, after = rng.choice(("download", "storage")), rng.randint(1, 8)
+            # Scrapy hangs if it is stopped while items of `start` are on their way.
+            ending = rng.choice(("killed", "killed" if self.greetings else "stopped"))
+            step = replace(step, ending=ending, where=where, after=after)
+        return step
+
+    def _next(self, before: Step) -> Step:
+        rng = self.rng
+        if rng.random() < 0.12 and not before.job and not before.is_beside:
+            return self._beside(before)
+        if rng.random() < 0.25:  # the same again, to its end
+            calm = {
+                "ending": "finished",
+                "fails": {},
+                "is_dry": False,
+                "is_fresh": False,
+                "is_beside": False,
+            }
+            return replace(before, **calm)  # type: ignore[arg-type]
+        if rng.random() < 0.8:
+            for _ in range(rng.randint(1, 3)):
+                self._change()
+        step = self._step()
+        if before.job and before.ending != "finished" and rng.random() < 0.8:
+            is_fresh = rng.random() < 0.5
+            ending = rng.choice(("finished", "finished", step.ending))
+            job = {
+                "job": before.job,
+                "name": "",
+                "is_fresh": is_fresh,
+                "spider": before.spider,
+                "ending": ending,
+            }
+            return replace(step, starts=before.starts, after=step.after or 3, **job)  # type: ignore[arg-type]
+        return step
+
+    def _beside(self, before: Step) -> Step:
+        """Return another crawl of the same sites, or of others, at the same time."""
+        starts = tuple(f"{host}/" for host in self.hosts if self.rng.random() < 0.7) or before.starts
+        spider = self.rng.choice(self.spiders)
+        return Step(
+            dict(before.site), starts, spider=spider, order=self.rng.randint(0, 9), is_beside=True
+        )
+
+    def _failing(self) -> dict[str, str]:
+        urls = sorted(self.site)
+        chosen = self.rng.sample(urls, min(len(urls), self.rng.randint(1, 3)))
+        return {url: self.rng.choice(("fail", "drop")) for url in chosen}
+
+    # Sites
+
+    def _found(self, host: str) -> None:
+        """Build a site: a start page that links to some pages, which link to others."""
+        self.site[f"{host}/"] = Leaf(self._unique())
+        for number in range(self.rng.randint(2, 6)):
+            self._put(f"{host}/{number}", self._leaf())
+
+    def _put(self, url: str, leaf: Leaf) -> None:
+        """Put a page there, and link to it from one or two others of its host."""
+        near = [other for other in sorted(self.site) if host_of(other) == host_of(url) and other != url]
+        for other in self.rng.sample(near, min(len(near), self.rng.choice((1, 1, 2)))):
+            self._link(other, url)
+        self.site[url] = leaf
+
+    def _link(self, here: str, there: str) -> None:
+        leaf = self.site[here]
+        if there not in leaf.links:
+            self.site[here] = replace(leaf, links=(*leaf.links, there))
+
+    def _leaf(self) -> Leaf:
+        content = self._content()
+        number = self.rng.choice(self.crowds)
+        contents = [content, *(self._content() for _ in range(number - 1))]
+        things = tuple(self._thing(said) for said in contents)
+        return Leaf(content, things, is_exempt=self.rng.random() < 0.05)
+
+    def _thing(self, content: str) -> Thing:
+        key = self.rng.choice(("", *"abcd")) if self.has_keys else ""
+        return Thing(content, self.rng.choice(self.kinds), key)
+
+    def _content(self) -> str:
+        drawn = self.rng.random()
+        if drawn < 0.6:
+            return f"{self.rng.choice(FAMILIES)}{self.rng.choice((0, 0, 0, 1, 2, 4))}"
+        if drawn < 0.66:
+            return f"s{self.rng.randint(1, 2)}"
+        return "-" if drawn < 0.68 else self._unique()
+
+    def _unique(self) -> str:
+        self.fresh += 1
+        return f"u{self.fresh}"
+
+    def _change(self) -> None:
+        inner = [url for url in sorted(self.site) if not url.endswith("/")]
+        changes = (self._edit, self._edit, self._move, self._move, self._vanish, self._vanish, self._add)
+        if inner:
+            self.rng.choice((*changes, self._mirror, self._relocate))(self.rng.choice(inner))
+
+    def _edit(self, url: str) -> None:
+        new = self._leaf()
+        self.site[url] = replace(self.site[url], content=new.content, things=new.things)
+
+    def _add(self, url: str) -> None:
+        host = url.rsplit("/", 1)[0]
+        self._put(f"{host}/{100 + self.fresh}", self._leaf())
+        self.fresh += 1
+
+    def _vanish(self, url: str) -> None:
+        del self.site[url]
+
+    def _move(self, url: str) -> None:
+        self._renamed({url: f"{url}m"})
+
+    def _relocate(self, url: str) -> None:
+        """Move a whole site, all but its start page, into another folder."""
+        host = url.split("/")[2]
+        inner = [at for at in self.site if at.split("/")[2] == host and not at.endswith("/")]
+        self._renamed({at: "/".join([*at.split("/")[:3], "new", at.rsplit("/", 1)[1]]) for at in inner})
+
+    def _renamed(self, new: Mapping[str, str]) -> None:
+        self.site = {
+            new.get(url, url): replace(leaf, links=tuple(new.get(link, link) for link in leaf.links))
+            for url, leaf in self.site.items()
+        }
+
+    def _mirror(self, url: str) -> None:
+        """Put a copy of a site on a host of its own."""
+        host = "/".join(url.split("/")[:3])
+        free = [other for other in HOSTS if other not in self.hosts]
+        if not free:
+            return
+        self.hosts.append(free[0])
+        for at, leaf in list(self.site.items()):
+            if at.startswith(f"{host}/"):
+                links = tuple(link.replace(host, free[0]) for link in leaf.links)
+                self.site[at.replace(host, free[0])] = replace(leaf, links=links)

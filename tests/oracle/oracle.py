@@ -1,0 +1,294 @@
+"""The law of delivery, by what a history served and what its crawls stored; knows nothing of the plugin.
+
+Two pages repeat each other by `dedup.compare`.  A *crawl* is one run, or all of one job that was
+stopped or killed and resumed, or all that run at the same time.  Each violation names the law that
+it breaks, see `LAWS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from dedup import DedupConfig, compare
+from dedup.verdict import MIN_EQUAL_TOKENS
+from tests.oracle.history import History, Leaf, Step, host_of
+from tests.oracle.units import Lived, Unit, leaf_at, read
+from tests.oracle.world import Told
+
+LAWS = {
+    "sound": "nothing goes wrong in a crawl, and every item has one fate",
+    "keep": "who keeps what is unchanged has a copy of the site in every crawl",
+    "drop": "who drops what is unchanged is given everything once",
+    "dry": "a dry run drops nothing and changes nothing",
+    "judged": "records, other keys and exempt requests are never dropped",
+    "second": "a second crawl of an unchanged site gives the same items",
+    "links": "every link is followed, or listed",
+    "lazy": "exact copies are dropped",
+}
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A law that was broken in the step of that number of a history, and how."""
+
+    law: str
+    step: int
+    what: str
+
+
+def violations(history: History, told: Sequence[Told]) -> list[Violation]:
+    """Return every violation of *history*, as it was lived; but for the law `dry`, see `differences`."""
+    return list(_Trial(history, told).violations())
+
+
+def without_dry_runs(history: History) -> tuple[History, list[int]]:
+    """Return *history* without its dry runs, and the numbers of the steps that are left."""
+    left = [number for number, step in enumerate(history.steps) if not step.is_dry]
+    steps = tuple(history.steps[number] for number in left)
+    return replace(history, steps=steps), left
+
+
+def differences(told: Sequence[Told], plain: Sequence[Told], left: Sequence[int]) -> list[Violation]:
+    """Return where real crawls stored something else than they did without the dry runs."""
+    for number, other in zip(left, plain, strict=True):
+        one, two = _stored(told[number]), _stored(other)
+        if one != two:
+            what = f"stored {one}, without the dry runs {two}"
+            return [Violation("dry", number, what)]
+    return []
+
+
+def _stored(told: Told) -> list[str]:
+    return sorted(f"{event[1][0]}[{event[1][1]}]" for event in told.events if event[0] == "stored")
+
+
+class _Trial:
+    """One history before its judge."""
+
+    def __init__(self, history: History, told: Sequence[Told]) -> None:
+        self.history = history
+        self.problems: list[Violation] = []
+        self.lived: list[Lived] = []
+        for number, (step, left) in enumerate(zip(history.steps, told, strict=True)):
+            lived = Lived(number, step, self._crawl(number), left)
+            self.problems += [Violation("sound", number, what) for what in read(lived, history)]
+            self.lived.append(lived)
+
+    def _crawl(self, number: int) -> int:
+        """Return the number of the first step of the crawl that this step is a part of."""
+        step = self.history.steps[number]
+        [together] = [group for group in self.history.together() if number in group]
+        for other in together[: together.index(number)]:
+            if self._is_one_scope(self.history.steps[other], step):
+                return self.lived[other].crawl
+        if step.name:
+            named = [lived for lived in self.lived if lived.step.name == step.name]
+            return next((o.crawl for o in named if self._is_one_scope(o.step, step)), number)
+        for before in reversed(self._in_folder(self.lived, step)):
+            if before.step.spider == step.spider:
+                return before.crawl if before.ending != "finished" else number
+        return number
+
+    def _is_one_scope(self, one: Step, other: Step) -> bool:
+        return self.history.scope != "spider" or one.spider == other.spider
+
+    def _in_folder(self, lived: Sequence[Lived], step: Step) -> list[Lived]:
+        """Return the steps that left something in the JOBDIR of *step*, which came after *lived*."""
+        found = [before for before in lived if step.job and before.step.job == step.job]
+        fresh = [number for number, before in enumerate(found) if before.step.is_fresh]
+        return [] if step.is_fresh else found[fresh[-1] if fresh else 0 :]
+
+    def violations(self) -> Iterator[Violation]:
+        yield from self.problems
+        for lived in self.lived:
+            if lived.is_real:
+                yield from self._judged(lived)
+                yield from self._drops(lived)
+                yield from self._lazy(lived)
+            else:
+                yield from self._dry(lived)
+        yield from self._links()
+        yield from self._second()
+
+    # What was dropped
+
+    def _drops(self, lived: Lived) -> Iterator[Violation]:
+        law = self.history.unchanged
+        for unit in [*lived.units, *lived.skipped]:
+            is_dropped = unit.fate in ("dropped", "skipped")
+            if is_dropped and unit.is_judged and not self._is_excused(unit, lived):
+                keyless = self.history.has_keys and self._is_excused(unit, lived, with_keys=False)
+                what = "its callback was skipped" if unit.fate == "skipped" else "it was dropped"
+                yield Violation("judged" if keyless else law, lived.number, f"{unit}: {what}")
+
+    def _is_excused(self, unit: Unit, lived: Lived, *, with_keys: bool = True) -> bool:
+        if unit.url in self._listed(lived):
+            return True
+        return any(
+            self._repeats(other, unit, with_keys=with_keys) and self._stands(other, unit)
+            for other in self._delivered(unit)
+        )
+
+    def _listed(self, lived: Lived) -> set[str]:
+        """The URLs that are listed when the process of *lived*, or the last of its crawl, is over."""
+        return set().union(*(other.told.listed for other in self.lived if other.crawl == lived.crawl))
+
+    def _delivered(self, unit: Unit) -> Iterator[Unit]:
+        """All that was delivered before the fate of *unit* was known, and may stand for it."""
+        [together] = [group for group in self.history.together() if unit.step in group]
+        for lived in self.lived[: together[-1] + 1]:
+            if not lived.is_real:
+                continue
+            is_page = unit.fate == "skipped" or (unit.stands_for_page and self.history.skip != "nothing")
+            found = [] if unit.fate == "skipped" else lived.stored()
+            for other in [*found, *(lived.pages.values() if is_page else ())]:
+                if other.step != unit.step or other.at < unit.at:
+                    yield other
+
+    def _repeats(self, other: Unit, unit: Unit, *, with_keys: bool = True) -> bool:
+        if self._scope(other) != self._scope(unit) or (with_keys and other.key != unit.key):
+            return False
+        if compare(other.page, unit.page, self._config(unit)).is_duplicate:
+            return True
+        same = other.page.token_digest == unit.page.token_digest
+        return other.identity == unit.identity and same
+
+    def _stands(self, other: Unit, unit: Unit) -> bool:
+        """Whether what was delivered as *other* may stand for *unit*."""
+        if self.history.unchanged == "drop" or other.crawl == unit.crawl:
+            return True
+        host = host_of(other.url)
+        visited = {host for lived in self.lived if lived.crawl == unit.crawl for host in lived.hosts}
+        return host not in visited and not self._was_missed(other, unit)
+
+    def _was_missed(self, other: Unit, unit: Unit) -> bool:
+        """Whether the host of *other* was crawled to its end since, and did not have it any more."""
+        for crawl in {lived.crawl for lived in self.lived[: unit.step]} - {other.crawl, unit.crawl}:
+            parts = [
+                lived for lived in self.lived[: unit.step] if lived.crawl == crawl and lived.is_real
+            ]
+            parts = [lived for lived in parts if self._is_one_scope(lived.step, self._step(other))]
+            if not parts or parts[-1].number < other.step or not _is_whole(parts):
+                continue
+            visited = any(host_of(other.url) in lived.hosts for lived in parts)
+            if visited and not any(self._met(other, lived) for lived in parts):
+                return True
+        return False
+
+    def _met(self, other: Unit, lived: Lived) -> bool:
+        met = [*lived.units, *lived.pages.values(), *lived.skipped]
+        return any(unit.identity == other.identity and self._repeats(other, unit) for unit in met)
+
+    def _scope(self, unit: Unit) -> str:
+        host = host_of(unit.url)
+        return {
+            "spider": self._step(unit).spider,
+            "host": host,
+            "domain": ".".join(host.split(".")[-2:]),
+            "global": "",
+        }[self.history.scope]
+
+    def _step(self, unit: Unit) -> Step:
+        return self.history.steps[unit.step]
+
+    def _config(self, unit: Unit) -> DedupConfig:
+        return DedupConfig(min_similarity=self._step(unit).min_similarity)
+
+    # What may not be dropped
+
+    def _judged(self, lived: Lived) -> Iterator[Violation]:
+        for unit in lived.units:
+            if unit.fate == "dropped" and not unit.is_judged:
+                what = "its request was exempt" if self._leaf(unit).is_exempt else "it is a record"
+                yield Violation("judged", lived.number, f"{unit} was dropped, but {what}")
+
+    def _leaf(self, unit: Unit) -> Leaf:
+        return leaf_at(self._step(unit), unit.url)
+
+    def _dry(self, lived: Lived) -> Iterator[Violation]:
+        for unit in [*lived.units, *lived.skipped]:
+            if unit.fate in ("dropped", "skipped"):
+                yield Violation("dry", lived.number, f"{unit} was {unit.fate} in a dry run")
+
+    # What must be dropped
+
+    def _lazy(self, lived: Lived) -> Iterator[Violation]:
+        """An item that was never stored before, and equals one that was stored before it was served."""
+        before = {
+            unit.identity
+            for other in self.lived[: lived.number]
+            for unit in other.units
+            if unit.fate in ("stored", "failed", "open")
+        }
+        stored = [unit for unit in lived.stored() if unit.is_judged]
+        for unit in stored:
+            if unit.identity in before or unit.page.tokens < MIN_EQUAL_TOKENS:
+                continue
+            for other in stored:
+                if (
+                    other.at < unit.served
+                    and other.page.body_digest == unit.page.body_digest
+                    and other.stands_for_page == unit.stands_for_page
+                    and other.key == unit.key
+                    and self._scope(other) == self._scope(unit)
+                ):
+                    yield Violation("lazy", lived.number, f"{unit} was stored after {other}")
+                    break
+
+    # Links
+
+    def _links(self) -> Iterator[Violation]:
+        for crawl in dict.fromkeys(lived.crawl for lived in self.lived):
+            parts = [lived for lived in self.lived if lived.crawl == crawl]
+            if any(lived.ending == "killed" for lived in parts) or not _is_whole(parts):
+                continue
+            asked = {event[1] for lived in parts for event in lived.told.events if event[0] == "served"}
+            # Scrapy asks for nothing that its JOBDIR says was asked for.
+            before = self._in_folder(self.lived[: parts[0].number], parts[0].step)
+            if any(lived.ending == "killed" for lived in before):
+                continue
+            asked |= {
+                event[1] for lived in before for event in lived.told.events if event[0] == "served"
+            }
+            known = asked | self._listed(parts[-1])
+            for lived in parts:
+                for url in dict.fromkeys(lived.served):
+                    for link in lived.step.site[url].links:
+                        if link not in known:
+                            yield Violation("links", lived.number, f"{link}, linked by {url}, is lost")
+
+    # Once more
+
+    def _second(self) -> Iterator[Violation]:
+        for one, two in pairwise(self.lived[:2]):
+            first = one.ending == two.ending == "finished" and not (
+                one.step.job or two.step.job or one.step.name or two.step.name
+            )
+            alone = self.history.together()[:2] == [[0], [1]]
+            same = alone and _sight(one.step) == _sight(two.step)
+            plain = not (one.step.fails or two.step.fails or one.step.is_dry or two.step.is_dry)
+            chosen = self.history.unchanged == "keep"
+            alike = one.step.min_similarity == two.step.min_similarity
+            if first and same and plain and chosen and alike and self.history.at_a_time == 1:
+                before, after = _stored(one.told), _stored(two.told)
+                if before != after:
+                    what = f"stored {after}, the first crawl {before}"
+                    yield Violation("second", two.number, what)
+
+
+def _is_whole(parts: Sequence[Lived]) -> bool:
+    """Whether a crawl came to its end: all of its runs, or the last one of its job."""
+    ended = [lived.ending == "finished" for lived in parts]
+    return ended[-1] if parts[-1].step.job else all(ended)
+
+
+def _sight(step: Step) -> tuple[object, ...]:
+    """What a crawl sees, and in which order."""
+    return step.site, step.starts, step.greetings, step.order, step.spider
+
+
+def told_in_short(found: Iterable[Violation]) -> str:
+    """Return a line for each violation."""
+    return "\n".join(f"{one.law}: step {one.step}: {one.what}" for one in found)

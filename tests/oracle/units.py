@@ -1,0 +1,174 @@
+"""What a step of a history served, item by item, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any
+
+from dedup import DedupConfig, Fingerprint, Page, fingerprint
+from tests.oracle.history import History, Leaf, Step, host_of
+from tests.oracle.world import Told, body_of, fields_of
+
+
+@dataclass(eq=False)
+class Unit:
+    """One item of one response, or a page whose callback was skipped; *at* is when its fate was known."""
+
+    step: int
+    crawl: int
+    url: str
+    number: int
+    page: Fingerprint
+    served: int
+    at: int
+    is_judged: bool
+    stands_for_page: bool
+    key: str = ""
+    fate: str = "open"
+
+    @property
+    def identity(self) -> str:
+        return self.key or self.url or self.page.token_digest.hex()
+
+    def __str__(self) -> str:
+        return f"{self.url}[{self.number}]" + (f" key {self.key}" if self.key else "")
+
+
+@dataclass(eq=False)
+class Lived:
+    """One step as it was lived, and what it means."""
+
+    number: int
+    step: Step
+    crawl: int
+    told: Told
+    units: list[Unit] = field(default_factory=list)
+    skipped: list[Unit] = field(default_factory=list)
+    pages: dict[str, Unit] = field(default_factory=dict)
+    """The pages that came through: an item of them did, or they have none."""
+
+    @property
+    def is_real(self) -> bool:
+        return not self.step.is_dry
+
+    @property
+    def ending(self) -> str:
+        return next((str(event[1]) for event in self.told.events if event[0] == "closed"), "killed")
+
+    @cached_property
+    def hosts(self) -> set[str]:
+        return {host_of(url) for url in self.served} | ({""} if self.step.greetings else set())
+
+    @cached_property
+    def served(self) -> list[str]:
+        return [event[1] for event in self.told.events if event[0] == "served" and event[2]]
+
+    def stored(self) -> list[Unit]:
+        return [unit for unit in self.units if unit.fate == "stored"]
+
+
+def leaf_at(step: Step, url: str) -> Leaf:
+    """Return what stood there; at no URL, what gave the items of no page."""
+    return step.site[url] if url else Leaf("", step.greetings)
+
+
+def read(lived: Lived, history: History) -> list[str]:
+    """Fill *lived* with what its events tell; return what went wrong in it."""
+    return list(_Reading(lived, history).problems())
+
+
+class _Reading:
+    def __init__(self, lived: Lived, history: History) -> None:
+        self.lived = lived
+        self.history = history
+        self.served: dict[str, int] = {}
+        self.parsed: set[str] = set()
+        self.open: dict[int, Unit] = {}
+
+    def problems(self) -> Iterator[str]:
+        events = self.lived.told.events
+        for at, (kind, *rest) in enumerate(events):
+            if kind == "error":
+                yield f"error: {rest}"
+            elif kind == "served" and rest[1]:
+                self.served[rest[0]] = at
+            elif kind == "parsed":
+                self.parsed.add(rest[0])
+                self.lived.pages[rest[0]] = self._page(rest[0], at)
+            else:
+                self._note_item(at, kind, rest)
+        if self.lived.ending != "killed":
+            yield from (f"{unit} has no fate" for unit in self.open.values())
+            yield from self._skipped(len(events))
+        self._settle_pages()
+
+    def _note_item(self, at: int, kind: str, rest: list[Any]) -> None:
+        if kind == "yielded":
+            url, number, serial = rest[0]
+            self.open[serial] = unit = self._unit(url, number, at)
+            self.lived.units.append(unit)
+        elif kind in ("stored", "dropped", "failed"):
+            unit = self.open.pop(rest[0][2])
+            unit.fate, unit.at = kind, at
+
+    def _skipped(self, end: int) -> Iterator[str]:
+        for url in self.served.keys() - self.parsed:
+            unit = self._page(url, end)
+            unit.fate = "skipped"
+            self.lived.skipped.append(unit)
+            if self.history.skip != "callback":
+                yield f"{url} was served and not parsed"
+
+    def _settle_pages(self) -> None:
+        for url, page in list(self.lived.pages.items()):
+            units = [unit for unit in self.lived.units if unit.url == url]
+            stored = [unit.at for unit in units if unit.fate == "stored"]
+            if stored:
+                page.at = min(stored)
+            elif units:
+                del self.lived.pages[url]
+
+    def _page(self, url: str, at: int) -> Unit:
+        leaf = leaf_at(self.lived.step, url)
+        page = _fingerprint(body_of(leaf), is_html=True)
+        return self._made(url, -1, page, at, is_judged=not leaf.is_exempt, is_page=True)
+
+    def _unit(self, url: str, number: int, at: int) -> Unit:
+        leaf = leaf_at(self.lived.step, url)
+        thing = leaf.things[number]
+        is_page = bool(url) and self.history.source == "response" and len(leaf.things) == 1
+        is_judged = not leaf.is_exempt and (thing.kind != "record" or is_page)
+        fields = fields_of(leaf, thing)
+        if is_page:
+            page = _fingerprint(body_of(leaf), is_html=True)
+        elif thing.kind == "html":
+            page = _fingerprint(fields["html"], is_html=True)
+        else:
+            texts = [fields.get(name, "") for name in ("title", "text", "name")]
+            page = _fingerprint("\n".join(filter(None, texts)), is_html=False)
+        unit = self._made(url, number, page, at, is_judged=is_judged, is_page=is_page)
+        unit.key = thing.key if self.history.has_keys else ""
+        return unit
+
+    def _made(
+        self, url: str, number: int, page: Fingerprint, at: int, *, is_judged: bool, is_page: bool
+    ) -> Unit:
+        return Unit(
+            step=self.lived.number,
+            crawl=self.lived.crawl,
+            url=url,
+            number=number,
+            page=page,
+            served=self.served.get(url, at),
+            at=at,
+            is_judged=is_judged,
+            stands_for_page=is_page,
+        )
+
+
+@cache
+def _fingerprint(content: str, *, is_html: bool) -> Fingerprint:
+    page = Page.from_html(content) if is_html else Page.from_text(content)
+    return fingerprint(page, DedupConfig())

@@ -1,0 +1,465 @@
+"""Where histories are lived: real crawls by Scrapy, without a network, many in one process.
+
+A process that is killed in a history is one: crawls run in a fork of a process that has no reactor,
+and those behind a killed one in another fork.  What happens is written down at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import random
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+from weakref import WeakKeyDictionary
+
+from scrapy import Request, Spider, signals, version_info
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DropItem
+from scrapy.http import HtmlResponse, Response
+from scrapy.settings import default_settings
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.misc import load_object
+
+from dedup import DedupConfig, MemoryIndex, Page, SQLiteIndex, fingerprint
+from tests.oracle.history import History, Leaf, Step, Thing, text_of
+
+KILLED, HUNG = 9, 10
+# Seconds that a group of crawls may take, on a busy machine.
+LONGEST = 10
+HERE = "tests.oracle.world"
+INDEX = "pages.db"
+STATUS_GONE = 404
+
+SETTINGS: dict[str, Any] = {
+    "ADDONS": {"dedup.plugin.Addon": 500},
+    "DOWNLOAD_HANDLERS": {
+        **dict.fromkeys(("data", "file", "ftp", "https", "s3")),
+        "http": f"{HERE}.Handler",
+    },
+    "ITEM_PIPELINES": {f"{HERE}.Storage": 300},
+    "EXTENSIONS": {
+        f"{HERE}.Witness": 1,
+        "scrapy.extensions.logstats.LogStats": None,
+        "scrapy.extensions.memusage.MemoryUsage": None,
+    },
+    "SPIDER_MIDDLEWARES": {},
+    "DOWNLOAD_DELAY": 0,
+    "COOKIES_ENABLED": False,
+    "RETRY_ENABLED": False,
+    "ROBOTSTXT_OBEY": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "DNSCACHE_ENABLED": False,
+    "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+}
+
+
+@dataclass
+class Told:
+    """What one process of a history left: events in their order, and the URLs that the index lists."""
+
+    events: list[list[Any]] = field(default_factory=list)
+    listed: set[str] = field(default_factory=set)
+
+
+def markup(content: str, links: Sequence[str] = ()) -> str:
+    """Return the HTML of a page that says *content*."""
+    anchors = "".join(f'<a href="{escape(link)}">more</a>' for link in links)
+    return f"<html><body><p>{text_of(content)}</p><nav>{anchors}</nav></body></html>"
+
+
+def body_of(leaf: Leaf) -> str:
+    """Return the HTML of *leaf*: all that its items say."""
+    contents = dict.fromkeys([leaf.content, *(thing.content for thing in leaf.things)])
+    paragraphs = "</p><p>".join(text_of(content) for content in contents)
+    anchors = "".join(f'<a href="{escape(link)}">more</a>' for link in leaf.links)
+    return f"<html><body><p>{paragraphs}</p><nav>{anchors}</nav></body></html>"
+
+
+def html_of(leaf: Leaf, thing: Thing) -> str:
+    """Return the HTML in the item *thing*: that of its page where it is the only one."""
+    return body_of(leaf) if leaf.content and len(leaf.things) == 1 else markup(thing.content)
+
+
+def fields_of(leaf: Leaf, thing: Thing) -> dict[str, Any]:
+    """Return the fields of an item, without its URL."""
+    if thing.kind == "html":
+        found: dict[str, Any] = {"html": html_of(leaf, thing)}
+    elif thing.kind == "text":
+        words = text_of(thing.content).split()
+        found = {"title": " ".join(words[:5]), "text": " ".join(words[5:])}
+    else:
+        found = {"name": text_of(thing.content), "price": len(thing.content)}
+    return {**found, "sku": thing.key} if thing.key else found
+
+
+# Living
+
+
+# A history, its folder, and the numbers of steps that are taken at the same time.
+Task = tuple[History, Path, list[int]]
+
+
+def lived(
+    histories: Sequence[History], folder: Path, plant: Callable[[], None] | None = None
+) -> list[list[Told]]:
+    """Live *histories*, each with an index of its own; return what each step of each left.
+
+    For a process without a reactor.  *plant* is called in each fork, to plant a fault.
+    """
+    tasks: list[Task] = []
+    for number, history in enumerate(histories):
+        (folder / str(number)).mkdir()
+        tasks += [(history, folder / str(number), steps) for steps in history.together()]
+    done = 0
+    while done < len(tasks):
+        left = tasks[done:]
+        code = _in_a_fork(partial(_live, left), plant)
+        assert code in (0, KILLED, HUNG), f"a crawl ended with {code}"
+        done += sum(_journal(at, steps[0]).exists() for _, at, steps in left)
+    return [
+        [_told(folder / str(number), step) for step in range(len(history.steps))]
+        for number, history in enumerate(histories)
+    ]
+
+
+def warm() -> None:
+    """Read what crawls read once in a process, so that no fork has to."""
+    for name, default in vars(default_settings).items():
+        if name.endswith(("_BASE", "_CLASS")) or name in ("SCHEDULER", "LOG_FORMATTER"):
+            for path in default if isinstance(default, dict) else [default]:
+                if isinstance(path, str) and "." in path:
+                    load_object(path)
+    for name in ("dedup.plugin.addon", "scrapy.pqueues", "scrapy.squeues", "scrapy.utils.engine"):
+        import_module(name)
+    page = fingerprint(Page.from_html(markup("u1")), DedupConfig())
+    with MemoryIndex() as index:
+        run = index.begin_run()
+        index.require_recipe(DedupConfig().recipe())
+        index.find_or_add(page, "http://a.com/", run=run, config=DedupConfig(scope="domain"))
+
+
+def listed(index: SQLiteIndex) -> set[str]:
+    """Return the URLs of what was dropped or withheld and is listed for its owner."""
+    found = {row.sighting.url for row in index.orphans()}
+    return found | {withheld.url for withheld in index.withheld()}
+
+
+def _in_a_fork(function: Callable[[], None], plant: Callable[[], None] | None) -> int:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if child := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = 1
+    try:
+        if plant:
+            plant()
+        function()
+        code = 0
+    except BaseException:
+        logging.getLogger(__name__).exception("a history could not be lived")
+    finally:
+        os._exit(code)
+
+
+def _journal(folder: Path, number: int) -> Path:
+    return folder / f"{number}.jsonl"
+
+
+def _told(folder: Path, number: int) -> Told:
+    lines = _journal(folder, number).read_text("utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    at = [event[1] for event in events if event[0] == "listed"]
+    return Told(events, set(at[0]) if at else set())
+
+
+def _live(tasks: Sequence[Task]) -> None:
+    """Run the crawls of *tasks*, to the end or until one kills this process."""
+    from scrapy.utils.reactor import install_reactor
+
+    install_reactor(SETTINGS["TWISTED_REACTOR"])
+    reactor: Any = import_module("twisted.internet.reactor")
+    logging.getLogger().addHandler(_Alarm(logging.ERROR))
+    signal.signal(signal.SIGALRM, _give_up)
+    failures: list[BaseException] = []
+
+    async def live() -> None:
+        try:
+            for history, folder, numbers in tasks:
+                for number in numbers:
+                    _journal(folder, number).touch()
+                signal.alarm(LONGEST)
+                await asyncio.gather(*(_crawled(history, folder, number) for number in numbers))
+                _take_stock(folder, numbers)
+        except BaseException as error:
+            failures.append(error)
+        reactor.stop()
+
+    reactor.callWhenRunning(lambda: deferred_from_coro(live()))
+    reactor.run()
+    if failures:
+        raise failures[0]
+
+
+def _give_up(*_: object) -> None:
+    for stage in list(_stages.values()):
+        stage.tell("error", f"it hangs for {LONGEST} seconds")
+    os._exit(HUNG)
+
+
+async def _crawled(history: History, folder: Path, number: int) -> None:
+    step = history.steps[number]
+    settings = {
+        **SETTINGS,
+        **history.settings,
+        "DEDUP_INDEX": str(folder / INDEX),
+        "DEDUP_DRY_RUN": step.is_dry,
+        "DEDUP_MIN_SIMILARITY": step.min_similarity,
+        "DEDUP_WAIT": 1,
+        "CONCURRENT_REQUESTS": history.at_a_time,
+        "CONCURRENT_ITEMS": history.at_a_time,
+    }
+    if step.name:
+        settings["DEDUP_CRAWL"] = step.name
+    if step.ending == "stopped":
+        settings["CLOSESPIDER_PAGECOUNT"] = step.after
+    if step.job:
+        settings["JOBDIR"] = str(folder / step.job)
+        if step.is_fresh:
+            shutil.rmtree(folder / step.job, ignore_errors=True)
+    crawler = Crawler(SPIDERS[step.spider], settings)
+    with _written(_journal(folder, number)) as tell:
+        _stages[crawler] = Stage(history, step, tell)
+        crawling: Any = crawler.crawl()
+        await crawling.asFuture(asyncio.get_running_loop())
+        del _stages[crawler]
+
+
+def _take_stock(folder: Path, numbers: Sequence[int]) -> None:
+    """Write down what the index lists when crawls are over."""
+    with SQLiteIndex(folder / INDEX, read_only=True) as index:
+        found = sorted(listed(index))
+    for number in numbers:
+        with _written(_journal(folder, number)) as tell:
+            tell("listed", found)
+
+
+Tell = Callable[..., object]
+
+
+@contextmanager
+def _written(journal: Path) -> Iterator[Tell]:
+    """Give a function that writes events down at once."""
+    file = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        yield lambda *event: os.write(file, json.dumps(event).encode() + b"\n")
+    finally:
+        os.close(file)
+
+
+class Stage:
+    """What the parts of Scrapy below act in: one step of a history, and how they tell of it."""
+
+    def __init__(self, history: History, step: Step, tell: Tell) -> None:
+        self.history = history
+        self.step = step
+        self.tell = tell
+        self.downloads = 0
+        self.stored = 0
+        self.items = 0
+
+    def may_die(self, where: str, count: int) -> None:
+        step = self.step
+        if step.ending == "killed" and (step.where, step.after) == (where, count):
+            os._exit(KILLED)
+
+    def in_order(self, urls: Sequence[str]) -> list[str]:
+        order = self.step.order
+        return random.Random(order).sample(urls, len(urls)) if order else list(urls)
+
+
+_stages: WeakKeyDictionary[Crawler, Stage] = WeakKeyDictionary()
+
+
+class Actor:
+    """A part of Scrapy that knows its stage."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(_stages[crawler])
+
+
+class Tagged(dict[str, Any]):
+    """An item that knows which one it is, whatever its fields say."""
+
+    tag: list[Any]
+
+
+class _Alarm(logging.Handler):
+    """Writes down errors that are in the log; of crawls at the same time, as those of all."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "storage is down" not in str(record.exc_info):
+            error = record.exc_info[1] if record.exc_info else None
+            for stage in list(_stages.values()):
+                stage.tell("error", record.getMessage()[:500], str(error)[:300])
+
+
+class Witness(Actor):
+    """Writes down what became of every item."""
+
+    crawler: Any
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        witness = super().from_crawler(crawler)
+        witness.crawler = crawler
+        for sent, receiver in (
+            (signals.item_scraped, witness.scraped),
+            (signals.item_dropped, witness.dropped),
+            (signals.item_error, witness.failed),
+            (signals.spider_closed, witness.closed),
+        ):
+            crawler.signals.connect(receiver, sent)
+        return witness
+
+    def scraped(self, item: Tagged) -> None:
+        self.stage.tell("stored", item.tag)
+
+    def dropped(self, item: Tagged, exception: Exception) -> None:
+        self.stage.tell(
+            "failed" if isinstance(exception, Unwanted) else "dropped", item.tag, str(exception)
+        )
+
+    def failed(self, item: Tagged, failure: Any) -> None:
+        self.stage.tell("failed", item.tag, str(failure.value))
+
+    def closed(self, reason: str) -> None:
+        for name in ("dedup/wait_timeout", "dedup/index_errors"):
+            if count := self.crawler.stats.get_value(name):
+                self.stage.tell("error", f"{name}: {count}")
+        self.stage.tell("closed", reason)
+
+
+class Unwanted(DropItem):
+    """What a storage raises that does not want an item."""
+
+
+class Storage(Actor):
+    """Takes its time, and fails where the step says so."""
+
+    async def process_item(self, item: Tagged, spider: Any = None) -> Any:
+        stage = self.stage
+        for _ in range(stage.history.patience):
+            await asyncio.sleep(0)
+        stage.stored += 1
+        stage.may_die("storage", stage.stored)
+        match stage.step.fails.get(item.tag[0]):
+            case "fail":
+                raise RuntimeError("storage is down")
+            case "drop":
+                raise Unwanted("not wanted", log_level="DEBUG")
+        return item
+
+
+class _Handler(Actor):
+    lazy = False
+
+    async def download(self, request: Request) -> Response:
+        stage = self.stage
+        stage.downloads += 1
+        stage.may_die("download", stage.downloads)
+        await asyncio.sleep(0)
+        leaf = stage.step.site.get(request.url)
+        stage.tell("served", request.url, bool(leaf))
+        if leaf is None:
+            return HtmlResponse(
+                request.url, STATUS_GONE, body=b"gone", encoding="utf-8", request=request
+            )
+        headers = {"Content-Type": "text/html; charset=utf-8"}
+        body = body_of(leaf).encode()
+        return HtmlResponse(request.url, headers=headers, body=body, encoding="utf-8", request=request)
+
+    async def close(self) -> None:
+        pass
+
+
+class _Handler214(_Handler):
+    async def download_request(self, request: Request) -> Response:
+        return await self.download(request)
+
+
+class _Handler213(_Handler):
+    def download_request(self, request: Request, spider: Spider) -> Any:
+        return deferred_from_coro(self.download(request))
+
+    def close(self) -> None:  # type: ignore[override]
+        pass
+
+
+Handler: type[_Handler] = _Handler214 if version_info >= (2, 14) else _Handler213
+
+
+class Wanderer(Spider):
+    """Makes the items of every page that it finds, and follows all links."""
+
+    @property
+    def stage(self) -> Stage:
+        return _stages[self.crawler]
+
+    async def start(self) -> AsyncIterator[Any]:
+        step = self.stage.step
+        for number, thing in enumerate(step.greetings):
+            yield self._item(Leaf("", step.greetings), thing, "", number)
+        for url in self.stage.in_order(step.starts):
+            yield self._request(url, dont_filter=True)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        leaf = self.stage.step.site[response.url]
+        self.stage.tell("parsed", response.url)
+        for number, thing in enumerate(leaf.things):
+            yield self._item(leaf, thing, response.url, number)
+        for link in self.stage.in_order(leaf.links):
+            yield self._request(link)
+
+    def _item(self, leaf: Leaf, thing: Thing, url: str, number: int) -> Tagged:
+        stage = self.stage
+        item = Tagged(fields_of(leaf, thing))
+        if stage.history.has_urls and url:
+            item["url"] = url
+        item.tag = [url, number, stage.items]
+        stage.items += 1
+        stage.tell("yielded", item.tag)
+        return item
+
+    def _request(self, url: str, *, dont_filter: bool = False) -> Request:
+        leaf = self.stage.step.site.get(url)
+        meta = {"dedup": False} if leaf and leaf.is_exempt else {}
+        return Request(url, self.parse, meta=meta, dont_filter=dont_filter)
+
+
+class One(Wanderer):
+    name = "one"
+
+
+class Two(Wanderer):
+    name = "two"
+
+
+SPIDERS = {spider.name: spider for spider in (One, Two)}
