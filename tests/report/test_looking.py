@@ -357,7 +357,7 @@ def test_explain_says_that_the_check_sketch_refused(attacked: Path) -> None:
     output = run("explain", VICTIM.url, "--index", attacked).output
     assert "It was kept: no page that had been kept before was near enough" in output
     assert f"  page     {attack().url}  (row 1, run 1)" in output
-    assert "share 0.0%: too few, so that confirms none." in output
+    assert "too few, so that confirms none. Pages made to suppress others look like this." in output
     (record,) = asked("explain", VICTIM.url, "--index", attacked, "-s", "DEDUP_CANDIDATES=minhash")
     assert record["refused_url"] == attack().url
     assert not record["now"]["is_duplicate"]
