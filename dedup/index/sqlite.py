@@ -682,11 +682,15 @@ class SQLiteIndex(Index):
         return found[0] if found else None
 
     def _rivals(self, canonical: Canonical, sighting: Sighting, crawl: Crawl) -> list[Canonical]:
-        scope = self._scope(sighting.kind, sighting.scope)
+        members = self._connection.execute(
+            "SELECT id FROM pages WHERE represents = ?", (canonical.cluster,)
+        ).fetchall()
+        rows = {canonical.cluster, *(row for (row,) in members)} - {canonical.id}
+        if not rows:  # as for nearly every page: nothing has ever stood in its place
+            return []
         found = self._connection.execute(
-            f"{SELECT_CANONICAL} AND (id = ?3 OR represents = ?3) AND id != ?4 "
-            f"{not_own(sighting, crawl)} ORDER BY id",
-            (scope, sighting.identity[1], canonical.cluster, canonical.id),
+            f"{SELECT_CANONICAL} AND id IN {listed(rows)} {not_own(sighting, crawl)} ORDER BY id",
+            (self._scope(sighting.kind, sighting.scope), sighting.identity[1]),
         )
         return [canonical_of(fields) for fields in found.fetchall()]
 
