@@ -28,15 +28,16 @@ from lxml import etree
 
 from dedup import DedupConfig, Fingerprint, Page, fingerprint, simhash
 from dedup.dictionary import topical_words
-from dedup.hashing import digest, hash_words, murmur3
+from dedup.hashing import SECRET_SIZE, digest, hash_words, murmur3
 from dedup.simhashing import fold
-from dedup.sketch import sketch
+from dedup.sketch import check_sketch, sketch
 from dedup.structure import structure_words
 from dedup.terms import Terms, words_of
 from dedup.text import read_tree
 from dedup.weighting import weights_of
 
 SEED = 7
+KEY = bytes(SECRET_SIZE)
 PAGE_SIZE = 30_000
 TERMS = 363
 TARGETS = {"English": 1000.0, "Chinese": 1200.0}
@@ -145,6 +146,7 @@ def pages() -> None:
             "content": partial(fold, hashes, weights),
             "structure": partial(structure_words, page, config, murmur3),
             "sketch": partial(sketch, hashes[terms.sequence], config.shingle),
+            "check sketch": partial(check_sketch, terms.names, terms.sequence, config.shingle, KEY),
             "body digest": partial(digest, body),
         }
         for name, step in steps.items():
@@ -155,7 +157,7 @@ def pages() -> None:
 
 
 def from_tree(root: Any, body: bytes) -> Fingerprint:
-    return fingerprint(Page.from_tree(root, body=body))
+    return fingerprint(Page.from_tree(root, body=body), secret=KEY)
 
 
 def plain_python(weights: Mapping[str, float]) -> int:

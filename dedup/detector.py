@@ -50,6 +50,7 @@ class Detector:
         index.note_parser(PARSER)
         self.index = index
         self.config = config
+        self._secret = index.secret
         self._begin = (spider, job, settings, action, crawl)
         self._run: Run | None = None
 
@@ -63,13 +64,17 @@ class Detector:
             )
         return self._run
 
+    def fingerprint(self, page: Page) -> Fingerprint:
+        """Return the fingerprint of *page* for this index, with a check sketch."""
+        return fingerprint(page, self.config, secret=self._secret)
+
     def judge(self, page: Page, *, kind: str = "page") -> Verdict:
         """Return what `check` would say, and record nothing."""
         spider = self._begin[0]
         upcoming = max((run.id for run in self.index.runs()), default=0) + 1
         return self.index.judge(
             Sighting(
-                fingerprint=fingerprint(page, self.config),
+                fingerprint=self.fingerprint(page),
                 url=page.url,
                 url_key=url_key(page.url),
                 kind=kind_of(kind, page.item_key),
@@ -86,7 +91,7 @@ class Detector:
 
     def check(self, page: Page, *, kind: str = "page") -> Verdict:
         """Judge *page* and record it, confirmed at once."""
-        return self.submit(page, fingerprint(page, self.config), kind=kind, confirmed=True)
+        return self.submit(page, self.fingerprint(page), kind=kind, confirmed=True)
 
     def submit(
         self,
@@ -98,7 +103,7 @@ class Detector:
         is_wanted: bool = False,
         wait_for: Collection[int] = (),
     ) -> Verdict:
-        """Judge and record *page* with its fingerprint *found*; see `Index.find_or_add`."""
+        """Judge and record *page* with its `fingerprint`, *found*; see `Index.find_or_add`."""
         return self.index.find_or_add(
             found,
             page.url,
@@ -126,7 +131,7 @@ class Detector:
     ) -> Neighbour | None:
         """Return the canonical nearest to *page* in its scope, see `Index.nearest`."""
         return self.index.nearest(
-            fingerprint(page, self.config),
+            self.fingerprint(page),
             kind=kind,
             scope=scope_key(self.config.scope, spider=self._begin[0], url=page.url),
             max_distance=max_distance,

@@ -8,7 +8,7 @@ from dedup.config import DedupConfig
 from dedup.hashing import digest
 from dedup.page import Page
 from dedup.simhashing import fold
-from dedup.sketch import sketch
+from dedup.sketch import check_sketch, sketch
 from dedup.structure import structure_words
 from dedup.terms import Terms, terms_of, words_of
 from dedup.weighting import weights_of
@@ -44,8 +44,12 @@ class Fingerprint:
         return not self.body_digest
 
 
-def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
-    """Return the fingerprint of *page*; equal pages have equal ones, on every machine."""
+def fingerprint(page: Page, config: DedupConfig = _DEFAULT, *, secret: bytes = b"") -> Fingerprint:
+    """Return the fingerprint of *page*; equal pages have equal ones, on every machine.
+
+    With the *secret* of an index it has a check sketch too, which only that index understands:
+    `Detector.fingerprint` makes those.
+    """
     words = words_of(page.text, config)
     vocabulary = Terms.from_tokens(words)
     hasher = config.hash_function()
@@ -61,6 +65,11 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
         body_digest=page.body_digest,
         token_digest=digest(" ".join(words).encode("utf-8", "surrogatepass")),
         tokens=len(words),
+        check_sketch=(
+            check_sketch(vocabulary.names, vocabulary.sequence, config.shingle, secret)
+            if secret
+            else b""
+        ),
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
-from hashlib import blake2b
+from functools import lru_cache, partial
+from hashlib import blake2b, shake_256
 
 import mmh3
 import numpy as np
@@ -17,12 +17,16 @@ Words = NDArray[np.uint64]
 Hasher = Callable[[str], int]
 
 DIGEST_SIZE = 16
+SECRET_SIZE = 32
 
 _FNV_OFFSET = 0xCBF29CE484222325
 _FNV_PRIME = 0x100000001B3
 _MASK = (1 << 64) - 1
 _MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _HALF = np.uint64(33)
+# Of a table for keyed words: a row for each byte of a feature and one for its end, which no word has.
+_POSITIONS, _BYTES, _WORD_BYTES = 24, 256, 8
+_END = "\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,36 @@ def hash_words(features: Collection[str], hasher: Hasher = murmur3) -> Words:
         return np.fromiter(map(hasher, features), np.uint64, len(features))
     except (OverflowError, TypeError, ValueError) as error:
         raise ConfigError(f"hasher ({hasher!r}) must return whole numbers of 0 to 2**64 - 1") from error
+
+
+def keyed_words(features: Sequence[str], secret: bytes) -> Words:
+    """Return words of *features*, in their order, of which nobody can tell anything without *secret*.
+
+    A word is the exclusive or of one random word for each byte of UTF-8 at its place, all of them drawn
+    from the secret; a feature of more than 23 bytes has a keyed BLAKE2b digest.  No feature may hold
+    a NUL.  J. L. Carter, M. N. Wegman, Universal classes of hash functions, 1979; M. Patrascu,
+    M. Thorup, The power of simple tabulation hashing, 2012.
+    """
+    if not features:
+        return np.zeros(0, np.uint64)
+    data = np.frombuffer(_utf8(_END.join(features) + _END), np.uint8)
+    behind = (data == 0).nonzero()[0] + 1
+    starts = np.empty_like(behind)
+    starts[0], starts[1:] = 0, behind[:-1]
+    lengths = behind - starts
+    rows = np.arange(0, len(data) * _BYTES, _BYTES) - (starts * _BYTES).repeat(lengths)
+    drawn = _table(secret).take(rows + data, mode="clip")
+    words: Words = np.bitwise_xor.reduceat(drawn, starts)
+    if lengths.max() > _POSITIONS:
+        for long in np.flatnonzero(lengths > _POSITIONS).tolist():
+            found = blake2b(_utf8(features[long]), digest_size=_WORD_BYTES, key=secret).digest()
+            words[long] = int.from_bytes(found, "little")
+    return words
+
+
+@lru_cache(maxsize=8)
+def _table(secret: bytes) -> Words:
+    return np.frombuffer(shake_256(secret).digest(_POSITIONS * _BYTES * _WORD_BYTES), "<u8")
 
 
 def mixed(words: Words) -> Words:

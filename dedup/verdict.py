@@ -12,7 +12,7 @@ from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.minhash import Banding, sketch_keys
 from dedup.page import Page
-from dedup.sketch import BINS, similarities, similarity
+from dedup.sketch import BINS, agrees, similarities, similarity
 from dedup.words import word_distance
 
 # Fewer equal tokens than this say too little: "Not found" is not one page.
@@ -215,7 +215,8 @@ def match(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Mat
     """Return how *page* stands to a canonical: the whole rule for two pages.
 
     Equal bytes are an exact duplicate, an equal sequence of `MIN_EQUAL_TOKENS` tokens or more is
-    a near-duplicate, and so is a candidate, by content, structure or a band, that passes verification.
+    a near-duplicate, and so is a candidate, by content, structure or a band, that passes verification:
+    its sketch is alike enough, and the check sketch, where both have one, does not belie that.
     """
     content = word_distance(canonical.content, page.content)
     structure = word_distance(canonical.structure, page.structure)
@@ -226,8 +227,7 @@ def match(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Mat
     if has_equal_tokens(canonical, page):
         return Match(Reason.NEAR_DUPLICATE, content, structure, 1.0)
     alike = similarity(canonical.sketch, page.sketch)
-    is_alike = not config.verify or alike >= config.min_similarity
-    is_duplicate = is_alike and (
+    is_duplicate = (not config.verify or alike >= config.min_similarity) and (
         (uses_content(config) and _within(content, config.max_distance))
         or (
             content is not None
@@ -236,11 +236,21 @@ def match(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Mat
         )
         or shared_bands(canonical.sketch, page.sketch, config) > 0
     )
+    if is_duplicate and config.verify:
+        is_duplicate = not _is_belied(canonical, page, alike)
     return Match(Reason.NEAR_DUPLICATE if is_duplicate else Reason.NEW, content, structure, alike)
 
 
+def have_check_sketches(a: Fingerprint, b: Fingerprint) -> bool:
+    """Return whether both pages have a check sketch; what is older or was imported has none."""
+    return bool(a.check_sketch and b.check_sketch)
+
+
 def may_verify(page: Fingerprint, sketches: Sequence[bytes], config: DedupConfig) -> list[bool]:
-    """Return for each of *sketches* whether a candidate with it could be a near-duplicate of *page*."""
+    """Return for each of *sketches* whether a candidate with it could be a near-duplicate of *page*.
+
+    Check sketches are asked later, of those that are left.
+    """
     if not config.verify or not sketches:
         return [True] * len(sketches)
     if len(sketches) <= _FEW_SKETCHES:
@@ -441,6 +451,10 @@ def _verdict(
 
 def _fingerprint(page: Page | Fingerprint, config: DedupConfig) -> Fingerprint:
     return page if isinstance(page, Fingerprint) else fingerprint(page, config)
+
+
+def _is_belied(a: Fingerprint, b: Fingerprint, alike: float) -> bool:
+    return have_check_sketches(a, b) and not agrees(alike, a.check_sketch, b.check_sketch)
 
 
 def _within(distance: int | None, limit: int) -> bool:

@@ -66,7 +66,7 @@ def labelled_sets(folder: Path, cache: Path, names: Sequence[str] = ()) -> list[
     """Return the sets in *folder* (all, or those of *names*); archives are unpacked into *cache*."""
     found = [path.parent for path in sorted(folder.glob(f"*/{PAIRS}"))]
     return [
-        LabelledSet(path.name, _unpacked(path, cache), tuple(_pairs(path / PAIRS)))
+        LabelledSet(path.name, unpacked(path, cache), tuple(_pairs(path / PAIRS)))
         for path in found
         if not names or path.name in names
     ]
@@ -109,7 +109,8 @@ def _pairs(path: Path) -> list[Pair]:
         ]
 
 
-def _unpacked(folder: Path, cache: Path) -> Path:
+def unpacked(folder: Path, cache: Path) -> Path:
+    """Return where the pages of the set in *folder* lie; an archive is unpacked into *cache*."""
     if (folder / PAGES).is_dir():
         return folder
     archive = folder / ARCHIVE

@@ -167,7 +167,7 @@ class Adding:
     def work(self) -> Iterator[Tally]:
         """Go through all records; yields the tally after each batch."""
         choices = self._choices
-        orders = Orders(choices.rule, choices.config, choices.spider)
+        orders = Orders(choices.rule, choices.config, choices.spider, self._index.secret)
         with (
             Workers(choices.jobs, orders) as workers,
             closing(workers.answered(self._batches())) as answered,

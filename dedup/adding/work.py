@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import connection
 from typing import Any, Self
 
@@ -53,11 +53,12 @@ Answer = Seen | NoHtml | str | None
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What all processes must know; pages are of *spider*."""
+    """What all processes must know; pages are of *spider*, *secret* is that of the index."""
 
     rule: FieldRule
     config: DedupConfig
     spider: str
+    secret: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def answer(payload: Any, reader: Reader, orders: Orders) -> Answer:
 def _seen(content: Content, orders: Orders) -> Seen:
     page = Page.from_content(content, max_bytes=orders.config.max_bytes)
     return Seen(
-        fingerprint=fingerprint(page, orders.config),
+        fingerprint=fingerprint(page, orders.config, secret=orders.secret),
         url=page.url,
         url_key=url_key(page.url),
         scope=scope_key(orders.config.scope, spider=orders.spider, url=page.url),

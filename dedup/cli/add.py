@@ -73,8 +73,9 @@ def add(
     HTML, and folders of all these; also compressed (.gz). --output writes the records that are kept
     as they stand in the input.
 
-    The page of a record is its `html` field, or else its `body`, or else all its text, as for the
-    items of a crawl. It is compared with what DEDUP_SCOPE says: by default the pages of one spider.
+    The page of a record is its `html` field, or else a `body` with markup, as for the items of a
+    crawl; --text-fields names fields of text instead. It is compared with what DEDUP_SCOPE says:
+    by default the pages of one spider.
     Without --spider that is the spider without a name, so that added pages meet one another but not
     those of a crawl; name its spider to compare with them. Another DEDUP_SCOPE compares with pages
     that were recorded under the same one. They are compared with items, or where DEDUP_SOURCE is

@@ -115,7 +115,9 @@ def _sides(
             rows = {name: newest(rows_at(index, name)) for name in names if not is_file(name)}
             pages = Pages(index, settings, feed, {row.sighting.url_key for row in rows.values()})
             sides = [
-                pages.side(rows[name]) if name in rows else _file_side(name, settings.config)
+                pages.side(rows[name])
+                if name in rows
+                else _file_side(name, settings.config, index.secret)
                 for name in names
             ]
         else:
@@ -130,9 +132,9 @@ def _project_settings(given: tuple[tuple[str, str], ...]) -> PluginSettings:
     return settings_of(dict(given), {})
 
 
-def _file_side(name: str, config: DedupConfig) -> Side:
+def _file_side(name: str, config: DedupConfig, secret: bytes = b"") -> Side:
     page = page_of_file(Path(name), config)
-    return Side(name, fingerprint(page, config), page)
+    return Side(name, fingerprint(page, config, secret=secret), page)
 
 
 def _show(

@@ -14,6 +14,10 @@ from dedup.index import SQLiteIndex
 from dedup.outputs import replacing
 from dedup.printable import printable
 
+_NO_CHECK = (
+    "Imported pages are compared by their public sketches only: the secret of their index stayed there."
+)
+
 
 @click.command(cls=Writing)
 @click.argument("argument", metavar="[INDEX]", required=False, type=click.Path(path_type=Path))
@@ -69,6 +73,8 @@ def import_(files: tuple[Path, ...], path: Path | None, settings: tuple[tuple[st
     and a later export of the same index brings what is new in it. A file that is damaged or has
     fingerprints of another recipe is refused before anything is written.
 
+    Check sketches stay in their index, with its secret: what is imported is compared without them.
+
     \b
     Examples:
       dedup import fingerprints.jsonl.gz --index all.db
@@ -80,8 +86,12 @@ def import_(files: tuple[Path, ...], path: Path | None, settings: tuple[tuple[st
             found.check(progress)
     with SQLiteIndex(index_path(path)) as index:
         check_recipes(index, exports)
+        new = 0
         for found in exports:
             config = settings_for(index, settings).config
             with progress_bar(f"importing {printable(found.path.name)}") as progress:
                 imported = import_export(index, found, config, progress)
             click.echo(f"{named(found.path)}: {imported}")
+            new += imported.rows - imported.known
+    if new:
+        click.echo(_NO_CHECK, err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,16 @@ from dedup.cli.showing import (
 from dedup.cli.terminal import console, place, print_json, row_record, url_text
 from dedup.cli.times import moment
 from dedup.config import DedupConfig
-from dedup.index import Index, Row, Run
+from dedup.index import Row, Run, SQLiteIndex
 from dedup.printable import printable
-from dedup.report.explanation import compare_tags, compare_terms, verdict_in_words
+from dedup.report.explanation import (
+    compare_tags,
+    compare_terms,
+    is_refused,
+    verdict_in_words,
+)
 from dedup.report.explanation import explain as explained
+from dedup.verdict import banding_of
 
 
 @click.command()
@@ -55,7 +62,8 @@ def explain(
 
     For each time that the page was seen: the verdict, the page that it repeats, both words bit by
     bit with a mark where they differ, and how alike the texts are. A distance and a similarity are
-    shown beside the limits of today's settings; -s tries others.
+    shown beside the limits of today's settings; -s tries others. Beside a page that was kept because
+    the check sketches of the index refused a match stands the page that it would have been dropped for.
 
     With the pages themselves, stored in the index (DEDUP_STORE_PAGES) or in a feed, it also shows
     the words and the runs of tags that agree and that differ. Beside each is its share of the weight
@@ -70,7 +78,7 @@ def explain(
     with opened(path) as index:
         chosen = settings_for(index, settings)
         rows = rows_at(index, url)
-        pairs = [(row, _canonical(index, row)) for row in rows[-row_limit:]]
+        pairs = [(row, _other(index, row, chosen.config)) for row in rows[-row_limit:]]
         keys = {found.sighting.url_key for pair in pairs for found in pair if found}
         pages = Pages(index, chosen, feed, keys)
         runs = {run.id: run for run in index.runs()}
@@ -95,8 +103,17 @@ def explain(
             screen.print(Text("Compare it with another page: dedup compare URL OTHER"))
 
 
-def _canonical(index: Index, row: Row) -> Row | None:
-    return None if row.verdict.canonical is None else index.row(row.verdict.canonical)
+def _other(index: SQLiteIndex, row: Row, config: DedupConfig) -> Row | None:
+    """Return the page that *row* repeats, or else one that only the check sketch tells it from."""
+    if row.verdict.canonical is not None:
+        return index.row(row.verdict.canonical)
+    page = row.sighting.fingerprint
+    if not page.check_sketch:
+        return None
+    if banding_of(config) != index.banding:  # there are no lists of them
+        config = replace(config, candidates="simhash")
+    near = index.candidates_of(row, config)
+    return next((index.row(c.id) for c in near if is_refused(c.fingerprint, page, config)), None)
 
 
 def _show_row(screen: Console, row: Row, run: Run | None) -> None:
@@ -133,6 +150,8 @@ def _comparison(pair: tuple[Row, Row], pages: Pages, config: DedupConfig, limit:
     canonical, row = pair
     now = explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config)
     record: dict[str, Any] = {"now": explanation_record(now)}
+    if row.verdict.canonical is None:
+        record["refused_url"] = canonical.sighting.url
     one, other = pages.page_of(canonical), pages.page_of(row)
     if one and other:
         record["terms"] = features_record(compare_terms(one, other, config), limit)

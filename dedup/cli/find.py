@@ -87,12 +87,14 @@ def _asked(index: Index, what: str, config: DedupConfig) -> tuple[Fingerprint, i
     """Return the fingerprint of what is asked about, and its own row if it has one."""
     if is_file(what):
         index.expect(config)
-        return fingerprint(page_of_file(Path(what), config), config), None
+        page = page_of_file(Path(what), config)
+        return fingerprint(page, config, secret=index.secret), None
     if _URL.fullmatch(what) or index.history(what):
         row = newest(rows_at(index, what))
         return row.sighting.fingerprint, row.id
     index.expect(config)
-    return fingerprint(Page.from_text(what, max_bytes=config.max_bytes), config), None
+    page = Page.from_text(what, max_bytes=config.max_bytes)
+    return fingerprint(page, config, secret=index.secret), None
 
 
 def _near(

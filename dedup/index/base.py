@@ -91,6 +91,7 @@ class Index(ABC):
     ) -> Verdict:
         """Judge a page and record it, in one transaction; two callers never both hear `new`.
 
+        `Detector.fingerprint` makes a *fingerprint* with a check sketch, which strangers cannot forge.
         *kind* ("page" or "item") and the scope keep pages apart: they see only their own.  So do
         items with an *item_key*, and of these each key.  The row is confirmed at once, or else
         pending until `confirm` or `release`.  A page that repeats one whose fate in a run of
@@ -671,6 +672,14 @@ class Index(ABC):
     @abstractmethod
     def name(self) -> str:
         """Where the index is, for messages."""
+
+    @property
+    @abstractmethod
+    def secret(self) -> bytes:
+        """What the check sketches of this index are keyed with, `dedup.hashing.SECRET_SIZE` bytes.
+
+        It was drawn when the index was made and is for nobody to see.
+        """
 
     @abstractmethod
     def close(self) -> None:

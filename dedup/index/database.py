@@ -32,8 +32,10 @@ _LONGEST = 300
 # Where a file keeps what it knows about itself; every schema has this table.
 META = "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
 
-# Statements that bring a schema to the next version, by the version they start from.
-Migrations = Mapping[int, Sequence[str]]
+# What brings a schema to the next version, by the version it starts from: statements, and functions
+# for what no statement can say.
+Step = str | Callable[[sqlite3.Connection], None]
+Migrations = Mapping[int, Sequence[Step]]
 
 
 class Database:
@@ -216,8 +218,11 @@ class Database:
                 create(self.connection)
             else:
                 for step in range(found, version):
-                    for statement in migrations[step]:
-                        self.connection.execute(statement)
+                    for change in migrations[step]:
+                        if callable(change):
+                            change(self.connection)
+                        else:
+                            self.connection.execute(change)
             self.connection.execute(f"PRAGMA user_version = {version}")
             self.connection.execute(f"PRAGMA application_id = {application_id}")
 

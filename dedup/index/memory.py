@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from string import ascii_lowercase, ascii_uppercase
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint
+from dedup.hashing import SECRET_SIZE
 from dedup.index.base import Index
 from dedup.index.rows import (
     DRY_RUN,
@@ -60,11 +62,16 @@ class MemoryIndex(Index):
         self._notes: dict[str, str] = {}
         self._restored: set[int] = set()
         self._visits: dict[tuple[str, str, int], int] = {}
+        self._secret = secrets.token_bytes(SECRET_SIZE)
         self._withheld: dict[tuple[int, str, str], Withheld] = {}
 
     @property
     def name(self) -> str:
         return "the index in memory"
+
+    @property
+    def secret(self) -> bytes:
+        return self._secret
 
     def begin_run(
         self,

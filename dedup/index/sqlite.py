@@ -62,6 +62,7 @@ from dedup.index.tables import (
     recipe_of,
     row_of,
     run_of,
+    secret_of,
     tally_of,
     values_of,
     visit_of,
@@ -140,6 +141,16 @@ class SQLiteIndex(Index):
     def blocks(self) -> int:
         """How many blocks the posting lists of this file have."""
         return self._blocks
+
+    @property
+    def secret(self) -> bytes:
+        with self._database.errors():
+            return self._read_secret()
+
+    def _read_secret(self) -> bytes:
+        # As bytes: an error of text that is none would quote it.
+        found = self._connection.execute("SELECT CAST(value AS BLOB) FROM meta WHERE name = 'secret'")
+        return secret_of(found.fetchone())
 
     @property
     def banding(self) -> Banding | None:
@@ -401,6 +412,7 @@ class SQLiteIndex(Index):
         problems = self._database.integrity()
         with self._reading():
             self.recipe()  # raises where it is none
+            self._read_secret()
             for table, statement in DAMAGED.items():
                 count, first = self._connection.execute(statement).fetchone()
                 if count:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import NoneType
 from typing import Any
 
 from dedup.fingerprints import Fingerprint
+from dedup.hashing import SECRET_SIZE
 from dedup.index import chunks, postings
-from dedup.index.database import META
+from dedup.index.database import META, Step
 from dedup.index.files import Damaged
 from dedup.index.rows import (
     EARLIEST,
@@ -65,7 +68,13 @@ _LATER_INDEXES = (
     "CREATE INDEX pages_represent ON pages (represents) WHERE represents IS NOT NULL",
     "CREATE INDEX pages_elsewhere ON pages (run) WHERE is_elsewhere",
 )
-MIGRATIONS: dict[int, Sequence[str]] = {
+
+
+def _draw_secret(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO meta VALUES ('secret', ?)", (secrets.token_hex(SECRET_SIZE),))
+
+
+MIGRATIONS: dict[int, Sequence[Step]] = {
     1: ("ALTER TABLE runs ADD COLUMN action TEXT NOT NULL DEFAULT 'drop'",),
     2: (_STORED_PAGES,),
     3: (
@@ -83,6 +92,7 @@ MIGRATIONS: dict[int, Sequence[str]] = {
         _VISITS,
         _WITHHELD,
         *_LATER_INDEXES,
+        _draw_secret,
     ),
 }
 
@@ -267,6 +277,7 @@ def create(connection: sqlite3.Connection, blocks: int) -> None:
     for statement in SCHEMA:
         connection.execute(statement)
     connection.execute("INSERT INTO meta VALUES ('blocks', ?)", (str(blocks),))
+    _draw_secret(connection)
 
 
 def values_of(sighting: Sighting, verdict: Verdict, scope: int, outcome: Outcome) -> tuple[Any, ...]:
@@ -397,6 +408,15 @@ def recipe_of(found: Iterable[tuple[Any, Any]]) -> dict[str, str]:
     if recipe and "recipe" not in recipe:
         raise Damaged("its recipe has no version")
     return recipe
+
+
+def secret_of(found: Sequence[Any] | None) -> bytes:
+    """Return the secret behind what `meta` gave, if it did; raises `Damaged`, which quotes nothing."""
+    with suppress(TypeError, ValueError):
+        secret = bytes.fromhex(found[0].decode() if found else "")
+        if len(secret) == SECRET_SIZE:
+            return secret
+    raise Damaged("its secret is gone")
 
 
 def layout_of(found: Mapping[str, Any]) -> tuple[int, Banding | None]:

@@ -10,6 +10,7 @@ from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.exceptions import NotConfigured, UsageError
 from scrapy.extensions.feedexport import FeedExporter
+from scrapy.settings import BaseSettings
 from scrapy.utils.conf import feed_process_params_from_cli
 
 from dedup.errors import ConfigError, shown
@@ -60,7 +61,7 @@ class _Feeding:
 
     def __init__(self, crawler: Crawler, feeds: Mapping[str, Any]) -> None:
         self._crawler = crawler
-        self.settings = crawler.settings.copy()
+        self.settings = BaseSettings(crawler.settings)  # a copy would be frozen, too
         self.settings.set("FEEDS", dict(feeds), "cmdline")
         self.settings.set("FEED_URI", None, "cmdline")
 

@@ -87,6 +87,8 @@ class Judge:
         self.settings = settings
         self.verdicts: WeakKeyDictionary[Response, Verdict] = WeakKeyDictionary()
         """The verdicts on responses that were judged before their callback."""
+        self.given: WeakSet[Response] = WeakSet()
+        """Responses that reached their callback, and whose callback has not failed."""
         self._crawler = crawler
         self._detector: Detector | None = None
         self._room = WaitingRoom()
@@ -99,8 +101,6 @@ class Judge:
         self._waited = 0.0
         self._opened = monotonic()
         self._hosts: dict[str, None] = {}
-        # Responses that reached their callback; None while no middleware tells.
-        self._given: WeakSet[Response] | None = None
 
     def check(self) -> None:
         """Raise `CannotBegin` if the index cannot be used; when `open` finds out, Scrapy fails twice."""
@@ -142,7 +142,12 @@ class Judge:
         if page.excess:
             self._note_excess(page.url, page.excess)
         with self.timed("fingerprint"):
-            return Question(page, fingerprint(page, self.settings.config), kind, is_wanted)
+            return Question(page, self._fingerprint(page), kind, is_wanted)
+
+    def _fingerprint(self, page: Page) -> Fingerprint:
+        if self._detector is None:  # it is not asked about then
+            return fingerprint(page, self.settings.config)
+        return self._detector.fingerprint(page)
 
     def ask(self, question: Question) -> Verdict | None:
         """Judge and record; a verdict without row repeats what is pending in this process."""
@@ -232,23 +237,6 @@ class Judge:
             self._asks_again = now + _PAUSE * seconds
         if in_vain or self._waited > _LONGEST_WAIT:
             self._asks_again = max(self._asks_again, self._opened + self._waited / _WAITING_SHARE)
-
-    # Responses
-
-    def give(self, response: Response) -> None:
-        """Note that *response* goes to its callback."""
-        if self._given is None:
-            self._given = WeakSet()
-        self._given.add(response)
-
-    def take_back(self, response: Response) -> None:
-        """Note that its callback failed: what comes of *response* is somebody else's."""
-        if self._given is not None:
-            self._given.discard(response)
-
-    def was_given(self, response: Response) -> bool:
-        """Return whether *response* went to its callback, True where nobody tells."""
-        return self._given is None or response in self._given
 
     # Settling
 

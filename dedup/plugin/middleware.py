@@ -79,8 +79,12 @@ class DedupSpiderMiddleware:
 
     def _was_given(self, response: Response) -> bool:
         """Return whether *response* was given to its callback: else what comes is an errback's."""
+        from dedup.plugin.responses import DedupResponseMiddleware
+
         judge = self._judge
-        return judge is None or judge.was_given(response)
+        if judge is None or self._crawler.get_spider_middleware(DedupResponseMiddleware) is None:
+            return True
+        return response in judge.given
 
     def _is_wanted(self, response: Response) -> bool:
         verdict = self._verdicts().get(response)

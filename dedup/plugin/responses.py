@@ -81,12 +81,12 @@ class DedupResponseMiddleware:
         if judge is None or is_exempt(response):
             return
         if self._settings.skip == "nothing":
-            judge.give(response)
+            judge.given.add(response)
             with suppress(Exception):  # the pipeline tries again, and tells
                 _read(response, judge)
             return
         self._judge_response(response, judge)
-        judge.give(response)
+        judge.given.add(response)
 
     def _judge_response(self, response: Response, judge: Judge) -> None:
         judge.count("responses/seen")
@@ -164,7 +164,7 @@ class DedupResponseMiddleware:
         self._withheld.discard(response)
         judge = self._judge
         if judge:
-            judge.take_back(response)
+            judge.given.discard(response)
         verdict = judge.verdicts.pop(response, None) if judge else None
         if judge and verdict and verdict.kept and verdict.row is not None:
             judge.settle(verdict.row, kept=False)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dedup.config import DedupConfig
 from dedup.fingerprints import Fingerprint, content_weights
 from dedup.index import Row, Run
 from dedup.page import Page
+from dedup.sketch import agrees, similarity
 from dedup.structure import structure_features
 from dedup.verdict import (
     Match,
     Reason,
     banding_of,
     has_equal_tokens,
+    have_check_sketches,
     match,
     shared_bands,
     uses_content,
@@ -113,6 +115,12 @@ def explain(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> E
     )
 
 
+def is_refused(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> bool:
+    """Return whether it is the check sketches alone that make *page* no copy of *canonical*."""
+    public = replace(canonical, check_sketch=b"")
+    return match(public, page, config).is_duplicate > match(canonical, page, config).is_duplicate
+
+
 def compare_terms(canonical: Page, page: Page, config: DedupConfig) -> Features:
     """Return what the content words of two pages are folded from."""
     return features_of(content_weights(canonical, config), content_weights(page, config))
@@ -184,6 +192,7 @@ def _reasons(
         yield from map(_of_distance, distances)
         yield from _of_bands(canonical, page, config)
         yield _of_similarity(found, config)
+        yield from _of_check(found, canonical, page, config)
         yield "So it repeats the page." if found.is_duplicate else "So these are two pages."
 
 
@@ -214,3 +223,17 @@ def _of_similarity(found: Match, config: DedupConfig) -> str:
     relation = "no less" if found.similarity >= config.min_similarity else "less"
     confirms = "confirms a candidate" if relation == "no less" else "confirms none"
     return f"{share}, {relation} than min_similarity ({config.min_similarity:g}): that {confirms}."
+
+
+def _of_check(
+    found: Match, canonical: Fingerprint, page: Fingerprint, config: DedupConfig
+) -> Iterator[str]:
+    is_asked = config.verify and found.similarity >= config.min_similarity
+    if not (is_asked and have_check_sketches(canonical, page)):
+        return
+    keyed = similarity(canonical.check_sketch, page.check_sketch)
+    share = f"The check sketches, keyed with the secret of the index, share {keyed:.1%}"
+    if agrees(found.similarity, canonical.check_sketch, page.check_sketch):
+        yield f"{share}: that agrees."
+    else:
+        yield f"{share}: too few, so that confirms none. Pages made to suppress others look like this."

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, MemoryIndex, SQLiteIndex
+from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.adding import Adding, Choices, write_output
 from dedup.adding import adding as adding_module
 from dedup.cli import main
@@ -25,6 +25,7 @@ from dedup.errors import DedupError
 from dedup.feeds import csv_rows, find_feeds, lines
 from dedup.fields import FieldRule
 from dedup.index import Index
+from tests.attack import VICTIM, attack
 from tests.crawling import ROOT
 from tests.feeds import formats
 from tests.feeds.formats import WRITERS, Pages
@@ -158,6 +159,27 @@ def test_any_number_of_processes_gives_the_same_rows(tmp_path: Path) -> None:
     assert len(rows(tmp_path / "1.db")) == 300
     assert len({row[4].reason for row in rows(tmp_path / "1.db")}) > 1  # type: ignore[attr-defined]
     assert rows(tmp_path / "1.db") == rows(tmp_path / "2.db") == rows(tmp_path / "3.db")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_all_processes_make_check_sketches(tmp_path: Path, jobs: int) -> None:
+    found = [attack(), VICTIM] * 40
+    formats.jsonl(
+        tmp_path / "a.jsonl", [(f"http://a/{n}", html(one.text)) for n, one in enumerate(found)]
+    )
+    with SQLiteIndex(tmp_path / "x.db") as index:
+        assert pass_through(index, tmp_path / "a.jsonl", jobs).tally.counts["kept"] == 2
+        read = [Page.from_html(html(one.text)) for one in found]
+        wanted = [Detector(index).fingerprint(one).check_sketch for one in read]
+        assert [row.sighting.fingerprint.check_sketch for row in index.rows()] == wanted
+
+
+def test_judge_asks_the_check_sketch(tmp_path: Path) -> None:
+    for name, one in (("evil", attack()), ("victim", VICTIM)):
+        formats.jsonl(tmp_path / f"{name}.jsonl", [(one.url, html(one.text))])
+    add("--index", tmp_path / "x.db", tmp_path / "evil.jsonl", "--jobs", 1)
+    done = add("--index", tmp_path / "x.db", tmp_path / "victim.jsonl", "--judge", "--jobs", 1, "--json")
+    assert json.loads(done.stdout)["kept"] == 1
 
 
 @given(stops=st.lists(st.integers(0, 5), max_size=4), name=st.sampled_from(sorted(WRITERS)))

@@ -137,3 +137,44 @@ class Refusing:
             if "<!-- 0 -->" in response.text:
                 raise RuntimeError("the middleware failed")
             yield output
+
+
+class LinksSpider(Spider):
+    """Requests broken links; its errback gives a record for each, as link checkers do."""
+
+    name = "links"
+    url = ""
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number in range(10):
+            yield Request(f"{self.url}broken/{number}", self.parse, errback=self.failed)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url, "html": response.text}
+
+    def failed(self, failure: Any) -> Iterator[Any]:
+        yield {"link": failure.value.response.url, "status": failure.value.response.status}
+
+
+class ManySpider(Spider):
+    """Gives thousands of equal items of one exempt request."""
+
+    name = "many"
+    count = "3000"
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request("data:text/html,<p>sea", self.parse, meta={"dedup": False})
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        for number in range(int(self.count)):
+            yield {"url": f"http://a/{number}", "html": "<p>The tide turns twice a day."}
+
+
+class Hoarding:
+    """A spider middleware that replaces every item, and passes nothing on before it has all."""
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any], spider: Any = None
+    ) -> AsyncIterator[Any]:
+        for output in [dict(output) if isinstance(output, dict) else output async for output in result]:
+            yield output

@@ -13,6 +13,7 @@ from scrapy import version_info
 
 from dedup import DedupConfig, SQLiteIndex
 from dedup.verdict import Outcome, Reason
+from tests.attack import VICTIM, attack
 from tests.crawling import Crawl, crawl
 from tests.pages import edited, text
 
@@ -299,3 +300,17 @@ def test_hostile_urls_do_not_reach_the_log_raw(tmp_path: Path) -> None:
     assert "\x1b" not in done.log.replace("\\x1b", "")
     assert "\nERROR: forged" not in done.log
     assert len(done.items) == 1
+
+
+@pytest.mark.parametrize("source", ["item", "response"])
+def test_a_page_made_to_suppress_another_does_not(tmp_path: Path, source: str) -> None:
+    contents = [attack().text, VICTIM.text, f"{VICTIM.text} more"]
+    if source == "response":
+        done = pages(tmp_path, *contents, DEDUP_SOURCE=source, URLLENGTH_LIMIT=0)
+    else:
+        done = items(tmp_path, *(item(n, content) for n, content in enumerate(contents)))
+    assert done.dedup()["kept"] == 2
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert [row.verdict.canonical for row in index.rows()] == [None, None, 2]
+        assert index.secret.hex() not in done.log
+        assert repr(index.secret) not in done.log

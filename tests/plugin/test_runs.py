@@ -25,7 +25,7 @@ from tests.serving import serving
 
 PAGES = "tests.plugin.spiders.OneItemAPage"
 ITEMS = "tests.plugin.spiders.ItemSpider"
-SLOW = {"CONCURRENT_REQUESTS": 1, "DEDUP_SOURCE": "response"}
+SLOW: dict[str, Any] = {"CONCURRENT_REQUESTS": 1, "DEDUP_SOURCE": "response"}
 
 
 def listed(*contents: str, **fields: Any) -> dict[str, str]:
@@ -108,7 +108,7 @@ def site(*, moved: bool = False, link: str = "") -> dict[str, str]:
 @pytest.mark.parametrize("skip", ["nothing", "links", "callback"])
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])
 def test_a_site_that_moved_is_crawled_whole(tmp_path: Path, skip: str, unchanged: str) -> None:
-    settings = {"DEDUP_SKIP": skip, "DEDUP_MIN_DEPTH": 0, "DEDUP_EXPLORATION_SHARE": 0}
+    settings: dict[str, Any] = {"DEDUP_SKIP": skip, "DEDUP_MIN_DEPTH": 0, "DEDUP_EXPLORATION_SHARE": 0}
     with serving({**site(), **site(moved=True)}) as url:
         crawled(tmp_path, url, **settings)
         done = crawled(tmp_path, f"{url}new/", DEDUP_UNCHANGED=unchanged, **settings)
@@ -122,7 +122,7 @@ def test_links_that_were_withheld_are_listed_until_they_are_met(tmp_path: Path) 
         "/copy": document(text(0), links=("/only", "/a1")),
         "/only": document(text(9)),
     }
-    settings = {"DEDUP_SKIP": "links", "DEDUP_EXPLORATION_SHARE": 0}
+    settings: dict[str, Any] = {"DEDUP_SKIP": "links", "DEDUP_EXPLORATION_SHARE": 0}
     with serving(pages) as url:
         done = crawled(tmp_path, url, **settings)
         assert len(done.items) == 6
@@ -134,7 +134,7 @@ def test_links_that_were_withheld_are_listed_until_they_are_met(tmp_path: Path) 
 
 def test_dropped_items_are_written_whole_and_can_be_had_back(tmp_path: Path) -> None:
     feed = tmp_path / "dropped.jsonl"
-    settings = {"DEDUP_DROPPED_FEED": str(feed), "FEED_EXPORT_FIELDS": ["url"]}
+    settings: dict[str, Any] = {"DEDUP_DROPPED_FEED": str(feed), "FEED_EXPORT_FIELDS": ["url"]}
     contents = listed(text(1), edited(1), text(2), price=7)
     crawl(tmp_path, ITEMS, settings, contents)
     (dropped,) = map(json.loads, feed.read_text().splitlines())
@@ -158,7 +158,7 @@ def test_a_feed_for_dropped_items_that_cannot_be_is_refused(tmp_path: Path) -> N
 
 def test_a_page_whose_callback_was_skipped_is_fetched_when_it_is_wanted_back(tmp_path: Path) -> None:
     pages = {**site(link="/copy"), "/copy": document(text(0))}
-    settings = {"DEDUP_SKIP": "callback", "DEDUP_EXPLORATION_SHARE": 0}
+    settings: dict[str, Any] = {"DEDUP_SKIP": "callback", "DEDUP_EXPLORATION_SHARE": 0}
     with serving(pages) as url:
         assert "/copy" not in paths(crawled(tmp_path, url, **settings))
         said = dedup(tmp_path, "restore", f"{url}copy")

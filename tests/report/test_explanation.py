@@ -8,11 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Page, compare, fingerprint, simhash
+from dedup import DedupConfig, Detector, MemoryIndex, Page, compare, fingerprint, simhash
 from dedup.config import STRUCTURES
 from dedup.fingerprints import content_weights
-from dedup.report.explanation import Explanation, compare_tags, compare_terms, explain, features_of
+from dedup.report.explanation import (
+    Explanation,
+    compare_tags,
+    compare_terms,
+    explain,
+    features_of,
+    is_refused,
+)
 from dedup.structure import structure_features
+from tests.attack import VICTIM, attack
 from tests.pages import edited, page, text
 
 CONFIGS = [
@@ -69,6 +77,24 @@ def test_reasons(config: dict[str, object], other: str, sentence: str) -> None:
     chosen = DedupConfig(**config)  # type: ignore[arg-type]
     found = explain(fingerprint(page(text(1)), chosen), fingerprint(page(other), chosen), chosen)
     assert any(sentence in reason for reason in found.reasons), found.reasons
+
+
+def test_reasons_name_the_check_sketch() -> None:
+    detector = Detector(MemoryIndex())
+    victim, copy, forgery = map(detector.fingerprint, (VICTIM, Page.from_text(VICTIM.text), attack()))
+    near = detector.fingerprint(Page.from_text(f"{VICTIM.text} more"))
+    assert not any("check sketch" in reason for reason in explain(victim, copy, CONFIGS[0]).reasons)
+    assert explain(victim, near, CONFIGS[0]).reasons[-2:] == (
+        "The check sketches, keyed with the secret of the index, share 100.0%: that agrees.",
+        "So it repeats the page.",
+    )
+    assert explain(forgery, victim, CONFIGS[0]).reasons[-2:] == (
+        "The check sketches, keyed with the secret of the index, share 0.0%: too few, so that confirms "
+        "none. Pages made to suppress others look like this.",
+        "So these are two pages.",
+    )
+    assert is_refused(forgery, victim, CONFIGS[0])
+    assert not is_refused(victim, near, CONFIGS[0])
 
 
 @pytest.mark.parametrize(

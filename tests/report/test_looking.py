@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
 from dedup.cli import main
+from tests.attack import VICTIM, attack
 from tests.pages import edited, page, text
 
 
@@ -343,3 +344,36 @@ def test_runs_orphans_and_check_print_json(index: Path) -> None:
         opened._connection.execute("DELETE FROM postings")
     result = run("check", "--index", index, "--json")
     assert (result.exit_code, json.loads(result.output)["sound"]) == (1, False)
+
+
+@pytest.fixture
+def attacked(tmp_path: Path) -> Path:
+    with SQLiteIndex(tmp_path / "pages.db") as index, Detector(index) as detector:
+        assert all(detector.check(found).kept for found in (attack(), VICTIM))
+    return tmp_path / "pages.db"
+
+
+def test_explain_says_that_the_check_sketch_refused(attacked: Path) -> None:
+    output = run("explain", VICTIM.url, "--index", attacked).output
+    assert "It was kept: no page that had been kept before was near enough" in output
+    assert f"  page     {attack().url}  (row 1, run 1)" in output
+    assert "share 0.0%: too few, so that confirms none." in output
+    (record,) = asked("explain", VICTIM.url, "--index", attacked, "-s", "DEDUP_CANDIDATES=minhash")
+    assert record["refused_url"] == attack().url
+    assert not record["now"]["is_duplicate"]
+
+
+def test_compare_and_find_have_check_sketches_of_files(attacked: Path, tmp_path: Path) -> None:
+    file = tmp_path / "victim.txt"
+    file.write_text(f"{VICTIM.text} more")
+    for name, code in ((attack().url, 3), (VICTIM.url, 0)):
+        assert run("compare", name, file, "--index", attacked).exit_code == code
+    for what in (file, file.read_text()):
+        found = {row["url"]: row["is_duplicate"] for row in asked("find", what, "--index", attacked)}
+        assert found == {attack().url: False, VICTIM.url: True}
+
+
+def test_two_files_are_compared_in_public(tmp_path: Path) -> None:
+    for name, found in (("evil.txt", attack()), ("victim.txt", VICTIM)):
+        (tmp_path / name).write_text(found.text)
+    assert run("compare", tmp_path / "evil.txt", tmp_path / "victim.txt").exit_code == 0

@@ -194,3 +194,11 @@ def test_only_addresses_of_the_web_become_links() -> None:
     hostile = ["javascript:alert(1)", "file:///etc/passwd", "http://[", "", "http://a/\x1b"]
     assert [link(url) for url in hostile] == [""] * len(hostile)
     assert link("https://a.example/?q=1") == "https://a.example/?q=1"
+
+
+def test_nothing_shows_the_secret_of_the_index(path: Path) -> None:
+    with SQLiteIndex(path, read_only=True) as index:
+        secret = index.secret.hex()
+    with served(path) as client:
+        for address in ("/", "/pages", "/clusters", "/page/1", "/page/2", "/live.json", "/secret"):
+            assert secret not in client.get(address).text

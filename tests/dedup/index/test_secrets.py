@@ -1,0 +1,181 @@
+"""Each index has a secret of its own, which nobody gets to see."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import sqlite3
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup.adding.work import Orders
+from dedup.cli import main
+from dedup.errors import IndexUnavailable
+from dedup.fields import FieldRule
+from dedup.hashing import SECRET_SIZE
+from dedup.index import Index, tables
+from tests.dedup.index.test_migrations import STORED
+from tests.pages import edited, page, text
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    found = tmp_path / "pages.db"
+    with SQLiteIndex(found) as index, Detector(index, DedupConfig(store_pages=True), "s") as detector:
+        for number, content in enumerate([text(1), edited(1), text(2), text(2)]):
+            detector.check(page(content, f"http://a/{number}"))
+    return found
+
+
+def secret_of(path: Path) -> bytes:
+    with SQLiteIndex(path, read_only=True) as index:
+        return index.secret
+
+
+def test_each_index_draws_its_own_and_keeps_it(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.db" for number in range(3)]
+    for path in paths:
+        SQLiteIndex(path).close()
+    found = [secret_of(path) for path in paths] + [MemoryIndex().secret, MemoryIndex().secret]
+    assert len(set(found)) == len(found)
+    assert {len(secret) for secret in found} == {SECRET_SIZE}
+    assert [secret_of(path) for path in paths] == found[:3]
+
+
+@pytest.mark.parametrize("stored", STORED, ids=lambda path: path.stem)
+def test_an_older_index_draws_one_when_it_is_brought_up(stored: Path, tmp_path: Path) -> None:
+    found = []
+    for name in ("one.db", "two.db"):
+        SQLiteIndex(shutil.copy(stored, tmp_path / name)).close()
+        found.append(secret_of(tmp_path / name))
+    older = stored.stem < f"index-schema-{tables.SCHEMA_VERSION}"
+    assert len(set(found)) == (2 if older else 1)
+
+
+def test_one_that_could_not_be_made_whole_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = Path(shutil.copy(STORED[0], tmp_path / "pages.db"))
+    steps = (*tables.MIGRATIONS[3], "THIS IS NO STATEMENT")
+    monkeypatch.setitem(tables.MIGRATIONS, 3, steps)
+    with pytest.raises(IndexUnavailable, match="syntax error"):
+        SQLiteIndex(old)
+    with sqlite3.connect(old) as connection:
+        assert not connection.execute("SELECT 1 FROM meta WHERE name = 'secret'").fetchall()
+    connection.close()
+
+
+@pytest.mark.parametrize("value", [b"", b"no digits", b"12ab" * 15, b"12ab" * 15 + b"12\xffb"])
+def test_a_damaged_one_is_an_error_that_does_not_quote_it(path: Path, value: bytes) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE meta SET value = CAST(? AS TEXT) WHERE name = 'secret'", (value,))
+    connection.close()
+    with SQLiteIndex(path) as index:
+        with pytest.raises(
+            IndexUnavailable, match=r"the file is damaged \(its secret is gone\)"
+        ) as caught:
+            Detector(index)
+        assert "12ab" not in "".join(traceback.format_exception(caught.value))
+    found = CliRunner().invoke(main, ["check", "--index", str(path)])
+    assert found.exit_code == 1
+    assert "its secret is gone" in found.output
+    assert "12ab" not in found.output
+
+
+def test_neither_recipes_nor_equal_fingerprints_depend_on_it(index: Index) -> None:
+    detector = Detector(index)
+    assert index.secret.hex() not in str(dict(index.recipe()))
+    one, other = detector.fingerprint(page(text(1))), Detector(MemoryIndex()).fingerprint(page(text(1)))
+    assert one == other
+    assert one.check_sketch != other.check_sketch
+
+
+def test_no_repr_shows_it(index: Index) -> None:
+    detector = Detector(index)
+    orders = Orders(FieldRule(), DedupConfig(), "s", index.secret)
+    assert pickle.loads(pickle.dumps(orders)).secret == index.secret
+    for value in (index, detector, orders, detector.fingerprint(page(text(1)))):
+        assert not shows(repr(value).encode(), index.secret)
+
+
+COMMANDS = [
+    ["report"],
+    ["report", "--all", "--format", "jsonl", "--output", "OUT"],
+    ["report", "--format", "json", "--output", "OUT"],
+    ["report", "--all", "--format", "csv", "--output", "OUT"],
+    ["report", "--all", "--format", "parquet", "--output", "OUT"],
+    ["report", "--format", "html", "--output", "OUT"],
+    ["report", "--min-similarity", "0.9"],
+    ["explain", "http://a/1"],
+    ["explain", "http://a/1", "--json"],
+    ["compare", "http://a/0", "http://a/1"],
+    ["compare", "http://a/0", "http://a/1", "--json"],
+    ["find", "http://a/1", "--json"],
+    ["find", "some words that are on no page"],
+    ["stats", "--json"],
+    ["clusters", "--json"],
+    ["runs", "--json"],
+    ["orphans", "--json"],
+    ["withheld", "--json"],
+    ["restore", "--run", "1", "--json"],
+    ["check", "--json"],
+    ["rebuild"],
+    ["forget", "--url", "http://a/3"],
+    ["export", "--output", "OUT"],
+    ["add", "pages.jsonl", "--output", "OUT", "--jobs", "2"],
+    ["frequencies", "pages.jsonl", "--output", "OUT"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_command_shows_it(path: Path, command: list[str]) -> None:
+    Path("pages.jsonl").write_text('{"url": "http://b/", "html": "<p>The tide turns at noon today"}\n')
+    arguments = command if command[0] == "frequencies" else [*command, "--index", str(path)]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code in (0, 3), done.output
+    secret = secret_of(path)
+    assert not shows(done.output.encode(), secret)
+    assert not any(shows(content, secret) for content in contents(path.parent))
+
+
+def contents(folder: Path) -> Iterator[bytes]:
+    """What stands in all files of a folder but the index."""
+    for found in folder.rglob("*"):
+        if found.is_file() and not found.name.startswith("pages.db"):
+            yield found.read_bytes()
+
+
+def shows(content: bytes, secret: bytes) -> bool:
+    return any(
+        form in content.lower() for form in (secret, secret.hex().encode(), repr(secret).encode())
+    )
+
+
+def test_every_command_is_asked() -> None:
+    asked = {command[0] for command in COMMANDS}
+    assert set(main.list_commands(None)) - asked <= {"import", "serve"}  # type: ignore[arg-type]
+
+
+def test_no_export_has_a_check_sketch(path: Path) -> None:
+    done = CliRunner().invoke(main, ["export", "--index", str(path), "--output", "all.jsonl"])
+    assert done.exit_code == 0
+    assert "check" not in Path("all.jsonl").read_text()
+
+
+def test_an_import_says_that_its_pages_have_no_check_sketches(path: Path) -> None:
+    CliRunner().invoke(main, ["export", "--index", str(path), "--output", "all.jsonl"])
+    done = [CliRunner().invoke(main, ["import", "all.jsonl", "--index", "other.db"]) for _ in range(2)]
+    assert done[0].stderr.splitlines()[-1] == (
+        "Imported pages are compared by their public sketches only: "
+        "the secret of their index stayed there."
+    )
+    assert "secret" not in done[1].stderr
+    with SQLiteIndex("other.db") as index:
+        assert not any(row.sighting.fingerprint.check_sketch for row in index.rows())
+    assert secret_of(Path("other.db")) != secret_of(path)

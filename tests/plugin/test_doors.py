@@ -1,0 +1,69 @@
+"""What passes the two doors unjudged, and what stands for a page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Spider
+from scrapy.http import HtmlResponse
+from scrapy.utils.test import get_crawler
+
+from dedup.plugin import DedupSpiderMiddleware
+from dedup.plugin.tracking import Tracker
+from tests.crawling import crawl
+from tests.serving import serving
+
+HOARDING = "tests.plugin.doors.Hoarding"
+
+
+@pytest.mark.parametrize("place", [None, -2_000_000, 10, 500], ids=str)
+def test_every_item_of_an_exempt_request_is_kept(tmp_path: Path, place: int | None) -> None:
+    settings: dict[str, Any] = {"SPIDER_MIDDLEWARES": {HOARDING: place} if place else {}}
+    done = crawl(tmp_path, "tests.plugin.doors.ManySpider", {**settings, "LOG_LEVEL": "INFO"})
+    assert len(done.items) == 3000
+    assert done.dedup() == {"seen": 3000, "kept": 3000, "not_judged": 3000}
+
+
+@pytest.mark.parametrize("skip", ["nothing", "links"])
+def test_what_an_errback_gives_does_not_stand_for_the_error_page(tmp_path: Path, skip: str) -> None:
+    with serving({}) as url:
+        done = crawl(
+            tmp_path,
+            "tests.plugin.doors.LinksSpider",
+            {"DEDUP_SOURCE": "response", "DEDUP_SKIP": skip},
+            {"url": url},
+        )
+    assert len(done.items) == 10
+    assert {item["status"] for item in done.items} == {404}
+
+
+@pytest.mark.parametrize("ending", [asyncio.CancelledError, GeneratorExit, RuntimeError])
+def test_an_item_is_not_lost_to_a_callback_that_ends_oddly(
+    ending: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Scrapy itself hangs after such an end, with or without us: so this is no crawl.
+    async def callback() -> AsyncIterator[dict[str, int]]:
+        yield {"number": 1}
+        raise ending
+
+    async def outputs() -> AsyncIterator[Any]:
+        async for output in middleware._with_page(callback(), response, Tracker(), None):
+            found.append(output)
+            yield output
+
+    async def drained() -> None:
+        async for _ in outputs():
+            pass
+
+    found: list[Any] = []
+    response = HtmlResponse("http://a/", body=b"<p>sea")
+    crawler = get_crawler(Spider, {"DEDUP_SOURCE": "response"})
+    monkeypatch.setattr(crawler, "get_item_pipeline", lambda _: None)
+    middleware = DedupSpiderMiddleware.from_crawler(crawler)
+    with pytest.raises(ending):
+        asyncio.run(drained())
+    assert found == [{"number": 1}]
