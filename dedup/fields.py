@@ -83,12 +83,11 @@ def content_of(record: Mapping[str, Any], rule: FieldRule) -> Content | None:
     if rule.text_fields:
         text = "\n".join(text for name in rule.text_fields for text in texts_of(record.get(name)))
         return Content(text=text, url=url, item_key=key) if text else None
-    if not any(_is_html(name, record.get(name)) for name in HTML_FIELDS):
+    names = [name for name in HTML_FIELDS if _is_html(name, record.get(name))]
+    if not names:
         raise NoHtml(record)
-    for name in HTML_FIELDS:
-        if found := _html(record.get(name), url, key):
-            return found
-    return None
+    found = (_html(record.get(name), url, key) for name in names)
+    return next((content for content in found if content), None)
 
 
 def item_key(record: Mapping[str, Any], rule: FieldRule) -> str:

@@ -11,12 +11,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from dedup.config import DedupConfig
 from dedup.errors import ConfigError, DedupError
 from dedup.feeds import BadRecord, Feed, FeedError, Record, find_feeds
 from dedup.feeds.finding import files_in, format_of
-from dedup.fields import Content, FieldRule, NoHtml, texts_of
+from dedup.fields import Content, FieldRule, NoHtml
 from dedup.page import Page
 from dedup.terms import terms_of
 
@@ -73,6 +74,17 @@ def frequency_lines(documents: int, counts: Mapping[str, int], minimum: int = 2)
             yield f"{term} {1 + math.log((1 + documents) / (1 + counts[term])):.6f}"
 
 
+def _all_text(record: Mapping[str, Any], rule: FieldRule) -> str:
+    """Return the texts of a record that is no page, without its URL, numbers and dates."""
+    found: list[str] = []
+    for name, value in record.items():
+        if name != rule.url_field:
+            found += [
+                part for part in (value if isinstance(value, list) else [value]) if isinstance(part, str)
+            ]
+    return "\n".join(text for text in found if text)
+
+
 def _texts(feed: Feed, record: Record) -> Iterator[str]:
     """Yield the text of *record*, "" where it holds none, and nothing where it is no page."""
     if record.problem:
@@ -81,7 +93,7 @@ def _texts(feed: Feed, record: Record) -> Iterator[str]:
         try:
             content = feed.content(record.payload, feed.rule)
         except NoHtml as error:
-            content = Content(text="\n".join(texts_of(error.record)))
+            content = Content(text=_all_text(error.record, feed.rule))
         except BadRecord as error:
             raise FeedError(f"{record.name} {error}") from error
         if content or feed.has_pages_only:

@@ -40,7 +40,16 @@ LISTENERS = {"dedup/cli/serve"}
 PARTS_OF_STATEMENTS = {
     *("CHUNK * _WORD_BYTES", "_SPAN", "_BATCH", "_NEXT_EVENT", "place", "values", "marks"),
     # Numbers of runs, and conditions made of these and of names of columns.
-    *("listed(runs)", "listed(crawl.own)", "listed(crawl.alive)", "own", "others", "dry", "is_own"),
+    *(
+        "listed(runs)",
+        "listed(rows)",
+        "listed(crawl.own)",
+        "listed(crawl.alive)",
+        "own",
+        "others",
+        "dry",
+        "is_own",
+    ),
     *("not_own(sighting, crawl)", "dry_clause(sighting, crawl, 'p.')", "self.own", "of_it", "same"),
     *(
         "MET",

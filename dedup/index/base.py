@@ -182,15 +182,18 @@ class Index(ABC):
         """Return how *canonical* stands in the crawl of *sighting*, None where it does not.
 
         It stands if the crawl has kept it or met it again, or if it is on a host that the crawl has
-        not visited, unless a crawl that did, and came to its end, has missed it since.
+        not visited, unless a crawl that did, and came to its end, has missed it since.  For who visits
+        no hosts, as `dedup add`, everything stands.
         """
         if canonical.run in crawl.alive:
             return Standing(canonical.id, canonical.run, canonical.is_pending)
         if met := self._met(canonical.id, crawl.alive, sighting):
             return Standing(met.id, met.sighting.run, met.outcome is Outcome.PENDING)
+        if not self._has_visited(crawl.alive):
+            return Standing(canonical.id, canonical.run, canonical.is_pending)
         if self._is_visited(sighting.scope, canonical.host, crawl.alive):
             return None
-        if self._has_visited(crawl.alive) and self._was_missed(canonical, sighting.scope):
+        if self._was_missed(canonical, sighting.scope):
             return None
         return Standing(canonical.id, canonical.run, canonical.is_pending, is_elsewhere=True)
 
@@ -372,11 +375,10 @@ class Index(ABC):
         if run.job and ending != "finished":
             return
         crawl = self._crawl(run.id)
-        for row in self._rows_elsewhere(run.id):
+        for row in self._rows_elsewhere(run.id, crawl.alive):
             assert row.verdict.canonical is not None
             canonical = self.row(row.verdict.canonical).as_canonical()
-            is_visited = self._is_visited(row.sighting.scope, canonical.host, crawl.alive)
-            if is_visited and self._standing(canonical, row.sighting, crawl) is None:
+            if self._standing(canonical, row.sighting, crawl) is None:
                 self._settle(row.id, Outcome.ORPHANED)
 
     def _reinstate(self, row: Row) -> None:
@@ -802,8 +804,8 @@ class Index(ABC):
         """
 
     @abstractmethod
-    def _rows_elsewhere(self, run: int) -> Iterable[Row]:
-        """Return the confirmed copies of *run* that lean on hosts it had not visited."""
+    def _rows_elsewhere(self, run: int, runs: Collection[int]) -> Iterable[Row]:
+        """Return the copies of *run* that lean on a host which one of *runs* visited only later."""
 
     @abstractmethod
     def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:

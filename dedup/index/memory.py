@@ -234,7 +234,7 @@ class MemoryIndex(Index):
 
     def _versions(self, sighting: Sighting, crawl: Crawl) -> Sequence[Version]:
         if not sighting.is_named:
-            return self._same(sighting, crawl)
+            return self._same(sighting, crawl) if sighting.seen_on is not None else []
         own = [
             row
             for row in self._visible(sighting, crawl)
@@ -328,11 +328,16 @@ class MemoryIndex(Index):
             for run in self._runs
         )
 
-    def _rows_elsewhere(self, run: int) -> list[Row]:
+    def _rows_elsewhere(self, run: int, runs: Collection[int]) -> list[Row]:
         return [
             row
             for row in self._rows_of_run(run)
-            if is_elsewhere(row.verdict) and row.outcome is Outcome.CONFIRMED and not row.sighting.is_dry
+            if is_elsewhere(row.verdict)
+            and row.outcome is Outcome.CONFIRMED
+            and not row.sighting.is_dry
+            and self._is_visited(
+                row.sighting.scope, self.row(row.verdict.canonical or 0).sighting.host, runs
+            )
         ]
 
     def _visible(self, sighting: Sighting, crawl: Crawl) -> list[Row]:

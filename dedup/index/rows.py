@@ -142,7 +142,7 @@ class Sighting:
     def identity(self) -> tuple[str, str | bytes]:
         """What it is known by in a later crawl: a field of it, or of its fingerprint, and the value.
 
-        Its key, else its URL, else its tokens, else its bytes.
+        Its key, else its URL; of what a crawl met without either, its tokens, else its bytes.
         """
         if self.item_key:
             return "item_key", self.item_key

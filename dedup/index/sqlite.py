@@ -615,7 +615,7 @@ class SQLiteIndex(Index):
 
     def _versions(self, sighting: Sighting, crawl: Crawl) -> Sequence[Version]:
         if not sighting.is_named:
-            return self._still_shown(sighting, crawl)
+            return self._still_shown(sighting, crawl) if sighting.seen_on is not None else []
         scope = self._scope(sighting.kind, sighting.scope)
         column, value = sighting.identity
         of_it = f"p.scope = ?1 AND p.{column} = ?2 AND p.{column} != '' AND p.{NOT_UNDONE} "
@@ -782,15 +782,14 @@ class SQLiteIndex(Index):
             ).fetchone()
         )
 
-    def _rows_elsewhere(self, run: int) -> Iterator[Row]:
-        last = 0
-        while rows := self._select(
-            "WHERE p.is_elsewhere AND p.run = ? AND p.id > ? AND p.outcome = 'confirmed' "
-            f"AND NOT p.is_dry ORDER BY p.id LIMIT {_BATCH}",
-            (run, last),
-        ):
-            yield from rows
-            last = rows[-1].id
+    def _rows_elsewhere(self, run: int, runs: Collection[int]) -> list[Row]:
+        self._connection.create_function("host_of", 1, host_of, deterministic=True)
+        return self._select(
+            "WHERE p.is_elsewhere AND p.run = ? AND p.outcome = 'confirmed' AND NOT p.is_dry "
+            "AND EXISTS (SELECT 1 FROM visits v WHERE v.scope IN (s.scope, '') "
+            f"AND v.host = ifnull(c.seen_on, host_of(c.url)) AND v.run IN {listed(runs)}) ORDER BY p.id",
+            (run,),
+        )
 
     def _rows_at(self, sighting: Sighting, url_key: str) -> list[Row]:
         scope = self._scope(sighting.kind, sighting.scope)

@@ -9,6 +9,7 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 
 from dedup.plugin.looking import only_looks
+from dedup.plugin.pages import key_of
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import PluginSettings, read_settings
 from dedup.plugin.tracking import Fate, Handed, Tracker, TrackingPipeline
@@ -34,7 +35,7 @@ class DedupSpiderMiddleware:
         self._crawler = crawler
         self._judges_responses = settings.source == "response"
         self._skips = settings.skip != "nothing"
-        self._has_keys = bool(settings.key_fields)
+        self._fields = settings.fields
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -133,7 +134,7 @@ class DedupSpiderMiddleware:
             yield item
 
     def _only(self, item: Any, response: Response, fate: Fate | None) -> Handed:
-        if self._has_keys:  # which no verdict on the response has heard of
+        if key_of(item, self._fields):  # which no verdict on the response has heard of
             return Handed(item, is_only=True, fate=fate)
         verdict = self._verdicts().pop(response, None)
         if verdict is None or verdict.row is None:

@@ -12,7 +12,7 @@ from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.charset import encoding_of
 from dedup.config import MAX_BYTES
-from dedup.fields import content_of
+from dedup.fields import FieldRule, content_of, item_key
 from dedup.index.urls import host_of
 from dedup.limits import Excess, has_attribute_flood
 from dedup.page import Page, markup_of
@@ -71,6 +71,11 @@ def page_from_item(item: Any, settings: PluginSettings, response: Response | Non
         page = _pages[response].at(found.url, found.html)
         return replace(page, item_key=found.item_key) if found.item_key else page
     return Page.from_content(found, max_bytes=limit)
+
+
+def key_of(item: Any, rule: FieldRule) -> str:
+    """Return the key of *item* by the key fields of *rule*, "" for none."""
+    return item_key(ItemAdapter(item), rule) if rule.key_fields and ItemAdapter.is_item(item) else ""
 
 
 def located(page: Page, response: Response | None) -> Page:

@@ -7,19 +7,18 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from itemadapter import ItemAdapter
 from scrapy import Request, signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
-from dedup.fields import NoHtml, item_key
+from dedup.fields import NoHtml
 from dedup.page import Page
 from dedup.plugin.errors import DuplicatePage, explained
 from dedup.plugin.feeds import DroppedFeed, flush_feeds
 from dedup.plugin.judge import Judge, Question
 from dedup.plugin.looking import only_looks
 from dedup.plugin.marking import CannotMark, Marker, known_item_classes
-from dedup.plugin.pages import located, page_after_callback, page_from_item
+from dedup.plugin.pages import key_of, located, page_after_callback, page_from_item
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import PageFromItem, PluginSettings, read_settings
 from dedup.plugin.tracking import Fate, Token, Tracker, TrackingPipeline
@@ -155,9 +154,8 @@ class DedupPipeline:
 
     def _keyed(self, page: Page, item: Any) -> Page:
         """Return *page* with the key of *item*, if it has one."""
-        if not (self._settings.key_fields and ItemAdapter.is_item(item)):
-            return page
-        return replace(page, item_key=item_key(ItemAdapter(item), self._settings.fields))
+        key = key_of(item, self._settings.fields)
+        return replace(page, item_key=key) if key else page
 
     async def _wait(self, item: Any, token: Token, question: Question, seat: Seat) -> Any:
         """Hold a copy back until the fate of the item that it repeats is known."""

@@ -16,7 +16,7 @@ from dedup.feeds import BadRecord, Feed, FeedError, Record, find_feeds
 from dedup.feeds import csv_rows as csv_module
 from dedup.feeds import lines as lines_module
 from dedup.feeds.finding import format_of
-from dedup.fields import Content, FieldRule, content_of
+from dedup.fields import Content, FieldRule, NoHtml, content_of
 from tests.feeds import formats
 from tests.feeds.formats import WRITERS
 
@@ -412,15 +412,37 @@ def test_two_folders_keep_their_names(tmp_path: Path) -> None:
     ("record", "rule", "expected"),
     [
         ({"html": "h", "body": "b", "url": "u"}, RULE, Content(html="h", url="u")),
-        ({"html": "", "body": b"b"}, RULE, Content(html=b"b")),
-        ({"title": "t", "n": 1, "url": "u", "text": "x"}, RULE, Content(text="t\nx", url="u")),
-        ({"url": "u", "n": 1}, RULE, None),
+        ({"html": "", "body": b"<b>b"}, RULE, Content(html=b"<b>b")),
+        ({"html": "", "body": b"b"}, RULE, None),
         ({"html": "h", "s": "x"}, FieldRule(html_field="s"), Content(html="x")),
         ({"html": "h"}, FieldRule(html_field="s"), None),
-        ({"html": "h", "t": ["a", 1, "b"]}, FieldRule(text_fields=("t",)), Content(text="a\nb")),
-        ({"text": "t", "url": "u\ud800"}, RULE, Content(text="t", url="u\ud800")),
-        ({"text": "t", "url": 7}, FieldRule(url_field="link"), Content(text="t")),
+        ({"html": "h", "t": ["a", 1, "b"]}, FieldRule(text_fields=("t",)), Content(text="a\n1\nb")),
+        ({"html": "h", "url": "u\ud800"}, RULE, Content(html="h", url="u\ud800")),
+        ({"html": "h", "url": 7}, FieldRule(url_field="link"), Content(html="h")),
+        (
+            {"html": "h", "sku": 7},
+            FieldRule(key_fields=("sku", "size")),
+            Content(html="h", item_key='[["7"],[]]'),
+        ),
+        ({"html": "h", "sku": ""}, FieldRule(key_fields=("sku",)), Content(html="h")),
     ],
 )
 def test_where_a_page_is(record: dict[str, object], rule: FieldRule, expected: Content | None) -> None:
     assert content_of(record, rule) == expected
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"title": "t", "text": "x"},
+        {"url": "u", "n": 1},
+        {"body": "plain"},
+        {"body": b"1 < 2"},
+        {"html": 7},
+    ],
+)
+def test_a_record_without_html_is_no_page_unless_fields_are_named(record: dict[str, object]) -> None:
+    with pytest.raises(NoHtml):
+        content_of(record, RULE)
+    content_of(record, FieldRule(text_fields=("title",)))
+    content_of(record, FieldRule(html_field="text"))

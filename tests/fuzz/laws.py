@@ -11,7 +11,7 @@ from dedup.errors import DedupError
 from dedup.exchange.files import Exported, export_lines
 from dedup.exchange.merge import import_export
 from dedup.feeds import START, BadRecord, Feed, FeedError, Place, Record, find_feeds
-from dedup.fields import FieldRule
+from dedup.fields import FieldRule, NoHtml
 
 CONFIG = DedupConfig()
 
@@ -36,7 +36,7 @@ def check_feed(path: Path, places: Iterable[int] = range(5)) -> None:
     records = read(feed)
     for record in records:
         if record.payload is not None:
-            with suppress(BadRecord):
+            with suppress(BadRecord, NoHtml):
                 feed.content(record.payload, feed.rule)
     told = [(record.name, record.after, record.problem) for record in records]
     for number in {place % len(records) for place in places} if records else ():

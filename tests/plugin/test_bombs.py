@@ -122,7 +122,7 @@ def test_items_are_bounded_alike(tmp_path: Path) -> None:
     done = crawl(
         tmp_path,
         "tests.plugin.spiders.ItemSpider",
-        {"DEDUP_MAX_BYTES": 1503},
+        {"DEDUP_MAX_BYTES": 1503, "DEDUP_TEXT_FIELDS": ["html", "text"]},
         {"items": json.dumps(found)},
     )
     counts = done.dedup()

@@ -134,7 +134,8 @@ def script(content: str) -> str:
 @pytest.mark.parametrize("source", ["item", "response"])
 def test_items_of_page_objects_are_deduplicated(tmp_path: Path, site: str, source: str) -> None:
     pytest.importorskip("scrapy_poet")
-    settings = {"ADDONS": {"scrapy_poet.Addon": 300, **ADDONS}, "DEDUP_SOURCE": source}
+    settings: dict[str, Any] = {"ADDONS": {"scrapy_poet.Addon": 300, **ADDONS}, "DEDUP_SOURCE": source}
+    settings["DEDUP_TEXT_FIELDS"] = ["text"]
     spider = "tests.plugin.poet_spiders.PoetSpider"
     done = crawl(tmp_path, spider, settings, {"url": site}, strict=False)
     assert numbers(site, done.items) == {"/", "/1", "/2"}, done.log

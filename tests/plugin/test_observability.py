@@ -44,7 +44,8 @@ def test_every_drop_is_one_line_at_info(tmp_path: Path) -> None:
 def test_orphans_of_earlier_runs_are_counted(tmp_path: Path) -> None:
     arguments = {"items": json.dumps(ITEMS)}
     crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, {"items": json.dumps(ITEMS[:5])})
-    crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, {"items": json.dumps(ITEMS[5:8])})
+    once = {"DEDUP_UNCHANGED": "drop"}
+    crawl(tmp_path, "tests.plugin.actions.TypedSpider", once, {"items": json.dumps(ITEMS[5:8])})
     with SQLiteIndex(tmp_path / "pages.db") as index:
         index.forget_run(1)
     done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, arguments)

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup import Page
+from dedup.fields import NoHtml
 from dedup.plugin.pages import page_after_callback, page_from_item, page_from_response
 from dedup.plugin.settings import PluginSettings
+from tests.plugin.spiders import ScrapyItem
 
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
 
@@ -104,13 +107,14 @@ def test_other_responses_are_no_pages(other: Response) -> None:
     [
         ({"html": "<p>a</p>", "body": "b", "text": "c"}, {}, "a"),
         ({"html": None, "body": b"<p>b</p>", "text": "c"}, {}, "b"),
-        ({"url": "http://a/", "title": "t", "n": 3, "text": "c"}, {}, "t\nc"),
-        ({"text": ["a", 3, "b"], "more": "c"}, {"text_fields": ("text", "none", "more")}, "a\nb\nc"),
-        ({"url": "u", "title": "t", "more": ["a", 3, "b"], "map": {"c": "d"}}, {}, "t\na\nb"),
+        ({"body": "1 < 2", "html": "h"}, {}, "h"),
+        ({"text": ["a", 3, "b"], "more": "c"}, {"text_fields": ("text", "none", "more")}, "a\n3\nb\nc"),
+        ({"map": {"d": "e", "c": {"f": True}}}, {"text_fields": ("map",)}, "True\ne"),
+        ({"when": date(2026, 11, 1)}, {"text_fields": ("when",)}, "2026-11-01"),
+        ({"who": ScrapyItem(url="u", text="t")}, {"text_fields": ("who",)}, "t\nu"),
+        ({"tags": {"b", "a"}, "none": None}, {"text_fields": ("tags", "none")}, "a\nb"),
         ({"source": "<p>s", "html": "h"}, {"html_field": "source"}, "s"),
         ({"html": "h"}, {"html_field": "source"}, None),
-        ({"url": "http://a/"}, {}, None),
-        ({"n": 3}, {}, None),
         ("no item", {}, None),
     ],
 )
@@ -121,6 +125,16 @@ def test_the_fields_that_are_judged(item: Any, settings: dict[str, Any], text: s
 
 @pytest.mark.parametrize(("url", "expected"), [("http://a/", "http://a/"), (None, ""), (7, "")])
 def test_a_url_is_text_or_unknown(url: Any, expected: str) -> None:
-    found = page_from_item({"link": url, "text": "x"}, PluginSettings(url_field="link"))
+    found = page_from_item({"link": url, "html": "x"}, PluginSettings(url_field="link"))
     assert found is not None
     assert found.url == expected
+    response = HtmlResponse("http://b/", body=b"<p>x")
+    found = page_from_item({"link": url, "html": "x"}, PluginSettings(url_field="link"), response)
+    assert found is not None
+    assert found.url == (expected or "http://b/")
+
+
+@pytest.mark.parametrize("item", [{"url": "http://a/", "text": "c"}, {"n": 3}, {"body": "plain"}, {}])
+def test_records_are_no_pages(item: dict[str, Any]) -> None:
+    with pytest.raises(NoHtml):
+        page_from_item(item, PluginSettings())

@@ -149,6 +149,7 @@ def test_a_small_name_in_the_module_of_a_project_is_refused(monkeypatch: pytest.
 
 _TYPES: dict[str, Any] = {
     "text": str,
+    "URI": str,
     "name or path": str,
     "path": str,
     "list": tuple,

@@ -99,7 +99,7 @@ def test_explain_takes_pages_from_a_feed(index: Path, tmp_path: Path) -> None:
 
 def test_lines_that_a_killed_crawl_cut_off_are_told_and_passed_over(index: Path, tmp_path: Path) -> None:
     feed = tmp_path / "feed.jsonl"
-    pages = [{"url": f"http://a.example/{n}", "text": "\u2028".join([text(1)] * n)} for n in (1, 2)]
+    pages = [{"url": f"http://a.example/{n}", "html": "\u2028".join([text(1)] * n)} for n in (1, 2)]
     lines = [json.dumps(page, ensure_ascii=False) for page in pages]
     feed.write_text("\n".join([lines[0][:30] + lines[0], lines[1], lines[0][:9]]), "utf-8")
     result = run("explain", "http://a.example/2", "--index", index, "--feed", feed)

@@ -31,7 +31,7 @@ class Crawler:
     def see(self, url: str, content: str, key: str = "", *, kept: bool | None = True) -> Verdict:
         """Judge a page; its item is then *kept*, lost, or with None still under way."""
         self.visit(host_of(url))
-        found = replace(page(content, url), item_key=key)
+        found = replace(page(content, url), item_key=key, seen_on=host_of(url))
         verdict = self.detector.submit(
             found, fingerprint(found), kind="item", wait_for=[self.detector.run.id]
         )

@@ -101,7 +101,7 @@ def test_where_a_url_had_several_rows_old_ones_stay(crawl: Crawl) -> None:
     assert reasons(crawl({"http://b/": text(1)})) == [(Reason.EXACT_DUPLICATE, False)]
 
 
-def test_an_unknown_url_has_no_versions(crawl: Crawl) -> None:
+def test_what_no_crawl_met_has_no_versions_without_a_url(crawl: Crawl) -> None:
     crawl({"": text(1)})
     assert reasons(crawl({"": text(1)})) == [(Reason.EXACT_DUPLICATE, False)]
     assert reasons(crawl({"": edited(1)})) == [(Reason.NEAR_DUPLICATE, False)]
