@@ -59,6 +59,7 @@ PARTS_OF_STATEMENTS = {
         "sighting.is_dry",
         "SELECT_CANONICAL",
         "CHECK_BINS",
+        "int(1000 * seconds)",
     ),
     *("','.join('?' * 30)", "','.join('?' * len(rows))", "','.join('?' * len(batch))"),
     # The reasons and outcomes that there are.
