@@ -107,6 +107,7 @@ class Judge:
         try:
             with SQLiteIndex(self.settings.index_path) as index:
                 index.expect(self.settings.config)
+                _ = index.secret  # which may be damaged
         except IndexUnavailable as error:
             raise CannotBegin(str(error)) from None
 
