@@ -105,8 +105,9 @@ def explain(
 
 def _other(index: SQLiteIndex, row: Row, config: DedupConfig) -> Row | None:
     """Return the page that *row* repeats, or else one that only the check sketch tells it from."""
-    if row.verdict.canonical is not None:
-        return index.row(row.verdict.canonical)
+    repeated = row.verdict.canonical or row.verdict.represents
+    if repeated is not None:
+        return index.row(repeated)
     page = row.sighting.fingerprint
     if not page.check_sketch:
         return None

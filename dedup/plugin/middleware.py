@@ -44,12 +44,12 @@ class DedupSpiderMiddleware:
         return cls(crawler, read_settings(crawler.settings))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Yield what the spider starts with, and the pages that somebody wants back."""
-        async for output in start:
-            yield output
+        """Yield the pages that somebody wants back, then what the spider starts with."""
         if self._judge:
             for request in wanted_requests(self._judge, self._crawler):
                 yield request
+        async for output in start:
+            yield output
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None

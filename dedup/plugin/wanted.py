@@ -63,6 +63,7 @@ def _request(text: str, crawler: Crawler) -> Request | None:
         fields = json.loads(text)
         fields["body"] = fields["body"].encode("ascii")
         fields["dont_filter"] = True
+        fields.pop("_class", None)  # nothing is imported that a file names
         return request_from_dict(fields, spider=crawler.spider)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return None

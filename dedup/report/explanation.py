@@ -158,6 +158,8 @@ def verdict_in_words(row: Row, run: Run | None) -> str:
     """Return what was decided about *row* when *run*, if it is known, saw it, as a sentence."""
     found = row.verdict
     copy = f"It was {_FATES.get(run.action if run else '', 'dropped')}"
+    if found.represents:
+        return "It was kept in place of a page that it repeats and that its crawl had not met."
     return {
         Reason.NEW: "It was kept: no page that had been kept before was near enough to it.",
         Reason.UPDATED: "It was kept: the words of this URL were others in its last run.",

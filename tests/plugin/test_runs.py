@@ -95,6 +95,8 @@ def test_a_copy_is_kept_when_storage_fails_for_the_page_that_it_repeats(tmp_path
     assert urls(crawl(tmp_path, ITEMS, storage, {"items": json.dumps(pages)})) == ["http://a/p"]
     pages[0]["fate"] = "fail"
     assert urls(crawl(tmp_path, ITEMS, storage, {"items": json.dumps(pages)})) == ["http://a/q"]
+    said = dedup(tmp_path, "explain", "http://a/q")
+    assert "kept in place of a page that it repeats and that its crawl had not met" in said
     assert urls(crawl(tmp_path, ITEMS, storage, {"items": json.dumps(pages[1:])})) == ["http://a/q"]
 
 
