@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scrapy import Spider
 from scrapy.http import HtmlResponse
-from scrapy.utils.test import get_crawler
 
 from dedup.plugin import DedupSpiderMiddleware
+from dedup.plugin.settings import PluginSettings
 from dedup.plugin.tracking import Tracker
 from tests.crawling import crawl
 from tests.serving import serving
@@ -42,9 +42,7 @@ def test_what_an_errback_gives_does_not_stand_for_the_error_page(tmp_path: Path,
 
 
 @pytest.mark.parametrize("ending", [asyncio.CancelledError, GeneratorExit, RuntimeError])
-def test_an_item_is_not_lost_to_a_callback_that_ends_oddly(
-    ending: type[BaseException], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_item_is_not_lost_to_a_callback_that_ends_oddly(ending: type[BaseException]) -> None:
     # Scrapy itself hangs after such an end, with or without us: so this is no crawl.
     async def callback() -> AsyncIterator[dict[str, int]]:
         yield {"number": 1}
@@ -61,9 +59,8 @@ def test_an_item_is_not_lost_to_a_callback_that_ends_oddly(
 
     found: list[Any] = []
     response = HtmlResponse("http://a/", body=b"<p>sea")
-    crawler = get_crawler(Spider, {"DEDUP_SOURCE": "response"})
-    monkeypatch.setattr(crawler, "get_item_pipeline", lambda _: None)
-    middleware = DedupSpiderMiddleware.from_crawler(crawler)
+    crawler: Any = SimpleNamespace(get_item_pipeline=lambda _: None)
+    middleware = DedupSpiderMiddleware(crawler, PluginSettings(source="response"))
     with pytest.raises(ending):
         asyncio.run(drained())
     assert found == [{"number": 1}]

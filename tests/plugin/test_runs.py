@@ -103,8 +103,11 @@ def test_a_copy_is_kept_when_storage_fails_for_the_page_that_it_repeats(tmp_path
 def site(*, moved: bool = False, link: str = "") -> dict[str, str]:
     folder = "/new" if moved else ""
     articles = [f"{folder}/a{n}" for n in range(5)]
-    found = {f"{folder}/": document(text(50, 300), links=tuple(articles) + ((link,) if link else ()))}
-    return {**found, **{path: document(text(n)) for n, path in enumerate(articles)}}
+    found = {f"{folder}/": document(text(50, 300), links=tuple(articles))}
+    found |= {path: document(text(n)) for n, path in enumerate(articles)}
+    # Far down, so that all other callbacks have ended when it is met.
+    found[f"{folder}/a4"] = document(text(4), links=(link,) if link else ())
+    return found
 
 
 @pytest.mark.parametrize("skip", ["nothing", "links", "callback"])
