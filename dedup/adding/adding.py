@@ -88,6 +88,10 @@ class Entry:
     ends: bool = False
 
 
+class NoPages(DedupError):  # noqa: N818 - it says what is the matter
+    """The records have no HTML, and no fields of text were named."""
+
+
 class Adding:
     """One pass of the feeds that were *found* through *index*.
 
@@ -222,6 +226,14 @@ class Adding:
     # Judging
 
     def _settle(self, batch: Batch, answers: list[Answer]) -> None:
+        try:
+            self._judge(batch, answers)
+        except NoPages:
+            if self.run and not self.entries:  # the next try will have other choices
+                self._index.end_journal(self.run.id)
+            raise
+
+    def _judge(self, batch: Batch, answers: list[Answer]) -> None:
         counts: Counter[str] = Counter()
         events: list[Event] = []
         feed = self._feeds[batch.feed]
@@ -273,11 +285,11 @@ class Adding:
         return KEPT if verdict.kept else DROPPED
 
     def _without_html(self, record: Record, found: NoHtml, counts: Counter[str]) -> str:
-        """Keep a record among pages; raises `DedupError` where there were none so far."""
+        """Keep a record among pages; raises `NoPages` where there were none so far."""
         judged = self.tally.counts + counts
         if judged["seen"] == judged["not_judged"] + 1:
             names = ", ".join(found.record) or "none"
-            raise DedupError(
+            raise NoPages(
                 f"{record.name} is no page: {found} (its fields are {names}). Name the fields to judge "
                 "it by, --text-fields title,text or --html-field content, and with DEDUP_KEY_FIELDS "
                 "what tells records apart; nothing has been judged without"

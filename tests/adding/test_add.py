@@ -753,3 +753,40 @@ def test_nothing_is_taken_back_where_nothing_is_recorded(tmp_path: Path) -> None
     formats.jsonl(tmp_path / "a.jsonl", PAGES)
     done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--judge", "--restart")
     assert (done.exit_code, (tmp_path / "x.db").exists()) == (2, False)
+
+
+RECORDS = [{"sku": n, "name": "Tea", "text": text(1), "price": n} for n in range(4)]
+
+
+def records(path: Path, *found: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in found), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_records_that_are_no_pages_stop_it_until_fields_are_named(tmp_path: Path, jobs: int) -> None:
+    feed, out = records(tmp_path / "shop.jsonl", *RECORDS), tmp_path / "out.jsonl"
+    chosen = ("--index", "pages.db", "--jobs", jobs, "--output", out)
+    done = add(feed, *chosen)
+    assert done.exit_code == 1
+    assert "line 1 is no page: it has no HTML" in done.output
+    assert "--text-fields title,text" in done.output
+    assert not out.exists()
+    assert rows(tmp_path / "pages.db") == []
+    named = ("--text-fields", "name,text", "-s", "DEDUP_KEY_FIELDS=sku")
+    assert add(feed, *chosen, *named).exit_code == 0
+    assert out.read_text() == feed.read_text()
+    assert add(records(tmp_path / "more.jsonl", *RECORDS), *chosen, *named[:2]).exit_code == 0
+    assert len(out.read_text().splitlines()) == 1
+
+
+def test_a_record_among_pages_is_kept(tmp_path: Path) -> None:
+    found: list[dict[str, Any]] = [
+        {"url": "http://a/", "html": html(text(1))},
+        *RECORDS,
+        {"html": html(text(1))},
+    ]
+    out = tmp_path / "out.jsonl"
+    done = add(records(tmp_path / "mixed.jsonl", *found), "--index", "pages.db", "--output", out)
+    assert done.exit_code == 0, done.output
+    assert [json.loads(line) for line in out.read_text().splitlines()] == found[:-1]
