@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from itemadapter import ItemAdapter
@@ -12,8 +12,10 @@ from scrapy.exceptions import NotConfigured, UsageError
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.settings import BaseSettings
 from scrapy.utils.conf import feed_process_params_from_cli
+from w3lib.url import file_uri_to_path
 
-from dedup.errors import ConfigError, shown
+from dedup.errors import ConfigError, DedupError, shown
+from dedup.outputs import check_target
 from dedup.plugin.marking import Marker
 from dedup.verdict import Verdict
 
@@ -29,14 +31,18 @@ class DroppedFeed:
     Scrapy cannot write to.
     """
 
-    def __init__(self, crawler: Crawler, uri: str, marker: Marker) -> None:
+    def __init__(self, crawler: Crawler, uri: str, marker: Marker, index: Path) -> None:
         self._marker = marker
         try:
-            feeds = feed_process_params_from_cli(crawler.settings, [uri])
-            for feed in feeds.values():  # all items whole, whatever the project says of its feeds
-                feed.update(fields=None, batch_item_count=0)
-            self._exporter = FeedExporter(cast("Crawler", _Feeding(crawler, feeds)))
-        except (UsageError, NotConfigured, ValueError) as error:
+            feeding = _Feeding(crawler)
+            ((place, feed),) = feed_process_params_from_cli(feeding.settings, [uri]).items()
+            _spare(place, crawler, index)
+            # All items whole, whatever the project says of its feeds.
+            feeding.settings.set(
+                "FEEDS", {place: {**feed, "fields": None, "batch_item_count": 0}}, "cmdline"
+            )
+            self._exporter = FeedExporter(cast("Crawler", feeding))
+        except (UsageError, NotConfigured, ValueError, DedupError) as error:
             raise ConfigError(
                 f"DEDUP_DROPPED_FEED ({shown(uri)}) must be a file or URI that Scrapy can write a "
                 f"feed to: {error or 'its storage or its form is not supported'}"
@@ -56,13 +62,25 @@ class DroppedFeed:
             _flush(slot)
 
 
-class _Feeding:
-    """A crawler with other feeds."""
+def _spare(place: str, crawler: Crawler, index: Path) -> None:
+    """Raise `DedupError` for a file that is the index, a database or a feed of the project."""
+    if "://" in place and not place.startswith("file:"):
+        return
+    feeds = [_path(str(uri)) for uri in crawler.settings.getdict("FEEDS") if "://" not in str(uri)]
+    check_target(_path(place), feeds, index)
 
-    def __init__(self, crawler: Crawler, feeds: Mapping[str, Any]) -> None:
+
+def _path(place: str) -> Path:
+    return Path(file_uri_to_path(place) if place.startswith("file:") else place)
+
+
+class _Feeding:
+    """A crawler without the feeds of its project."""
+
+    def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self.settings = BaseSettings(crawler.settings)  # a copy would be frozen, too
-        self.settings.set("FEEDS", dict(feeds), "cmdline")
+        self.settings.set("FEEDS", {}, "cmdline")
         self.settings.set("FEED_URI", None, "cmdline")
 
     def __getattr__(self, name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request, signals
@@ -193,8 +194,10 @@ class DedupPipeline:
                 logger.exception("A dropped item could not be written to DEDUP_DROPPED_FEED")
 
     def _dropped_feed(self) -> DroppedFeed | None:
-        uri = self._settings.dropped_feed
-        return DroppedFeed(self._crawler, uri, Marker(self._settings.mark_prefix)) if uri else None
+        if not self._settings.dropped_feed:
+            return None
+        marker, index = Marker(self._settings.mark_prefix), Path(self._settings.index_path)
+        return DroppedFeed(self._crawler, self._settings.dropped_feed, marker, index)
 
     def _let_go(self, item: Any, url: str, verdict: Verdict, name: str) -> Any:
         self.judge.count("would_drop" if self._settings.dry_run else "marked")

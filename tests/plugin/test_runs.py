@@ -141,7 +141,7 @@ def test_dropped_items_are_written_whole_and_can_be_had_back(tmp_path: Path) -> 
     feed = tmp_path / "dropped.jsonl"
     settings: dict[str, Any] = {"DEDUP_DROPPED_FEED": str(feed), "FEED_EXPORT_FIELDS": ["url"]}
     contents = listed(text(1), edited(1), text(2), price=7)
-    crawl(tmp_path, ITEMS, settings, contents)
+    assert len(crawl(tmp_path, ITEMS, settings, contents).items) == 2
     (dropped,) = map(json.loads, feed.read_text().splitlines())
     assert (dropped["url"], dropped["text"], dropped["price"]) == ("http://a/1", edited(1), 7)
     assert (dropped["dedup_reason"], dropped["dedup_canonical_url"]) == (
@@ -155,10 +155,15 @@ def test_dropped_items_are_written_whole_and_can_be_had_back(tmp_path: Path) -> 
     assert len(feed.read_text().splitlines()) == 1
 
 
-def test_a_feed_for_dropped_items_that_cannot_be_is_refused(tmp_path: Path) -> None:
-    done = crawl(tmp_path, ITEMS, {"DEDUP_DROPPED_FEED": str(tmp_path / "dropped.what")}, listed("a"))
+@pytest.mark.parametrize("name", ["dropped.what", "pages.db:json", "items.jsonl", "link.jsonl"])
+def test_a_feed_for_dropped_items_that_cannot_be_is_refused(tmp_path: Path, name: str) -> None:
+    with SQLiteIndex(tmp_path / "pages.db"):
+        (tmp_path / "link.jsonl").symlink_to(tmp_path / "pages.db")
+    done = crawl(tmp_path, ITEMS, {"DEDUP_DROPPED_FEED": str(tmp_path / name)}, listed("a"))
     assert "DEDUP_DROPPED_FEED (" in done.log
     assert done.items == []
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert index.verify() == []
 
 
 def test_a_page_whose_callback_was_skipped_is_fetched_when_it_is_wanted_back(tmp_path: Path) -> None:
