@@ -27,6 +27,8 @@ from dedup.sketch import BINS
 from dedup.words import signed
 
 SEED = 6
+# No key, redirects or check sketch; no dry run; on the host of its URL.
+REST = ("", "", b"", 0, 0, None, None)
 SITES = 1000
 RUNS = 10
 TEMPLATES = 3000
@@ -76,14 +78,14 @@ def fill(path: Path, rows: int) -> None:
     connection = sqlite3.connect(path)
     with connection:
         connection.execute("INSERT INTO scopes VALUES (1, 'page', '')")
-        connection.executemany(INSERT, synthetic(rows))
+        connection.executemany(INSERT, ((*row, *REST) for row in synthetic(rows)))
     connection.close()
     with SQLiteIndex(path) as index:
         index.rebuild()
 
 
 def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:
-    """Yield what `INSERT` takes for each row.
+    """Yield what `INSERT` takes for each row, but for `REST`.
 
     Each fourth row is a page that others may repeat, half of the others are copies of one before them:
     most clusters are small, a few have thousands.  A copy's sketch is its canonical's but for some bins.

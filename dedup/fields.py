@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,12 +94,12 @@ def item_key(record: Mapping[str, Any], rule: FieldRule) -> str:
     """Return what the key fields of *record* hold, as JSON, "" where all are missing or empty.
 
     >>> item_key({"sku": 7, "name": "tea"}, FieldRule(key_fields=("sku", "size")))
-    '[["7"],[]]'
+    '["7",null]'
     """
-    values = [list(texts_of(record.get(name))) for name in rule.key_fields]
-    if not any(values):
+    values = [_told(record.get(name)) for name in rule.key_fields]
+    if all(value in (None, "", [], {}) for value in values):
         return ""
-    key = json.dumps(values, separators=(",", ":"))
+    key = json.dumps(values, separators=(",", ":"), sort_keys=True)
     return key if len(key) <= _MAX_KEY else f"{key[:_MAX_KEY]}~{digest(key.encode()).hex()}"
 
 
@@ -107,19 +107,24 @@ def texts_of(value: Any, depth: int = 0) -> Iterator[str]:
     """Yield what a field says, whatever it holds, in an order that is always the same.
 
     Numbers, dates and truth values as Python writes them, of lists and items each part, of mappings
-    the values by the order of their keys; nothing for None and empty texts.
+    their keys in order, each with its value; nothing for None and empty texts.
 
     >>> list(texts_of(["tea", 7, {"to": None, "from": {"city": "Bath"}}]))
-    ['tea', '7', 'Bath']
+    ['tea', '7', 'from', 'city', 'Bath']
     """
     if value is None or depth > _DEEPEST:
         return
     if isinstance(value, str | bytes):
-        text = value if isinstance(value, str) else value.decode("utf-8", "replace")
+        text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
         if text:
             yield text
         return
     parts = _parts(value)
+    if isinstance(parts, dict):
+        for name, part in parts.items():
+            said = list(texts_of(part, depth + 1))
+            yield from [name, *said] if said else ()
+        return
     if parts is None:
         yield str(value)
         return
@@ -127,17 +132,29 @@ def texts_of(value: Any, depth: int = 0) -> Iterator[str]:
         yield from texts_of(part, depth + 1)
 
 
-def _parts(value: Any) -> Iterable[Any] | None:
-    """Return what *value* consists of, None where it is one thing."""
+def _told(value: Any, depth: int = 0) -> Any:
+    """Return *value* as JSON can tell it, so that different values are told differently."""
+    if value is None or isinstance(value, str) or depth > _DEEPEST:
+        return None if depth > _DEEPEST else value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    parts = _parts(value)
+    if isinstance(parts, dict):
+        return {name: _told(part, depth + 1) for name, part in parts.items()}
+    return str(value) if parts is None else [_told(part, depth + 1) for part in parts]
+
+
+def _parts(value: Any) -> dict[str, Any] | list[Any] | None:
+    """Return what *value* consists of, by name or in order, None where it is one thing."""
     if isinstance(value, Mapping):
-        return [value[name] for name in sorted(value, key=str)]
+        return {str(name): value[name] for name in sorted(value, key=str)}
     if isinstance(value, list | tuple):
-        return value
+        return list(value)
     if isinstance(value, Set):
         return sorted(value, key=str)
     if ItemAdapter.is_item(value):
         adapter = ItemAdapter(value)
-        return [adapter[name] for name in sorted(adapter)]
+        return {name: adapter[name] for name in sorted(adapter)}
     return None
 
 

@@ -108,14 +108,15 @@ class Canonical:
 class Standing:
     """How a canonical stands in a crawl: by its own *row*, or by the row that met it again unchanged.
 
-    *is_pending* says that the fate of that row is open.  A canonical *is_elsewhere* if it is on a
-    host that the crawl has not visited.
+    *is_pending* says that the fate of that row is open, *is_kept* that its page is delivered if it
+    comes through.  A canonical *is_elsewhere* if it is on a host that the crawl has not visited.
     """
 
     row: int
     run: int
     is_pending: bool = False
     is_elsewhere: bool = False
+    is_kept: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +375,9 @@ class _Looking:
 def _standing(canonical: Canonical, past: Past, config: DedupConfig) -> Standing | None:
     """Return how *canonical* stands; what was delivered once, ever, need not stand to be repeated."""
     found = past.standing(canonical)
-    return None if found and found.is_elsewhere and config.unchanged == "drop" else found
+    if found is None or config.unchanged == "drop":
+        return None if found and found.is_elsewhere else found
+    return found if found.is_kept else None
 
 
 def _kept(page: Fingerprint, past: Past) -> Verdict:
@@ -402,7 +405,7 @@ def _rival(page: Fingerprint, version: Version, past: Past, config: DedupConfig)
     rivals = past.rivals(version.canonical)
     for rival in sorted(rivals, key=lambda canonical: nearness(page, canonical)):
         found = match(rival.fingerprint, page, config)
-        standing = past.standing(rival)
+        standing = _standing(rival, past, config)
         if found.is_duplicate and standing and not standing.is_elsewhere:
             return _verdict(found, rival, standing, kept=False, previous=version.origin)
     return None
@@ -415,7 +418,7 @@ def _still_repeats(page: Fingerprint, version: Version, past: Past, config: Dedu
     is_declared = past.declared is not None and past.declared.id == canonical.id
     if not (is_declared or match(canonical.fingerprint, page, config).is_duplicate):
         return False
-    return config.unchanged == "drop" or past.standing(canonical) is not None
+    return config.unchanged == "drop" or _standing(canonical, past, config) is not None
 
 
 def _unchanged(page: Fingerprint, version: Version, past: Past, config: DedupConfig) -> Verdict:

@@ -164,10 +164,17 @@ def quote_html(text: str, author: str) -> str:
         ("quotes_pydantic", "item"),
     ],
 )
-def test_an_echoed_quote_is_dropped_and_all_others_of_a_page_are_kept(
+def test_quotes_are_records_unless_their_fields_are_named(
     project: Project, pages: dict[str, str | bytes], spider: str, source: str, tmp_path: Path
 ) -> None:
+    settings = {"DEDUP_INDEX": str(tmp_path / "quotes.db"), "DEDUP_SOURCE": source}
+    named = {**settings, "DEDUP_TEXT_FIELDS": "text,author,tags"}
     with serving(pages) as site:
-        items = project.crawl(spider, site, DEDUP_INDEX=str(tmp_path / "quotes.db"), DEDUP_SOURCE=source)
+        everything = [project.crawl(spider, site, **settings) for _ in range(2)]
+        items = project.crawl(spider, site, **named)
+    for found in everything:
+        assert sorted(item["text"] for item in found) == sorted(
+            text for text, _ in (*QUOTES[:4], *QUOTES[3:])
+        )
     assert sorted((item["text"], item["author"]) for item in items) == sorted(QUOTES)
     assert {item["url"] for item in items} == {site, f"{site}page/2"}

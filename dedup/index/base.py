@@ -39,6 +39,7 @@ from dedup.verdict import (
     Canonical,
     Outcome,
     Past,
+    Reason,
     Standing,
     Verdict,
     Version,
@@ -168,13 +169,14 @@ class Index(ABC):
 
     def _decide(self, sighting: Sighting, config: DedupConfig, *, is_wanted: bool = False) -> Verdict:
         crawl = self._crawl(sighting.run)
+        versions = self._versions(sighting, crawl)
         past = Past(
-            versions=self._versions(sighting, crawl),
+            versions=versions,
             candidates=lambda: self._candidates(sighting, crawl, config),
             declared=self._declared(sighting) if config.canonical_link == "decide" else None,
             standing=lambda canonical: self._standing(canonical, sighting, crawl),
             rivals=lambda canonical: self._rivals(canonical, sighting, crawl),
-            is_restored=is_wanted or self._is_restored(sighting),
+            is_restored=is_wanted or self._is_wanted(sighting, versions),
         )
         return decide(sighting.fingerprint, past, config)
 
@@ -188,7 +190,8 @@ class Index(ABC):
         if canonical.run in crawl.alive:
             return Standing(canonical.id, canonical.run, canonical.is_pending)
         if met := self._met(canonical.id, crawl.alive, sighting):
-            return Standing(met.id, met.sighting.run, met.outcome is Outcome.PENDING)
+            is_pending = met.outcome is Outcome.PENDING
+            return Standing(met.id, met.sighting.run, is_pending, is_kept=met.verdict.kept)
         if not self._has_visited(crawl.alive):
             return Standing(canonical.id, canonical.run, canonical.is_pending)
         if self._is_visited(sighting.scope, canonical.host, crawl.alive):
@@ -355,8 +358,23 @@ class Index(ABC):
             return
         self._supersede(row)
         if row.verdict.kept and self._is_restored(row.sighting):
-            for restored in self._restored_rows(row.sighting):
+            for restored in self._answered(row):
                 self._settle(restored.id, Outcome.FORGOTTEN)
+
+    def _is_wanted(self, sighting: Sighting, versions: Sequence[Version]) -> bool:
+        """Whether somebody wants back what *sighting* shows, or what was there before it changed."""
+        if not self._is_restored(sighting):
+            return False
+        page = sighting.fingerprint
+        if any(row.as_version(row).shows(page) for row in self._restored_rows(sighting)):
+            return True
+        return not any(version.shows(page) for version in versions)
+
+    def _answered(self, row: Row) -> list[Row]:
+        """Return the rows that were wanted back and that *row*, which was kept, gives."""
+        wanted = self._restored_rows(row.sighting)
+        shown = [one for one in wanted if one.as_version(one).shows(row.sighting.fingerprint)]
+        return shown or (wanted[:1] if row.verdict.reason is not Reason.UNCHANGED else [])
 
     def _supersede(self, row: Row) -> None:
         """Take the old version of a confirmed `updated` page out, unless this crawl met it again."""
@@ -367,19 +385,22 @@ class Index(ABC):
         if old.listed and not self._met(old.id, own, row.sighting):
             self._delist(old)
 
-    def _miss(self, run: Run, ending: str) -> None:
-        """Make orphans of what *run* dropped for pages that it was to meet later, and did not.
+    def _miss(self, run: Run) -> None:
+        """Make orphans of what *run* dropped for pages that its crawl was to meet later, and did not.
 
-        A run that will go on may still meet them.
+        So too for the runs of its crawl that have ended before: they could not know which hosts this
+        one would visit.  What was met after all, when a run has gone on, is no orphan any more.
         """
-        if run.job and ending != "finished":
-            return
-        crawl = self._crawl(run.id)
-        for row in self._rows_elsewhere(run.id, crawl.alive):
-            assert row.verdict.canonical is not None
-            canonical = self.row(row.verdict.canonical).as_canonical()
-            if self._standing(canonical, row.sighting, crawl) is None:
-                self._settle(row.id, Outcome.ORPHANED)
+        over = {other.id for other in self.runs() if other.over} & self._crawl(run.id).alive
+        for number in sorted(over | {run.id}):
+            crawl = self._crawl(number)
+            for row in self._rows_elsewhere(number, crawl.alive):
+                assert row.verdict.canonical is not None
+                canonical = self.row(row.verdict.canonical)
+                standing = self._standing(canonical.as_canonical(), row.sighting, crawl)
+                outcome = Outcome.CONFIRMED if standing and canonical.listed else Outcome.ORPHANED
+                if outcome is not row.outcome:
+                    self._settle(row.id, outcome)
 
     def _reinstate(self, row: Row) -> None:
         if row.verdict.replaces is None:

@@ -108,7 +108,7 @@ class MemoryIndex(Index):
     def end_run(self, run: Run, ending: str) -> None:
         for row in self._rows_of_run(run.id):
             self.release(row.id)
-        self._miss(run, ending)
+        self._miss(run)
         over = self._next_event()
         self._runs[run.id - 1] = replace(
             self._runs[run.id - 1], ended=time.time(), ending=ending, over=over
@@ -272,7 +272,11 @@ class MemoryIndex(Index):
             and row.sighting.run in runs
             and row.sighting.is_dry <= sighting.is_dry
         ]
-        return min(found, key=lambda row: (row.outcome is Outcome.PENDING, row.id), default=None)
+        return min(
+            found,
+            key=lambda row: (not row.verdict.kept, row.outcome is Outcome.PENDING, row.id),
+            default=None,
+        )
 
     def _rivals(self, canonical: Canonical, sighting: Sighting, crawl: Crawl) -> list[Canonical]:
         others = [row.as_canonical() for row in self._others(sighting, crawl)]
@@ -333,7 +337,7 @@ class MemoryIndex(Index):
             row
             for row in self._rows_of_run(run)
             if is_elsewhere(row.verdict)
-            and row.outcome is Outcome.CONFIRMED
+            and row.outcome in (Outcome.CONFIRMED, Outcome.ORPHANED)
             and not row.sighting.is_dry
             and self._is_visited(
                 row.sighting.scope, self.row(row.verdict.canonical or 0).sighting.host, runs

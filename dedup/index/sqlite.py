@@ -232,7 +232,7 @@ class SQLiteIndex(Index):
             "WHERE p.outcome != 'confirmed' AND p.outcome = 'pending' AND p.run = ?", (run.id,)
         ):
             self._withdraw(row, Outcome.RELEASED)
-        self._miss(run, ending)
+        self._miss(run)
         self._connection.execute(
             f"UPDATE runs SET ended = ?, ending = ?, over = {_NEXT_EVENT} WHERE id = ?",
             (time.time(), ending, run.id),
@@ -676,7 +676,7 @@ class SQLiteIndex(Index):
     def _met(self, canonical: int, runs: Collection[int], sighting: Sighting) -> Row | None:
         found = self._select(
             f"WHERE p.canonical = ? AND p.run IN {listed(runs)} AND {MET.replace('m.', 'p.')} "
-            "AND p.is_dry <= ? ORDER BY p.outcome = 'pending', p.id LIMIT 1",
+            "AND p.is_dry <= ? ORDER BY p.kept DESC, p.outcome = 'pending', p.id LIMIT 1",
             (canonical, sighting.is_dry),
         )
         return found[0] if found else None
@@ -785,8 +785,8 @@ class SQLiteIndex(Index):
     def _rows_elsewhere(self, run: int, runs: Collection[int]) -> list[Row]:
         self._connection.create_function("host_of", 1, host_of, deterministic=True)
         return self._select(
-            "WHERE p.is_elsewhere AND p.run = ? AND p.outcome = 'confirmed' AND NOT p.is_dry "
-            "AND EXISTS (SELECT 1 FROM visits v WHERE v.scope IN (s.scope, '') "
+            "WHERE p.is_elsewhere AND p.run = ? AND p.outcome IN ('confirmed', 'orphaned') "
+            "AND NOT p.is_dry AND EXISTS (SELECT 1 FROM visits v WHERE v.scope IN (s.scope, '') "
             f"AND v.host = ifnull(c.seen_on, host_of(c.url)) AND v.run IN {listed(runs)}) ORDER BY p.id",
             (run,),
         )

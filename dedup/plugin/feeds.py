@@ -36,6 +36,8 @@ class DroppedFeed:
         try:
             feeding = _Feeding(crawler)
             ((place, feed),) = feed_process_params_from_cli(feeding.settings, [uri]).items()
+            if feed["format"] == "csv":
+                raise ValueError("CSV has the columns of its first item; take .jsonl")
             _spare(place, crawler, index)
             # All items whole, whatever the project says of its feeds.
             feeding.settings.set(

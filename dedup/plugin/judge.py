@@ -202,7 +202,8 @@ class Judge:
         if self._detector is None:
             return []
         index, spider = self._detector.index, self._detector.run.spider
-        wanted = {row.id for row in index.wanted() if row.sighting.scope in ("", spider)}
+        own = {run.id for run in index.runs() if run.spider == spider}
+        wanted = {row.id for row in index.wanted() if row.sighting.run in own}
         return [
             (one.url, one.request)
             for one in index.withheld()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Self
 
-from scrapy import Request
+from scrapy import Item, Request
 from scrapy.exceptions import NotConfigured
 
 from dedup.plugin.looking import only_looks
@@ -122,7 +122,8 @@ class DedupSpiderMiddleware:
             if not _is_item(output):
                 yield output
             elif is_only and not held:
-                held.append(output)
+                # The callback may fill the same object again while this one waits.
+                held.append(output.copy() if isinstance(output, dict | Item) else output)
             else:
                 is_only = False
                 for item in [*held, output]:

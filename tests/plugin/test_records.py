@@ -71,7 +71,7 @@ def test_the_same_key_again_is_judged_by_what_it_says(tmp_path: Path) -> None:
         **TEXTS,
     )
     assert [item["description"] for item in done.items] == [LONG, text(2, 300)]
-    assert 'Dropped exact_duplicate: <data:,start> [["s1"]] repeats' in done.log
+    assert 'Dropped exact_duplicate: <data:,start> ["s1"] repeats' in done.log
 
 
 def test_a_changed_item_is_updated_by_its_key_wherever_it_is(tmp_path: Path) -> None:

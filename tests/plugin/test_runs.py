@@ -155,7 +155,9 @@ def test_dropped_items_are_written_whole_and_can_be_had_back(tmp_path: Path) -> 
     assert len(feed.read_text().splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["dropped.what", "pages.db:json", "items.jsonl", "link.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["dropped.what", "dropped.csv", "pages.db:json", "items.jsonl", "link.jsonl"]
+)
 def test_a_feed_for_dropped_items_that_cannot_be_is_refused(tmp_path: Path, name: str) -> None:
     with SQLiteIndex(tmp_path / "pages.db"):
         (tmp_path / "link.jsonl").symlink_to(tmp_path / "pages.db")
@@ -177,6 +179,17 @@ def test_a_page_whose_callback_was_skipped_is_fetched_when_it_is_wanted_back(tmp
         done = crawled(tmp_path, f"{url}a3", **settings)
         assert "/copy" in paths(done)
         assert "/copy" in paths(crawled(tmp_path, url, **settings))
+
+
+@pytest.mark.parametrize("scope", ["host", "domain", "global"])
+def test_it_is_fetched_under_every_scope_by_its_own_spider(tmp_path: Path, scope: str) -> None:
+    pages = {**site(link="/copy"), "/copy": document(text(0))}
+    settings: dict[str, Any] = {"DEDUP_SKIP": "callback", "DEDUP_EXPLORATION_SHARE": 0}
+    with serving(pages) as url:
+        crawled(tmp_path, url, DEDUP_SCOPE=scope, **settings)
+        dedup(tmp_path, "restore", f"{url}copy")
+        crawl(tmp_path, PAGES, {"DEDUP_SCOPE": scope, **settings}, {"contents": "[]"})
+        assert "/copy" in paths(crawled(tmp_path, f"{url}a3", DEDUP_SCOPE=scope, **settings))
 
 
 def test_redirects_are_on_record(tmp_path: Path) -> None:

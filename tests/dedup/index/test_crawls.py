@@ -285,3 +285,54 @@ def test_restoring_a_url_takes_what_was_dropped_there(known: Index) -> None:
     assert known.restore_url_copies(P) == []
     assert [row.id for row in known.restore_url_copies(Q)] == [2]
     assert known.restore_url_copies("http://a/none") == []
+
+
+@pytest.mark.parametrize("unchanged", ["keep", "drop"])
+def test_siblings_that_are_wanted_back_come_each_for_itself(index: Index, unchanged: str) -> None:
+    contents = [text(1), edited(1), edited(1, 2), edited(1, 3)]
+    with crawling(index) as day:
+        assert [day.see(P, content).kept for content in contents] == [True, False, False, False]
+    assert len(index.restore_run_copies(1)) == 3
+    with crawling(index, unchanged=unchanged) as day:
+        found = [day.see(P, content).kept for content in contents]
+    assert found == [unchanged == "keep", True, True, True]
+    assert index.wanted() == []
+
+
+def test_a_page_that_changed_answers_one_wish(known: Index) -> None:
+    known.restore_url_copies(Q)
+    with crawling(known) as day:
+        day.see(P, text(1))
+        assert day.see(Q, edited(1, 5)).kept
+    assert known.wanted() == []
+
+
+@pytest.mark.parametrize("name", ["november", ""])
+def test_what_leaned_on_a_host_that_another_worker_visits_later_is_an_orphan(
+    index: Index, name: str
+) -> None:
+    with crawling(index) as day:
+        day.see(P, text(1))
+        day.see(MIRROR, text(1))
+    with crawling(index, name=name) as other:
+        other.visit("c")
+        with crawling(index, name=name) as worker:
+            assert not worker.see(MIRROR, text(1)).kept
+        other.see("http://a/other", text(2))
+    assert [row.sighting.url for row in index.orphans()] == [MIRROR]
+
+
+def test_a_job_that_is_paused_lists_what_it_may_still_meet(known: Index) -> None:
+    with crawling(known, job="j", ending="shutdown") as day:
+        day.see(MIRROR, text(1))
+        day.see("http://a/other", text(2))
+    assert [row.sighting.url for row in known.orphans()] == [MIRROR]
+    with crawling(known, job="j") as day:
+        day.see(P, text(1))
+    assert known.orphans() == []
+
+
+def test_who_keeps_leans_on_nothing_that_another_crawl_has_met_and_not_kept(known: Index) -> None:
+    with crawling(known, unchanged="drop") as other, crawling(known) as day:
+        assert not other.see(P, text(1)).kept
+        assert day.see(Q, edited(1)).kept
