@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Self
 
-from scrapy import Item, Request
+from scrapy import Request
 from scrapy.exceptions import NotConfigured
 
 from dedup.plugin.looking import only_looks
@@ -122,8 +122,9 @@ class DedupSpiderMiddleware:
             if not _is_item(output):
                 yield output
             elif is_only and not held:
-                # The callback may fill the same object again while this one waits.
-                held.append(output.copy() if isinstance(output, dict | Item) else output)
+                # A callback may fill the same dict again while this one waits; only what is exactly a
+                # dict is one with nothing else about it.
+                held.append(dict(output) if type(output) is dict else output)
             else:
                 is_only = False
                 for item in [*held, output]:
