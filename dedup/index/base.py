@@ -398,7 +398,8 @@ class Index(ABC):
                 assert row.verdict.canonical is not None
                 canonical = self.row(row.verdict.canonical)
                 standing = self._standing(canonical.as_canonical(), row.sighting, crawl)
-                outcome = Outcome.CONFIRMED if standing and canonical.listed else Outcome.ORPHANED
+                stands = standing is not None and standing.is_kept and canonical.listed
+                outcome = Outcome.CONFIRMED if stands else Outcome.ORPHANED
                 if outcome is not row.outcome:
                     self._settle(row.id, outcome)
 
