@@ -35,9 +35,9 @@ from rich.progress import track
 from rich.table import Table
 
 from dedup import DedupConfig, Page
-from dedup.feeds import find_feeds
-from dedup.fields import FieldRule
-from dedup.terms import words_of
+from dedup.files.feeds import find_feeds
+from dedup.reading.fields import FieldRule
+from dedup.recipes.terms import tokens_of
 
 PERMUTATIONS = 128
 THRESHOLD = 0.62
@@ -143,12 +143,12 @@ def _loop(path: Path, signature: Callable[[set[bytes]], Any]) -> dict[str, float
     from datasketch import MinHashLSH
 
     lsh = MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
-    words_of("lighthouse 灯塔", CONFIG)  # loads what it needs
+    tokens_of("lighthouse 灯塔", CONFIG)  # loads what it needs
     copies = pages = 0
     begin, cpu = time.perf_counter(), _cpu()
     with path.open(encoding="utf-8") as lines:
         for line in lines:
-            words = words_of(json.loads(line)["text"], CONFIG)
+            words = tokens_of(json.loads(line)["text"], CONFIG)
             starts = range(max(1, len(words) - SHINGLE + 1))
             found = signature({" ".join(words[at : at + SHINGLE]).encode() for at in starts})
             if lsh.query(found):

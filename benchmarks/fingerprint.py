@@ -27,14 +27,14 @@ import numpy as np
 from lxml import etree
 
 from dedup import DedupConfig, Fingerprint, Page, fingerprint, simhash
-from dedup.dictionary import topical_words
-from dedup.hashing import SECRET_SIZE, digest, hash_words, murmur3
-from dedup.simhashing import fold
-from dedup.sketch import check_sketch, sketch
-from dedup.structure import structure_words
-from dedup.terms import Terms, words_of
-from dedup.text import read_tree
-from dedup.weighting import weights_of
+from dedup.reading.dictionary import topical_words
+from dedup.reading.walk import read_tree
+from dedup.recipes.simhash import fold
+from dedup.recipes.sketch import check_sketch, sketch
+from dedup.recipes.structure import structure_hashes
+from dedup.recipes.terms import Terms, tokens_of
+from dedup.recipes.weights import weights_of
+from dedup.values.hashes import SECRET_SIZE, digest, hashes_of, murmur3
 
 SEED = 7
 KEY = bytes(SECRET_SIZE)
@@ -133,18 +133,18 @@ def pages() -> None:
     for language, body in (("English", page_of(english(rng))), ("Chinese", page_of(chinese(rng)))):
         root = etree.fromstring(body, etree.HTMLParser(encoding="utf-8"))
         page = Page.from_tree(root, body=body)
-        words = words_of(page.text, config)
+        words = tokens_of(page.text, config)
         terms = Terms.from_tokens(words)
-        hashes = terms.words()
+        hashes = terms.hashes()
         weights = weights_of(terms, page.text, config)
         steps: dict[str, Callable[[], object]] = {
             "walk": partial(read_tree, root),
-            "words": partial(words_of, page.text, config),
+            "words": partial(tokens_of, page.text, config),
             "terms": partial(Terms.from_tokens, words),
-            "hashes": terms.words,
+            "hashes": terms.hashes,
             "weights": partial(weights_of, terms, "", config),
             "content": partial(fold, hashes, weights),
-            "structure": partial(structure_words, page, config, murmur3),
+            "structure": partial(structure_hashes, page, config, murmur3),
             "sketch": partial(sketch, hashes[terms.sequence], config.shingle),
             "check sketch": partial(check_sketch, terms.names, terms.sequence, config.shingle, KEY),
             "body digest": partial(digest, body),
@@ -182,7 +182,7 @@ def compiled(folder: Path) -> Callable[[Mapping[str, float]], int] | None:
     loop.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
     def call(weights: Mapping[str, float]) -> int:
-        words = np.ascontiguousarray(hash_words(weights.keys()))
+        words = np.ascontiguousarray(hashes_of(weights.keys()))
         values = np.fromiter(weights.values(), np.float64, len(weights))
         return int(loop(words.ctypes.data, values.ctypes.data, len(words)))
 
@@ -207,7 +207,7 @@ def simhashes() -> None:
             if loop(weights) != simhash(weights):
                 raise SystemExit("the C loop gives another word")
             peers["plain C loop (hashing included)"] = lambda: loop(weights)
-            words = np.ascontiguousarray(hash_words(weights.keys()))
+            words = np.ascontiguousarray(hashes_of(weights.keys()))
             values = np.fromiter(weights.values(), np.float64)
             peers["dedup's fold alone"] = lambda: fold(words, values)
         try:

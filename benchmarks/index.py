@@ -26,13 +26,13 @@ import click
 import numpy as np
 
 from dedup import DedupConfig, SQLiteIndex
-from dedup.fingerprints import Fingerprint
-from dedup.hashing import Words
 from dedup.index import BlockIndex
 from dedup.index.postings import DEFAULT_BLOCKS
-from dedup.index.urls import url_key
-from dedup.sketch import BINS
-from dedup.words import signed
+from dedup.recipes.sketch import BINS
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.hashes import Hashes
+from dedup.values.simhashes import signed
+from dedup.values.urls import url_key
 
 SEED = 20
 REPEATS = 5
@@ -40,7 +40,7 @@ TEN_MILLION = 10_000_000
 MILLION = 1_000_000
 
 
-def sample(count: int) -> tuple[Words, Words]:
+def sample(count: int) -> tuple[Hashes, Hashes]:
     """Return words to store and 1,000 queries, half of them near a stored word."""
     rng = np.random.default_rng(SEED)
     words = rng.integers(1, 2**64, count, np.uint64)
@@ -52,7 +52,7 @@ def sample(count: int) -> tuple[Words, Words]:
     return words, queries
 
 
-def flipped(words: Words, rng: np.random.Generator) -> Words:
+def flipped(words: Hashes, rng: np.random.Generator) -> Hashes:
     """Return *words* with one to eight random bits turned over in each."""
     changed = words.copy()
     for turn in range(8):
@@ -71,7 +71,7 @@ def seconds(call: Callable[[], object], repeats: int = REPEATS) -> float:
     return median(times)
 
 
-def each(call: Callable[[int], object], queries: Words, repeats: int = REPEATS) -> float:
+def each(call: Callable[[int], object], queries: Hashes, repeats: int = REPEATS) -> float:
     """Return the median over repeats of the mean microseconds of a call."""
     ints = queries.tolist()
 
@@ -83,7 +83,7 @@ def each(call: Callable[[int], object], queries: Words, repeats: int = REPEATS) 
     return seconds(run, repeats) / len(ints) * 1e6
 
 
-def linear(words: Words, query: int, radius: int) -> set[int]:
+def linear(words: Hashes, query: int, radius: int) -> set[int]:
     near = np.bitwise_count(words ^ np.uint64(query)) <= radius
     return set(words[near].tolist())
 
@@ -98,7 +98,7 @@ def header() -> None:
 
 
 @contextmanager
-def built(folder: Path, words: Words, blocks: int) -> Iterator[BlockIndex]:
+def built(folder: Path, words: Hashes, blocks: int) -> Iterator[BlockIndex]:
     path = folder / f"words-{len(words)}-{blocks}.db"
     with BlockIndex(path, blocks=blocks) as index:
         if not len(index):
@@ -107,7 +107,7 @@ def built(folder: Path, words: Words, blocks: int) -> Iterator[BlockIndex]:
         yield index
 
 
-def check_recall(index: BlockIndex, words: Words, queries: Words, radius: int) -> None:
+def check_recall(index: BlockIndex, words: Hashes, queries: Hashes, radius: int) -> None:
     for query in queries[:20].tolist():
         if set(index.find(query, radius)) != linear(words, query, radius):
             raise SystemExit(f"recall is not 1 at distance {radius}")
@@ -182,7 +182,7 @@ def add(folder: Path, count: int) -> None:
                 index.remove(word)
 
 
-def each_thousand(index: BlockIndex, words: Words) -> float:
+def each_thousand(index: BlockIndex, words: Hashes) -> float:
     times = []
     ints = words.tolist()
     for start in range(0, len(ints), 1000):
@@ -323,8 +323,8 @@ def pairs(folder: Path, count: int) -> None:
     )
 
 
-def _duckdb_pairs(connection: Any, words: Words) -> set[tuple[int, int]]:
-    """Words within 3 bits agree in two of five blocks: ten joins on two blocks each."""
+def _duckdb_pairs(connection: Any, words: Hashes) -> set[tuple[int, int]]:
+    """Hashes within 3 bits agree in two of five blocks: ten joins on two blocks each."""
     connection.execute("SET threads = 2")
     connection.execute("CREATE TABLE w (word UBIGINT)")
     connection.register("source", {"word": words})
@@ -402,7 +402,7 @@ def pages(folder: Path, count: int) -> None:
 
 def flood(folder: Path, count: int) -> None:
     """`find_or_add` of a page with 100,000 canonicals in its content radius, and apart from that
-    with a million of its structure word."""
+    with a million of its structure simhash."""
     for name, size, crowded in (
         ("content", 100_000, "content"),
         ("structure", min(count, MILLION), "structure"),
@@ -465,8 +465,8 @@ def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, cr
                     scope,
                     url,
                     url_key(url),
-                    signed(p.content),
-                    signed(p.structure),
+                    signed(p.content_simhash),
+                    signed(p.structure_simhash),
                     p.sketch,
                     p.body_digest,
                     p.token_digest,
@@ -476,7 +476,7 @@ def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, cr
             ),
         )
         for field in ("content", "structure"):
-            words = np.array([getattr(p, field) for p in prints], np.uint64)
+            words = np.array([p.simhash(field) for p in prints], np.uint64)
             index._postings(field, scope).add_many(words)
 
 

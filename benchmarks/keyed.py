@@ -21,10 +21,10 @@ import numpy as np
 
 from benchmarks.accuracy.sets import ARCHIVE, unpacked
 from dedup import DedupConfig, Fingerprint, Page, Reason, fingerprint
-from dedup.hashing import SECRET_SIZE
-from dedup.sketch import agrees, check_sketch
-from dedup.terms import Terms, words_of
-from dedup.verdict import has_equal_tokens, match
+from dedup.recipes.sketch import agrees, check_sketch
+from dedup.recipes.terms import Terms, tokens_of
+from dedup.rule.verifier import has_equal_tokens, match
+from dedup.values.hashes import SECRET_SIZE
 
 CONFIG = DedupConfig()
 SEED = 7
@@ -45,14 +45,14 @@ class Keyed:
 
 def keyed(body: bytes, keys: Sequence[bytes]) -> Keyed:
     page = Page.from_html(body)
-    terms = Terms.from_tokens(words_of(page.text, CONFIG))
+    terms = Terms.from_tokens(tokens_of(page.text, CONFIG))
     checks = (check_sketch(terms.names, terms.sequence, CONFIG.shingle, key) for key in keys)
     return Keyed(fingerprint(page), tuple(checks))
 
 
 def near_pairs(pages: Sequence[Keyed]) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of the pages whose content words are within the distance."""
-    words = np.array([page.public.content for page in pages], np.uint64)
+    """Yield the numbers of the pages whose content simhashes are within the distance."""
+    words = np.array([page.public.content_simhash for page in pages], np.uint64)
     for one, word in enumerate(words):
         if word:
             near = np.bitwise_count(words[one + 1 :] ^ word) <= CONFIG.max_distance

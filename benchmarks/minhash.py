@@ -25,10 +25,10 @@ import click
 import numpy as np
 
 from dedup import DedupConfig, Fingerprint, Page, SQLiteIndex, fingerprint
-from dedup.hashing import Words, hash_words
 from dedup.index import BlockIndex, Run
-from dedup.minhash import Banding, band_keys, jaccard, minhash, minima, sketch_keys
-from dedup.sketch import BINS, shingle_hashes, similarities, sketch
+from dedup.recipes.bands import Banding, band_keys, jaccard, minhash, minima, sketch_keys
+from dedup.recipes.sketch import BINS, shingle_hashes, similarities, sketch
+from dedup.values.hashes import Hashes, hashes_of
 
 SEED = 20
 DEFAULT = DedupConfig()
@@ -63,7 +63,7 @@ def signatures() -> None:
 
     shingles = [f"the {n} brown fox" for n in range(300)]
     encoded = [shingle.encode() for shingle in shingles]
-    hashes = hash_words(shingles)
+    hashes = hashes_of(shingles)
     table("300 shingles", "ours", "datasketch", "ratio")
     for length in (128, 256, 1024):
         empty = MinHash(length)
@@ -109,13 +109,13 @@ def curve() -> None:
             line(f"{exact:.3f}", size, f"{BANDING.s_curve(exact):.3f}", *shown)
 
 
-def pair(rng: np.random.Generator, size: int, similarity: float) -> tuple[Words, Words, float]:
+def pair(rng: np.random.Generator, size: int, similarity: float) -> tuple[Hashes, Hashes, float]:
     shared = round(2 * size * similarity / (1 + similarity))
     drawn = rng.integers(0, 2**64, 2 * size - shared, np.uint64)
     return drawn[:size], drawn[size - shared :], shared / (2 * size - shared)
 
 
-def _peer_signature(kind: Any, hashes: Words, length: int = BANDING.length) -> Any:
+def _peer_signature(kind: Any, hashes: Hashes, length: int = BANDING.length) -> Any:
     made = kind(length, hashfunc=_first_bytes)
     made.update_batch([word.tobytes() for word in hashes])
     return made
@@ -133,11 +133,11 @@ class Text:
     """A page of the benchmark: its fingerprint and the hashes of its shingles."""
 
     seen: Fingerprint
-    shingles: Words
+    shingles: Hashes
 
 
 def text(words: Sequence[str]) -> Text:
-    hashes = shingle_hashes(hash_words(words), DEFAULT.shingle)
+    hashes = shingle_hashes(hashes_of(words), DEFAULT.shingle)
     return Text(fingerprint(Page.from_text(" ".join(words))), hashes)
 
 
@@ -239,7 +239,7 @@ def _ask(
 
 def _sighting(seen: Fingerprint, run: Run) -> Any:
     from dedup.index import Sighting
-    from dedup.index.urls import scope_key
+    from dedup.values.urls import scope_key
 
     return Sighting(seen, "", "", "page", scope_key("spider", spider="bench", url=""), run.id, 0.0)
 
@@ -307,7 +307,7 @@ def nearest(words: int) -> None:
             line(name, f"{ours / len(queries):.0f}", f"{scan / len(queries):.0f}", shown)
 
 
-def _scan(words: Words, query: int) -> int:
+def _scan(words: Hashes, query: int) -> int:
     return int(np.bitwise_count(words ^ np.uint64(query)).min())
 
 
@@ -367,7 +367,7 @@ def _finders(seen: list[Fingerprint]) -> Any:
         ("content", DEFAULT.max_distance),
         ("structure", DEFAULT.structure_max_distance),
     ):
-        words = np.array([getattr(one, field) for one in seen], np.uint64)
+        words = np.array([one.simhash(field) for one in seen], np.uint64)
         near = np.bitwise_count(words[:, None] ^ words) <= limit
         yield f"{field} within {limit}", near & (words[:, None] > 0) & (words > 0)
     for bands, rows in ((20, 3), (24, 3), (32, 3), (40, 4), (64, 4), (42, 6)):

@@ -175,7 +175,7 @@ class Ours:
         return not self._detector.check(given).kept
 
 
-class Words:
+class Hashes:
     """faiss on our words."""
 
     threshold: float | None = -10
@@ -189,7 +189,7 @@ class Words:
     prepared = Ours.prepared
 
     def sign(self, given: Page) -> Any:
-        return np.frombuffer(fingerprint(given).content.to_bytes(8, "little"), np.uint8)[None]
+        return np.frombuffer(fingerprint(given).content_simhash.to_bytes(8, "little"), np.uint8)[None]
 
     def likeness(self, a: Any, b: Any) -> float:
         return -float(np.bitwise_count(a ^ b).sum())
@@ -415,7 +415,7 @@ def contended(name: str, job: Mapping[str, Any]) -> dict[str, Any]:
 def _contender(name: str, folder: Path) -> Contender:
     if name == OURS:
         return Ours(folder)
-    return Words(folder) if name == FAISS else Reused(name)
+    return Hashes(folder) if name == FAISS else Reused(name)
 
 
 def _found(name: str, told: Mapping[str, Any], pairs: Mapping[str, Any]) -> Found:

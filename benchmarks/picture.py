@@ -22,8 +22,8 @@ WIDTH, TOP, ROW, PAIR_GAP, SIDE = 960, 128, 92, 40, 64
 COLUMNS = {"page": 32, "content": 258, "structure": 434, "sketch": 610, "verdict": 776}
 HEADS = (
     ("page", "a page", "as a reader sees it"),
-    ("content", "content word", "64 bits of its words"),
-    ("structure", "structure word", "64 bits of its tags"),
+    ("content", "content simhash", "64 bits of its words"),
+    ("structure", "structure simhash", "64 bits of its tags"),
     ("sketch", "sketch", "256 bins of word runs"),
     ("verdict", "verdict", "kept or dropped"),
 )

@@ -23,8 +23,8 @@ import numpy as np
 
 from dedup import DedupConfig, SQLiteIndex
 from dedup.index.tables import INSERT
-from dedup.sketch import BINS
-from dedup.words import signed
+from dedup.recipes.sketch import BINS
+from dedup.values.simhashes import signed
 
 SEED = 6
 # No key, redirects or check sketch; no dry run; on the host of its URL.

@@ -6,14 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dedup.config import DedupConfig
-    from dedup.detector import Detector
-    from dedup.fingerprints import Fingerprint, fingerprint
     from dedup.index import MemoryIndex, SQLiteIndex
-    from dedup.page import Page
-    from dedup.simhashing import simhash
-    from dedup.verdict import Match, Reason, Verdict, compare
-    from dedup.words import hamming_distance
+    from dedup.index.detector import Detector
+    from dedup.reading.page import Page
+    from dedup.recipes.config import DedupConfig
+    from dedup.recipes.fingerprinter import fingerprint
+    from dedup.recipes.simhash import simhash
+    from dedup.rule.verifier import compare
+    from dedup.values.fingerprint import Fingerprint
+    from dedup.values.simhashes import hamming_distance
+    from dedup.values.verdict import Match, Reason, Verdict
 
 __all__ = [
     "DedupConfig",
@@ -33,19 +35,19 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "DedupConfig": "config",
-    "Detector": "detector",
-    "Fingerprint": "fingerprints",
-    "Match": "verdict",
+    "DedupConfig": "recipes.config",
+    "Detector": "index.detector",
+    "Fingerprint": "values.fingerprint",
+    "Match": "values.verdict",
     "MemoryIndex": "index",
-    "Page": "page",
-    "Reason": "verdict",
+    "Page": "reading.page",
+    "Reason": "values.verdict",
     "SQLiteIndex": "index",
-    "Verdict": "verdict",
-    "compare": "verdict",
-    "fingerprint": "fingerprints",
-    "hamming_distance": "words",
-    "simhash": "simhashing",
+    "Verdict": "values.verdict",
+    "compare": "rule.verifier",
+    "fingerprint": "recipes.fingerprinter",
+    "hamming_distance": "values.simhashes",
+    "simhash": "recipes.simhash",
 }
 
 

@@ -9,7 +9,7 @@ import atheris
 
 with atheris.instrument_imports(include=["dedup"]):
     from dedup import Detector, MemoryIndex, Page
-    from dedup.exchange.files import export_lines
+    from dedup.files.exchange.files import export_lines
     from tests.fuzz.laws import check_export
 
 from fuzz.engine import command

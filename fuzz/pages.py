@@ -10,7 +10,7 @@ import atheris
 
 with atheris.instrument_imports(include=["dedup"]):
     from dedup import DedupConfig, Page, compare, fingerprint
-    from dedup.sketch import BINS
+    from dedup.recipes.sketch import BINS
 
 from fuzz.engine import command
 
@@ -42,8 +42,8 @@ def judge(data: bytes) -> None:
         page = Page.from_html(body, url="https://a.example/", encoding=encoding)
     assert len(page.tags) == len(page.depths)
     found = fingerprint(page, config)
-    assert 0 <= found.content < 2**64
-    assert 0 <= found.structure < 2**64
+    assert 0 <= found.content_simhash < 2**64
+    assert 0 <= found.structure_simhash < 2**64
     assert len(found.sketch) == BINS
     assert len(found.token_digest) == (16 if found.tokens else 0)
     assert fingerprint(page, config) == found

@@ -14,9 +14,9 @@ import atheris
 with atheris.instrument_imports(include=["dedup", "jieba"]):
     import jieba
 
-    from dedup import dictionary
-    from dedup.errors import ConfigError
-    from dedup.frequencies import read_documents
+    from dedup.files.frequencies import read_documents
+    from dedup.reading import dictionary
+    from dedup.values.errors import ConfigError
 
 from fuzz.engine import command
 

@@ -1,8 +1,8 @@
 """A page without one word of its victim's that passes for a copy of it: all that is public is known.
 
-Words are taken from a pool one by one.  Each makes one more shingle, which falls into one bin: taken
+Hashes are taken from a pool one by one.  Each makes one more shingle, which falls into one bin: taken
 is a word whose shingle puts the victim's byte there, of those the one whose own hash brings the
-content word nearest.
+content simhash nearest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup import Fingerprint, Page, fingerprint
-from dedup.hashing import Words, hash_words, keyed_words, mixed
+from dedup.values.hashes import Hashes, hashes_of, keyed_hashes, mixed
 from tests.pages import text
 
 POOL = 1 << 16
@@ -28,7 +28,7 @@ _NOTHING = np.uint64(2**64 - 1)
 VICTIM = Page.from_text(text(1, 900), url="http://victim/")
 
 Flags = NDArray[np.bool_]
-Shingled = Callable[[Words, Words], Words]
+Shingled = Callable[[Hashes, Hashes], Hashes]
 
 
 @cache
@@ -43,7 +43,7 @@ def nonsense(count: int = POOL) -> list[str]:
     return [word.translate(str.maketrans("0123456789abcdef", _LETTERS)) for word in digits]
 
 
-def mixed_each(state: Words, pool: Words) -> Words:
+def mixed_each(state: Hashes, pool: Hashes) -> Hashes:
     """Return the shingles of *state* and each word of the pool, as a public sketch has them."""
     hashes = state[:1]
     for number in range(1, SIZE - 1):
@@ -51,7 +51,7 @@ def mixed_each(state: Words, pool: Words) -> Words:
     return mixed(mixed(hashes) * _STEP + pool)
 
 
-def mixed_once(state: Words, pool: Words) -> Words:
+def mixed_once(state: Hashes, pool: Hashes) -> Hashes:
     """Return the same as a check sketch has them."""
     hashes = state[:1]
     for number in range(1, SIZE - 1):
@@ -64,9 +64,9 @@ class Target:
     """A sketch to be made again of the hashes of a pool; *smallest* is what each bin has so far."""
 
     sketch: bytes
-    pool: Words
+    pool: Hashes
     shingled: Shingled
-    smallest: Words = field(init=False)
+    smallest: Hashes = field(init=False)
 
     def __post_init__(self) -> None:
         self.smallest = np.full(len(self.sketch), _NOTHING)
@@ -103,11 +103,11 @@ def forged(victim: Fingerprint, *, secret: bytes = b"", share: float = 0.95) -> 
     made first, of the smallest hashes that there are, which what comes later leaves alone.
     """
     names = nonsense()
-    words = hash_words(names)
+    words = hashes_of(names)
     public = Target(victim.sketch, words, mixed_each)
-    check = Target(victim.check_sketch, keyed_words(names, secret), mixed_once) if secret else None
+    check = Target(victim.check_sketch, keyed_hashes(names, secret), mixed_once) if secret else None
     targets = [check, public] if check else [public]
-    nearness = np.bitwise_count(~(words ^ np.uint64(victim.content)))
+    nearness = np.bitwise_count(~(words ^ np.uint64(victim.content_simhash)))
     taken = list(range(SIZE - 1))
     for target in targets:
         while not target.is_made(share):
@@ -125,5 +125,5 @@ def forged(victim: Fingerprint, *, secret: bytes = b"", share: float = 0.95) -> 
     return [names[number] for number in taken]
 
 
-def _values(hashes: Words) -> NDArray[np.uint64]:
+def _values(hashes: Hashes) -> NDArray[np.uint64]:
     return hashes % np.uint64(255) + np.uint64(1)

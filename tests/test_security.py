@@ -68,7 +68,7 @@ PARTS_OF_STATEMENTS = {
         "BINS",
         "EARLIEST",
         "LATEST",
-        "WORD_BITS",
+        "SIMHASH_BITS",
         "only",
     ),
     "','.join((repr(str(outcome)) for outcome in Outcome))",

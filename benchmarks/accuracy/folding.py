@@ -21,13 +21,13 @@ import numpy as np
 
 from benchmarks.accuracy.peers import PEERS
 from dedup import DedupConfig, Fingerprint, Page, fingerprint
-from dedup.hashing import Words, hash_words
-from dedup.sketch import shingle_hashes
+from dedup.recipes.sketch import shingle_hashes
+from dedup.values.hashes import Hashes, hashes_of
 
 T = TypeVar("T")
 
 CHUNK = 40
-# Words of the mixed check, on purpose not those of the recipe: Han characters one by one.
+# Hashes of the mixed check, on purpose not those of the recipe: Han characters one by one.
 _HAN = "\u3400-\u9fff"
 _WORDS = re.compile(rf"[{_HAN}]|[^\W{_HAN}]+")
 
@@ -44,7 +44,7 @@ class Folded:
     signatures: tuple[Any, ...]
     peer_seconds: tuple[float, ...]
     reading_seconds: float
-    word_pairs: Words
+    word_pairs: Hashes
 
 
 class Workers:
@@ -136,13 +136,13 @@ def _signature(text: str, peer: str) -> Any:
         return error
 
 
-def word_pairs(text: str) -> Words:
+def word_pairs(text: str) -> Hashes:
     """Return the different hashes of the pairs of neighbouring words in *text*, sorted."""
-    words = hash_words(_WORDS.findall(text.lower()))
+    words = hashes_of(_WORDS.findall(text.lower()))
     return np.unique(shingle_hashes(words, 2)) if len(words) > 1 else words[:0]
 
 
-def jaccard(a: Words, b: Words) -> float:
+def jaccard(a: Hashes, b: Hashes) -> float:
     """Return the exact Jaccard similarity of two sorted sets; two empty ones are equal."""
     both = len(np.intersect1d(a, b, assume_unique=True))
     either = len(a) + len(b) - both

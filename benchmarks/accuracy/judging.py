@@ -23,11 +23,11 @@ from benchmarks.accuracy.scoring import (
 )
 from benchmarks.accuracy.sets import Pair, Part
 from dedup import DedupConfig, Fingerprint, compare
-from dedup.words import WORD_BITS
+from dedup.values.simhashes import SIMHASH_BITS
 
 GREY = -1
 # A page without a word is as far from any other as can be, and farther.
-_NO_WORD = WORD_BITS + 1
+_NO_WORD = SIMHASH_BITS + 1
 
 MEASURES = ("content", "structure", "similarity")
 

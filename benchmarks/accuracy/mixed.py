@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from benchmarks.accuracy.folding import jaccard
 from benchmarks.accuracy.scoring import Bools
 from dedup import DedupConfig, Fingerprint, compare
-from dedup.hashing import Words
-from dedup.sketch import BINS, similarities
-from dedup.verdict import banding_of, uses_content, uses_structure
+from dedup.recipes.sketch import BINS, similarities
+from dedup.rule.verifier import banding_of, uses_content, uses_structure
+from dedup.values.hashes import Hashes
 
 UNRELATED_BELOW = 0.1
 
@@ -32,7 +32,7 @@ class Mix:
     unrelated: tuple[tuple[int, int], ...]
 
 
-def mix(copies: Sequence[tuple[int, int]], word_pairs: Sequence[Words]) -> Mix:
+def mix(copies: Sequence[tuple[int, int]], word_pairs: Sequence[Hashes]) -> Mix:
     """Return which of *copies* are unrelated; *word_pairs* has those of every page."""
     return Mix(
         pairs=len(word_pairs) * (len(word_pairs) - 1) // 2,
@@ -51,7 +51,7 @@ def copies_in(task: tuple[Sequence[Fingerprint], DedupConfig]) -> list[tuple[int
 def copies_among(pages: Sequence[Fingerprint], config: DedupConfig) -> Iterator[tuple[int, int]]:
     """Return all pairs of *pages* (the earlier first) that *config* calls copies."""
     content, structure = (
-        np.array([getattr(page, field) for page in pages], np.uint64)
+        np.array([page.simhash(field) for page in pages], np.uint64)
         for field in ("content", "structure")
     )
     sketches = np.frombuffer(b"".join(page.sketch for page in pages), np.uint8).reshape(-1, BINS)
@@ -78,7 +78,7 @@ def copies_among(pages: Sequence[Fingerprint], config: DedupConfig) -> Iterator[
                 yield first, second
 
 
-def _near(words: Words, first: int, later: slice, distance: int) -> Bools:
+def _near(words: Hashes, first: int, later: slice, distance: int) -> Bools:
     others = words[later]
     near: Bools = np.bitwise_count(others ^ words[first]) <= distance
     both: Bools = near & (others != 0) & (words[first] != 0)

@@ -1,7 +1,7 @@
 """Other libraries on the same pairs, each with its own features, at its own threshold.
 
 All but html-similarity are given the text that `Page` reads off a document, so that methods are
-compared and not extractions.  Words are `dedup.tokens`, which cut Chinese; a library that cuts texts
+compared and not extractions.  Hashes are `dedup.reading.tokens`, which cut Chinese; a library that cuts texts
 itself gets the text.
 """
 
@@ -26,7 +26,7 @@ from benchmarks.accuracy.scoring import (
     best_f1,
     confusion,
 )
-from dedup.tokens import tokens
+from dedup.reading.tokens import tokens
 
 PERMUTATIONS = 128
 SEED = 5

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.accuracy.judging import MEASURES, Judged
 from benchmarks.accuracy.scoring import confusion, curve
 from dedup import DedupConfig
-from dedup.words import WORD_BITS
+from dedup.values.simhashes import SIMHASH_BITS
 
 CURVES = "accuracy-precision-recall.svg"
 HISTOGRAMS = "accuracy-histograms.svg"
@@ -21,7 +21,7 @@ HISTOGRAMS = "accuracy-histograms.svg"
 # One colour for a measure, and for a label, in every plot; told apart by those who see few colours.
 _COLOURS = {"content": "#0072b2", "structure": "#e69f00", "similarity": "#009e73"}
 _CLASSES = {1: ("copies", "#0072b2"), 0: ("different pages", "#d55e00")}
-_BINS = {measure: np.arange(0, WORD_BITS + 2) - 0.5 for measure in ("content", "structure")}
+_BINS = {measure: np.arange(0, SIMHASH_BITS + 2) - 0.5 for measure in ("content", "structure")}
 _BINS["similarity"] = np.linspace(0, 1, 41)
 # Text stays text, in one font rather than in a list of all; ids do not change from run to run.
 STYLE: dict[Any, Any] = {
@@ -77,7 +77,7 @@ def _histograms(found: Sequence[Judged], config: DedupConfig, path: Path) -> Non
     for row, measure in zip(grid, MEASURES, strict=True):
         for axes, judged in zip(row, found, strict=True):
             for label, (name, colour) in _CLASSES.items():
-                values = np.minimum(getattr(judged, measure)[judged.labels == label], WORD_BITS)
+                values = np.minimum(getattr(judged, measure)[judged.labels == label], SIMHASH_BITS)
                 counts, edges = np.histogram(values, _BINS[measure])
                 share = counts / max(1, len(values))
                 axes.stairs(share, edges, label=name, color=colour, fill=True, alpha=0.5)
@@ -98,7 +98,7 @@ def _grid(rows: int, columns: int) -> tuple[Any, Any]:
 
 
 def _thresholds(measure: str) -> Iterable[float]:
-    return _PERCENT.tolist() if measure == "similarity" else range(-WORD_BITS, 1)
+    return _PERCENT.tolist() if measure == "similarity" else range(-SIMHASH_BITS, 1)
 
 
 def save(figure: Any, path: Path) -> None:

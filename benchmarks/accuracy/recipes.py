@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dedup import DedupConfig
-from dedup.config import CANDIDATES, HASHERS, STRUCTURES, TERMS, WEIGHTS
+from dedup.recipes.config import CANDIDATES, HASHERS, STRUCTURES, TERMS, WEIGHTS
 
 Options = dict[str, Any]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 
-from dedup.charset import encoding_of
+from dedup.reading.charset import encoding_of
 
 NAME = "html-similarity"
 # cssselect 1.2 is the newest with the private names that this parsel imports.

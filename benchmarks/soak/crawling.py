@@ -20,7 +20,7 @@ from scrapy.http import Response, TextResponse
 from benchmarks.crawl import anonymous_mb
 from benchmarks.soak.pages import Plan
 from dedup import SQLiteIndex
-from dedup.verdict import Outcome
+from dedup.values.verdict import Outcome
 
 BATCH = 100
 

@@ -15,7 +15,7 @@ from benchmarks.accuracy.plots import STYLE, save
 from benchmarks.soak.crawling import Sample
 from benchmarks.soak.pages import Kind, Plan
 from dedup import SQLiteIndex
-from dedup.verdict import Outcome
+from dedup.values.verdict import Outcome
 
 _COLOURS = ("#0072b2", "#e69f00", "#009e73")
 _LINE = re.compile(r'"url": "([^"]+)"')

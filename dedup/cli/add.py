@@ -16,14 +16,14 @@ from rich.text import Text
 from dedup.cli.options import Writing, index_option, index_path, settings_for, settings_option
 from dedup.cli.output import bars
 from dedup.cli.terminal import print_json
-from dedup.errors import DedupError
 from dedup.index import SQLiteIndex
-from dedup.limits import Excess
-from dedup.printable import printable
+from dedup.values.errors import DedupError
+from dedup.values.limits import Excess
+from dedup.values.printable import printable
 
 if TYPE_CHECKING:
-    from dedup.adding import Adding, Event
-    from dedup.feeds import Found
+    from dedup.files.adding import Adding, Event
+    from dedup.files.feeds import Found
 
 _FORMATS = ("jsonl", "csv", "html", "warc", "parquet")
 _MAX_PROBLEMS = 20
@@ -96,8 +96,8 @@ def add(
         raise click.UsageError("--judge records nothing that --restart could take back")
     given = _with_fields(settings, html_field, text_fields, url_field)
     with SQLiteIndex(index_path(path), read_only=judge) as index:
-        from dedup.adding import Adding, Choices, check_output
-        from dedup.feeds import find_feeds
+        from dedup.files.adding import Adding, Choices, check_output
+        from dedup.files.feeds import find_feeds
 
         chosen = settings_for(index, given)
         found = find_feeds(files, chosen.fields, form or "")
@@ -136,7 +136,7 @@ def _with_fields(
 
 def _work(adding: Adding, found: Found, output: Path | None, talk: _Talk) -> float:
     """Do it all, with a bar; return how many seconds judging took."""
-    from dedup.adding import write_output
+    from dedup.files.adding import write_output
 
     begin = time.perf_counter()
     try:

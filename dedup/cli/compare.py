@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from dedup.cli.options import (
-    index_option,
-    json_option,
-    opened,
-    settings_for,
-    settings_option,
-)
+from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
 from dedup.cli.pages import (
     HOW_TO_GET_PAGES,
     Pages,
@@ -36,9 +30,9 @@ from dedup.cli.showing import (
     show_features,
 )
 from dedup.cli.terminal import console, place, print_json, url_text
-from dedup.config import DedupConfig
-from dedup.fingerprints import fingerprint
 from dedup.index import Row
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.fingerprinter import fingerprint
 from dedup.report.diff import word_diff
 from dedup.report.explanation import Explanation, compare_tags, compare_terms, explain
 
@@ -81,7 +75,7 @@ def compare(
     counts. Two files need no index. The limits are those of the project, of the index's recipe, or
     of -s.
 
-    Words, tags and --diff need the pages themselves: files, or rows whose pages the index keeps
+    Hashes, tags and --diff need the pages themselves: files, or rows whose pages the index keeps
     (DEDUP_STORE_PAGES) or a feed gives.
 
     The exit code is 0 if B is a copy of A, 3 if it is none, 1 for an error, 2 for a wrong option.

@@ -8,11 +8,11 @@ import click
 
 from dedup.cli.options import Writing, index_option, index_path, opened, settings_for, settings_option
 from dedup.cli.output import named, progress_bar
-from dedup.exchange.files import Exported, export_lines, writing
-from dedup.exchange.merge import check_recipes, import_export
+from dedup.files.exchange.files import Exported, export_lines, writing
+from dedup.files.exchange.merge import check_recipes, import_export
+from dedup.files.outputs import replacing
 from dedup.index import SQLiteIndex
-from dedup.outputs import replacing
-from dedup.printable import printable
+from dedup.values.printable import printable
 
 _NO_CHECK = (
     "Imported pages are compared by their public sketches only: the secret of their index stayed there."

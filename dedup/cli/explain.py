@@ -12,25 +12,15 @@ from rich.text import Text
 
 from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
 from dedup.cli.pages import HOW_TO_GET_PAGES, Pages, feed_option, limit_option, rows_at
-from dedup.cli.showing import (
-    explanation_record,
-    features_record,
-    show_explanation,
-    show_features,
-)
+from dedup.cli.showing import explanation_record, features_record, show_explanation, show_features
 from dedup.cli.terminal import console, place, print_json, row_record, url_text
 from dedup.cli.times import moment
-from dedup.config import DedupConfig
 from dedup.index import Row, Run, SQLiteIndex
-from dedup.printable import printable
-from dedup.report.explanation import (
-    compare_tags,
-    compare_terms,
-    is_refused,
-    verdict_in_words,
-)
+from dedup.recipes.config import DedupConfig
+from dedup.report.explanation import compare_tags, compare_terms, is_refused, verdict_sentence
 from dedup.report.explanation import explain as explained
-from dedup.verdict import banding_of
+from dedup.rule.verifier import banding_of
+from dedup.values.printable import printable
 
 
 @click.command()
@@ -85,7 +75,7 @@ def explain(
         if as_json:
             records = [
                 row_record(row)
-                | {"verdict": verdict_in_words(row, runs.get(row.sighting.run))}
+                | {"verdict": verdict_sentence(row, runs.get(row.sighting.run))}
                 | (_comparison((canonical, row), pages, chosen.config, limit) if canonical else {})
                 for row, canonical in pairs
             ]
@@ -125,7 +115,7 @@ def _show_row(screen: Console, row: Row, run: Run | None) -> None:
         screen.print(Text(f"  title    {printable(seen.title)}"))
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     screen.print(Text(f"  seen     {moment(seen.time)}{by}, as {printable(seen.kind)}"))
-    screen.print(Text(f"  verdict  {row.verdict.reason}{state}. {verdict_in_words(row, run)}"))
+    screen.print(Text(f"  verdict  {row.verdict.reason}{state}. {verdict_sentence(row, run)}"))
 
 
 def _show_pair(

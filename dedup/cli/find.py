@@ -8,21 +8,17 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from dedup.cli.options import (
-    index_option,
-    json_option,
-    opened,
-    settings_for,
-    settings_option,
-)
+from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
 from dedup.cli.pages import is_file, newest, page_of_file, rows_at
 from dedup.cli.terminal import console, place, print_json, row_record, url_text, working
-from dedup.config import DedupConfig
-from dedup.fingerprints import Fingerprint, fingerprint
 from dedup.index import Index, Row
-from dedup.page import Page
-from dedup.verdict import Match, Reason, match
-from dedup.words import WORD_BITS
+from dedup.reading.page import Page
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.fingerprinter import fingerprint
+from dedup.rule.verifier import match
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.verdict import Match, Reason
 
 _URL = re.compile(r"\w+://\S+")
 
@@ -33,8 +29,8 @@ _URL = re.compile(r"\w+://\S+")
 @settings_option
 @click.option(
     "--max-distance",
-    type=click.IntRange(0, WORD_BITS),
-    help="How many bits of the content word may differ [default: DEDUP_MAX_DISTANCE].",
+    type=click.IntRange(0, SIMHASH_BITS),
+    help="How many bits of the content simhash may differ [default: DEDUP_MAX_DISTANCE].",
 )
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Show so many.")
 @json_option
@@ -51,8 +47,8 @@ def find(
 
     The page is a file (HTML or plain text), a URL that the index knows, or else the text itself.
     What is looked through are the pages that others are compared with: all that were kept and are
-    not forgotten, in all scopes. Near are those whose content word differs in at most --max-distance
-    bits, 64 for all there are, and those whose structure word differs in at most
+    not forgotten, in all scopes. Near are those whose content simhash differs in at most --max-distance
+    bits, 64 for all there are, and those whose structure simhash differs in at most
     DEDUP_STRUCTURE_MAX_DISTANCE, and those of the same bytes. "copy" says that the page would be
     dropped for this one.
 
@@ -119,7 +115,7 @@ def _near(
 def _order(found: tuple[Row, Match]) -> tuple[bool, int, int, int]:
     row, how = found
     is_exact = how.reason is Reason.EXACT_DUPLICATE  # with no words there is no distance
-    far = WORD_BITS + 1
+    far = SIMHASH_BITS + 1
     distances = (how.content_distance, how.structure_distance)
     content, structure = (far if distance is None else distance for distance in distances)
     return not is_exact, content, structure, row.id

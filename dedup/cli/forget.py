@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from dedup.cli.options import Age, index_option, opened
-from dedup.errors import DedupError
+from dedup.values.errors import DedupError
 
 
 @click.command()

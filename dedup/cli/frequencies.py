@@ -8,8 +8,8 @@ import click
 
 from dedup.cli.options import Writing
 from dedup.cli.output import bars, named, text_output
-from dedup.config import DedupConfig
-from dedup.frequencies import count_terms, document_files, frequency_lines, read_documents
+from dedup.files.frequencies import count_terms, document_files, frequency_lines, read_documents
+from dedup.recipes.config import DedupConfig
 
 
 @click.command(cls=Writing)

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from dedup import __version__
-from dedup.errors import DedupError
-from dedup.printable import printable
+from dedup.values.errors import DedupError
+from dedup.values.printable import printable
 
 # Where each command is; it is loaded when it is asked for, so that the others cost nothing.
 COMMANDS = {

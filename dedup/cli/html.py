@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from dedup.cli.output import rate_of, rated_bars, text_output
-from dedup.config import DedupConfig
 from dedup.index import SQLiteIndex, glance_of
+from dedup.recipes.config import DedupConfig
 from dedup.report.html import HtmlReport, Track, stored_texts
 from dedup.report.replay import Replay
 from dedup.report.selection import Selection

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dedup.errors import DedupError, IndexMismatch
+from dedup.files.outputs import check_target
 from dedup.index import SQLiteIndex
-from dedup.outputs import check_target
+from dedup.values.errors import DedupError, IndexMismatch
 
 if TYPE_CHECKING:
     from dedup.index import Index

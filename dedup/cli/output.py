@@ -19,8 +19,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from dedup.outputs import replacing
-from dedup.printable import printable
+from dedup.files.outputs import replacing
+from dedup.values.printable import printable
 
 _EVERY = 100
 _LONGEST_PATH = 4096

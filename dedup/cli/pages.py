@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dedup.cli.output import bars
-from dedup.config import DedupConfig
-from dedup.errors import DedupError
-from dedup.feeds import BadRecord
-from dedup.feeds.finding import format_of
-from dedup.feeds.json_lines import JsonLines, object_in
-from dedup.fingerprints import Fingerprint, fingerprint
+from dedup.files.feeds import BadRecord
+from dedup.files.feeds.finding import format_of
+from dedup.files.feeds.json_lines import JsonLines, object_in
 from dedup.index import Index, Row
-from dedup.index.urls import url_key
-from dedup.limits import MAX_ATTRIBUTES, Excess
-from dedup.page import Page
-from dedup.printable import printable
-from dedup.verdict import Outcome
+from dedup.reading.page import Page
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.fingerprinter import fingerprint
+from dedup.values.errors import DedupError
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.limits import MAX_ATTRIBUTES, Excess
+from dedup.values.printable import printable
+from dedup.values.urls import url_key
+from dedup.values.verdict import Outcome
 
 if TYPE_CHECKING:
     from dedup.plugin.settings import PluginSettings
@@ -34,7 +35,7 @@ _OVER = {
     Excess.ATTRIBUTES: f"has a tag of more than {MAX_ATTRIBUTES:,} attributes",
 }
 HOW_TO_GET_PAGES = (
-    "Words and tags are shown for pages that the index keeps (crawl with DEDUP_STORE_PAGES = True) "
+    "Hashes and tags are shown for pages that the index keeps (crawl with DEDUP_STORE_PAGES = True) "
     "or that a feed gives (--feed FILE)."
 )
 

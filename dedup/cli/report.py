@@ -13,13 +13,13 @@ import click
 from dedup.cli.html import write_html
 from dedup.cli.options import Since, Writing, index_option, opened, settings_for, settings_option
 from dedup.cli.output import progress_bar, text_output
-from dedup.errors import DedupError
+from dedup.files.outputs import replacing
 from dedup.index import Row, Run, SQLiteIndex
-from dedup.outputs import replacing
 from dedup.report.clusters import KEEPS, Report, report_of
 from dedup.report.export import COLUMNS, records, write_csv, write_json, write_jsonl, write_text
 from dedup.report.replay import Replay, replayed
 from dedup.report.selection import Selection, Source
+from dedup.values.errors import DedupError
 
 _DOCUMENTS: dict[str, Callable[[Report, IO[str]], None]] = {"text": write_text, "json": write_json}
 _LINES = {"jsonl": write_jsonl, "csv": write_csv}

@@ -9,9 +9,9 @@ import click
 from dedup.cli.options import index_option, json_option, opened
 from dedup.cli.runs import address
 from dedup.cli.terminal import print_json, row_record
-from dedup.errors import DedupError
 from dedup.index import Row, SQLiteIndex
-from dedup.printable import printable
+from dedup.values.errors import DedupError
+from dedup.values.printable import printable
 
 
 @click.command()

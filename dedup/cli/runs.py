@@ -12,7 +12,7 @@ from dedup.cli.options import index_option, json_option, opened
 from dedup.cli.terminal import print_json, row_record
 from dedup.cli.times import moment
 from dedup.index import Run
-from dedup.printable import printable
+from dedup.values.printable import printable
 
 
 @click.command()

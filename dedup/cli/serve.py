@@ -9,8 +9,8 @@ import click
 
 from dedup.cli.options import index_option, index_path
 from dedup.cli.output import named
-from dedup.errors import DedupError
 from dedup.index import SQLiteIndex
+from dedup.values.errors import DedupError
 
 # This machine only: an index holds what a crawl has seen, and there is no password.
 HOST = "127.0.0.1"

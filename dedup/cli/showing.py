@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dedup.printable import printable
 from dedup.report.diff import DELETE, EQUAL, INSERT, REPLACE, Change
 from dedup.report.explanation import Distance, Explanation, Features
-from dedup.words import WORD_BITS, word_hex
+from dedup.values.printable import printable
+from dedup.values.simhashes import SIMHASH_BITS, simhash_hex
 
 # Of a long stretch that did not change, so many characters are shown on each side.
 _CONTEXT = 60
@@ -23,8 +23,8 @@ _SIGNS = {EQUAL: "=", INSERT: "+", DELETE: "-", REPLACE: "~"}
 
 def bits(word: int) -> str:
     """Return the bits of *word*, the highest first, in groups of eight."""
-    digits = f"{word:0{WORD_BITS}b}"
-    return " ".join(digits[start : start + _GROUP] for start in range(0, WORD_BITS, _GROUP))
+    digits = f"{word:0{SIMHASH_BITS}b}"
+    return " ".join(digits[start : start + _GROUP] for start in range(0, SIMHASH_BITS, _GROUP))
 
 
 def distance_lines(distance: Distance) -> Iterator[Text]:
@@ -44,7 +44,7 @@ def distance_lines(distance: Distance) -> Iterator[Text]:
         yield Text(f"  {marks}", "red")
     side = "within" if distance.is_within else "not within"
     limit = f"{side} the {distance.limit} allowed" if distance.is_used else "not used"
-    yield Text(f"  {distance.bits} of {WORD_BITS} bits differ, {limit}")
+    yield Text(f"  {distance.bits} of {SIMHASH_BITS} bits differ, {limit}")
 
 
 def show_explanation(screen: Console, found: Explanation) -> None:
@@ -111,8 +111,8 @@ def explanation_record(found: Explanation) -> dict[str, Any]:
         "min_similarity": found.min_similarity,
         **{
             distance.field: {
-                "canonical": word_hex(distance.canonical),
-                "page": word_hex(distance.page),
+                "canonical": simhash_hex(distance.canonical),
+                "page": simhash_hex(distance.page),
                 "distance": distance.bits,
                 "max_distance": distance.limit,
                 "is_used": distance.is_used,

@@ -14,8 +14,8 @@ from rich.text import Text
 from dedup.cli.options import index_option, json_option, opened
 from dedup.cli.terminal import console, print_json, row_record, url_text, working
 from dedup.index import SQLiteIndex, Tally
-from dedup.printable import printable
 from dedup.report.counts import Count, counts
+from dedup.values.printable import printable
 
 # What the rows are counted by; "run" and "site" are names of the JSON too.
 _BY: dict[str, Callable[[Tally], object]] = {

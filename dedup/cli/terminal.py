@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from dedup.index import Row
-from dedup.printable import printable
+from dedup.values.printable import printable
 
 LONGEST_URL = 2000
 

@@ -12,8 +12,8 @@ from dedup.cli.options import index_option, json_option, opened
 from dedup.cli.output import bars, named
 from dedup.cli.terminal import print_json, working
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
-from dedup.minhash import Banding
-from dedup.printable import printable
+from dedup.recipes.bands import Banding
+from dedup.values.printable import printable
 
 
 @click.command()

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dedup.index.base import Index
 from dedup.index.blocks import BlockIndex
 from dedup.index.memory import MemoryIndex
-from dedup.index.rows import (
+from dedup.index.sqlite import SQLiteIndex
+from dedup.values.row import (
     ClusterSize,
     Glance,
     Neighbour,
     Row,
-    Run,
-    Sighting,
     Statistics,
     Tally,
     Visit,
     Withheld,
     glance_of,
 )
-from dedup.index.sqlite import SQLiteIndex
+from dedup.values.run import Run
+from dedup.values.sighting import Sighting
 
 __all__ = [
     "BlockIndex",

@@ -15,10 +15,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.hashing import Words, mixed
-from dedup.index.chunks import CHUNK_BITS, MAX_LIST, Chunks, Starts, check_scope, words_of
+from dedup.index.chunks import CHUNK_BITS, MAX_LIST, Chunks, Starts, check_scope, entries_of
 from dedup.index.files import Damaged
-from dedup.minhash import Banding, sketch_keys
+from dedup.recipes.bands import Banding, sketch_keys
+from dedup.values.hashes import Hashes, mixed
 
 # Fewer than there is room for: small lists stay dense, and a place of ten million pages is 20 chunks.
 _PLACE_BITS = 16
@@ -90,13 +90,13 @@ class BandList(Chunks):
             if count:
                 yield f"{count} {problem}"
 
-    def _stored(self) -> Words:
+    def _stored(self) -> Hashes:
         chunks = self._connection.execute(
-            "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", self._range()
+            "SELECT id, entries FROM postings WHERE id BETWEEN ? AND ?", self._range()
         )
         parts = [np.zeros(0, np.uint64)]
         for chunk, data in chunks:
-            entries = words_of(data)
+            entries = entries_of(data)
             start = chunk >> CHUNK_BITS << CHUNK_BITS
             parts.append(_digests(np.full(len(entries), start, np.int64), entries))
         return np.concatenate(parts)
@@ -106,7 +106,7 @@ class BandList(Chunks):
         entries = _checks(keys) << _CHECK_SHIFT | np.uint64(row)
         yield from zip(self._starts(keys).tolist(), entries.tolist(), strict=True)
 
-    def _sorted_entries(self, pages: Iterable[Sketched]) -> Iterator[tuple[Starts, Words]]:
+    def _sorted_entries(self, pages: Iterable[Sketched]) -> Iterator[tuple[Starts, Hashes]]:
         """Yield places and entries of many pages at a time, in the order of places."""
         source = iter(pages)
         while batch := list(islice(source, _ROWS_AT_ONCE)):
@@ -117,27 +117,27 @@ class BandList(Chunks):
             order = np.argsort(starts, kind="stable")
             yield starts[order], (_checks(flat) << _CHECK_SHIFT | rows)[order]
 
-    def _starts(self, keys: Words) -> Starts:
+    def _starts(self, keys: Hashes) -> Starts:
         starts: Starts = (keys >> _PLACE_SHIFT << _CHUNK_SHIFT).astype(np.int64) | self._base
         return starts
 
 
-def _checks(keys: Words) -> Words:
+def _checks(keys: Hashes) -> Hashes:
     return keys & np.uint64((1 << 64 - _ROW_BITS) - 1)
 
 
-def _is_among(words: Words, few: Words) -> NDArray[np.bool_]:
-    """Return for each of *words* whether it is one of *few*; some times faster than `np.isin`."""
+def _is_among(entries: Hashes, few: Hashes) -> NDArray[np.bool_]:
+    """Return for each of *entries* whether it is one of *few*; some times faster than `np.isin`."""
     few = np.sort(few)
-    found: NDArray[np.bool_] = few[np.minimum(np.searchsorted(few, words), len(few) - 1)] == words
+    found: NDArray[np.bool_] = few[np.minimum(np.searchsorted(few, entries), len(few) - 1)] == entries
     return found
 
 
-def _is_first(words: Words) -> NDArray[np.bool_]:
-    """Return for each of *words*, which are sorted, whether it is the first of its kind."""
-    return np.concatenate((words[:1] == words[:1], words[1:] != words[:-1]))
+def _is_first(entries: Hashes) -> NDArray[np.bool_]:
+    """Return for each of *entries*, which are sorted, whether it is the first of its kind."""
+    return np.concatenate((entries[:1] == entries[:1], entries[1:] != entries[:-1]))
 
 
-def _digests(starts: Starts, entries: Words) -> Words:
+def _digests(starts: Starts, entries: Hashes) -> Hashes:
     """Return one number for each entry at its place."""
     return mixed(mixed(starts.astype(np.uint64)) ^ entries)

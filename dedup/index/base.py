@@ -11,42 +11,31 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Self
 
-from dedup.config import DedupConfig
-from dedup.errors import ConfigError, IndexMismatch
-from dedup.fingerprints import WORD_FIELDS, Fingerprint
-from dedup.index.rows import (
+from dedup.reading.page import Page
+from dedup.reading.stored import UnreadablePage, unpack
+from dedup.recipes.bands import Banding
+from dedup.recipes.config import DedupConfig
+from dedup.rule.decide import Past, decide
+from dedup.rule.verifier import banding_of
+from dedup.values.errors import ConfigError, IndexMismatch
+from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
+from dedup.values.row import (
     ClusterSize,
-    Crawl,
     Glance,
     Neighbour,
     Row,
-    Run,
-    Sighting,
     Statistics,
     Tally,
     Visit,
     Withheld,
     glance_of,
     is_canonical,
-    kind_of,
 )
-from dedup.index.urls import scope_key, url_key, variants
-from dedup.minhash import Banding
-from dedup.page import Page
-from dedup.stored import UnreadablePage, unpack
-from dedup.verdict import (
-    Candidates,
-    Canonical,
-    Outcome,
-    Past,
-    Reason,
-    Standing,
-    Verdict,
-    Version,
-    banding_of,
-    decide,
-)
-from dedup.words import WORD_BITS
+from dedup.values.run import Crawl, Run
+from dedup.values.sighting import Sighting, kind_of
+from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.urls import scope_key, url_key, variants
+from dedup.values.verdict import Candidates, Canonical, Outcome, Reason, Standing, Verdict, Version
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +88,7 @@ class Index(ABC):
         *wait_for* is open is not recorded: its verdict has no row, and it can be asked about again
         when the row that its standing names is settled.  What is seen by a dry run (*is_dry*) drops
         nothing in other runs; what *is_wanted* is kept, whatever it repeats.  *page* is kept with the
-        row, for `page_of`: what `dedup.stored.pack` gives, b"" for nothing.
+        row, for `page_of`: what `dedup.reading.stored.pack` gives, b"" for nothing.
         """
         spider = run.spider if spider is None else spider
         sighting = Sighting(
@@ -534,7 +523,7 @@ class Index(ABC):
     def page_of(self, row: Row) -> Page | None:
         """Return the page that *row* was judged by, without links and source, None if none is stored.
 
-        Raises `dedup.stored.UnreadablePage`, with the number of the row.
+        Raises `dedup.reading.stored.UnreadablePage`, with the number of the row.
         """
         stored = self._stored_page(row.id)
         if not stored:
@@ -591,20 +580,20 @@ class Index(ABC):
         *,
         kind: str | None = None,
         scope: str | None = None,
-        max_distance: int = WORD_BITS,
+        max_distance: int = SIMHASH_BITS,
     ) -> Neighbour | None:
-        """Return the listed canonical whose content word is nearest, of equally near ones the oldest.
+        """Return the listed canonical whose content simhash is nearest, of equally near ones the oldest.
 
         Within *max_distance* bits (inclusive, 0 to 64), of all kinds and scopes unless one is
         named; None where there is none, or where the page has no token.  Exact, whatever it takes;
         own versions count like any other page.
         """
-        if not 0 <= max_distance <= WORD_BITS:
-            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {WORD_BITS}")
-        if not fingerprint.content:
+        if not 0 <= max_distance <= SIMHASH_BITS:
+            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {SIMHASH_BITS}")
+        if not fingerprint.content_simhash:
             return None
         with self._reading():
-            return self._nearest(fingerprint.content, kind, scope, max_distance)
+            return self._nearest(fingerprint.content_simhash, kind, scope, max_distance)
 
     def near(
         self,
@@ -618,17 +607,17 @@ class Index(ABC):
     ) -> list[Neighbour]:
         """Return the listed canonicals near *fingerprint*, the nearest first, then the oldest.
 
-        By the word *field*, `content` or `structure`, within *max_distance* bits (inclusive, 0 to
+        By the simhash *field*, `content` or `structure`, within *max_distance* bits (inclusive, 0 to
         64), at most *limit*; the rest as for `nearest`.  Exact.
         """
-        if not 0 <= max_distance <= WORD_BITS:
-            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {WORD_BITS}")
-        if field not in WORD_FIELDS:
-            raise ConfigError(f"field ({field!r}) must be one of {', '.join(WORD_FIELDS)}")
-        if not (word := getattr(fingerprint, field)):
+        if not 0 <= max_distance <= SIMHASH_BITS:
+            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {SIMHASH_BITS}")
+        if field not in SIMHASH_FIELDS:
+            raise ConfigError(f"field ({field!r}) must be one of {', '.join(SIMHASH_FIELDS)}")
+        if not (simhash := fingerprint.simhash(field)):
             return []
         with self._reading():
-            return self._near(field, word, kind, scope, max_distance=max_distance, limit=limit)
+            return self._near(field, simhash, kind, scope, max_distance=max_distance, limit=limit)
 
     @property
     def parser(self) -> str:
@@ -678,7 +667,7 @@ class Index(ABC):
         """Record which HTML parser reads the pages; warn once if another one has read earlier ones.
 
         Another parser may see other tags in broken pages: their copies could be missed, so it is
-        worth a word, but most pages come out alike, so nothing is refused.
+        worth a simhash, but most pages come out alike, so nothing is refused.
         """
         recorded = self.parser
         if recorded and recorded != parser:
@@ -700,7 +689,7 @@ class Index(ABC):
     @property
     @abstractmethod
     def secret(self) -> bytes:
-        """What the check sketches of this index are keyed with, `dedup.hashing.SECRET_SIZE` bytes.
+        """What the check sketches of this index are keyed with, `dedup.values.hashes.SECRET_SIZE` bytes.
 
         It was drawn when the index was made and is for nobody to see.
         """
@@ -746,22 +735,22 @@ class Index(ABC):
 
     @abstractmethod
     def _nearest(
-        self, word: int, kind: str | None, scope: str | None, max_distance: int
+        self, simhash: int, kind: str | None, scope: str | None, max_distance: int
     ) -> Neighbour | None:
-        """See `nearest`; *word* is not 0."""
+        """See `nearest`; *simhash* is not 0."""
 
     @abstractmethod
     def _near(
         self,
         field: str,
-        word: int,
+        simhash: int,
         kind: str | None,
         scope: str | None,
         *,
         max_distance: int,
         limit: int,
     ) -> list[Neighbour]:
-        """See `near`; *word* is not 0."""
+        """See `near`; *simhash* is not 0."""
 
     @abstractmethod
     def _keys_around(self, url_key: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A set of words on disk that finds near ones: posting lists in an SQLite file of their own."""
+"""A set of simhashes on disk that finds near ones: posting lists in an SQLite file of their own."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
-from dedup.errors import ConfigError
-from dedup.hashing import Words
 from dedup.index import chunks, pairs, postings
 from dedup.index.database import BUSY_TIMEOUT, META, Database
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList
 from dedup.index.tables import layout_of
-from dedup.words import WORD_BITS
+from dedup.values.errors import ConfigError
+from dedup.values.hashes import Hashes
+from dedup.values.simhashes import SIMHASH_BITS
 
 # "dedb" in ASCII.
 APPLICATION_ID = 0x64656462
@@ -25,10 +25,10 @@ MAX_DISTANCE = 16
 
 
 class BlockIndex:
-    """A persistent set of 64-bit words with exact search by Hamming distance.
+    """A persistent set of 64-bit simhashes with exact search by Hamming distance.
 
-    The words are in the file *path*, made if there is none; *blocks* (4 to 8) tunes a new file
-    and changes no answer: fewer are faster for many words and small distances.  Words are 0 to
+    The simhashes are in the file *path*, made if there is none; *blocks* (4 to 8) tunes a new file
+    and changes no answer: fewer are faster for many simhashes and small distances.  Hashes are 0 to
     2**64 - 1.  Every call is one transaction unless it stands inside `transaction`; several
     processes of one host may share the file.  Raises `IndexUnavailable` for a file that cannot be
     used, and leaves it as it is.
@@ -66,57 +66,57 @@ class BlockIndex:
 
     @property
     def blocks(self) -> int:
-        """How many blocks the words of this file are cut into."""
+        """How many blocks the simhashes of this file are cut into."""
         return self._blocks
 
-    def add(self, word: int) -> bool:
-        """Add *word*; return False if it was there already."""
-        _check_word(word)
+    def add(self, simhash: int) -> bool:
+        """Add *simhash*; return False if it was there already."""
+        _check_simhash(simhash)
         with self._database.writing():
-            if word in self._list:
+            if simhash in self._list:
                 return False
-            self._list.add(word)
+            self._list.add(simhash)
             return True
 
-    def add_many(self, words: Words) -> int:
-        """Add an array of words, all or nothing; return how many were new."""
+    def add_many(self, simhashes: Hashes) -> int:
+        """Add an array of simhashes, all or nothing; return how many were new."""
         with self._database.writing():
-            return self._list.add_many(words)
+            return self._list.add_many(simhashes)
 
-    def remove(self, word: int) -> bool:
-        """Take *word* out; return False if it was not there."""
-        _check_word(word)
+    def remove(self, simhash: int) -> bool:
+        """Take *simhash* out; return False if it was not there."""
+        _check_simhash(simhash)
         with self._database.writing():
-            return self._list.remove(word)
+            return self._list.remove(simhash)
 
-    def find(self, word: int, max_distance: int) -> list[int]:
-        """Return all words within *max_distance* bits (inclusive, 0 to 16) of *word*, in no order."""
-        _check_word(word)
+    def find(self, simhash: int, max_distance: int) -> list[int]:
+        """Return all within *max_distance* bits (inclusive, 0 to 16) of *simhash*, in no order."""
+        _check_simhash(simhash)
         if not 0 <= max_distance <= MAX_DISTANCE:
             raise ConfigError(f"max_distance ({max_distance}) must be 0 to {MAX_DISTANCE}")
         with self._database.errors():
-            return self._list.find(word, max_distance)
+            return self._list.find(simhash, max_distance)
 
-    def nearest(self, word: int, max_distance: int = WORD_BITS) -> tuple[int, int] | None:
-        """Return the word nearest to *word* and its distance, of equally near ones the smallest.
+    def nearest(self, simhash: int, max_distance: int = SIMHASH_BITS) -> tuple[int, int] | None:
+        """Return the simhash nearest to *simhash* and its distance, of equally near ones the smallest.
 
-        None if there is no word within *max_distance* bits (inclusive, 0 to 64).
+        None if there is no simhash within *max_distance* bits (inclusive, 0 to 64).
         """
-        _check_word(word)
-        if not 0 <= max_distance <= WORD_BITS:
-            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {WORD_BITS}")
+        _check_simhash(simhash)
+        if not 0 <= max_distance <= SIMHASH_BITS:
+            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {SIMHASH_BITS}")
         with self._database.reading():
-            found = self._list.nearest(word, max_distance)
+            found = self._list.nearest(simhash, max_distance)
         return (int(found[1][0]), found[0]) if found else None
 
     def near_pairs(self, max_distance: int) -> Iterator[tuple[int, int]]:
         """Yield every pair (a, b), a < b, within *max_distance* bits (0 to 7), once, in no order.
 
-        Works on a copy of the words in memory (8 bytes each, some three times that while it sorts).
+        Works on a copy of the simhashes in memory (8 bytes each, some three times that while it sorts).
         """
         with self._database.errors():
-            words = self._list.words()
-        return pairs.near_pairs(words, max_distance)
+            simhashes = self._list.hashes()
+        return pairs.near_pairs(simhashes, max_distance)
 
     def verify(self) -> list[str]:
         """Return what is wrong with the file, a line for each; nothing is repaired."""
@@ -141,9 +141,9 @@ class BlockIndex:
         with self._database.errors():
             return self._list.count()
 
-    def __contains__(self, word: int) -> bool:
+    def __contains__(self, simhash: int) -> bool:
         with self._database.errors():
-            return word in self._list
+            return simhash in self._list
 
     def __enter__(self) -> Self:
         return self
@@ -159,6 +159,6 @@ def _create(connection: sqlite3.Connection, blocks: int) -> None:
     connection.execute("INSERT INTO meta VALUES ('blocks', ?)", (str(blocks),))
 
 
-def _check_word(word: int) -> None:
-    if not 0 <= word < 1 << 64:
-        raise ConfigError(f"word ({word}) must be 0 to 2**64 - 1")
+def _check_simhash(simhash: int) -> None:
+    if not 0 <= simhash < 1 << 64:
+        raise ConfigError(f"simhash ({simhash}) must be 0 to 2**64 - 1")

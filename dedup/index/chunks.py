@@ -1,4 +1,4 @@
-"""Lists of words in SQLite: under a key stand chunks of up to CHUNK words, one row each.
+"""Lists of entries in SQLite: under a key stand chunks of up to CHUNK entries, one row each.
 
 List, place and chunk are packed into the row's integer key, so whatever stands at one place is a
 range of neighbouring rows; a place is what the kind of list makes of it:
@@ -16,23 +16,23 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.errors import ConfigError
-from dedup.hashing import Words
 from dedup.index.files import Damaged
-from dedup.words import WORD_BITS
+from dedup.values.errors import ConfigError
+from dedup.values.hashes import Hashes
+from dedup.values.simhashes import SIMHASH_BITS
 
-# Two full chunks fill a page of SQLite's; with 256 words only one would fit.
+# Two full chunks fill a page of SQLite's; with 256 entries only one would fit.
 CHUNK = 252
-SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, words BLOB NOT NULL)"
+SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, entries BLOB NOT NULL)"
 
 CHUNK_BITS, _PLACE_BITS = 18, 19
 _LIST_SHIFT = CHUNK_BITS + _PLACE_BITS
 MAX_LIST = (1 << (63 - _LIST_SHIFT)) - 1
-# A scope has three lists: two of words, counted from 0 up, and one of bands, from the end down.
+# A scope has three lists: two of entries, counted from 0 up, and one of bands, from the end down.
 _MAX_SCOPE = MAX_LIST // 3
 
 _SPAN = (1 << CHUNK_BITS) - 1
-_WORD_BYTES = WORD_BITS // 8
+_WORD_BYTES = SIMHASH_BITS // 8
 # A union of lookups is faster than a join while there are few.
 _FEW_PLACES = 8
 
@@ -42,8 +42,8 @@ Starts = NDArray[np.int64]
 # SQLite, hence the cast.
 _APPEND_FIRST = (
     "INSERT INTO postings VALUES (?, ?) ON CONFLICT (id) DO UPDATE "
-    "SET words = CAST(words || excluded.words AS BLOB) "
-    f"WHERE length(words) < {CHUNK * _WORD_BYTES}"
+    "SET entries = CAST(entries || excluded.entries AS BLOB) "
+    f"WHERE length(entries) < {CHUNK * _WORD_BYTES}"
 )
 
 
@@ -59,42 +59,42 @@ class Chunks:
         self._base = number << _LIST_SHIFT
 
     def clear(self) -> None:
-        """Take all words out."""
+        """Take all entries out."""
         self._connection.execute("DELETE FROM postings WHERE id BETWEEN ? AND ?", self._range())
 
     def _range(self) -> tuple[int, int]:
         return self._base, self._base + (1 << _LIST_SHIFT) - 1
 
-    def _words(self, starts: list[int]) -> Words:
-        """Return the words at several places, in no order."""
+    def _words(self, starts: list[int]) -> Hashes:
+        """Return the entries at several places, in no order."""
         return joined(self._connection.execute(_lookup(len(starts)), starts).fetchall())
 
-    def _append(self, start: int, word: int) -> None:
-        data = word.to_bytes(_WORD_BYTES, "little")
+    def _append(self, start: int, entry: int) -> None:
+        data = entry.to_bytes(_WORD_BYTES, "little")
         if not self._connection.execute(_APPEND_FIRST, (start, data)).rowcount:
             self._append_last(start, data)
 
     def _append_last(self, start: int, data: bytes) -> None:
         last = self._connection.execute(
-            "SELECT id, length(words) FROM postings WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
+            "SELECT id, length(entries) FROM postings WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
             (start, start + _SPAN),
         ).fetchone()
         if last and last[1] < CHUNK * _WORD_BYTES:
             self._connection.execute(
-                "UPDATE postings SET words = CAST(words || ? AS BLOB) WHERE id = ?", (data, last[0])
+                "UPDATE postings SET entries = CAST(entries || ? AS BLOB) WHERE id = ?", (data, last[0])
             )
         else:
             self._connection.execute(
                 "INSERT INTO postings VALUES (?, ?)", (last[0] + 1 if last else start, data)
             )
 
-    def _append_sorted(self, starts: Starts, words: Words) -> None:
-        """Append each of *words* at its place, chunk by chunk; both are in the order of places."""
-        if not len(words):
+    def _append_sorted(self, starts: Starts, entries: Hashes) -> None:
+        """Append each of *entries* at its place, chunk by chunk; both are in the order of places."""
+        if not len(entries):
             return
         edges = np.concatenate(([0], np.flatnonzero(starts[1:] != starts[:-1]) + 1, [len(starts)]))
         last_chunks = self._last_chunks(int(starts[0]), int(starts[-1]) + _SPAN)
-        data = words.astype("<u8", copy=False).tobytes()
+        data = entries.astype("<u8", copy=False).tobytes()
         size = CHUNK * _WORD_BYTES
 
         def rows() -> Iterator[tuple[int, bytes]]:
@@ -111,7 +111,7 @@ class Chunks:
     def _last_chunks(self, first: int, last: int) -> dict[int, tuple[int, bytes]]:
         """Return for each place in a range of row keys the chunk to append to, and what is in it."""
         rows = self._connection.execute(
-            f"SELECT id, words FROM postings p WHERE id BETWEEN ? AND ? AND NOT EXISTS ("
+            f"SELECT id, entries FROM postings p WHERE id BETWEEN ? AND ? AND NOT EXISTS ("
             f"SELECT 1 FROM postings q WHERE q.id BETWEEN p.id + 1 AND p.id | {_SPAN})",
             (first, last),
         )
@@ -120,22 +120,22 @@ class Chunks:
             for chunk, data in rows
         }
 
-    def _cut(self, start: int, word: int) -> bool:
+    def _cut(self, start: int, entry: int) -> bool:
         rows = self._connection.execute(
-            "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", (start, start + _SPAN)
+            "SELECT id, entries FROM postings WHERE id BETWEEN ? AND ?", (start, start + _SPAN)
         ).fetchall()
         for chunk, data in rows:
-            words = words_of(data)
-            rest = words[words != np.uint64(word)]
-            if len(rest) < len(words):
+            entries = entries_of(data)
+            rest = entries[entries != np.uint64(entry)]
+            if len(rest) < len(entries):
                 self._store(chunk, rest)
                 return True
         return False
 
-    def _store(self, chunk: int, words: Words) -> None:
-        if len(words):
+    def _store(self, chunk: int, entries: Hashes) -> None:
+        if len(entries):
             self._connection.execute(
-                "UPDATE postings SET words = ? WHERE id = ?", (words.tobytes(), chunk)
+                "UPDATE postings SET entries = ? WHERE id = ?", (entries.tobytes(), chunk)
             )
         else:
             self._connection.execute("DELETE FROM postings WHERE id = ?", (chunk,))
@@ -147,31 +147,31 @@ def check_scope(scope: int) -> None:
         raise ConfigError(f"scope number ({scope}) must be 0 to {_MAX_SCOPE}")
 
 
-def joined(rows: list[tuple[bytes]]) -> Words:
-    """Return the words of several chunks as one array; raises `Damaged`."""
+def joined(rows: list[tuple[bytes]]) -> Hashes:
+    """Return the entries of several chunks as one array; raises `Damaged`."""
     try:
-        return words_of(b"".join([words for (words,) in rows]))
+        return entries_of(b"".join([entries for (entries,) in rows]))
     except TypeError as error:
         raise Damaged("a chunk of a list is no bytes") from error
 
 
-def words_of(data: bytes) -> Words:
-    """Return the words of one chunk; raises `Damaged`."""
+def entries_of(data: bytes) -> Hashes:
+    """Return the entries of one chunk; raises `Damaged`."""
     try:
         return np.frombuffer(data, "<u8")
     except (TypeError, ValueError) as error:
-        raise Damaged("a chunk of a list is no row of words") from error
+        raise Damaged("a chunk of a list is no row of entries") from error
 
 
 @cache
 def _lookup(places: int) -> str:
     if places <= _FEW_PLACES:
         return " UNION ALL ".join(
-            f"SELECT words FROM postings WHERE id BETWEEN ?{place} AND ?{place} + {_SPAN}"
+            f"SELECT entries FROM postings WHERE id BETWEEN ?{place} AND ?{place} + {_SPAN}"
             for place in range(1, places + 1)
         )
     values = ",".join(["(?)"] * places)
     return (
-        f"WITH k(start) AS (VALUES {values}) SELECT words FROM k CROSS JOIN postings "
+        f"WITH k(start) AS (VALUES {values}) SELECT entries FROM k CROSS JOIN postings "
         f"ON id BETWEEN start AND start + {_SPAN}"
     )

@@ -1,4 +1,4 @@
-"""One SQLite file of ours: opened with care, changed in transactions, its errors said in plain words."""
+"""One SQLite file of ours: opened with care, changed in transactions, with errors for people."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
-from dedup.errors import IndexUnavailable
 from dedup.index.files import Damaged, check_file
-from dedup.printable import printable
+from dedup.values.errors import IndexUnavailable
+from dedup.values.printable import printable
 
 BUSY_TIMEOUT = 30.0
 
@@ -114,7 +114,7 @@ class Database:
             self.connection.execute(_MAPPED)
 
     def errors(self) -> AbstractContextManager[None]:
-        """Say errors of SQLite in plain words, with the path."""
+        """Say errors of SQLite in plain English, with the path."""
         return self._errors
 
     def checkpoint(self) -> None:
@@ -242,7 +242,7 @@ class _PlainErrors:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, sqlite3.Error):
             raise IndexUnavailable(f"{self._path}: {_explained(error)}") from error
-        # SQLite quotes what it finds, and Python cannot tell an error in words that are no UTF-8.
+        # SQLite quotes what it finds, and Python cannot tell an error in simhashes that are no UTF-8.
         if isinstance(error, Damaged | UnicodeDecodeError):
             raise IndexUnavailable(
                 f"{self._path}: the file is damaged ({_on_one_line(error)}); see `dedup check`"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dedup.errors import IndexUnavailable
-from dedup.outputs import SQLITE_MAGIC, is_beside_database
+from dedup.index.databases import SQLITE_MAGIC, is_beside_database
+from dedup.values.errors import IndexUnavailable
 
 _LOCK_NAME = re.compile("[0-9a-f]{32}")
 # Locks on these do not hold between machines, so two crawls would damage the file.

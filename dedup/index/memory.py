@@ -11,42 +11,30 @@ from dataclasses import replace
 from itertools import islice
 from string import ascii_lowercase, ascii_uppercase
 
-from dedup.config import DedupConfig
-from dedup.fingerprints import Fingerprint
-from dedup.hashing import SECRET_SIZE
 from dedup.index.base import Index
-from dedup.index.rows import (
-    DRY_RUN,
+from dedup.recipes.bands import Banding
+from dedup.recipes.config import DedupConfig
+from dedup.rule.decide import nearness
+from dedup.rule.verifier import has_equal_tokens, shared_bands, uses_content, uses_structure
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.hashes import SECRET_SIZE
+from dedup.values.row import (
     ClusterSize,
-    Crawl,
     Neighbour,
     NoSuchRow,
     Row,
-    Run,
-    Sighting,
     Statistics,
     Tally,
     Visit,
     Withheld,
-    crawl_of,
     is_canonical,
     is_elsewhere,
 )
-from dedup.index.urls import host_of, url_key
-from dedup.minhash import Banding
-from dedup.verdict import (
-    Candidates,
-    Canonical,
-    Outcome,
-    Verdict,
-    Version,
-    has_equal_tokens,
-    nearness,
-    shared_bands,
-    uses_content,
-    uses_structure,
-)
-from dedup.words import word_distance
+from dedup.values.run import DRY_RUN, Crawl, Run, crawl_of
+from dedup.values.sighting import Sighting
+from dedup.values.simhashes import simhash_distance
+from dedup.values.urls import host_of, url_key
+from dedup.values.verdict import Candidates, Canonical, Outcome, Verdict, Version
 
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
@@ -392,13 +380,13 @@ class MemoryIndex(Index):
             or has_equal_tokens(other.fingerprint, page)
         ]
         prints = [row.sighting.fingerprint for row in group]
-        words = [other.content for other in prints]
+        simhashes = [other.content_simhash for other in prints]
         if uses_content(config):
-            first += _nearest(page.content, others, words, config)
+            first += _nearest(page.content_simhash, others, simhashes, config)
         rest = _with_most_bands(page, others, config)
         if uses_structure(config):
-            words = [other.structure for other in prints]
-            rest += _newest(page.structure, others, words, config)
+            simhashes = [other.structure_simhash for other in prints]
+            rest += _newest(page.structure_simhash, others, simhashes, config)
         seen: set[int] = set()
         batches = []
         for near in (first, rest):
@@ -440,15 +428,15 @@ class MemoryIndex(Index):
         """A linear scan needs none."""
 
     def _nearest(
-        self, word: int, kind: str | None, scope: str | None, max_distance: int
+        self, simhash: int, kind: str | None, scope: str | None, max_distance: int
     ) -> Neighbour | None:
-        near = self._near("content", word, kind, scope, max_distance=max_distance, limit=1)
+        near = self._near("content", simhash, kind, scope, max_distance=max_distance, limit=1)
         return near[0] if near else None
 
     def _near(
         self,
         field: str,
-        word: int,
+        simhash: int,
         kind: str | None,
         scope: str | None,
         *,
@@ -461,7 +449,8 @@ class MemoryIndex(Index):
             if row.listed
             and kind in (None, row.sighting.kind)
             and scope in (None, row.sighting.scope)
-            and (distance := word_distance(word, getattr(row.sighting.fingerprint, field))) is not None
+            and (distance := simhash_distance(simhash, row.sighting.fingerprint.simhash(field)))
+            is not None
             and distance <= max_distance
         ]
         return sorted(near, key=lambda neighbour: neighbour.order)[:limit]
@@ -506,19 +495,19 @@ def _has(part: str, *texts: str) -> bool:
 
 
 def _nearest(
-    word: int, others: list[Canonical], words: list[int], config: DedupConfig
+    simhash: int, others: list[Canonical], simhashes: list[int], config: DedupConfig
 ) -> list[Canonical]:
-    near = _near(word, words, config.max_distance, config)
-    found = [other for other in others if other.fingerprint.content in near]
-    found.sort(key=lambda other: ((other.fingerprint.content ^ word).bit_count(), other.id))
+    near = _near(simhash, simhashes, config.max_distance, config)
+    found = [other for other in others if other.fingerprint.content_simhash in near]
+    found.sort(key=lambda other: ((other.fingerprint.content_simhash ^ simhash).bit_count(), other.id))
     return found[: config.max_candidates]
 
 
 def _newest(
-    word: int, others: list[Canonical], words: list[int], config: DedupConfig
+    simhash: int, others: list[Canonical], simhashes: list[int], config: DedupConfig
 ) -> list[Canonical]:
-    near = _near(word, words, config.structure_max_distance, config)
-    found = [other for other in others if other.fingerprint.structure in near]
+    near = _near(simhash, simhashes, config.structure_max_distance, config)
+    found = [other for other in others if other.fingerprint.structure_simhash in near]
     return found[-config.max_structure_candidates :]
 
 
@@ -529,13 +518,13 @@ def _with_most_bands(page: Fingerprint, others: list[Canonical], config: DedupCo
     return found[: config.max_candidates]
 
 
-def _near(word: int, words: list[int], limit: int, config: DedupConfig) -> set[int]:
-    """Return the words nearest to *word* within *limit* bits, as many as may be looked at."""
-    near = {other for other in words if _is_near(word, other, limit)}
-    ordered = sorted(near, key=lambda other: ((other ^ word).bit_count(), other))
+def _near(simhash: int, simhashes: list[int], limit: int, config: DedupConfig) -> set[int]:
+    """Return the simhashes nearest to *simhash* within *limit* bits, as many as may be looked at."""
+    near = {other for other in simhashes if _is_near(simhash, other, limit)}
+    ordered = sorted(near, key=lambda other: ((other ^ simhash).bit_count(), other))
     return set(ordered[: config.max_candidates])
 
 
 def _is_near(a: int, b: int, limit: int) -> bool:
-    distance = word_distance(a, b)
+    distance = simhash_distance(a, b)
     return distance is not None and distance <= limit

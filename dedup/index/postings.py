@@ -1,8 +1,8 @@
-"""Posting lists: words cut into blocks, so that near words are found without looking at all.
+"""Posting lists: simhashes cut into blocks, so that near simhashes are found without looking at all.
 
-    word  |  block 0  |  block 1  |  block 2  |  block 3  |     64 bits in 4 to 8 blocks
+    simhash  |  block 0  |  block 1  |  block 2  |  block 3  |     64 bits in 4 to 8 blocks
 
-Two words within distance k share at least one block up to a few bits (pigeonhole).  With m blocks
+Two simhashes within distance k share at least one block up to a few bits (pigeonhole).  With m blocks
 and k = m*r + a, it is enough to look up a + 1 blocks with every key within r bits, and the others
 with every key within r - 1 bits, and to keep what is really near: recall is exactly 1.
 M. Norouzi, A. Punjani, D. Fleet, Fast search in Hamming space with multi-index hashing, CVPR 2012.
@@ -19,28 +19,28 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from dedup.errors import ConfigError
-from dedup.fingerprints import WORD_FIELDS
-from dedup.hashing import Words
-from dedup.index.chunks import CHUNK_BITS, Chunks, check_scope, joined, words_of
+from dedup.index.chunks import CHUNK_BITS, Chunks, check_scope, entries_of, joined
 from dedup.index.files import Damaged
-from dedup.words import WORD_BITS
+from dedup.values.errors import ConfigError
+from dedup.values.fingerprint import SIMHASH_FIELDS
+from dedup.values.hashes import Hashes
+from dedup.values.simhashes import SIMHASH_BITS
 
 MIN_BLOCKS, MAX_BLOCKS = 4, 8
 DEFAULT_BLOCKS = 5
 
 _KEY_BITS = 16
-_WORD_BYTES = WORD_BITS // 8
+_WORD_BYTES = SIMHASH_BITS // 8
 # Bound values in one statement; SQLite's own limit is 32,766.
 _KEYS_A_STATEMENT = 500
-# Up to so many words, asking for each is faster than reading the whole list.
+# Up to so many simhashes, asking for each is faster than reading the whole list.
 _FEW = 10_000
-# Further from a word than its keys within two bits, reading the whole list is as fast.
+# Further from a simhash than its keys within two bits, reading the whole list is as fast.
 _RADII = 3
 
 
 class PostingList(Chunks):
-    """The distinct words of one field ("content", "structure") of one scope, through *connection*.
+    """The distinct simhashes of one field ("content", "structure") of one scope, through *connection*.
 
     Runs inside the caller's transaction and commits nothing.  *scope* is a small number.
     """
@@ -49,21 +49,21 @@ class PostingList(Chunks):
         self, connection: sqlite3.Connection, field: str, scope: int, *, blocks: int = DEFAULT_BLOCKS
     ) -> None:
         check_scope(scope)
-        super().__init__(connection, scope * len(WORD_FIELDS) + WORD_FIELDS.index(field))
+        super().__init__(connection, scope * len(SIMHASH_FIELDS) + SIMHASH_FIELDS.index(field))
         self.field, self.scope = field, scope
         self._layout = layout(blocks)
 
-    def add(self, word: int) -> None:
-        """Add *word*, which must not be 0 and not be in the list yet."""
+    def add(self, simhash: int) -> None:
+        """Add *simhash*, which must not be 0 and not be in the list yet."""
         for block in range(len(self._layout)):
-            self._append(self._key_start(block, word), word)
+            self._append(self._key_start(block, simhash), simhash)
 
-    def add_many(self, words: Words) -> int:
-        """Add the *words* that are not there yet, any number at once; return how many were new.
+    def add_many(self, simhashes: Hashes) -> int:
+        """Add the *simhashes* that are not there yet, any number at once; return how many were new.
 
         Like `add` for each, but sorted by key first, so that every chunk is written once.
         """
-        new = self._new(_distinct(np.ascontiguousarray(words, np.uint64)))
+        new = self._new(_distinct(np.ascontiguousarray(simhashes, np.uint64)))
         for block, (shift, width) in enumerate(self._layout):
             # On 16 bits numpy sorts by radix, many times faster.
             keys = (new >> np.uint64(shift) & np.uint64((1 << width) - 1)).astype(np.uint16)
@@ -72,144 +72,144 @@ class PostingList(Chunks):
             self._append_sorted(starts, new[order])
         return len(new)
 
-    def remove(self, word: int) -> bool:
-        """Take *word* out; return False if it was not in the list."""
-        cut = [self._cut(self._key_start(block, word), word) for block in range(len(self._layout))]
+    def remove(self, simhash: int) -> bool:
+        """Take *simhash* out; return False if it was not in the list."""
+        cut = [self._cut(self._key_start(block, simhash), simhash) for block in range(len(self._layout))]
         return all(cut)
 
-    def __contains__(self, word: int) -> bool:
-        return bool(np.any(self._words([self._key_start(0, word)]) == np.uint64(word)))
+    def __contains__(self, simhash: int) -> bool:
+        return bool(np.any(self._words([self._key_start(0, simhash)]) == np.uint64(simhash)))
 
-    def find(self, word: int, max_distance: int) -> list[int]:
-        """Return the words within *max_distance* bits (inclusive) of *word*, in no order."""
-        found: list[int] = self.near(word, max_distance).tolist()
+    def find(self, simhash: int, max_distance: int) -> list[int]:
+        """Return the simhashes within *max_distance* bits (inclusive) of *simhash*, in no order."""
+        found: list[int] = self.near(simhash, max_distance).tolist()
         return found
 
-    def near(self, word: int, max_distance: int) -> Words:
-        """Return the words within *max_distance* bits (inclusive) of *word* as a sorted array.
+    def near(self, simhash: int, max_distance: int) -> Hashes:
+        """Return the simhashes within *max_distance* bits (inclusive) of *simhash* as a sorted array.
 
-        Further than a few bits a block, that is found by looking at all words.
+        Further than a few bits a block, that is found by looking at all simhashes.
         """
         if max_distance >= len(self._layout) * _RADII:
-            words = self.words()
-            near: Words = words[np.bitwise_count(words ^ np.uint64(word)) <= max_distance]
+            simhashes = self.hashes()
+            near: Hashes = simhashes[np.bitwise_count(simhashes ^ np.uint64(simhash)) <= max_distance]
             return near
-        keys = self._probes(word, max_distance)
+        keys = self._probes(simhash, max_distance)
         parts = []
         for start in range(0, len(keys), _KEYS_A_STATEMENT):
-            words = self._words(keys[start : start + _KEYS_A_STATEMENT])
-            parts.append(words[np.bitwise_count(words ^ np.uint64(word)) <= max_distance])
-        found: Words = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            simhashes = self._words(keys[start : start + _KEYS_A_STATEMENT])
+            parts.append(simhashes[np.bitwise_count(simhashes ^ np.uint64(simhash)) <= max_distance])
+        found: Hashes = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return _distinct(found)
 
-    def nearest(self, word: int, max_distance: int = WORD_BITS) -> tuple[int, Words] | None:
-        """Return the smallest distance to *word* and all words at it, sorted; None if none is within.
+    def nearest(self, simhash: int, max_distance: int = SIMHASH_BITS) -> tuple[int, Hashes] | None:
+        """Return the smallest distance to *simhash* and all that have it, sorted; None if none is within.
 
-        Looks ever further around, and at all words where nothing is near.
+        Looks ever further around, and at all simhashes where nothing is near.
         """
         reaches = [len(self._layout) * (radius + 1) - 1 for radius in range(_RADII)]
-        for reach in (*reaches, WORD_BITS):
-            near = self.near(word, reach)
-            distances = np.bitwise_count(near ^ np.uint64(word))
-            distance = int(distances.min(initial=WORD_BITS + 1))
+        for reach in (*reaches, SIMHASH_BITS):
+            near = self.near(simhash, reach)
+            distances = np.bitwise_count(near ^ np.uint64(simhash))
+            distance = int(distances.min(initial=SIMHASH_BITS + 1))
             if distance <= reach or reach >= max_distance:
                 found = near[distances == distance]
                 return (distance, found) if distance <= max_distance else None
         return None
 
     def count(self) -> int:
-        """Return how many words there are."""
+        """Return how many simhashes there are."""
         start, end = self._block_range(0)
         (size,) = self._connection.execute(
-            "SELECT total(length(words)) FROM postings WHERE id BETWEEN ? AND ?", (start, end)
+            "SELECT total(length(simhashes)) FROM postings WHERE id BETWEEN ? AND ?", (start, end)
         ).fetchone()
         return int(size) // _WORD_BYTES
 
-    def words(self) -> Words:
-        """Return all words of the list, sorted, as the first block has them."""
-        return np.sort(self.block_words(0))
+    def hashes(self) -> Hashes:
+        """Return all simhashes of the list, sorted, as the first block has them."""
+        return np.sort(self.block_simhashes(0))
 
-    def block_words(self, block: int) -> Words:
-        """Return the words that stand under *block*; the same for every block of a sound list."""
+    def block_simhashes(self, block: int) -> Hashes:
+        """Return the simhashes that stand under *block*; the same for every block of a sound list."""
         rows = self._connection.execute(
-            "SELECT words FROM postings WHERE id BETWEEN ? AND ?", self._block_range(block)
+            "SELECT simhashes FROM postings WHERE id BETWEEN ? AND ?", self._block_range(block)
         )
         return joined(rows.fetchall())
 
     def problems(self, expected: set[int]) -> Iterator[str]:
-        """Yield what is wrong with the list if it should hold the *expected* words."""
+        """Yield what is wrong with the list if it should hold the *expected* simhashes."""
         for block in range(len(self._layout)):
             try:
-                words = self.block_words(block).tolist()
+                simhashes = self.block_simhashes(block).tolist()
                 misplaced = self._misplaced(block)
             except Damaged as error:
                 yield f"block {block}: {error}"
                 continue
             for problem, count in (
-                ("words without a page", len(set(words) - expected)),
-                ("words missing", len(expected - set(words))),
-                ("words twice", len(words) - len(set(words))),
-                ("words at a wrong place", misplaced),
+                ("simhashes without a page", len(set(simhashes) - expected)),
+                ("simhashes missing", len(expected - set(simhashes))),
+                ("simhashes twice", len(simhashes) - len(set(simhashes))),
+                ("simhashes at a wrong place", misplaced),
             ):
                 if count:
                     yield f"block {block}: {count} {problem}"
 
     def disagreements(self) -> Iterator[str]:
         """Yield where the blocks disagree about what is in the list."""
-        words = self.words()
-        if len(words) > 1 and np.any(words[1:] == words[:-1]):
-            yield "block 0: words twice"
+        simhashes = self.hashes()
+        if len(simhashes) > 1 and np.any(simhashes[1:] == simhashes[:-1]):
+            yield "block 0: simhashes twice"
         for block in range(1, len(self._layout)):
-            if not np.array_equal(np.sort(self.block_words(block)), words):
-                yield f"block {block}: not the words of block 0"
+            if not np.array_equal(np.sort(self.block_simhashes(block)), simhashes):
+                yield f"block {block}: not the simhashes of block 0"
 
     def _misplaced(self, block: int) -> int:
-        """Return how many words stand under another key than theirs, where nobody finds them."""
+        """Return how many simhashes stand under another key than theirs, where nobody finds them."""
         shift, width = (np.uint64(number) for number in self._layout[block])
         first, last = self._block_range(block)
         chunks = self._connection.execute(
-            "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", (first, last)
+            "SELECT id, simhashes FROM postings WHERE id BETWEEN ? AND ?", (first, last)
         )
         misplaced = 0
         for chunk, data in chunks:
-            keys = words_of(data) >> shift & (np.uint64(1) << width) - np.uint64(1)
+            keys = entries_of(data) >> shift & (np.uint64(1) << width) - np.uint64(1)
             misplaced += int(np.count_nonzero(keys != np.uint64(chunk - first >> CHUNK_BITS)))
         return misplaced
 
-    def _probes(self, word: int, max_distance: int) -> list[int]:
+    def _probes(self, simhash: int, max_distance: int) -> list[int]:
         radius, extra = divmod(max_distance, len(self._layout))
         keys: list[int] = []
         for block, (_, width) in enumerate(self._layout):
             masks = _shifted_masks(width, radius if block <= extra else radius - 1)
             if masks:
-                start = self._key_start(block, word)
+                start = self._key_start(block, simhash)
                 keys += [start ^ mask for mask in masks]
         return keys
 
-    def _key_start(self, block: int, word: int) -> int:
+    def _key_start(self, block: int, simhash: int) -> int:
         shift, width = self._layout[block]
-        key = word >> shift & (1 << width) - 1
+        key = simhash >> shift & (1 << width) - 1
         return self._base | ((block << _KEY_BITS | key) << CHUNK_BITS)
 
     def _block_range(self, block: int) -> tuple[int, int]:
         start = self._base + (block << (_KEY_BITS + CHUNK_BITS))
         return start, start + (1 << (_KEY_BITS + CHUNK_BITS)) - 1
 
-    def _new(self, words: Words) -> Words:
-        """Return those of *words*, sorted and distinct, that are not in the list."""
-        if len(words) > _FEW:
-            known = self.words()
+    def _new(self, simhashes: Hashes) -> Hashes:
+        """Return those of *simhashes*, sorted and distinct, that are not in the list."""
+        if len(simhashes) > _FEW:
+            known = self.hashes()
         else:
-            starts = sorted({self._key_start(0, word) for word in words.tolist()})
+            starts = sorted({self._key_start(0, simhash) for simhash in simhashes.tolist()})
             parts = [
                 self._words(starts[first : first + _KEYS_A_STATEMENT])
                 for first in range(0, len(starts), _KEYS_A_STATEMENT)
             ]
-            known = np.sort(np.concatenate(parts)) if parts else words
-        if not len(known) or not len(words):
-            return words
-        places = np.minimum(np.searchsorted(known, words), len(known) - 1)
-        new: Words = words[known[places] != words]
+            known = np.sort(np.concatenate(parts)) if parts else simhashes
+        if not len(known) or not len(simhashes):
+            return simhashes
+        places = np.minimum(np.searchsorted(known, simhashes), len(known) - 1)
+        new: Hashes = simhashes[known[places] != simhashes]
         return new
 
 
@@ -222,7 +222,7 @@ def layout(blocks: int) -> tuple[tuple[int, int], ...]:
     """
     if not MIN_BLOCKS <= blocks <= MAX_BLOCKS:
         raise ConfigError(f"blocks ({blocks}) must be {MIN_BLOCKS} to {MAX_BLOCKS}")
-    edges = [WORD_BITS - WORD_BITS * block // blocks for block in range(blocks + 1)]
+    edges = [SIMHASH_BITS - SIMHASH_BITS * block // blocks for block in range(blocks + 1)]
     return tuple((low, high - low) for high, low in pairwise(edges))
 
 
@@ -245,10 +245,10 @@ def _shifted_masks(width: int, radius: int) -> tuple[int, ...]:
     return tuple(mask << CHUNK_BITS for mask in key_masks(width, radius))
 
 
-def _distinct(words: Words) -> Words:
-    """Return *words* sorted, each once; on large arrays several times faster than `np.unique`."""
-    if len(words) < 2:
-        return words
-    words = np.sort(words)
-    distinct: Words = words[np.concatenate(([True], words[1:] != words[:-1]))]
+def _distinct(simhashes: Hashes) -> Hashes:
+    """Return *simhashes* sorted, each once; on large arrays several times faster than `np.unique`."""
+    if len(simhashes) < 2:
+        return simhashes
+    simhashes = np.sort(simhashes)
+    distinct: Hashes = simhashes[np.concatenate(([True], simhashes[1:] != simhashes[:-1]))]
     return distinct

@@ -12,30 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from dedup.config import DedupConfig
-from dedup.hashing import Words
 from dedup.index.bands import BandList, Sketched
 from dedup.index.files import Damaged
 from dedup.index.postings import PostingList
-from dedup.index.rows import Crawl, Sighting
 from dedup.index.tables import MET, SELECT_CANONICAL, canonical_of
-from dedup.verdict import (
-    MIN_EQUAL_TOKENS,
-    Candidates,
-    Canonical,
-    may_verify,
-    nearness,
-    uses_content,
-    uses_structure,
-)
+from dedup.recipes.config import DedupConfig
+from dedup.rule.decide import nearness
+from dedup.rule.verifier import MIN_EQUAL_TOKENS, may_verify, uses_content, uses_structure
+from dedup.values.hashes import Hashes
+from dedup.values.run import Crawl
+from dedup.values.sighting import Sighting
+from dedup.values.verdict import Candidates, Canonical
 
 # Most duplicates are this near, and looking that far costs little; the rest comes second.
 NEAR = 3
 _BATCH = 500
 _NOTHING = Candidates((), 0)
-# With more words than these, the newest pages of all are looked through first: this many for each
+# With more simhashes than these, the newest pages of all are looked through first: this many for each
 # that is wanted.
-_FEW_WORDS = 8
+_FEW_SIMHASHES = 8
 _NEWEST = 4
 
 
@@ -98,11 +93,11 @@ class Search:
         yield self._equal("body_digest", page.body_digest)
         if page.tokens >= MIN_EQUAL_TOKENS:
             yield self._equal("token_digest", page.token_digest)
-        if page.content and uses_content(config):
+        if page.content_simhash and uses_content(config):
             for distance in sorted({min(NEAR, config.max_distance), config.max_distance}):
                 yield self._near(self._near_content(distance))
         others: dict[int, bytes] = {}
-        if page.structure and uses_structure(config):
+        if page.structure_simhash and uses_structure(config):
             others.update(self._near_structure())
         if self.bands:
             others.update(self._near_bands(self.bands))
@@ -142,51 +137,54 @@ class Search:
         return sorted(found, key=lambda canonical: nearness(page, canonical))
 
     def _near_content(self, distance: int) -> Iterator[Sketched]:
-        """Yield canonicals of the nearest words, of equally near ones the oldest, up to the cap."""
-        page, left = self.sighting.fingerprint.content, self.config.max_candidates
-        words = self.content.near(page, distance)
-        if not len(words):
+        """Yield canonicals of the nearest simhashes, of equally near ones the oldest, up to the cap."""
+        page, left = self.sighting.fingerprint.content_simhash, self.config.max_candidates
+        simhashes = self.content.near(page, distance)
+        if not len(simhashes):
             return
-        if len(words) <= min(_BATCH, left):
-            found = self._of_words(words, left + 1)
+        if len(simhashes) <= min(_BATCH, left):
+            found = self._of_simhashes(simhashes, left + 1)
             if len(found) <= left:
                 yield from found
                 return
-        for near in by_distance(page, words, left):
-            found = self._of_words(near, left)
+        for near in by_distance(page, simhashes, left):
+            found = self._of_simhashes(near, left)
             left -= len(found)
             yield from found
 
     def _near_structure(self) -> list[Sketched]:
-        """Return the newest canonicals of the nearest words, in no order."""
-        page, limit = self.sighting.fingerprint.structure, self.config.max_structure_candidates
-        words = self.structure.near(page, self.config.structure_max_distance)
-        if len(words) > min(limit, self.config.max_candidates):
-            words = np.concatenate(list(by_distance(page, words, self.config.max_candidates)))
-        if len(words) > _FEW_WORDS and len(newest := self._newest_with(words, limit)) == limit:
+        """Return the newest canonicals of the nearest simhashes, in no order."""
+        page, limit = self.sighting.fingerprint.structure_simhash, self.config.max_structure_candidates
+        simhashes = self.structure.near(page, self.config.structure_max_distance)
+        if len(simhashes) > min(limit, self.config.max_candidates):
+            simhashes = np.concatenate(list(by_distance(page, simhashes, self.config.max_candidates)))
+        if (
+            len(simhashes) > _FEW_SIMHASHES
+            and len(newest := self._newest_with(simhashes, limit)) == limit
+        ):
             return newest
-        if len(words) > limit:
-            words = self._newest_words(words, limit)
+        if len(simhashes) > limit:
+            simhashes = self._newest_simhashes(simhashes, limit)
         found: list[Sketched] = []
-        for word in words.view(np.int64).tolist():
+        for simhash in simhashes.view(np.int64).tolist():
             oldest = found[0][0] if len(found) == limit else 0
             where = "AND structure = ? AND id > ? ORDER BY id DESC LIMIT ?"
-            found += self._sketches(where, [word, oldest, limit])
+            found += self._sketches(where, [simhash, oldest, limit])
             found = sorted(found, key=itemgetter(0))[-limit:]
         return found
 
-    def _newest_with(self, words: Words, limit: int) -> list[Sketched]:
-        """Return the newest canonicals of *words*, as far as they are among the newest pages of all.
+    def _newest_with(self, simhashes: Hashes, limit: int) -> list[Sketched]:
+        """Return the newest canonicals of *simhashes*, as far as they are among the newest pages of all.
 
-        On a site of one template nearly all pages are; asking word by word reads many times as many.
+        On a site of one template nearly all pages are; asking one by one reads many times as many.
         """
-        wanted = set(words.view(np.int64).tolist())
+        wanted = set(simhashes.view(np.int64).tolist())
         rows = self.connection.execute(
             "SELECT id, sketch, structure FROM pages NOT INDEXED WHERE scope = ?1 AND listed "
             f"{self.own} AND id > (SELECT max(id) FROM pages) - ?3 ORDER BY id DESC",
             (*self._given, _NEWEST * limit),
         )
-        found = ((row, sketch) for row, sketch, word in rows if word in wanted)
+        found = ((row, sketch) for row, sketch, simhash in rows if simhash in wanted)
         return list(islice(found, limit))
 
     def _near_bands(self, bands: BandList) -> list[Sketched]:
@@ -200,22 +198,22 @@ class Search:
                 break
         return [(row, found[row]) for row in rows if row in found][:limit]
 
-    def _newest_words(self, words: Words, limit: int) -> Words:
-        """Return the words with the newest pages: the newest pages of all are among theirs."""
+    def _newest_simhashes(self, simhashes: Hashes, limit: int) -> Hashes:
+        """Return the simhashes with the newest pages: the newest pages of all are among theirs."""
         newest = self.connection.execute(
-            # Not max(id): beside other conditions it would read all pages of a word.
+            # Not max(id): beside other conditions it would read all pages of a simhash.
             "SELECT value, (SELECT id FROM pages WHERE scope = ?1 AND listed "
             f"{self.own} AND structure = value ORDER BY id DESC LIMIT 1) AS newest "
             "FROM json_each(?3) ORDER BY newest DESC LIMIT ?4",
-            (*self._given, json.dumps(words.view(np.int64).tolist()), limit),
+            (*self._given, json.dumps(simhashes.view(np.int64).tolist()), limit),
         )
-        return np.fromiter((word for word, _ in newest), np.int64).view(np.uint64)
+        return np.fromiter((simhash for simhash, _ in newest), np.int64).view(np.uint64)
 
-    def _of_words(self, words: Words, limit: int) -> list[Sketched]:
-        """Return the oldest canonicals of *words*."""
+    def _of_simhashes(self, simhashes: Hashes, limit: int) -> list[Sketched]:
+        """Return the oldest canonicals of *simhashes*."""
         found: list[Sketched] = []
-        for start in range(0, len(words), _BATCH):
-            batch = words[start : start + _BATCH].view(np.int64).tolist()
+        for start in range(0, len(simhashes), _BATCH):
+            batch = simhashes[start : start + _BATCH].view(np.int64).tolist()
             marks = ",".join("?" * len(batch))
             found += self._sketches(f"AND content IN ({marks}) ORDER BY id LIMIT ?", [*batch, limit])
         return sorted(found, key=itemgetter(0))[:limit]
@@ -235,9 +233,9 @@ class Search:
         return self.scope, self.sighting.identity[1]
 
 
-def by_distance(word: int, words: Words, limit: int) -> list[Words]:
-    """Return the *limit* words nearest to *word*, of equally near ones the smallest, by distance."""
-    distances = np.bitwise_count(words ^ np.uint64(word))
-    order = np.lexsort((words, distances))[:limit]
-    groups: list[Words] = np.split(words[order], np.flatnonzero(np.diff(distances[order])) + 1)
+def by_distance(simhash: int, simhashes: Hashes, limit: int) -> list[Hashes]:
+    """Return the *limit* of *simhashes* nearest to *simhash*, by distance; among equals the smallest."""
+    distances = np.bitwise_count(simhashes ^ np.uint64(simhash))
+    order = np.lexsort((simhashes, distances))[:limit]
+    groups: list[Hashes] = np.split(simhashes[order], np.flatnonzero(np.diff(distances[order])) + 1)
     return groups

@@ -17,31 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dedup.config import DedupConfig
-from dedup.errors import ConfigError, IndexMismatch, IndexUnavailable
-from dedup.fingerprints import WORD_FIELDS
-from dedup.hashing import Words
 from dedup.index.bands import BandList, Sketched
 from dedup.index.base import Index
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.files import Damaged, RunLock, is_lock_name, lock_names
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList, layout
-from dedup.index.rows import (
-    ClusterSize,
-    Crawl,
-    Glance,
-    Neighbour,
-    NoSuchRow,
-    Row,
-    Run,
-    Sighting,
-    Statistics,
-    Tally,
-    Visit,
-    Withheld,
-    crawl_of,
-    is_canonical,
-)
 from dedup.index.search import Search, by_distance, dry_clause, listed, not_own
 from dedup.index.tables import (
     APPLICATION_ID,
@@ -68,12 +48,31 @@ from dedup.index.tables import (
     visit_of,
     withheld_of,
 )
-from dedup.index.urls import host_of, kept_url, url_key
-from dedup.minhash import Banding
-from dedup.sketch import BINS
-from dedup.stored import is_readable
-from dedup.verdict import Candidates, Canonical, Outcome, Verdict, Version, banding_of
-from dedup.words import signed
+from dedup.reading.stored import is_readable
+from dedup.recipes.bands import Banding
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.sketch import BINS
+from dedup.rule.verifier import banding_of
+from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
+from dedup.values.fingerprint import SIMHASH_FIELDS
+from dedup.values.hashes import Hashes
+from dedup.values.row import (
+    ClusterSize,
+    Glance,
+    Neighbour,
+    NoSuchRow,
+    Row,
+    Statistics,
+    Tally,
+    Visit,
+    Withheld,
+    is_canonical,
+)
+from dedup.values.run import Crawl, Run, crawl_of
+from dedup.values.sighting import Sighting
+from dedup.values.simhashes import signed
+from dedup.values.urls import host_of, kept_url, url_key
+from dedup.values.verdict import Candidates, Canonical, Outcome, Verdict, Version
 
 _BATCH = 500
 # The number of the next beginning or end of a run.
@@ -419,7 +418,7 @@ class SQLiteIndex(Index):
                     what = f"{count} {table} hold what was never written, the first is {first}"
                     return [*problems, what]
             for (scope,) in self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall():
-                for field in WORD_FIELDS:
+                for field in SIMHASH_FIELDS:
                     problems += self._verify_list(field, scope)
                 if bands := self._bands(scope):
                     found = bands.problems(self._sketches_of_rows(scope))
@@ -441,7 +440,7 @@ class SQLiteIndex(Index):
             yield f"{strays} stored {'page belongs' if strays == 1 else 'pages belong'} to no row"
 
     def _verify_list(self, field: str, scope: int) -> Iterator[str]:
-        expected = set(self._words_of_rows(field, scope).tolist())
+        expected = set(self._simhashes_of_rows(field, scope).tolist())
         for problem in self._postings(field, scope).problems(expected):
             yield f"{field} list of scope {scope}, {problem}"
 
@@ -461,9 +460,9 @@ class SQLiteIndex(Index):
             self._connection.execute("DELETE FROM postings")
             self._blocks = blocks
             lists = [
-                partial(self._fill_words, field, scope)
+                partial(self._fill_simhashes, field, scope)
                 for scope in self._scope_ids()
-                for field in WORD_FIELDS
+                for field in SIMHASH_FIELDS
             ]
             lists += [partial(self._fill_bands, scope) for scope in self._scope_ids() if self._banding]
             for done, fill in enumerate(lists, 1):
@@ -507,8 +506,8 @@ class SQLiteIndex(Index):
         scopes = self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall()
         return [scope for (scope,) in scopes]
 
-    def _fill_words(self, field: str, scope: int) -> None:
-        self._postings(field, scope).add_many(self._words_of_rows(field, scope))
+    def _fill_simhashes(self, field: str, scope: int) -> None:
+        self._postings(field, scope).add_many(self._simhashes_of_rows(field, scope))
 
     def _fill_bands(self, scope: int) -> None:
         if bands := self._bands(scope):
@@ -519,14 +518,14 @@ class SQLiteIndex(Index):
             "SELECT id, sketch FROM pages WHERE scope = ? AND listed ORDER BY id", (scope,)
         )
 
-    def _words_of_rows(self, field: str, scope: int) -> Words:
+    def _simhashes_of_rows(self, field: str, scope: int) -> Hashes:
         rows = self._connection.execute(
             f"SELECT {field} FROM pages WHERE scope = ? AND listed AND {field} != 0", (scope,)
         )
         try:
-            return np.fromiter((word for (word,) in rows), np.int64).view(np.uint64)
+            return np.fromiter((simhash for (simhash,) in rows), np.int64).view(np.uint64)
         except (OverflowError, TypeError, ValueError) as error:
-            raise Damaged(f"a row has no number as its {field} word") from error
+            raise Damaged(f"a row has no number as its {field} simhash") from error
 
     def recipe(self) -> Mapping[str, str]:
         with self._database.errors():
@@ -800,7 +799,7 @@ class SQLiteIndex(Index):
 
     def _candidates(self, sighting: Sighting, crawl: Crawl, config: DedupConfig) -> Iterator[Candidates]:
         scope = self._scope(sighting.kind, sighting.scope)
-        content, structure = (self._postings(field, scope) for field in WORD_FIELDS)
+        content, structure = (self._postings(field, scope) for field in SIMHASH_FIELDS)
         bands = self._wanted_bands(scope, banding_of(config))
         own = not_own(sighting, crawl)
         return Search(
@@ -818,12 +817,12 @@ class SQLiteIndex(Index):
         return self._bands(scope)
 
     def _nearest(
-        self, word: int, kind: str | None, scope: str | None, max_distance: int
+        self, simhash: int, kind: str | None, scope: str | None, max_distance: int
     ) -> Neighbour | None:
         nearest: Neighbour | None = None
         for group in self._groups(kind, scope):
             limit = nearest.distance if nearest else max_distance
-            if found := self._postings("content", group).nearest(word, limit):
+            if found := self._postings("content", group).nearest(simhash, limit):
                 neighbour = Neighbour(self._oldest(group, found[1]), found[0])
                 nearest = min(nearest or neighbour, neighbour, key=lambda one: one.order)
         return nearest
@@ -831,7 +830,7 @@ class SQLiteIndex(Index):
     def _near(
         self,
         field: str,
-        word: int,
+        simhash: int,
         kind: str | None,
         scope: str | None,
         *,
@@ -841,20 +840,20 @@ class SQLiteIndex(Index):
         found = [
             near
             for group in self._groups(kind, scope)
-            for near in self._near_in_group(field, word, group, max_distance, limit)
+            for near in self._near_in_group(field, simhash, group, max_distance, limit)
         ]
         return [Neighbour(self.row(row), distance) for distance, row in sorted(found)[:limit]]
 
     def _near_in_group(
-        self, field: str, word: int, scope: int, max_distance: int, limit: int
+        self, field: str, simhash: int, scope: int, max_distance: int, limit: int
     ) -> list[tuple[int, int]]:
         """Return distances and rows, at most *limit*."""
-        words = self._postings(field, scope).near(word, max_distance)
+        simhashes = self._postings(field, scope).near(simhash, max_distance)
         found: list[tuple[int, int]] = []
-        if not len(words):
+        if not len(simhashes):
             return found
-        for near in by_distance(word, words, len(words)):
-            distance = (int(near[0]) ^ word).bit_count()
+        for near in by_distance(simhash, simhashes, len(simhashes)):
+            distance = (int(near[0]) ^ simhash).bit_count()
             rows = self._connection.execute(
                 f"SELECT p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
                 f"AND p.{field} = w.value AND p.listed ORDER BY p.id LIMIT ?",
@@ -872,12 +871,12 @@ class SQLiteIndex(Index):
         )
         return [group for (group,) in found.fetchall()]
 
-    def _oldest(self, scope: int, words: Words) -> Row:
-        """Return the oldest canonical with one of the content *words*."""
+    def _oldest(self, scope: int, simhashes: Hashes) -> Row:
+        """Return the oldest canonical with one of the content *simhashes*."""
         (row,) = self._connection.execute(
             "SELECT min(p.id) FROM json_each(?) w CROSS JOIN pages p "
             "ON p.scope = ? AND p.content = w.value AND p.listed",
-            (json.dumps(words.view(np.int64).tolist()), scope),
+            (json.dumps(simhashes.view(np.int64).tolist()), scope),
         ).fetchone()
         return self.row(row)
 
@@ -926,35 +925,35 @@ class SQLiteIndex(Index):
         self._add_to_lists(row)
 
     def _add_to_lists(self, row: Row) -> None:
-        for postings, word in self._listed_words(row):
-            if not self._is_shared(postings, word, row.id):
-                postings.add(word)
+        for postings, simhash in self._listed_simhashes(row):
+            if not self._is_shared(postings, simhash, row.id):
+                postings.add(simhash)
         if bands := self._bands(self._scope_of(row)):
             bands.add(row.id, row.sighting.fingerprint.sketch)
 
     def _delist(self, row: Row) -> None:
         self._connection.execute("UPDATE pages SET listed = 0 WHERE id = ?", (row.id,))
-        for postings, word in self._listed_words(row):
-            if not self._is_shared(postings, word, row.id):
-                postings.remove(word)
+        for postings, simhash in self._listed_simhashes(row):
+            if not self._is_shared(postings, simhash, row.id):
+                postings.remove(simhash)
         if bands := self._bands(self._scope_of(row)):
             bands.remove(row.id, row.sighting.fingerprint.sketch)
 
-    def _is_shared(self, postings: PostingList, word: int, row: int) -> bool:
-        """Whether another row than *row* has put *word* into the list."""
+    def _is_shared(self, postings: PostingList, simhash: int, row: int) -> bool:
+        """Whether another row than *row* has put *simhash* into the list."""
         found = self._connection.execute(
             f"SELECT 1 FROM pages WHERE scope = ? AND {postings.field} = ? AND listed AND id != ? "
             "LIMIT 1",
-            (postings.scope, signed(word), row),
+            (postings.scope, signed(simhash), row),
         )
         return found.fetchone() is not None
 
-    def _listed_words(self, row: Row) -> Iterator[tuple[PostingList, int]]:
+    def _listed_simhashes(self, row: Row) -> Iterator[tuple[PostingList, int]]:
         scope = self._scope_of(row)
         page = row.sighting.fingerprint
-        for field, word in zip(WORD_FIELDS, (page.content, page.structure), strict=True):
-            if word:
-                yield self._postings(field, scope), word
+        for field in SIMHASH_FIELDS:
+            if simhash := page.simhash(field):
+                yield self._postings(field, scope), simhash
 
     def _postings(self, field: str, scope: int) -> PostingList:
         return PostingList(self._connection, field, scope, blocks=self._blocks)

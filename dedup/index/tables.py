@@ -9,29 +9,19 @@ from contextlib import suppress
 from types import NoneType
 from typing import Any
 
-from dedup.fingerprints import Fingerprint
-from dedup.hashing import SECRET_SIZE
 from dedup.index import chunks, postings
 from dedup.index.database import META, Step
 from dedup.index.files import Damaged
-from dedup.index.rows import (
-    EARLIEST,
-    LATEST,
-    Glance,
-    Row,
-    Run,
-    Sighting,
-    Tally,
-    Visit,
-    Withheld,
-    is_canonical,
-    is_elsewhere,
-)
-from dedup.index.urls import host_of
-from dedup.minhash import Banding
-from dedup.sketch import BINS, CHECK_BINS
-from dedup.verdict import UNDONE, Canonical, Outcome, Reason, Standing, Verdict
-from dedup.words import WORD_BITS, signed, unsigned
+from dedup.recipes.bands import Banding
+from dedup.recipes.sketch import BINS, CHECK_BINS
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.hashes import SECRET_SIZE
+from dedup.values.row import Glance, Row, Tally, Visit, Withheld, is_canonical, is_elsewhere
+from dedup.values.run import EARLIEST, LATEST, Run
+from dedup.values.sighting import Sighting
+from dedup.values.simhashes import SIMHASH_BITS, signed, unsigned
+from dedup.values.urls import host_of
+from dedup.values.verdict import UNDONE, Canonical, Outcome, Reason, Standing, Verdict
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
@@ -222,7 +212,7 @@ _RULES = {
     "number": "typeof({0}) = 'integer'",
     "time": f"typeof({{0}}) = 'real' AND {{0}} BETWEEN {EARLIEST} AND {LATEST}",
     "similarity": "typeof({0}) = 'real' AND {0} BETWEEN 0 AND 1",
-    "distance": f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {WORD_BITS}",
+    "distance": f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {SIMHASH_BITS}",
     "digest": "typeof({0}) = 'blob' AND length({0}) IN (0, 16)",
     "sketch": f"typeof({{0}}) = 'blob' AND length({{0}}) = {BINS}",
     "check_sketch": f"typeof({{0}}) = 'blob' AND length({{0}}) IN (0, {CHECK_BINS})",
@@ -286,7 +276,7 @@ def values_of(sighting: Sighting, verdict: Verdict, scope: int, outcome: Outcome
     return (
         *(sighting.run, scope, sighting.url, sighting.url_key, sighting.time),
         *(sighting.title, sighting.canonical_link),
-        *(signed(page.content), signed(page.structure), page.sketch),
+        *(signed(page.content_simhash), signed(page.structure_simhash), page.sketch),
         *(page.body_digest, page.token_digest, page.tokens),
         *(verdict.reason, verdict.kept, verdict.content_distance, verdict.structure_distance),
         *(verdict.similarity, verdict.canonical, verdict.previous, verdict.replaces),
@@ -353,8 +343,8 @@ def glance_of(fields: Sequence[Any]) -> Glance:
         all(map(isinstance, fields, _GLANCE_KINDS))
         and reason in _REASONS
         and outcome in _OUTCOMES
-        and 0 <= (content or 0) <= WORD_BITS
-        and 0 <= (distance or 0) <= WORD_BITS
+        and 0 <= (content or 0) <= SIMHASH_BITS
+        and 0 <= (distance or 0) <= SIMHASH_BITS
         and 0 <= (similarity or 0) <= 1
     ):
         raise Damaged(f"row {row} holds what was never written")
@@ -458,7 +448,7 @@ def _require(kinds: Sequence[Any], fields: Sequence[object]) -> None:
 
 
 def _require_measures(*distances: int | None, similarity: float | None) -> None:
-    if not all(0 <= (distance or 0) <= WORD_BITS for distance in distances):
+    if not all(0 <= (distance or 0) <= SIMHASH_BITS for distance in distances):
         raise ValueError(f"its distances {distances} are none")
     if not 0 <= (similarity or 0) <= 1:
         raise ValueError(f"its similarity {similarity} is none")

@@ -27,7 +27,7 @@ class Addon:
     """Puts the pipeline and the spider middlewares in their places; a user's own priorities win."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Change *settings*; raises `dedup.errors.ConfigError` for a bad ``DEDUP_`` setting."""
+        """Change *settings*; raises `dedup.values.errors.ConfigError` for a bad ``DEDUP_`` setting."""
         read_settings(settings)
         for name, component, priority in (
             ("ITEM_PIPELINES", TrackingPipeline, TRACKING_PRIORITY),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from scrapy.exceptions import DropItem
 
-from dedup.errors import DedupError
-from dedup.printable import printable
-from dedup.verdict import Verdict
+from dedup.values.errors import DedupError
+from dedup.values.printable import printable
+from dedup.values.verdict import Verdict
 
 _LONGEST_NAME = 80
 

@@ -14,10 +14,10 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.conf import feed_process_params_from_cli
 from w3lib.url import file_uri_to_path
 
-from dedup.errors import ConfigError, DedupError, shown
-from dedup.outputs import check_target
+from dedup.files.outputs import check_target
 from dedup.plugin.marking import Marker
-from dedup.verdict import Verdict
+from dedup.values.errors import ConfigError, DedupError, shown
+from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrapy import Spider

@@ -6,7 +6,7 @@ import logging
 import uuid
 from pathlib import Path
 
-from dedup.printable import printable
+from dedup.values.printable import printable
 
 logger = logging.getLogger(__name__)
 

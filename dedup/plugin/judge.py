@@ -11,23 +11,24 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-from dedup.detector import Detector
-from dedup.errors import IndexUnavailable
-from dedup.fingerprints import Fingerprint, fingerprint
-from dedup.hashing import digest
 from dedup.index import Index, Run, SQLiteIndex, Withheld
-from dedup.index.rows import DRY_RUN
-from dedup.index.urls import host_of
-from dedup.limits import MAX_ATTRIBUTES, Excess
-from dedup.page import Page
+from dedup.index.detector import Detector
 from dedup.plugin.errors import CannotBegin
 from dedup.plugin.jobs import job_of
 from dedup.plugin.settings import PluginSettings
 from dedup.plugin.shares import DOUBTFUL, Shares
 from dedup.plugin.summary import summary
 from dedup.plugin.waiting import Seat, WaitingRoom, waiting_room
-from dedup.printable import printable
-from dedup.verdict import Verdict
+from dedup.reading.page import Page
+from dedup.recipes.fingerprinter import fingerprint
+from dedup.values.errors import IndexUnavailable
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.hashes import digest
+from dedup.values.limits import MAX_ATTRIBUTES, Excess
+from dedup.values.printable import printable
+from dedup.values.run import DRY_RUN
+from dedup.values.urls import host_of
+from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

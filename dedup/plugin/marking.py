@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from itemadapter import ItemAdapter
 from scrapy.utils.misc import load_object
 
-from dedup.errors import ConfigError, DedupError
-from dedup.verdict import Verdict
+from dedup.values.errors import ConfigError, DedupError
+from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

@@ -10,13 +10,13 @@ from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, Response
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
-from dedup.charset import encoding_of
-from dedup.config import MAX_BYTES
-from dedup.fields import FieldRule, content_of, item_key
-from dedup.index.urls import host_of
-from dedup.limits import Excess, has_attribute_flood
-from dedup.page import Page, markup_of
 from dedup.plugin.settings import PluginSettings
+from dedup.reading.charset import encoding_of
+from dedup.reading.fields import FieldRule, content_of, item_key
+from dedup.reading.floods import has_attribute_flood
+from dedup.reading.page import Page, markup_of
+from dedup.values.limits import MAX_BYTES, Excess
+from dedup.values.urls import host_of
 
 # A response is read once, for the spider and for the pipeline; responses cannot carry attributes.
 _pages: WeakKeyDictionary[Response, Page] = WeakKeyDictionary()
@@ -50,8 +50,7 @@ def page_from_item(item: Any, settings: PluginSettings, response: Response | Non
     """Return the page that the fields of *item* make, None where they hold no text.
 
     An item without a URL has that of its *response*.  HTML that is the text of *response* is not read
-    again if `page_from_response` has read it.  Raises `dedup.fields.NoHtml` for an item that is no
-    page.
+    again if `page_from_response` has read it.  Raises `NoHtml` for an item that is no page.
     """
     if not ItemAdapter.is_item(item):
         return None

@@ -12,8 +12,6 @@ from scrapy import Request, signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
-from dedup.fields import NoHtml
-from dedup.page import Page
 from dedup.plugin.errors import DuplicatePage, explained
 from dedup.plugin.feeds import DroppedFeed, flush_feeds
 from dedup.plugin.judge import Judge, Question
@@ -24,7 +22,9 @@ from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import PageFromItem, PluginSettings, read_settings
 from dedup.plugin.tracking import Fate, Token, Tracker, TrackingPipeline
 from dedup.plugin.waiting import Seat, has_asyncio
-from dedup.verdict import Reason, Verdict
+from dedup.reading.fields import NoHtml
+from dedup.reading.page import Page
+from dedup.values.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

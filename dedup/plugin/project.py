@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.project import get_project_settings, inside_project
 
-from dedup.config import FILES
 from dedup.plugin.settings import PREFIX, PluginSettings, read_settings, setting_names
+from dedup.recipes.config import FILES
 
 
 def project_index() -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dedup.plugin.settings import PluginSettings
-from dedup.printable import printable
+from dedup.values.printable import printable
 
 logger = logging.getLogger(__name__)
 

@@ -11,10 +11,6 @@ from weakref import WeakKeyDictionary, WeakSet
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
-from dedup.fingerprints import Fingerprint
-from dedup.hashing import murmur3
-from dedup.index.urls import joined_key, url_key
-from dedup.page import Page
 from dedup.plugin.errors import explained
 from dedup.plugin.judge import Judge, Question
 from dedup.plugin.looking import only_looks
@@ -23,7 +19,12 @@ from dedup.plugin.pages import located, page_from_response
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import PluginSettings, read_settings
 from dedup.plugin.wanted import kept_request
-from dedup.verdict import Verdict, match
+from dedup.reading.page import Page
+from dedup.rule.verifier import match
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.hashes import murmur3
+from dedup.values.urls import joined_key, url_key
+from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

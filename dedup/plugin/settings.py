@@ -16,10 +16,10 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
-from dedup.config import DedupConfig
-from dedup.errors import ConfigError, shown
-from dedup.fields import FieldRule
-from dedup.page import Page
+from dedup.reading.fields import FieldRule
+from dedup.reading.page import Page
+from dedup.recipes.config import DedupConfig
+from dedup.values.errors import ConfigError, shown
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

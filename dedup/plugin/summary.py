@@ -7,9 +7,9 @@ from shlex import quote
 from typing import Any
 
 from dedup.index import Index, Run
-from dedup.limits import Excess
 from dedup.plugin.shares import Swallowed
-from dedup.printable import printable
+from dedup.values.limits import Excess
+from dedup.values.printable import printable
 
 LARGEST = 5
 _LONGEST_PATH = 4096

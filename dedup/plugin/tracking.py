@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet, finalize, ref
 
-from dedup.verdict import Verdict
+from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrapy.http import Response

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
-from dedup.errors import IndexUnavailable
-from dedup.printable import printable
+from dedup.values.errors import IndexUnavailable
+from dedup.values.printable import printable
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dedup.index import Index, Row
-from dedup.printable import printable
 from dedup.report.clusters import KEEPS
 from dedup.report.columns import Columns, Integers
 from dedup.report.likeness import LeastAlike, least_alike
+from dedup.values.printable import printable
 
 # Of a larger cluster so many copies are shown, the first seen.
 MAX_MEMBERS = 1000

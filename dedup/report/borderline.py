@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dedup.config import DedupConfig
 from dedup.index import Index
+from dedup.recipes.config import DedupConfig
 from dedup.report.columns import REASONS, Columns, Integers
-from dedup.verdict import Match, Reason, match
+from dedup.rule.verifier import match
+from dedup.values.verdict import Match, Reason
 
 # So many pairs are shown on each side of the threshold.
 PAIRS = 100

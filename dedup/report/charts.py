@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from dedup.errors import DedupError
 from dedup.report.overview import STEPS
+from dedup.values.errors import DedupError
 
 _SVG = "http://www.w3.org/2000/svg"
 # Colours of the drawing, and what stands in their place in the page.
@@ -69,7 +69,7 @@ def distance_chart(counts: tuple[Sequence[int], Sequence[int]], max_distance: in
         width=0.8,
         edge=None if max_distance is None else max_distance + 0.5,
         edge_label=f"threshold: at most {max_distance}",
-        label="bits in which the content words differ",
+        label="bits in which the content simhashes differ",
         name="distance",
     )
 

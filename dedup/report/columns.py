@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.hashing import Words
 from dedup.index import Glance
-from dedup.verdict import Outcome, Reason
+from dedup.values.hashes import Hashes
+from dedup.values.verdict import Outcome, Reason
 
 REASONS = tuple(Reason)
 OUTCOMES = tuple(Outcome)
@@ -59,7 +59,7 @@ class Columns:
     id: Integers
     run: NDArray[np.int32]
     site: NDArray[np.int32]
-    structure: Words
+    structure: Hashes
     reason: NDArray[np.uint8]
     kept: Booleans
     content_distance: NDArray[np.int8]

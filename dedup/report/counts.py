@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dedup.index import Tally
-from dedup.verdict import Outcome
+from dedup.values.verdict import Outcome
 
 
 @dataclass(frozen=True, slots=True)

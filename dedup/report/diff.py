@@ -13,7 +13,7 @@ from itertools import groupby
 
 from rapidfuzz.distance import Indel
 
-from dedup.tokens import UNSPACED
+from dedup.reading.tokens import UNSPACED
 
 # Two texts whose changed parts have more units than this each, on average, are compared line by line
 # first, and lines that changed word by word only where they have no more; 20,000 take .2 s and 50 MB.

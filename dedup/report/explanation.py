@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dedup.config import DedupConfig
-from dedup.fingerprints import Fingerprint, content_weights
 from dedup.index import Row, Run
-from dedup.page import Page
-from dedup.sketch import agrees, similarity
-from dedup.structure import structure_features
-from dedup.verdict import (
-    Match,
-    Reason,
+from dedup.reading.page import Page
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.fingerprinter import content_weights
+from dedup.recipes.sketch import agrees, similarity
+from dedup.recipes.structure import structure_features
+from dedup.rule.verifier import (
     banding_of,
     has_equal_tokens,
     have_check_sketches,
@@ -22,7 +20,9 @@ from dedup.verdict import (
     uses_content,
     uses_structure,
 )
-from dedup.words import WORD_BITS, word_distance
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.simhashes import SIMHASH_BITS, simhash_distance
+from dedup.values.verdict import Match, Reason
 
 # What became of copies, by the action of their run.
 _FATES = {"drop": "dropped", "mark": "marked", "dry run": "let through"}
@@ -90,14 +90,14 @@ class Features:
 
 
 def explain(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Explanation:
-    """Return how *page* stands to *canonical*, as `dedup.verdict.match` has it, and why."""
+    """Return how *page* stands to *canonical*, as `dedup.rule.verifier.match` has it, and why."""
     found = match(canonical, page, config)
     content, structure = (
         Distance(
             field,
-            one := getattr(canonical, field),
-            other := getattr(page, field),
-            word_distance(one, other),
+            one := canonical.simhash(field),
+            other := page.simhash(field),
+            simhash_distance(one, other),
             limit,
             is_used,
         )
@@ -122,12 +122,12 @@ def is_refused(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -
 
 
 def compare_terms(canonical: Page, page: Page, config: DedupConfig) -> Features:
-    """Return what the content words of two pages are folded from."""
+    """Return what the content simhashes of two pages are folded from."""
     return features_of(content_weights(canonical, config), content_weights(page, config))
 
 
 def compare_tags(canonical: Page, page: Page, config: DedupConfig) -> Features:
-    """Return what the structure words of two pages are folded from."""
+    """Return what the structure simhashes of two pages are folded from."""
     return features_of(structure_features(canonical, config), structure_features(page, config))
 
 
@@ -154,7 +154,7 @@ def features_of(canonical: Mapping[str, float], page: Mapping[str, float]) -> Fe
     )
 
 
-def verdict_in_words(row: Row, run: Run | None) -> str:
+def verdict_sentence(row: Row, run: Run | None) -> str:
     """Return what was decided about *row* when *run*, if it is known, saw it, as a sentence."""
     found = row.verdict
     copy = f"It was {_FATES.get(run.action if run else '', 'dropped')}"
@@ -202,7 +202,7 @@ def _of_distance(distance: Distance) -> str:
     subject = f"The {distance.field} words"
     if distance.bits is None:
         return f"Not both pages have a {distance.field} word."
-    differ = f"{subject} differ in {distance.bits} of {WORD_BITS} bits"
+    differ = f"{subject} differ in {distance.bits} of {SIMHASH_BITS} bits"
     setting = "max_distance" if distance.field == "content" else "structure_max_distance"
     if not distance.is_used:
         return f"{differ}; they find no candidates with these settings."

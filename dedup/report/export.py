@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from typing import IO, Any
 
 from dedup.index import Row
-from dedup.limits import MAX_URL
-from dedup.printable import printable
 from dedup.report.clusters import Cluster, Report, is_copy
-from dedup.words import word_hex
+from dedup.values.limits import MAX_URL
+from dedup.values.printable import printable
+from dedup.values.simhashes import simhash_hex
 
 COLUMNS = (
     "url",
@@ -162,7 +162,10 @@ def _record(row: Row, report: Report) -> dict[str, Any]:
         *(seen.url, found.canonical_url, _verdict(row, report), found.reason.value),
         *(found.content_distance, found.structure_distance, similarity),
         *(seen.run, found.canonical_run, _moment(seen.time), seen.title, row.outcome.value),
-        *(word_hex(seen.fingerprint.content), word_hex(seen.fingerprint.structure)),
+        *(
+            simhash_hex(seen.fingerprint.content_simhash),
+            simhash_hex(seen.fingerprint.structure_simhash),
+        ),
         *(report.actions.get(seen.run, "drop"), best, report.keep),
     )
     return dict(zip(COLUMNS, values, strict=True))

@@ -14,10 +14,8 @@ from typing import IO, Any, Protocol, TypeVar
 import numpy as np
 
 from dedup import __version__
-from dedup.config import DedupConfig
-from dedup.errors import ConfigError, DedupError
 from dedup.index import Glance, Index
-from dedup.printable import printable
+from dedup.recipes.config import DedupConfig
 from dedup.report.book import MAX_CHARACTERS, MAX_MEMBERS, Book, ShownCluster, shown_clusters
 from dedup.report.borderline import PAIRS, Borderline, Pair, borderline_of
 from dedup.report.charts import distance_chart, similarity_chart
@@ -27,7 +25,10 @@ from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import STEPS, Overview, Share, overview_of
 from dedup.report.templates import MAX_TEMPLATES, Templates, templates_of
 from dedup.report.templates import MAX_WORDS as MAX_STRUCTURES
-from dedup.verdict import Reason, banding_of, uses_content, uses_structure
+from dedup.rule.verifier import banding_of, uses_content, uses_structure
+from dedup.values.errors import ConfigError, DedupError
+from dedup.values.printable import printable
+from dedup.values.verdict import Reason
 
 MAX_PAGES = 100_000
 # So many sites and pairs of texts are in a file; of a text so many characters are compared.
@@ -298,7 +299,7 @@ def _charts(overview: Overview, config: DedupConfig) -> list[dict[str, object]]:
                 distances, "bits", [str(bits) for bits in range(len(distances[0]))]
             )
             + (
-                " No threshold: content words find no candidates."
+                " No threshold: content simhashes find no candidates."
                 if max_distance is None
                 else f" Threshold: {max_distance} bits."
             ),
@@ -345,9 +346,9 @@ def _rule(config: DedupConfig) -> str:
 def _ways(config: DedupConfig) -> Iterator[str]:
     """Yield what makes a page a candidate."""
     if uses_content(config):
-        yield f"whose content words differ in at most {config.max_distance} bits"
+        yield f"whose content simhashes differ in at most {config.max_distance} bits"
     if uses_structure(config):
-        yield f"whose structure words differ in at most {config.structure_max_distance} bits"
+        yield f"whose structure simhashes differ in at most {config.structure_max_distance} bits"
     if cut := banding_of(config):
         yield f"whose sketches have one of {cut.bands} bands in common"
 
@@ -363,7 +364,7 @@ def _looked_up(borderline: Borderline) -> str:
 
 def _templates_sentence(templates: Templates, config: DedupConfig) -> str:
     return (
-        f"Pages whose structure words differ in at most {config.same_template_distance} bits from that "
+        f"Pages whose structure simhashes differ in at most {config.same_template_distance} bits from that "
         f"of the most frequent among them. Structure alone makes no page a copy. The largest "
         f"{len(templates.groups):,} groups (at most {MAX_TEMPLATES}, of the {MAX_STRUCTURES:,} most "
         f"frequent structures); {templates.outside:,} other pages are in none."

@@ -8,9 +8,9 @@ from functools import cache
 
 import numpy as np
 
-from dedup.fingerprints import Fingerprint
+from dedup.recipes.sketch import BINS, pair_similarities
 from dedup.report.columns import Integers
-from dedup.sketch import BINS, pair_similarities
+from dedup.values.fingerprint import Fingerprint
 
 # Of a larger cluster this many members are compared, the canonical and the first seen.
 MAX_COMPARED = 64

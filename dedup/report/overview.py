@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.report.columns import REASONS, Booleans, Columns
-from dedup.verdict import Reason
-from dedup.words import WORD_BITS
+from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.verdict import Reason
 
 # Similarities are counted in so many steps from 0 to 1.
 STEPS = 50
@@ -73,7 +73,7 @@ def overview_of(columns: Columns) -> Overview:
         reasons={reason.value: count for reason, count in zip(REASONS, reasons, strict=True) if count},
         sites=tuple(sorted(by_site, key=lambda share: (-share.copies, -share.pages, share.name))),
         runs=tuple(by_run),
-        distances=_split(columns, columns.content_distance, WORD_BITS + 1),
+        distances=_split(columns, columns.content_distance, SIMHASH_BITS + 1),
         similarities=_split(columns, _steps(columns.similarity), STEPS),
     )
 

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from dedup.errors import DedupError
+from dedup.values.errors import DedupError
 
 # Rows that are written at once; some hundred bytes each.
 _BATCH = 20_000

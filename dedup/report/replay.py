@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dedup.config import DedupConfig
-from dedup.errors import DedupError
 from dedup.index import Index, Row, Run, SQLiteIndex
-from dedup.verdict import Verdict
+from dedup.recipes.config import DedupConfig
+from dedup.values.errors import DedupError
+from dedup.values.verdict import Verdict
 
 Progress = Callable[[int, int], None]
 
@@ -79,7 +79,7 @@ class Replay:
 def replayed(index: Index, config: DedupConfig, progress: Progress | None = None) -> Iterator[Replay]:
     """Judge the pages of *index* again in their order by the thresholds of *config*.
 
-    Words and sketches are those that are stored, scopes too; nothing is written to *index*.  The
+    Hashes and sketches are those that are stored, scopes too; nothing is written to *index*.  The
     replay is in a file in the folder for temporary files, somewhat smaller than the index, and
     goes with the context.  *progress* is told how many rows are done, of how many.
 

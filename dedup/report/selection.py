@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dedup.index import Row, Run
-from dedup.index.urls import host_of, url_key
+from dedup.values.urls import host_of, url_key
 
 
 class Source(Protocol):

@@ -1,4 +1,4 @@
-"""Pages of one template: their structure words are alike, whatever their texts are."""
+"""Pages of one template: their structure simhashes are alike, whatever their texts are."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dedup.hashing import Words
 from dedup.report.columns import Columns, Integers
+from dedup.values.hashes import Hashes
 
-# So many different structure words, the most frequent, are grouped, into so many groups at most.
+# So many different structure simhashes, the most frequent, are grouped, into so many groups at most.
 MAX_WORDS = 20_000
 MAX_TEMPLATES = 200
 EXAMPLES = 5
@@ -18,7 +18,7 @@ EXAMPLES = 5
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Pages whose structure words are near that of the most frequent among them.
+    """Pages whose structure simhashes are near that of the most frequent among them.
 
     *words* is how many different ones there are, *sites* on how many sites, *examples* are the
     numbers of the first rows.
@@ -48,10 +48,10 @@ def templates_of(columns: Columns, max_distance: int) -> Templates:
     words, inverse, counts = np.unique(columns.structure, return_inverse=True, return_counts=True)
     counts[words == 0] = 0
     order = np.argsort(-counts, kind="stable")[: min(MAX_WORDS, int(np.count_nonzero(counts)))]
-    group_of_word = np.full(len(words), -1)
+    group_of_simhash = np.full(len(words), -1)
     for number, members in enumerate(_groups(words[order], max_distance)):
-        group_of_word[order[members]] = number
-    group = group_of_word[inverse]
+        group_of_simhash[order[members]] = number
+    group = group_of_simhash[inverse]
     found = [
         _template(columns, rows, len(np.unique(inverse[rows])))
         for rows in _rows_by_group(group)
@@ -62,7 +62,7 @@ def templates_of(columns: Columns, max_distance: int) -> Templates:
     return Templates(tuple(found), int(np.count_nonzero(columns.structure)) - inside)
 
 
-def _groups(words: Words, max_distance: int) -> Iterator[Integers]:
+def _groups(words: Hashes, max_distance: int) -> Iterator[Integers]:
     """Yield which of *words* (the most frequent first) each leader has near it."""
     left = np.arange(len(words))
     for _ in range(MAX_TEMPLATES):

@@ -18,13 +18,13 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from dedup.errors import DedupError
 from dedup.index import Row, SQLiteIndex
-from dedup.index.rows import NoSuchRow
 from dedup.report.diff import Change, word_diff
 from dedup.serve import shown
 from dedup.serve.headers import SafeHeaders
 from dedup.serve.totals import Totals
+from dedup.values.errors import DedupError
+from dedup.values.row import NoSuchRow
 
 PAGE_SIZE = 50
 NEWEST = 12

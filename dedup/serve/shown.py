@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from dedup.printable import printable
-from dedup.words import word_hex
+from dedup.values.printable import printable
+from dedup.values.simhashes import simhash_hex
 
 _LONG = 300
 
@@ -55,6 +55,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "bits": bits,
     "similarity": similarity,
     "words": lambda name: str(name).replace("_", " "),
-    "hex": word_hex,
+    "hex": simhash_hex,
     "count": lambda number: f"{number:,}",
 }

@@ -8,7 +8,7 @@ from itertools import islice
 
 from dedup.index import Glance, Index
 from dedup.report.columns import MAX_SITES, OTHER_SITES, site_of
-from dedup.verdict import UNDONE
+from dedup.values.verdict import UNDONE
 
 # Rows read at once, half a second's worth; a large index is read in several goes.
 STEP = 100_000

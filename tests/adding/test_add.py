@@ -18,13 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
-from dedup.adding import Adding, Choices, write_output
-from dedup.adding import adding as adding_module
 from dedup.cli import main
-from dedup.errors import DedupError
-from dedup.feeds import csv_rows, find_feeds, lines
-from dedup.fields import FieldRule
+from dedup.files.adding import Adding, Choices, write_output
+from dedup.files.adding import adding as adding_module
+from dedup.files.feeds import csv_rows, find_feeds, lines
 from dedup.index import Index
+from dedup.reading.fields import FieldRule
+from dedup.values.errors import DedupError
 from tests.attack import VICTIM, attack
 from tests.crawling import ROOT
 from tests.feeds import formats

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dedup.cli import main
-from dedup.errors import IndexUnavailable
 from dedup.index import SQLiteIndex
+from dedup.values.errors import IndexUnavailable
 from tests.fuzz.commands import NAMES, command_named, small_index
 
 WRITING = [name for name in NAMES if any(one.name == "output" for one in command_named(name).params)]

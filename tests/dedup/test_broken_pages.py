@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dedup import DedupConfig, Page
-from dedup.terms import words_of
+from dedup.recipes.terms import tokens_of
 
 PAGES = {
     "misnested": (
@@ -56,4 +56,4 @@ def test_tags_and_words_of_a_broken_page_are_pinned(name: str) -> None:
     html, tags, words = PAGES[name]
     page = Page.from_html(html)
     assert " ".join(page.tags) == tags
-    assert " ".join(words_of(page.text, DedupConfig())) == words
+    assert " ".join(tokens_of(page.text, DedupConfig())) == words

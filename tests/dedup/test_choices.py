@@ -9,9 +9,9 @@ from zlib import crc32
 import pytest
 
 from dedup import DedupConfig, Page, fingerprint, simhash
-from dedup.errors import ConfigError
-from dedup.terms import Terms
-from dedup.weighting import weights_of
+from dedup.recipes.terms import Terms
+from dedup.recipes.weights import weights_of
+from dedup.values.errors import ConfigError
 
 HERE = __name__
 PAGE = Page.from_html("<h1>one two</h1><p>two three three")
@@ -57,8 +57,8 @@ def test_own_functions_are_used_everywhere() -> None:
         hasher=f"{HERE}.my_hasher",
     )
     found = fingerprint(PAGE, config)
-    assert found.content == simhash(my_weights(my_terms(PAGE.text)), hasher=my_hasher)
-    assert found.structure == simhash(my_structure(PAGE), hasher=my_hasher)
+    assert found.content_simhash == simhash(my_weights(my_terms(PAGE.text)), hasher=my_hasher)
+    assert found.structure_simhash == simhash(my_structure(PAGE), hasher=my_hasher)
     assert config.recipe()["terms"] == f"{HERE}.my_terms"
 
 
@@ -112,11 +112,11 @@ def test_a_table_that_is_none_is_refused(tmp_path: Path, content: bytes) -> None
 def test_words_of_the_user_stay_whole(tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
     path.write_text("灯塔路博物馆 100 n\n", "utf-8")
-    from dedup.terms import words_of
+    from dedup.recipes.terms import tokens_of
 
     text = "克林顿灯塔路博物馆"
-    assert "灯塔路博物馆" not in words_of(text, DedupConfig())
-    assert "灯塔路博物馆" in words_of(text, DedupConfig(user_dictionary=str(path)))
+    assert "灯塔路博物馆" not in tokens_of(text, DedupConfig())
+    assert "灯塔路博物馆" in tokens_of(text, DedupConfig(user_dictionary=str(path)))
 
 
 def test_stop_words_weigh_nothing_but_are_seen(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_stop_words_weigh_nothing_but_are_seen(tmp_path: Path) -> None:
     path.write_text("Two\n")
     found = fingerprint(PAGE, DedupConfig(stop_words=str(path)))
     assert (found.tokens, found.sketch) == (5, fingerprint(PAGE).sketch)
-    assert found.content == fingerprint(Page.from_text("one three three")).content
+    assert found.content_simhash == fingerprint(Page.from_text("one three three")).content_simhash
 
 
 def test_a_table_of_your_own_gives_the_weights(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig
-from dedup.errors import ConfigError
+from dedup.values.errors import ConfigError
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from crawler.example import PAGES
 from dedup import DedupConfig, Page, fingerprint, simhash
-from dedup.hashing import digest
-from dedup.structure import structure_features
-from dedup.terms import Terms
-from dedup.tokens import tokens
-from dedup.weighting import weights_of
-from dedup.words import word_hex
+from dedup.reading.tokens import tokens
+from dedup.recipes.structure import structure_features
+from dedup.recipes.terms import Terms
+from dedup.recipes.weights import weights_of
+from dedup.values.hashes import digest
+from dedup.values.simhashes import simhash_hex
 
 CONFIGS = [DedupConfig(), DedupConfig(structure="tag_decay", shingle=2)]
 EXAMPLES = sorted(PAGES.rglob("*.html"))
@@ -31,9 +31,9 @@ def test_words_are_simhashes_of_the_features(path: Path, config: DedupConfig) ->
     page = Page.from_html(path.read_bytes())
     found = fingerprint(page, config)
     words = tokens(page.text)
-    assert found.content == simhash(content_features(words))
+    assert found.content_simhash == simhash(content_features(words))
     if config.structure == "tag_decay":
-        assert found.structure == simhash(structure_features(page, config))
+        assert found.structure_simhash == simhash(structure_features(page, config))
     assert found.token_digest == digest(" ".join(words).encode())
     assert found.tokens == len(words)
 
@@ -41,14 +41,19 @@ def test_words_are_simhashes_of_the_features(path: Path, config: DedupConfig) ->
 @given(st.text(max_size=100))
 def test_any_text_has_a_fingerprint(text: str) -> None:
     found = fingerprint(Page.from_text(text))
-    assert 0 <= found.content < 2**64
-    assert (found.structure, len(found.sketch)) == (0, 256)
-    assert bool(found.content) is bool(found.tokens)
+    assert 0 <= found.content_simhash < 2**64
+    assert (found.structure_simhash, len(found.sketch)) == (0, 256)
+    assert bool(found.content_simhash) is bool(found.tokens)
 
 
 def test_an_empty_page_has_no_words() -> None:
     found = fingerprint(Page.from_html(b""))
-    assert (found.content, found.structure, found.body_digest, found.token_digest) == (0, 0, b"", b"")
+    assert (found.content_simhash, found.structure_simhash, found.body_digest, found.token_digest) == (
+        0,
+        0,
+        b"",
+        b"",
+    )
     assert found.is_empty
 
 
@@ -78,7 +83,11 @@ PINNED = {
 def test_fingerprints_are_pinned(name: str) -> None:
     found = fingerprint(Page.from_html((PAGES / f"{name}.html").read_bytes()))
     sketched = digest(found.sketch).hex()[:8]
-    assert (word_hex(found.content), word_hex(found.structure), sketched) == PINNED[name]
+    assert (
+        simhash_hex(found.content_simhash),
+        simhash_hex(found.structure_simhash),
+        sketched,
+    ) == PINNED[name]
 
 
 # Every named choice on the page zh/history, content and structure.
@@ -120,4 +129,6 @@ def test_named_recipes_are_pinned(choice: tuple[str, Any]) -> None:
     options = {"terms": "character_ngrams"} if name == "term_size" else {}
     config = DedupConfig(**{**options, name: value})
     found = fingerprint(Page.from_html((PAGES / "zh/history.html").read_bytes()), config)
-    assert (word_hex(found.content), word_hex(found.structure)) == PINNED_RECIPES[choice]
+    assert (simhash_hex(found.content_simhash), simhash_hex(found.structure_simhash)) == PINNED_RECIPES[
+        choice
+    ]

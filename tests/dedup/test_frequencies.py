@@ -14,12 +14,12 @@ from click.testing import CliRunner
 
 from dedup import DedupConfig
 from dedup.cli import main
-from dedup.errors import ConfigError
-from dedup.feeds import find_feeds
-from dedup.fields import FieldRule
-from dedup.frequencies import count_terms, document_files, read_documents
-from dedup.terms import Terms
-from dedup.weighting import weights_of
+from dedup.files.feeds import find_feeds
+from dedup.files.frequencies import count_terms, document_files, read_documents
+from dedup.reading.fields import FieldRule
+from dedup.recipes.terms import Terms
+from dedup.recipes.weights import weights_of
+from dedup.values.errors import ConfigError
 from tests.feeds import formats
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dedup import Page, compare
-from dedup.config import DedupConfig
-from dedup.terms import words_of
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.terms import tokens_of
 
 # Of each language two pages on different things, and the sign by which the first is edited.
 PAGES = {
@@ -108,7 +108,7 @@ def test_another_page_is_none(language: str) -> None:
 
 @pytest.mark.parametrize("language", PAGES)
 def test_words_are_neither_letters_nor_sentences(language: str) -> None:
-    words = words_of(PAGES[language][0], DedupConfig())
+    words = tokens_of(PAGES[language][0], DedupConfig())
     mean = sum(map(len, words)) / len(words)
     assert 1.2 < mean < 8
     assert max(map(len, words)) < 20
@@ -123,7 +123,7 @@ def test_words_are_neither_letters_nor_sentences(language: str) -> None:
     ],
 )
 def test_points_make_no_other_page(plain: str, written: str) -> None:
-    assert words_of(plain, DedupConfig()) == words_of(written, DedupConfig())
+    assert tokens_of(plain, DedupConfig()) == tokens_of(written, DedupConfig())
 
 
 @pytest.mark.parametrize("language", PAGES)

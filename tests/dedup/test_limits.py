@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from dedup import Detector, MemoryIndex, Page, SQLiteIndex, compare, fingerprint
 from dedup.index import Index
-from dedup.limits import MAX_ATTRIBUTES, MAX_TITLE, MAX_URL, Excess, has_attribute_flood, is_too_long
-from dedup.tokens import normalized
-from dedup.verdict import Reason
+from dedup.reading.floods import has_attribute_flood, is_too_long
+from dedup.reading.tokens import normalized
+from dedup.values.limits import MAX_ATTRIBUTES, MAX_TITLE, MAX_URL, Excess
+from dedup.values.verdict import Reason
 
 LIMIT = 1000
 FILL = b"<p>" + b"much ado about nothing " * 5000
@@ -76,7 +77,13 @@ def test_a_page_over_a_limit_has_nothing_but_its_digest(page: Page, excess: Exce
     found = fingerprint(page)
     assert found.body_digest
     if excess:
-        assert (page.text, page.tags, found.content, found.structure, found.tokens) == ("", (), 0, 0, 0)
+        assert (page.text, page.tags, found.content_simhash, found.structure_simhash, found.tokens) == (
+            "",
+            (),
+            0,
+            0,
+            0,
+        )
 
 
 def test_pages_over_the_limit_repeat_only_equal_bytes() -> None:

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.errors import ConfigError
-from dedup.hashing import Words, murmur3
-from dedup.minhash import (
+from dedup.recipes.bands import (
     NOTHING,
     Banding,
     band_keys,
@@ -20,7 +18,9 @@ from dedup.minhash import (
     minhash,
     minima,
 )
-from dedup.sketch import BINS, EMPTY, sketch
+from dedup.recipes.sketch import BINS, EMPTY, sketch
+from dedup.values.errors import ConfigError
+from dedup.values.hashes import Hashes, murmur3
 
 MASK = 2**64 - 1
 STEP = 0x9E3779B97F4A7C15
@@ -60,7 +60,7 @@ def slow_densified(sketched: bytes) -> list[int]:
     return signature
 
 
-def pair(rng: np.random.Generator, size: int, similarity: float) -> tuple[Words, Words, float]:
+def pair(rng: np.random.Generator, size: int, similarity: float) -> tuple[Hashes, Hashes, float]:
     """Return the hashes of two sets of *size* members, and their exact similarity."""
     shared = round(2 * size * similarity / (1 + similarity))
     drawn = rng.integers(0, 2**64, 2 * size - shared, np.uint64)
@@ -256,7 +256,7 @@ def test_keys_are_equal_where_bands_are(data: st.DataObject) -> None:
     assert len(set(band_keys(a, banding).tolist())) == banding.bands  # no key is that of another band
 
 
-def _cut(signature: Words, banding: Banding) -> Words:
+def _cut(signature: Hashes, banding: Banding) -> Hashes:
     return signature.reshape(banding.bands, banding.rows)
 
 
@@ -287,7 +287,7 @@ def assert_rate(rate: float, expected: float, count: int) -> None:
 # Sketches as signatures
 
 
-def sketch_of(hashes: Words) -> bytes:
+def sketch_of(hashes: Hashes) -> bytes:
     """Return the sketch of a set: a token's hash is, but for a mixing, that of a shingle of one."""
     return sketch(hashes, 1)
 

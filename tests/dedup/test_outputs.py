@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dedup.errors import DedupError
-from dedup.outputs import SQLITE_MAGIC, filling, is_vacant, replacing
+from dedup.files.outputs import filling, is_vacant, replacing
+from dedup.index.databases import SQLITE_MAGIC
+from dedup.values.errors import DedupError
 
 
 def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from dedup import Page
-from dedup.charset import decode, encoding_of
-from dedup.hashing import digest
+from dedup.reading.charset import decode, encoding_of
+from dedup.values.hashes import digest
 
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
 

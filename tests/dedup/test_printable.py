@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.printable import LIMIT, printable
+from dedup.values.printable import LIMIT, printable
 
 
 @given(st.text(st.characters(), max_size=2 * LIMIT))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import hamming_distance, simhash
-from dedup.errors import ConfigError
-from dedup.hashing import fnv1, fnv1a, hash_words, murmur3, seeded
+from dedup.values.errors import ConfigError
+from dedup.values.hashes import fnv1, fnv1a, hashes_of, murmur3, seeded
 
 ALL_BITS = 2**64 - 1
 
@@ -109,12 +109,12 @@ def test_fnv1_has_the_published_values(text: str, word: int) -> None:
 
 @given(st.lists(st.text(st.characters(), max_size=5), max_size=5))
 def test_hashing_many_equals_hashing_each(texts: list[str]) -> None:
-    assert hash_words(texts).tolist() == [murmur3(text) for text in texts]
-    assert hash_words(texts, fnv1).tolist() == [fnv1(text) for text in texts]
+    assert hashes_of(texts).tolist() == [murmur3(text) for text in texts]
+    assert hashes_of(texts, fnv1).tolist() == [fnv1(text) for text in texts]
 
 
 def test_a_lone_surrogate_is_hashed_like_any_text() -> None:
-    assert hash_words(["a", "\ud800"]).tolist() == [murmur3("a"), murmur3("\ud800")]
+    assert hashes_of(["a", "\ud800"]).tolist() == [murmur3("a"), murmur3("\ud800")]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_fnv1a_has_the_published_values(text: str, word: int) -> None:
 @pytest.mark.parametrize("name", ["murmur3", "fnv1", "fnv1a"])
 def test_seeds_make_other_hashers(name: str) -> None:
     texts = ["", "a", "\ud800"]
-    words = [hash_words(texts, seeded(name, seed)).tolist() for seed in (0, 1, 2**32 - 1)]
+    words = [hashes_of(texts, seeded(name, seed)).tolist() for seed in (0, 1, 2**32 - 1)]
     assert len({tuple(row) for row in words}) == 3
     assert words[1] == [seeded(name, 1)(text) for text in texts]
 

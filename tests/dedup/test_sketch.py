@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.hashing import SECRET_SIZE, Words, hash_words, keyed_words, mixed
-from dedup.sketch import (
+from dedup.recipes.sketch import (
     BINS,
     CHECK_BINS,
     EMPTY,
@@ -23,15 +22,16 @@ from dedup.sketch import (
     similarity,
     sketch,
 )
-from dedup.terms import Terms
+from dedup.recipes.terms import Terms
+from dedup.values.hashes import SECRET_SIZE, Hashes, hashes_of, keyed_hashes, mixed
 from tests.pages import text
 
 SECRETS = bytes(SECRET_SIZE), bytes([1] * SECRET_SIZE)
 token_lists = st.lists(st.sampled_from("abcdefgh"), max_size=60)
 
 
-def words(tokens: list[str]) -> Words:
-    return hash_words(tokens)
+def words(tokens: list[str]) -> Hashes:
+    return hashes_of(tokens)
 
 
 def slow_sketch(hashes: list[int]) -> bytes:
@@ -132,8 +132,8 @@ def test_a_check_sketch_equals_the_definition(tokens: list[str], size: int) -> N
 
 @given(st.lists(st.text(st.characters(min_codepoint=33), max_size=40), unique=True))
 def test_keyed_words_do_not_depend_on_the_other_words(tokens: list[str]) -> None:
-    together = keyed_words(tokens, SECRETS[0]).tolist()
-    assert together == [keyed_words([token], SECRETS[0])[0] for token in tokens]
+    together = keyed_hashes(tokens, SECRETS[0]).tolist()
+    assert together == [keyed_hashes([token], SECRETS[0])[0] for token in tokens]
     assert len(set(together)) == len(tokens)
 
 

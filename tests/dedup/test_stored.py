@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Page, fingerprint, stored
-from dedup.config import STRUCTURES
-from dedup.stored import FORM, UnreadablePage, is_readable, pack, unpack
+from dedup import DedupConfig, Page, fingerprint
+from dedup.reading import stored
+from dedup.reading.stored import FORM, UnreadablePage, is_readable, pack, unpack
+from dedup.recipes.config import STRUCTURES
 from tests.pages import page, text
 
 texts = st.text(st.characters(), max_size=60)

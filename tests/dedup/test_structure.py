@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Page, fingerprint, hamming_distance
-from dedup.hashing import fnv1a, mixed, murmur3
-from dedup.structure import structure_features, structure_words
+from dedup.recipes.structure import structure_features, structure_hashes
+from dedup.values.hashes import fnv1a, mixed, murmur3
 
 MASK = 2**64 - 1
 STEP = 0x9E3779B97F4A7C15
@@ -41,7 +41,7 @@ def slow_words(page: Page, decay: float) -> dict[int, int]:
 @given(trees, st.sampled_from([0.5, 0.97, 1.0]))
 def test_runs_equal_the_plain_definition(html: str, decay: float) -> None:
     page = Page.from_html(html)
-    words, weights = structure_words(page, DedupConfig(structure_decay=decay), murmur3)
+    words, weights = structure_hashes(page, DedupConfig(structure_decay=decay), murmur3)
     assert dict(zip(words.tolist(), weights.tolist(), strict=True)) == slow_words(page, decay)
 
 
@@ -49,7 +49,7 @@ def test_runs_equal_the_plain_definition(html: str, decay: float) -> None:
 def test_runs_have_the_weights_of_their_features(html: str) -> None:
     page = Page.from_html(html)
     features = structure_features(page, DedupConfig())
-    assert sorted(structure_words(page, DedupConfig(), fnv1a)[1]) == sorted(features.values())
+    assert sorted(structure_hashes(page, DedupConfig(), fnv1a)[1]) == sorted(features.values())
 
 
 def test_mixing_is_one_to_one() -> None:
@@ -86,6 +86,6 @@ def test_a_longer_list_is_the_same_template() -> None:
     def of_items(count: int) -> int:
         return fingerprint(
             Page.from_html("<h1>a</h1><ul>" + "<li><a>x</a>" * count + "</ul><p>b")
-        ).structure
+        ).structure_simhash
 
     assert hamming_distance(of_items(10), of_items(500)) == 0

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Page, fingerprint
-from dedup.config import TERMS, WEIGHTS
-from dedup.terms import Terms, keyword_count, terms_of, unicode_words, words_of
-from dedup.textrank import textrank
-from dedup.weighting import weights_of
+from dedup.recipes.config import TERMS, WEIGHTS
+from dedup.recipes.terms import Terms, keyword_count, terms_of, tokens_of, unicode_words
+from dedup.recipes.textrank import textrank
+from dedup.recipes.weights import weights_of
 
 # Written for these tests.
 ZH = (
@@ -49,11 +49,11 @@ def test_terms_of_a_text(options: dict[str, Any], text: str, expected: list[str]
 def test_any_text_has_terms(terms: str, text: str) -> None:
     config = DedupConfig(terms=terms)
     assert all(isinstance(term, str) and term for term in terms_of(text, config))
-    assert 0 <= fingerprint(Page.from_text(text), config).content < 2**64
+    assert 0 <= fingerprint(Page.from_text(text), config).content_simhash < 2**64
 
 
 def test_keywords_are_those_of_jieba() -> None:
-    words = words_of(ZH, DedupConfig())
+    words = tokens_of(ZH, DedupConfig())
 
     class Cut:
         def cut(self, _: str) -> list[str]:

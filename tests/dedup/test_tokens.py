@@ -7,8 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.dictionary import RJIEBA_DICTIONARY, dictionary_digest, jieba_segmenter
-from dedup.tokens import _KANA, _OPTIONAL, _RUNS, _UNSPACED, MOST_MARKS, is_han, normalized, tokens
+from dedup.reading.dictionary import RJIEBA_DICTIONARY, dictionary_digest, jieba_segmenter
+from dedup.reading.tokens import (
+    _KANA,
+    _OPTIONAL,
+    _RUNS,
+    _UNSPACED,
+    MOST_MARKS,
+    is_han,
+    normalized,
+    tokens,
+)
 
 SCRIPTS = "aZ9_ 12.,:กำี่မြန်မាខकि्ষِ้שָܐ'.,\n-éßÅжЩأبกขаの中国武汉会战灯塔カ한국①ﬁ£€\u3000𠀀々〇ｱ"
 texts = st.text(st.sampled_from(SCRIPTS), max_size=60) | st.text(max_size=40)

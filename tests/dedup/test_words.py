@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.words import hamming_distance, signed, unsigned, word_distance, word_hex
+from dedup.values.simhashes import hamming_distance, signed, simhash_distance, simhash_hex, unsigned
 
 words = st.integers(0, 2**64 - 1)
 
@@ -22,11 +22,11 @@ def test_signed_and_back(word: int) -> None:
 
 @given(words)
 def test_zero_has_no_distance(word: int) -> None:
-    assert word_distance(0, word) is None
-    assert word_distance(word, 0) is None
+    assert simhash_distance(0, word) is None
+    assert simhash_distance(word, 0) is None
 
 
 @given(words)
 def test_hex_is_sixteen_digits(word: int) -> None:
-    assert len(word_hex(word)) == 16
-    assert int(word_hex(word), 16) == word
+    assert len(simhash_hex(word)) == 16
+    assert int(simhash_hex(word), 16) == word

@@ -10,7 +10,7 @@ from typing import Any
 
 from dedup import SQLiteIndex
 from dedup.index import Row
-from dedup.verdict import Outcome
+from dedup.values.verdict import Outcome
 from tests.crawling import Crawl, Running, started, wait_until
 from tests.pages import edited, text
 from tests.plugin.test_processes import ITEMS, item, listed

@@ -17,7 +17,7 @@ import click
 from rich.progress import track
 
 from dedup import SQLiteIndex
-from dedup.verdict import Outcome
+from dedup.values.verdict import Outcome
 from tests.crawling import Crawl, Running, crawl, started
 from tests.faults.crawls import rows_of_a_sound_index
 from tests.faults.spiders import content_of

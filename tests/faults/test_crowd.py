@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from dedup import SQLiteIndex
-from dedup.verdict import Outcome
+from dedup.values.verdict import Outcome
 from tests.crawling import run_job
 from tests.dedup.index.test_processes import in_processes
 from tests.faults.crawls import rows_of_a_sound_index

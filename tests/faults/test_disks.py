@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.verdict import Outcome
+from dedup.values.verdict import Outcome
 from tests.crawling import wait_until
 from tests.faults.crawls import Staged, near, page, rows_of_a_sound_index, stored
 

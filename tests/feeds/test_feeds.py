@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.errors import DedupError
-from dedup.feeds import BadRecord, Feed, FeedError, Record, find_feeds
-from dedup.feeds import csv_rows as csv_module
-from dedup.feeds import lines as lines_module
-from dedup.feeds.finding import format_of
-from dedup.fields import Content, FieldRule, NoHtml, content_of, item_key, texts_of
+from dedup.files.feeds import BadRecord, Feed, FeedError, Record, find_feeds
+from dedup.files.feeds import csv_rows as csv_module
+from dedup.files.feeds import lines as lines_module
+from dedup.files.feeds.finding import format_of
+from dedup.reading.fields import Content, FieldRule, NoHtml, content_of, item_key, texts_of
+from dedup.values.errors import DedupError
 from tests.feeds import formats
 from tests.feeds.formats import WRITERS
 
@@ -172,7 +172,7 @@ def test_a_truncated_file_gives_all_that_can_be_read(tmp_path: Path, name: str) 
     ],
 )
 def test_a_bad_line_says_what_it_is(line: bytes, problem: str) -> None:
-    from dedup.feeds.json_lines import JsonLines
+    from dedup.files.feeds.json_lines import JsonLines
 
     with pytest.raises(BadRecord, match=problem):
         JsonLines.content(line, RULE)
@@ -252,7 +252,7 @@ def test_a_quote_that_never_ends_does_not_fill_the_memory(
 
 @pytest.mark.parametrize(("row", "problem"), [(["1"], "1 cells for 2"), (["\udcff", "b"], "UTF-8")])
 def test_a_bad_row_says_what_it_is(row: list[str], problem: str) -> None:
-    from dedup.feeds.csv_rows import CsvRows
+    from dedup.files.feeds.csv_rows import CsvRows
 
     with pytest.raises(BadRecord, match=problem):
         CsvRows.content((["a", "b"], row), RULE)

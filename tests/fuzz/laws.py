@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from dedup import DedupConfig, MemoryIndex
-from dedup.errors import DedupError
-from dedup.exchange.files import Exported, export_lines
-from dedup.exchange.merge import import_export
-from dedup.feeds import START, BadRecord, Feed, FeedError, Place, Record, find_feeds
-from dedup.fields import FieldRule, NoHtml
+from dedup.files.exchange.files import Exported, export_lines
+from dedup.files.exchange.merge import import_export
+from dedup.files.feeds import START, BadRecord, Feed, FeedError, Place, Record, find_feeds
+from dedup.reading.fields import FieldRule, NoHtml
+from dedup.values.errors import DedupError
 
 CONFIG = DedupConfig()
 

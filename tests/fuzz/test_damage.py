@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from dedup.adding import Adding
-from dedup.errors import IndexUnavailable
+from dedup.files.adding import Adding
 from dedup.serve.app import application
+from dedup.values.errors import IndexUnavailable
 from tests.fuzz.commands import run, small_index
 
 URL = "http://b.example/1"

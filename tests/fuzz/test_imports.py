@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import Detector, MemoryIndex, Page
-from dedup.dictionary import file_lines, own_frequencies
-from dedup.errors import ConfigError
-from dedup.exchange.files import export_lines
-from dedup.feeds import BadRecord
-from dedup.frequencies import read_documents
-from dedup.stored import FORM, UnreadablePage, pack, unpack
+from dedup.files.exchange.files import export_lines
+from dedup.files.feeds import BadRecord
+from dedup.files.frequencies import read_documents
+from dedup.reading.dictionary import file_lines, own_frequencies
+from dedup.reading.stored import FORM, UnreadablePage, pack, unpack
+from dedup.values.errors import ConfigError
 from tests.feeds.formats import WRITERS, response, write_warc
 from tests.fuzz.laws import check_export, check_feed, feed_of, read
 

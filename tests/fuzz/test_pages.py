@@ -19,13 +19,13 @@ from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, compare, fingerprint
-from dedup.charset import decode
-from dedup.config import STRUCTURES, TERMS, WEIGHTS
-from dedup.errors import ConfigError
 from dedup.plugin.pages import page_from_response
 from dedup.plugin.settings import read_settings, setting_names
-from dedup.sketch import BINS
-from dedup.tokens import tokens
+from dedup.reading.charset import decode
+from dedup.reading.tokens import tokens
+from dedup.recipes.config import STRUCTURES, TERMS, WEIGHTS
+from dedup.recipes.sketch import BINS
+from dedup.values.errors import ConfigError
 
 # What markup is made of, so that tags, entities and declarations come about.
 MARKUP = [
@@ -106,8 +106,8 @@ configs = st.builds(
 
 def check(page: Page, config: DedupConfig) -> None:
     found = fingerprint(page, config)
-    assert 0 <= found.content < 2**64
-    assert 0 <= found.structure < 2**64
+    assert 0 <= found.content_simhash < 2**64
+    assert 0 <= found.structure_simhash < 2**64
     assert len(found.sketch) == BINS
     assert len(found.body_digest) in (0, 16)
     assert len(found.token_digest) == (16 if found.tokens else 0)

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scrapy.settings import Settings
 
-from dedup.errors import ConfigError
 from dedup.plugin.settings import PluginSettings, read_settings, setting_names
+from dedup.values.errors import ConfigError
 
 NAMES = sorted(setting_names())
 scalars = (

@@ -9,7 +9,7 @@ from typing import Any
 from dedup import SQLiteIndex
 from dedup.index import Index, Run
 from dedup.plugin import judge
-from dedup.verdict import Outcome, Reason, Standing, Verdict
+from dedup.values.verdict import Outcome, Reason, Standing, Verdict
 
 
 def _released_counts() -> None:

@@ -10,7 +10,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 from dedup import SQLiteIndex
 from dedup.plugin.judge import Judge
 from dedup.plugin.settings import read_settings
-from dedup.verdict import Outcome
+from dedup.values.verdict import Outcome
 from tests.pages import edited, page, text
 
 

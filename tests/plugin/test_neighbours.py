@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from dedup import SQLiteIndex
-from dedup.verdict import Outcome
+from dedup.values.verdict import Outcome
 from tests.crawling import Crawl, crawl
 from tests.pages import edited, text
 from tests.serving import document, serving

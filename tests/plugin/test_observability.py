@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from dedup import Reason, SQLiteIndex
-from dedup.limits import Excess
+from dedup.values.limits import Excess
 from tests.crawling import ROOT, crawl
 from tests.pages import edited, text
 

@@ -7,9 +7,9 @@ import pytest
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup import Page
-from dedup.fields import NoHtml
 from dedup.plugin.pages import page_after_callback, page_from_item, page_from_response
 from dedup.plugin.settings import PluginSettings
+from dedup.reading.fields import NoHtml
 from tests.plugin.spiders import ScrapyItem
 
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"

@@ -13,7 +13,7 @@ from crawler.example import served
 from crawler.example.traps import CALENDAR, SESSIONS
 from dedup import SQLiteIndex
 from dedup.plugin.responses import is_explored
-from dedup.verdict import Outcome, Reason
+from dedup.values.verdict import Outcome, Reason
 from tests.crawling import Crawl, crawl
 from tests.pages import edited, text
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from dedup import SQLiteIndex
 from dedup.cli import main
-from dedup.verdict import Outcome
+from dedup.values.verdict import Outcome
 from tests.crawling import Crawl, crawl, scrapy, started
 from tests.pages import edited, text
 from tests.plugin.test_recrawl import crawled, document, paths

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings
 
 from dedup import DedupConfig, Page
-from dedup.errors import ConfigError
 from dedup.plugin.marking import known_item_classes
 from dedup.plugin.settings import PluginSettings, read_settings, setting_names
+from dedup.values.errors import ConfigError
 from tests.crawling import ROOT
 
 

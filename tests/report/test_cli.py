@@ -15,11 +15,11 @@ from click.testing import CliRunner, Result
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
 from dedup.cli.group import COMMANDS
-from dedup.minhash import Banding
-from dedup.outputs import replacing
-from dedup.printable import printable
+from dedup.files.outputs import replacing
+from dedup.recipes.bands import Banding
 from dedup.report.export import COLUMNS
 from dedup.report.parquet import TYPES
+from dedup.values.printable import printable
 from tests.crawling import ROOT, environment, scrapy
 from tests.pages import edited, page, text
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, compare, fingerprint, simhash
-from dedup.config import STRUCTURES
-from dedup.fingerprints import content_weights
+from dedup.recipes.config import STRUCTURES
+from dedup.recipes.fingerprinter import content_weights
+from dedup.recipes.structure import structure_features
 from dedup.report.explanation import (
     Explanation,
     compare_tags,
@@ -19,7 +20,6 @@ from dedup.report.explanation import (
     features_of,
     is_refused,
 )
-from dedup.structure import structure_features
 from tests.attack import VICTIM, attack
 from tests.pages import edited, page, text
 
@@ -64,7 +64,7 @@ def expected_end(found: Explanation) -> set[str]:
     [
         ({}, edited(1), "max_distance is 10: that makes a candidate."),
         ({"max_distance": 0}, edited(1, 40), "max_distance is 0: that makes no candidate."),
-        ({}, "", "Not both pages have a content word."),
+        ({}, "", "Not both pages have a content simhash."),
         ({"max_structure_candidates": 0}, edited(1), "they find no candidates with these settings."),
         ({"candidates": "both"}, edited(1), "of 24 bands in common: that makes a candidate."),
         ({"candidates": "both"}, text(2), "The sketches have 0 of 24 bands in common"),
@@ -110,7 +110,7 @@ def test_reasons_name_the_check_sketch() -> None:
 def test_the_terms_are_what_the_content_word_is_folded_from(config: DedupConfig) -> None:
     found = page("The tide turns twice a day, 灯塔 and the sea knows the tide")
     folded = simhash(content_weights(found, config), hasher=config.hash_function(), tie=config.tie)
-    assert folded == fingerprint(found, config).content
+    assert folded == fingerprint(found, config).content_simhash
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)

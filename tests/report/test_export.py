@@ -19,20 +19,12 @@ from hypothesis import strategies as st
 
 from dedup import Detector, MemoryIndex
 from dedup.index import Index
-from dedup.index.urls import valid
-from dedup.printable import printable
 from dedup.report.clusters import report_of
-from dedup.report.export import (
-    COLUMNS,
-    inert,
-    records,
-    write_csv,
-    write_json,
-    write_jsonl,
-    write_text,
-)
+from dedup.report.export import COLUMNS, inert, records, write_csv, write_json, write_jsonl, write_text
 from dedup.report.parquet import write_parquet
 from dedup.report.selection import Selection
+from dedup.values.printable import printable
+from dedup.values.urls import valid
 from tests.crawling import ROOT
 from tests.pages import page, text
 

@@ -55,7 +55,7 @@ def test_explain_shows_where_the_words_differ(index: Path) -> None:
     found = compare(one, other)
     lines = output.splitlines()
     assert lines[0] == "http://a.example/2  (row 2, run 1)"
-    start = lines.index("content words")
+    start = lines.index("content simhashes")
     first, second, marks = lines[start + 1 : start + 4]
     assert [place for place in range(len(first)) if first[place] != second[place]] == [
         place for place, mark in enumerate(marks) if mark == "^"

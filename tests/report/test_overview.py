@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex
 from dedup.index import Glance
+from dedup.recipes.sketch import BINS, similarity
 from dedup.report.borderline import borderline_of
 from dedup.report.columns import MAX_SITES, NO_SITE, OTHER_SITES, Columns, columns_of, site_of
 from dedup.report.likeness import least_alike
 from dedup.report.overview import STEPS, overview_of
 from dedup.report.templates import templates_of
-from dedup.sketch import BINS, similarity
-from dedup.verdict import Outcome, Reason
+from dedup.values.verdict import Outcome, Reason
 from tests.pages import edited, page, text
 
 HOSTS = ["a.example", "b.example:8080", "c.example"]

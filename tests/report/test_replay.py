@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.errors import DedupError
 from dedup.index import Index, Row
 from dedup.report.replay import Changes, replay_into, replayed
-from dedup.verdict import Outcome, Reason
+from dedup.values.errors import DedupError
+from dedup.values.verdict import Outcome, Reason
 from tests.dedup.index.test_laws import BAND_CONFIGS, CONFIGS, PRINTS, URLS
 from tests.pages import edited, page, text
 

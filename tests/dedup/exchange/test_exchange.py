@@ -16,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.errors import DedupError, IndexMismatch
-from dedup.exchange.files import Exported, export_lines, writing
-from dedup.exchange.merge import Imported, import_export
+from dedup.files.exchange.files import Exported, export_lines, writing
+from dedup.files.exchange.merge import Imported, import_export
 from dedup.index import Index, Row
-from dedup.verdict import Outcome, Reason, match
+from dedup.rule.verifier import match
+from dedup.values.errors import DedupError, IndexMismatch
+from dedup.values.verdict import Outcome, Reason
 from tests.dedup.index.test_laws import CONFIGS
 from tests.pages import edited, page, text
 from tests.report.test_replay import LIVES, Life, lived
@@ -188,7 +189,7 @@ def test_a_later_export_brings_what_is_new(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_merge_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedup.exchange.merge._BATCH", 3)
+    monkeypatch.setattr("dedup.files.exchange.merge._BATCH", 3)
 
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt

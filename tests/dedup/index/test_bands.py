@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, Fingerprint, Reason, SQLiteIndex, fingerprint
-from dedup.errors import ConfigError, IndexMismatch, IndexUnavailable
 from dedup.index import Index
 from dedup.index.bands import BandList
 from dedup.index.chunks import CHUNK, SCHEMA
-from dedup.minhash import Banding, sketch_keys
-from dedup.sketch import BINS, EMPTY
-from dedup.verdict import shared_bands
+from dedup.recipes.bands import Banding, sketch_keys
+from dedup.recipes.sketch import BINS, EMPTY
+from dedup.rule.verifier import shared_bands
+from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
 from tests.pages import edited, page, text
 
 BANDING = Banding(20, 2)

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from dedup.errors import ConfigError, IndexUnavailable
 from dedup.index import BlockIndex
 from dedup.index.pairs import MAX_PAIR_DISTANCE, near_pairs
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
+from dedup.values.errors import ConfigError, IndexUnavailable
 
 BLOCKS = range(MIN_BLOCKS, MAX_BLOCKS + 1)
 

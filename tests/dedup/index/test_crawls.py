@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from dedup import DedupConfig, Detector, Reason, Verdict
-from dedup.fingerprints import fingerprint
 from dedup.index import Index
-from dedup.index.urls import host_of
-from dedup.verdict import Outcome
+from dedup.recipes.fingerprinter import fingerprint
+from dedup.values.urls import host_of
+from dedup.values.verdict import Outcome
 from tests.pages import edited, page, text
 
 P, Q, MIRROR = "http://a/p", "http://a/q", "http://m/p"

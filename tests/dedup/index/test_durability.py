@@ -19,11 +19,11 @@ from typing import NoReturn, TextIO
 import pytest
 
 from dedup import DedupConfig, SQLiteIndex
-from dedup.errors import IndexUnavailable
-from dedup.fingerprints import Fingerprint
 from dedup.index import Run
 from dedup.index.files import RunLock
-from dedup.verdict import Outcome
+from dedup.values.errors import IndexUnavailable
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.verdict import Outcome
 from tests.dedup.index.test_processes import random_fingerprint
 
 CONFIG = DedupConfig(scope="global")

@@ -13,11 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, SQLiteIndex
-from dedup.errors import IndexMismatch, IndexUnavailable
 from dedup.index.files import check_file, file_system
 from dedup.index.tables import SCHEMA_VERSION
-from dedup.printable import printable
-from dedup.verdict import Outcome
+from dedup.values.errors import IndexMismatch, IndexUnavailable
+from dedup.values.printable import printable
+from dedup.values.verdict import Outcome
 from tests.pages import page, text
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, Fingerprint, Page, Reason, Verdict
 from dedup.index import Index
-from dedup.verdict import MIN_EQUAL_TOKENS
+from dedup.rule.verifier import MIN_EQUAL_TOKENS
 from tests.pages import edited, page, text
 
 
@@ -155,7 +155,7 @@ def test_the_nearest_canonical_is_named_not_the_first(index: Index) -> None:
 
 
 def crowd(index: Index, sketches: int, config: DedupConfig) -> list[Verdict]:
-    """Add pages whose content words are one or two bits apart and whose texts are not alike."""
+    """Add pages whose content simhashes are one or two bits apart and whose texts are not alike."""
     run = index.begin_run("s")
     verdicts = []
     for number in range(sketches):

@@ -8,8 +8,8 @@ import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index import Index, glance_of
-from dedup.index.rows import NoSuchRow
-from dedup.verdict import Outcome
+from dedup.values.row import NoSuchRow
+from dedup.values.verdict import Outcome
 from tests.pages import edited, page, text
 
 LOOSE = DedupConfig(max_distance=12, min_similarity=0.4)

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dedup import DedupConfig, MemoryIndex, SQLiteIndex, Verdict, fingerprint
-from dedup.fingerprints import Fingerprint
 from dedup.index import Index, Row, Run
-from dedup.sketch import BINS
-from dedup.stored import pack
-from dedup.verdict import Outcome
+from dedup.reading.stored import pack
+from dedup.recipes.sketch import BINS
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.verdict import Outcome
 from tests.pages import edited, page, text
 
 CONFIGS = [
@@ -48,7 +48,7 @@ PRINTS: list[Fingerprint] = [
 CROWD = [
     replace(
         fingerprint(page(text(3 + number % 4), template=number)),
-        content=PRINTS[0].content ^ ((1 << number % 8) - 1),
+        content_simhash=PRINTS[0].content_simhash ^ ((1 << number % 8) - 1),
         body_digest=bytes([number]) * 16,
         token_digest=bytes([number]) * 16,
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from dedup import Detector, Reason, SQLiteIndex
-from dedup.config import RECIPE_VERSION
-from dedup.errors import IndexMismatch, IndexUnavailable
 from dedup.index import sqlite, tables
+from dedup.recipes.config import RECIPE_VERSION
+from dedup.values.errors import IndexMismatch, IndexUnavailable
 from tests.crawling import ROOT
 from tests.pages import page, text
 

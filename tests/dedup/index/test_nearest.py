@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, SQLiteIndex
-from dedup.errors import ConfigError
 from dedup.index import BlockIndex, Index
-from dedup.sketch import EMPTY
+from dedup.recipes.sketch import EMPTY
+from dedup.values.errors import ConfigError
 from tests.dedup.index.test_postings import BLOCKS, posting_list
 from tests.pages import edited, page, text
 
@@ -25,7 +25,7 @@ def flipped(word: int, bits: list[int]) -> int:
 
 
 words = st.integers(1, 2**64 - 1)
-# Words at every distance from one: a query meets ties, near words and far ones.
+# Hashes at every distance from one: a query meets ties, near words and far ones.
 around = st.lists(st.integers(0, 63), max_size=64).map(
     lambda bits: flipped(0x0F1E2D3C4B5A6978, bits) or 1
 )
@@ -93,7 +93,10 @@ def test_both_indexes_give_the_oldest_of_the_nearest_pages(
             listed = [row for row in index.rows() if row.listed]
             found = index.nearest(seen(query))
             expected = (
-                min(((row.sighting.fingerprint.content ^ query).bit_count(), row.id) for row in listed)
+                min(
+                    ((row.sighting.fingerprint.content_simhash ^ query).bit_count(), row.id)
+                    for row in listed
+                )
                 if listed
                 else None
             )

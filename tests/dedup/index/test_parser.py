@@ -8,7 +8,7 @@ import pytest
 
 from dedup import Detector
 from dedup.index import Index
-from dedup.page import PARSER
+from dedup.reading.page import PARSER
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:

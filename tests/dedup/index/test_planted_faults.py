@@ -11,8 +11,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from dedup import DedupConfig, MemoryIndex, SQLiteIndex
 from dedup.index import Index, Row, Sighting
-from dedup.index.rows import Crawl
-from dedup.verdict import Candidates, Outcome, Version
+from dedup.values.run import Crawl
+from dedup.values.verdict import Candidates, Outcome, Version
 from tests.dedup.index import test_laws as laws
 
 # What the laws themselves get, the same each time and without a search for the smallest example.

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.errors import ConfigError
 from dedup.index.chunks import CHUNK, SCHEMA
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS, PostingList, key_masks, layout
+from dedup.values.errors import ConfigError
 
 BLOCKS = range(MIN_BLOCKS, MAX_BLOCKS + 1)
 words = st.integers(1, 2**64 - 1)
@@ -48,9 +48,9 @@ def test_removed_words_are_gone(added: list[int], removed: list[int], blocks: in
     for word in removed:
         assert postings.remove(word) is (word in expected)
         expected.discard(word)
-    assert set(postings.words().tolist()) == expected
+    assert set(postings.hashes().tolist()) == expected
     for block in range(blocks):
-        assert sorted(postings.block_words(block).tolist()) == sorted(expected)
+        assert sorted(postings.block_simhashes(block).tolist()) == sorted(expected)
 
 
 def test_many_words_under_one_key_fill_several_chunks() -> None:
@@ -58,7 +58,7 @@ def test_many_words_under_one_key_fill_several_chunks() -> None:
     stored = [(1 << 63) + number for number in range(3 * CHUNK + 7)]
     for word in stored:
         postings.add(word)
-    assert postings.words().tolist() == stored
+    assert postings.hashes().tolist() == stored
     assert len(postings.find(stored[0], 12)) == sum(
         (word ^ stored[0]).bit_count() <= 12 for word in stored
     )
@@ -76,7 +76,7 @@ def test_lists_of_fields_and_scopes_are_apart() -> None:
     ]
     for number, postings in enumerate(lists, 1):
         postings.add(number)
-    assert [postings.words().tolist() for postings in lists] == [[n] for n in range(1, 7)]
+    assert [postings.hashes().tolist() for postings in lists] == [[n] for n in range(1, 7)]
 
 
 @pytest.mark.parametrize("blocks", [3, 9])

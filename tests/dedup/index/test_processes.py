@@ -14,10 +14,11 @@ from random import Random
 import pytest
 
 from dedup import DedupConfig, MemoryIndex, SQLiteIndex
-from dedup.fingerprints import Fingerprint
 from dedup.index import Row
-from dedup.sketch import BINS
-from dedup.verdict import Outcome, match
+from dedup.recipes.sketch import BINS
+from dedup.rule.verifier import match
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.verdict import Outcome
 from tests.forking import HAS_SERVER, forking
 
 PROCESSES = 8
@@ -29,8 +30,8 @@ pytestmark = pytest.mark.skipif(not HAS_SERVER, reason="no fork server here")
 
 def random_fingerprint(rng: Random) -> Fingerprint:
     return Fingerprint(
-        content=rng.getrandbits(64),
-        structure=rng.getrandbits(64),
+        content_simhash=rng.getrandbits(64),
+        structure_simhash=rng.getrandbits(64),
         sketch=bytes(rng.randint(1, 255) for _ in range(BINS)),
         body_digest=rng.randbytes(16),
         token_digest=rng.randbytes(16),
@@ -42,7 +43,7 @@ def lightly_edited(page: Fingerprint, rng: Random) -> Fingerprint:
     one, other = rng.sample(range(64), 2)
     return replace(
         page,
-        content=page.content ^ 1 << one ^ 1 << other,
+        content_simhash=page.content_simhash ^ 1 << one ^ 1 << other,
         body_digest=rng.randbytes(16),
         token_digest=rng.randbytes(16),
     )

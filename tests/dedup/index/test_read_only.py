@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dedup import Detector, SQLiteIndex
-from dedup.errors import IndexUnavailable
+from dedup.values.errors import IndexUnavailable
 from tests.pages import edited, page, text
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dedup import DedupConfig, Detector
-from dedup.errors import ConfigError
 from dedup.index import Index, Tally
-from dedup.verdict import Outcome, Reason
+from dedup.values.errors import ConfigError
+from dedup.values.verdict import Outcome, Reason
 from tests.dedup.index.test_nearest import flipped, seen
 from tests.pages import edited, page, text
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from dedup import DedupConfig, Reason, Verdict, fingerprint
-from dedup.errors import DedupError
 from dedup.index import Index, Run
-from dedup.verdict import Outcome
+from dedup.values.errors import DedupError
+from dedup.values.verdict import Outcome
 from tests.pages import edited, page, text
 
 CONFIG = DedupConfig()

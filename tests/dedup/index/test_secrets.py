@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.adding.work import Orders
 from dedup.cli import main
-from dedup.errors import IndexUnavailable
-from dedup.fields import FieldRule
-from dedup.hashing import SECRET_SIZE
+from dedup.files.adding.work import Orders
 from dedup.index import Index, tables
+from dedup.reading.fields import FieldRule
+from dedup.values.errors import IndexUnavailable
+from dedup.values.hashes import SECRET_SIZE
 from tests.dedup.index.test_migrations import STORED
 from tests.pages import edited, page, text
 

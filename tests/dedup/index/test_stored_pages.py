@@ -9,7 +9,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index import Index
-from dedup.stored import UnreadablePage, pack
+from dedup.reading.stored import UnreadablePage, pack
 from tests.pages import edited, page, text
 
 STORING = DedupConfig(store_pages=True)

@@ -23,10 +23,10 @@ from dedup import (
     compare,
     fingerprint,
 )
-from dedup.hashing import SECRET_SIZE
 from dedup.index import Index
 from dedup.report.replay import replay_into
-from dedup.verdict import match
+from dedup.rule.verifier import match
+from dedup.values.hashes import SECRET_SIZE
 from tests.attack import VICTIM, attack, forged
 from tests.crawling import ROOT
 from tests.pages import edited, page, text

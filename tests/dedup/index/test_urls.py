@@ -5,8 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from w3lib.url import canonicalize_url
 
-from dedup.index.urls import _IS_CANONICAL, joined_key, kept_url, scope_key, url_key, valid
-from dedup.limits import MAX_URL
+from dedup.values.limits import MAX_URL
+from dedup.values.urls import _IS_CANONICAL, joined_key, kept_url, scope_key, url_key, valid
 
 LABELS = st.from_regex(r"[a-z][a-z0-9]{5,8}", fullmatch=True).map(lambda name: f"site-{name}")
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from dedup import DedupConfig, Detector, Reason, Verdict
-from dedup.fingerprints import fingerprint
 from dedup.index import Index, Sighting
+from dedup.recipes.fingerprinter import fingerprint
 from tests.pages import edited, page, text
 
 Crawl = Callable[..., list[Verdict]]

@@ -1,0 +1,12 @@
+"""Pages of files into an index: fingerprints on all cores, verdicts in the order of the input.
+
+`work` makes fingerprints in other processes, `adding` asks the index and keeps the journal by which an
+interrupted work goes on, `output` writes what is kept.
+"""
+
+from __future__ import annotations
+
+from dedup.files.adding.adding import Adding, Choices, Event, Tally
+from dedup.files.adding.output import check_output, write_output
+
+__all__ = ["Adding", "Choices", "Event", "Tally", "check_output", "write_output"]

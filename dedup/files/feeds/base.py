@@ -1,0 +1,108 @@
+"""What every format does."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from dedup.reading.fields import Content, FieldRule
+from dedup.values.errors import DedupError
+
+# A record of more bytes than this is not judged: a file without line ends must not fill the memory.
+MAX_RECORD = 64 * 1024 * 1024
+
+# Where to go on reading: a position that only the reader understands (bytes, rows), and the number
+# of the line or record there, for people.
+Place = tuple[int, int]
+START: Place = (0, 0)
+
+
+class FeedError(DedupError):
+    """A file that cannot be read, or not from here on."""
+
+
+class BadRecord(DedupError):  # noqa: N818 - it says what is the matter
+    """One record that cannot be read; the next one can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record where it stands in its feed.
+
+    *after* is the place of the next one, *name* says for people where it is.  *source* is what a
+    `Sink` writes, None where there is nothing whole to write.  *payload* is what `Feed.content`
+    takes, None for what is no page or has a *problem*; *size* is how many bytes it has, about.
+    """
+
+    after: Place
+    name: str
+    source: Any
+    payload: Any = None
+    size: int = 0
+    problem: str = ""
+
+
+class Sink(ABC):
+    """An output in a feed's format; whole when it is closed."""
+
+    @abstractmethod
+    def write(self, source: Any) -> None:
+        """Write the `Record.source` of a record; raises `FeedError` if that can be read no more."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what is left."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class Feed(ABC):
+    """The records of the file *path*; a second reading of the unchanged file yields the same ones."""
+
+    form: ClassVar[str]
+    has_pages_only: ClassVar[bool] = True
+    """Whether each record is a page, be there nothing to judge; or else only those with content."""
+
+    def __init__(self, path: Path, rule: FieldRule) -> None:
+        self.path = path
+        self.rule = rule
+        self.share = 0.0
+        """Which share (0 to 1) of it has been read."""
+
+    @property
+    def name(self) -> str:
+        """The file, for messages."""
+        return str(self.path)
+
+    @property
+    def files(self) -> list[Path]:
+        """All its files."""
+        return [self.path]
+
+    @abstractmethod
+    def records(self, start: Place = START) -> Iterator[Record]:
+        """Yield the records from *start* on; raises `FeedError` where it cannot go on."""
+
+    @staticmethod
+    @abstractmethod
+    def content(payload: Any, rule: FieldRule) -> Content | None:
+        """Return what a record holds to judge, None for nothing; raises `BadRecord`."""
+
+    @abstractmethod
+    def sink(self, path: Path, *, compressed: bool) -> Sink:
+        """Open *path* for records of this feed and of others that are like it."""
+
+    def likeness(self) -> object:
+        """Return what feeds must have in common to be written to one file; raises `FeedError`."""
+        return None
+
+    def named(self, place: int, unit: str = "line") -> str:
+        """Return what to call a record in messages."""
+        return f"{self.name}, {unit} {place:,}"

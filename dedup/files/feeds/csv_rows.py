@@ -1,0 +1,147 @@
+"""CSV with a header: rows as they stand, cells that go over several lines included."""
+
+from __future__ import annotations
+
+import csv
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dedup.files.feeds.base import MAX_RECORD, START, BadRecord, Feed, FeedError, Place, Record, Sink
+from dedup.files.feeds.lines import Line, LineSink, read_lines
+from dedup.reading.fields import Content, FieldRule, content_of
+
+_DELIMITERS = (",", ";", "\t", "|")
+# Longer ones are no header: names would fill the memory.
+_MAX_HEADER = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """The names of *columns*, as they stand in *text*; rows begin *after* it."""
+
+    text: bytes
+    columns: list[str]
+    delimiter: str
+    after: Place
+
+
+class CsvRows(Feed):
+    """A file of comma-separated values (or of one of `_DELIMITERS`, by its header), in UTF-8."""
+
+    form = "csv"
+
+    def likeness(self) -> object:
+        """Return its header."""
+        return self._header().text
+
+    def records(self, start: Place = START) -> Iterator[Record]:
+        """Yield the rows after the header.
+
+        A row that is no CSV, or so long that a quotation mark must be missing, has a problem; the
+        next line begins a new one.
+        """
+        header = self._checked_header()
+        tape = _Tape(read_lines(self, max(start, header.after)))
+        csv.field_size_limit(MAX_RECORD)
+        while True:
+            problem, row = "", []
+            try:
+                row = next(self._reader(tape, header.delimiter))
+            except StopIteration:
+                break
+            except csv.Error as error:
+                problem = f"is no CSV: {error}"
+            except FeedError:
+                if tape.taken:
+                    yield self._record(tape, header.columns, [], "is cut off")
+                raise
+            if row or problem:
+                yield self._record(tape, header.columns, row, problem)
+            tape.taken.clear()
+
+    def _record(self, tape: _Tape, columns: list[str], row: list[str], problem: str) -> Record:
+        text = b"".join(line.text for line in tape.taken)
+        name = self.named(tape.taken[0].number)
+        is_start = tape.taken[0].is_start
+        source = (text, is_start)
+        payload = None if problem else (columns, row)
+        problem = problem if is_start else ""  # told where the line begins
+        return Record(tape.after, name, source, payload, len(text), problem)
+
+    def _reader(self, tape: Iterator[str], delimiter: str) -> Iterator[list[str]]:
+        return csv.reader(tape, delimiter=delimiter, strict=True)
+
+    def _checked_header(self) -> _Header:
+        header = self._header()
+        missing = set(self.rule.names) - set(header.columns)
+        if missing or not header.columns:
+            raise FeedError(
+                f"{self.name} has no column {', '.join(sorted(missing)) or 'at all'}; "
+                f"it has {', '.join(header.columns)}"
+            )
+        return header
+
+    def _header(self) -> _Header:
+        """Return the header by the delimiter that makes most columns of it."""
+        headers = [self._header_by(delimiter) for delimiter in _DELIMITERS]
+        return max(headers, key=lambda header: len(header.columns))
+
+    def _header_by(self, delimiter: str) -> _Header:
+        tape = _Tape(read_lines(self), _MAX_HEADER)
+        texts = (text.removeprefix("\ufeff") for text in tape)
+        try:
+            columns = next(self._reader(texts, delimiter), [])
+        except csv.Error:  # a quotation mark without an end: it must not take rows for names
+            del tape.taken[1:]
+            if len(tape.taken[0].text) > _MAX_HEADER:
+                raise FeedError(f"{self.name} has no header: its first line is too long") from None
+            columns = self._columns_of(tape.taken[0].text, delimiter)
+        text = b"".join(line.text for line in tape.taken)
+        return _Header(text, columns, delimiter, tape.after if tape.taken else START)
+
+    def _columns_of(self, line: bytes, delimiter: str) -> list[str]:
+        text = line.removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape")
+        try:
+            return next(csv.reader(text.splitlines(), delimiter=delimiter), [])
+        except csv.Error as error:
+            raise FeedError(f"{self.name} has no header that is CSV: {error}") from error
+
+    @staticmethod
+    def content(payload: tuple[list[str], list[str]], rule: FieldRule) -> Content | None:
+        """Return the page in a row."""
+        columns, row = payload
+        if len(row) != len(columns):
+            raise BadRecord(f"has {len(row)} cells for {len(columns)} columns")
+        try:
+            "".join(row).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise BadRecord("is not in UTF-8") from error
+        return content_of(dict(zip(columns, row, strict=True)), rule)
+
+    def sink(self, path: Path, *, compressed: bool) -> Sink:
+        """Open *path* for rows under the same header."""
+        return LineSink(path, compressed=compressed, head=self._header().text)
+
+
+class _Tape(Iterator[str]):
+    """Lines as text, of which it is known which made the last row."""
+
+    def __init__(self, lines: Iterator[Line], most: int = 0) -> None:
+        self._lines = lines
+        self._most = most or MAX_RECORD
+        self.taken: list[Line] = []
+        self._size = 0
+
+    @property
+    def after(self) -> Place:
+        return self.taken[-1].after
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._size = len(line.text) + (self._size if self.taken else 0)
+        self.taken.append(line)
+        if not line.is_whole or self._size > self._most:
+            raise csv.Error("a quotation mark or a line end is missing")
+        return line.text.decode("utf-8", "surrogateescape")

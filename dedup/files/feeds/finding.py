@@ -1,0 +1,118 @@
+"""Which feeds are behind paths, by their names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dedup.files.feeds.base import Feed
+from dedup.files.feeds.csv_rows import CsvRows
+from dedup.files.feeds.html_files import HtmlFiles
+from dedup.files.feeds.json_lines import JsonLines
+from dedup.files.feeds.parquet import ParquetRows
+from dedup.files.feeds.warc import WebArchive
+from dedup.reading.fields import FieldRule
+from dedup.values.errors import DedupError
+
+# The endings of each format's names, without ".gz".
+FORMATS: dict[str, tuple[str, ...]] = {
+    "jsonl": (".jsonl", ".jl", ".ndjson"),
+    "csv": (".csv", ".tsv"),
+    "html": (".html", ".htm", ".xhtml"),
+    "warc": (".warc", ".wet"),
+    "parquet": (".parquet", ".pq"),
+}
+_COMPRESSED = frozenset(("jsonl", "csv", "warc"))
+_FEEDS: dict[str, type[Feed]] = {
+    "jsonl": JsonLines,
+    "csv": CsvRows,
+    "warc": WebArchive,
+    "parquet": ParquetRows,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """*feeds* in the order of the *paths* that were given; *troubles*: folders that could not be
+    read, a line each; *left_out*: how many files of folders have names that tell no format.
+    """
+
+    paths: list[Path] = field(default_factory=list)
+    feeds: list[Feed] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+    left_out: int = 0
+
+
+def format_of(path: Path) -> str:
+    """Return the format that the name of *path* tells, "" for none.
+
+    >>> format_of(Path("pages.jsonl.gz")), format_of(Path("notes.txt"))
+    ('jsonl', '')
+    """
+    name = path.name.lower()
+    plain = name.removesuffix(".gz")
+    for form, endings in FORMATS.items():
+        if plain.endswith(endings) and (plain == name or form in _COMPRESSED):
+            return form
+    return ""
+
+
+def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Found:
+    """Return the feeds in files and folders, inner ones too, in the order of their names.
+
+    All files are of the format *form*, a key of `FORMATS`, if given.  Files of HTML that follow one
+    another are one feed.  Raises `DedupError` for a file given by name whose format is not known.
+    """
+    paths = list(paths)
+    folders = [path for path in paths if path.is_dir()]
+    troubles: list[str] = []
+    files: list[tuple[Path, str, str]] = []
+    left_out = 0
+    for path in paths:
+        if not path.is_dir():
+            files.append((path, path.name, form or _known(path)))
+            continue
+        prefix = path.resolve().name if len(folders) > 1 else ""
+        for file in files_in(path, troubles):
+            if kind := form or format_of(file):
+                relative = os.path.join(prefix, file.relative_to(path))
+                files.append((file, relative, kind))
+            else:
+                left_out += 1
+    return Found(paths, _feeds(files, rule), troubles, left_out)
+
+
+def _feeds(files: list[tuple[Path, str, str]], rule: FieldRule) -> list[Feed]:
+    feeds: list[Feed] = []
+    for path, relative, form in files:
+        if form != "html":
+            feeds.append(_FEEDS[form](path, rule))
+        elif feeds and isinstance(feeds[-1], HtmlFiles):
+            feeds[-1].entries.append((path, relative))
+        else:
+            feeds.append(HtmlFiles(path, rule, [(path, relative)]))
+    return feeds
+
+
+def _known(path: Path) -> str:
+    if form := format_of(path):
+        return form
+    endings = ", ".join(ending for endings in FORMATS.values() for ending in endings)
+    raise DedupError(
+        f"{path} has a name that tells no format ({endings}, some of them with .gz); "
+        "say it with --format"
+    )
+
+
+def files_in(folder: Path, troubles: list[str]) -> Iterable[Path]:
+    """Yield the files in *folder* and inner ones; folders that cannot be read become *troubles*."""
+
+    def note(error: OSError) -> None:
+        troubles.append(f"{error.filename} cannot be read: {error.strerror}")
+
+    for place, folders, names in os.walk(folder, onerror=note):
+        folders.sort()
+        files = (Path(place, name) for name in sorted(names))
+        yield from (file for file in files if file.is_file())  # a pipe would never end

@@ -1,0 +1,83 @@
+"""Files of HTML, a page each: those of folders, and single ones."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from dedup.files.feeds.base import MAX_RECORD, START, BadRecord, Feed, FeedError, Place, Record, Sink
+from dedup.reading.fields import Content, FieldRule
+from dedup.values.errors import DedupError
+
+
+class HtmlFiles(Feed):
+    """Pages in files; *entries* are each one's path, and its path in an output folder.
+
+    A page's URL is that of its file.
+    """
+
+    form = "html"
+
+    def __init__(self, path: Path, rule: FieldRule, entries: list[tuple[Path, str]]) -> None:
+        super().__init__(path, rule)
+        self.entries = entries
+
+    @property
+    def files(self) -> list[Path]:
+        """All its files."""
+        return [path for path, _ in self.entries]
+
+    def records(self, start: Place = START) -> Iterator[Record]:
+        """Yield the files; they are opened by `content`."""
+        for number in range(start[0], len(self.entries)):
+            path, relative = self.entries[number]
+            self.share = (number + 1) / len(self.entries)
+            place = (number + 1, number + 1)
+            yield Record(place, str(path), (path, relative), str(path), size=16_384)
+
+    @staticmethod
+    def content(payload: str, rule: FieldRule) -> Content | None:  # noqa: ARG004
+        """Read the page."""
+        path = Path(payload)
+        try:
+            if path.stat().st_size > MAX_RECORD:
+                raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
+            return Content(html=path.read_bytes(), url=path.absolute().as_uri())
+        except OSError as error:
+            raise BadRecord(f"cannot be read: {error.strerror}") from error
+
+    def likeness(self) -> object:
+        """Refuse two files that would be one in the output."""
+        seen: dict[str, Path] = {}
+        for path, relative in self.entries:
+            other = seen.setdefault(relative, path)
+            if other != path:
+                raise FeedError(f"{other} and {path} would both be {relative} in the output")
+        return None
+
+    def sink(self, path: Path, *, compressed: bool) -> Sink:  # noqa: ARG002
+        """Make the folder *path* for copies of the files."""
+        return _FolderSink(path)
+
+
+class _FolderSink(Sink):
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True)
+
+    def write(self, source: tuple[Path, str]) -> None:
+        path, relative = source
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            raise FeedError(f"{path} cannot be read: {error.strerror}") from error
+        copy = self._folder / relative
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copy2(path, copy)
+        except OSError as error:
+            raise DedupError(f"{path} cannot be copied to {copy}: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Nothing is left to write."""

@@ -1,0 +1,53 @@
+"""JSON Lines: what `scrapy crawl -o pages.jsonl` writes, a record a line."""
+
+from __future__ import annotations
+
+import json
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dedup.files.feeds.base import START, BadRecord, Feed, Place, Record, Sink
+from dedup.files.feeds.lines import Line, LineSink, read_lines
+from dedup.reading.fields import Content, FieldRule, content_of
+
+
+class JsonLines(Feed):
+    """A file with a JSON object a line; empty lines are no records."""
+
+    form = "jsonl"
+
+    def records(self, start: Place = START) -> Iterator[Record]:
+        """Yield the lines."""
+        for line in read_lines(self, start):
+            if not line.is_whole or line.text.strip():
+                yield self._record(line)
+
+    def _record(self, line: Line) -> Record:
+        name = self.named(line.number)
+        source = (line.text, line.is_start)
+        if not line.is_whole:
+            problem = "is cut off or too long" if line.is_start else ""
+            return Record(line.after, name, source, size=len(line.text), problem=problem)
+        return Record(line.after, name, source, line.text, len(line.text))
+
+    @staticmethod
+    def content(payload: bytes, rule: FieldRule) -> Content | None:
+        """Return the page in a line."""
+        return content_of(object_in(payload), rule)
+
+    def sink(self, path: Path, *, compressed: bool) -> Sink:
+        """Open *path* for lines."""
+        return LineSink(path, compressed=compressed)
+
+
+def object_in(line: bytes) -> dict[str, Any]:
+    """Return the JSON object that *line* is; raises `BadRecord`."""
+    try:
+        found = json.loads(line.removeprefix(BOM_UTF8).decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadRecord(f"is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise BadRecord(f"is no JSON object but a {type(found).__name__}")
+    return found

@@ -1,0 +1,144 @@
+"""Lines of files, which may be compressed with gzip: as far as they can be read."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dedup.files.feeds.base import MAX_RECORD, START, Feed, FeedError, Place, Sink
+
+_CHUNK = 256 * 1024
+# What a line that is too long goes on in: it is only passed on, and need not be in memory as a whole.
+_PIECE = 4 * 1024 * 1024
+
+
+def is_compressed(path: Path) -> bool:
+    """Return whether the name of *path* says gzip."""
+    return path.suffix.lower() == ".gz"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line with its end, of that *number*, from 1.
+
+    One that is longer than `MAX_RECORD` comes in pieces; the first, of so many bytes, *is_start*, the
+    last *is_end*.
+    """
+
+    text: bytes
+    number: int
+    after: Place
+    is_start: bool
+    is_end: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this is all of it."""
+        return self.is_start and self.is_end
+
+
+def read_lines(feed: Feed, start: Place = START) -> Iterator[Line]:
+    """Yield the lines of a feed's file; raises `FeedError` where it cannot be read on.
+
+    What stands before that place comes out, the beginning of a line included.
+    """
+    offset, number = start
+    parts: list[bytes] = []
+    held, is_start = 0, _is_start(feed, offset)
+    for chunk in _chunks(feed, offset):
+        if isinstance(chunk, FeedError):
+            if parts:
+                after = (offset + held, number)
+                yield Line(_joined(parts), number + 1, after, is_start, is_end=False)
+            raise chunk
+        for part in _split(chunk):
+            piece = part
+            while piece:
+                # Cut at exactly so many bytes, wherever reading began: else no two readings agree.
+                most = MAX_RECORD if is_start else _PIECE
+                piece, rest = piece[: most - held], piece[most - held :]
+                parts.append(piece)
+                held += len(piece)
+                is_end = piece.endswith(b"\n")
+                if is_end or held == most:
+                    offset, number = offset + held, number + is_end
+                    after = (offset, number)
+                    yield Line(_joined(parts), number + (not is_end), after, is_start, is_end)
+                    held, is_start = 0, is_end
+                piece = rest
+    if parts:
+        after = (offset + held, number + 1)
+        yield Line(_joined(parts), number + 1, after, is_start, is_end=True)
+
+
+def _joined(parts: list[bytes]) -> bytes:
+    """Return *parts* as one, and hold them no more."""
+    text = b"".join(parts)
+    parts.clear()
+    return text
+
+
+def _is_start(feed: Feed, offset: int) -> bool:
+    """Whether a line begins there, rather than another piece of one."""
+    return not offset or next(_chunks(feed, offset - 1, size=1), b"\n") == b"\n"
+
+
+def _split(chunk: bytes) -> list[bytes]:
+    """Split at line feeds only: a carriage return may stand inside of a record."""
+    pieces = chunk.split(b"\n")
+    return [piece + b"\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
+
+
+def _chunks(feed: Feed, offset: int, size: int = 0) -> Iterator[bytes | FeedError]:
+    try:
+        total = feed.path.stat().st_size or 1
+        with feed.path.open("rb") as file, _unpacked(feed.path, file) as unpacked:
+            unpacked.seek(offset)
+            while chunk := unpacked.read1(size or _CHUNK):
+                feed.share = file.tell() / total
+                yield chunk
+    except (OSError, EOFError, zlib.error) as error:
+        yield FeedError(f"{feed.name} cannot be read to its end: {error}")
+
+
+@contextmanager
+def _unpacked(path: Path, file: Any) -> Iterator[Any]:
+    if not is_compressed(path):
+        yield file
+        return
+    with gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
+        yield unpacked
+
+
+class LineSink(Sink):
+    """A file of lines, which begins with *head*; takes `Line`s and runs of them."""
+
+    def __init__(self, path: Path, *, compressed: bool, head: bytes = b"") -> None:
+        # No name and no time inside: equal input gives equal output.
+        self._file = path.open("wb")
+        self._out: Any = gzip.GzipFile("", "wb", 6, self._file, mtime=0) if compressed else self._file
+        self._last = b"\n"
+        self._put(head)
+
+    def write(self, source: tuple[bytes, bool]) -> None:
+        """Write bytes; the second value says that they begin a line."""
+        text, is_start = source
+        if is_start and not self._last.endswith(b"\n"):
+            self._put(b"\n")
+        self._put(text)
+
+    def _put(self, text: bytes) -> None:
+        if text:
+            self._out.write(text)
+            self._last = text[-1:]
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self._out is not self._file:
+            self._out.close()
+        self._file.close()

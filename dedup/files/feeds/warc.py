@@ -1,0 +1,206 @@
+"""Web archives (WARC, ISO 28500): their pages are judged, every record is written as its bytes stand."""
+
+from __future__ import annotations
+
+import mmap
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dedup.files.feeds.base import MAX_RECORD, START, BadRecord, Feed, FeedError, Place, Record, Sink
+from dedup.files.feeds.lines import is_compressed
+from dedup.reading.fields import Content, FieldRule
+from dedup.values.errors import DedupError
+
+HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
+_CHUNK = 256 * 1024
+_MAX_HEADER = 64 * 1024
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})\r\n", re.IGNORECASE)
+
+
+class WebArchive(Feed):
+    """A file of WARC records; compressed, each has a gzip member of its own.
+
+    Pages are responses with a status of 2xx and resources, where they are HTML, and conversions,
+    which are text (WET files).  Damage between records is left out, and so is a record that is cut
+    off: nobody could read what comes after.
+    """
+
+    form = "warc"
+    has_pages_only = False
+
+    def likeness(self) -> object:
+        """Return whether it is compressed."""
+        return is_compressed(self.path)
+
+    def records(self, start: Place = START) -> Iterator[Record]:
+        """Yield the records; what damage stands between two is told in one with a problem."""
+        try:
+            with (
+                self.path.open("rb") as file,
+                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view,
+            ):
+                yield from self._records(view, start)
+        except (OSError, ValueError) as error:
+            raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
+
+    def _records(self, view: mmap.mmap, start: Place) -> Iterator[Record]:
+        position, number = start
+        while position < len(view):
+            begin = None
+            for found in self._starts(position):
+                if begin is not None:
+                    number += 1
+                    yield self._whole(begin, found, number, len(view))
+                begin = found
+            # The last one before the end of the file, or before damage.
+            end = self._end(view, begin) if begin is not None else None
+            if begin is not None and end is not None:
+                number += 1
+                yield self._whole(begin, end, number, len(view))
+                # Not further: who begins to read here must find the same.
+                position = end
+                continue
+            damaged = position if begin is None else begin
+            position = self._next_start(view, damaged + 1)
+            if _blank(view, damaged) < position:
+                number += 1
+                yield self._damage(damaged, position, number)
+
+    def _whole(self, begin: int, end: int, number: int, size: int) -> Record:
+        self.share = end / size
+        span = (str(self.path), begin, end)
+        return Record((end, number), self.named(number, "record"), span, span, 1024)
+
+    def _damage(self, begin: int, end: int, number: int) -> Record:
+        problem = f"is damaged or cut off: bytes {begin:,} to {end:,} are left out"
+        return Record((end, number), self.named(number, "record"), None, problem=problem)
+
+    def _starts(self, position: int) -> Iterator[int]:
+        """Yield where records begin from *position* on, until one does not."""
+        last = -1
+        try:
+            with self.path.open("rb") as file:
+                file.seek(position)
+                for record in _iterate(file, parse_http=False):
+                    if record.stream_pos <= last:
+                        raise FeedError(
+                            f"{self.name} is compressed as a whole and not record by record; "
+                            "unpack it first"
+                        )
+                    last = record.stream_pos
+                    yield last
+        except OSError:
+            return
+
+    def _end(self, view: mmap.mmap, begin: int) -> int | None:
+        """Return where the record ends that begins there, None if it is not whole."""
+        if is_compressed(self.path):
+            return _member_end(view, begin)
+        header = view.find(b"\r\n\r\n", begin, begin + _MAX_HEADER)
+        length = _LENGTH.search(view, begin, header + 2) if header > 0 else None
+        end = header + 4 + int(length[1]) if length else len(view) + 1
+        return min(end + 4, len(view)) if end <= len(view) else None
+
+    def _next_start(self, view: mmap.mmap, position: int) -> int:
+        marker = rb"\x1f\x8b\x08" if is_compressed(self.path) else rb"WARC/[01]\.\d{1,2}\r\n"
+        found = re.compile(marker).search(view, position)
+        return found.start() if found else len(view)
+
+    @staticmethod
+    def content(payload: tuple[str, int, int], rule: FieldRule) -> Content | None:  # noqa: ARG004
+        """Read the page in a record, None if it is none."""
+        path, begin, _ = payload
+        try:
+            with open(path, "rb") as file:
+                file.seek(begin)
+                for record in _iterate(file, parse_http=True, auto_decode="all"):
+                    return _content(record)
+        except OSError as error:
+            raise BadRecord(f"cannot be read: {error}") from error
+        return None
+
+    def sink(self, path: Path, *, compressed: bool) -> Sink:
+        """Open *path* for the bytes of records."""
+        if compressed != is_compressed(self.path):
+            raise FeedError(f"{self.name} and the output must both be compressed, or none of them")
+        return _SpanSink(path)
+
+
+class _SpanSink(Sink):
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+
+    def write(self, source: tuple[str, int, int]) -> None:
+        path, begin, end = source
+        with open(path, "rb") as file:
+            file.seek(begin)
+            while begin < end and (chunk := file.read(min(_CHUNK, end - begin))):
+                self._file.write(chunk)
+                begin += len(chunk)
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._file.close()
+
+
+def _iterate(file: Any, **options: Any) -> Iterator[Any]:
+    try:
+        from fastwarc.warc import ArchiveIterator
+    except ImportError as error:
+        raise DedupError(
+            'FastWARC reads web archives; it comes with: pip install "scrapy-dedup[warc]"'
+        ) from error
+    archive: Iterator[Any] = ArchiveIterator(file, **options)
+    return archive
+
+
+def _content(record: Any) -> Content | None:
+    """Return what stands in a record of FastWARC's."""
+    url = record.headers.get("WARC-Target-URI") or ""
+    url = url.strip("<>").encode("utf-8", "replace").decode("utf-8")
+    kind, encoding = record.headers.get("Content-Type") or "", None
+    what = (record.headers.get("WARC-Type") or "").lower()
+    if what == "conversion":
+        return Content(text=_body(record).decode("utf-8", "replace"), url=url)
+    if what == "response" and record.http_headers is not None:
+        if not 200 <= (record.http_headers.status_code or 0) < 300:
+            return None
+        kind, encoding = record.http_content_type or "", record.http_charset
+    elif what != "resource":
+        return None
+    if kind.partition(";")[0].strip().lower() not in HTML_TYPES:
+        return None
+    return Content(html=_body(record), url=url, encoding=encoding)
+
+
+def _body(record: Any) -> bytes:
+    there = record.content_length
+    body: bytes = record.reader.read(MAX_RECORD + 1)
+    if len(body) > MAX_RECORD:
+        raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
+    if there and not body:
+        raise BadRecord("has content that cannot be unpacked")
+    return body
+
+
+def _member_end(view: mmap.mmap, begin: int) -> int | None:
+    unpack, position = zlib.decompressobj(31), begin
+    try:
+        while not unpack.eof and position < len(view):
+            data = view[position : position + _CHUNK]
+            position += len(data)
+            while data and not unpack.eof:
+                unpack.decompress(data, _CHUNK)
+                data = unpack.unconsumed_tail
+    except zlib.error:
+        return None
+    return position - len(unpack.unused_data) if unpack.eof else None
+
+
+def _blank(view: mmap.mmap, position: int) -> int:
+    """Return where something stands other than what files are padded with."""
+    found = re.compile(rb"[^\s\0]").search(view, position)
+    return found.start() if found else len(view)

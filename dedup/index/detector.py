@@ -1,0 +1,153 @@
+"""The corridor as one object: a page in, a verdict out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from typing import Self
+
+from dedup.index.base import Index
+from dedup.reading.page import PARSER, Page
+from dedup.reading.stored import pack
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.fingerprinter import fingerprint
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.row import Neighbour
+from dedup.values.run import DRY_RUN, Run
+from dedup.values.sighting import Sighting, kind_of
+from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.urls import scope_key, url_key
+from dedup.values.verdict import Verdict
+
+_DEFAULT = DedupConfig()
+
+
+class Detector:
+    """Tells new pages from copies of those that *index* has seen, by the rules of *config*.
+
+    All its pages belong to one run of *spider*, which begins with the first page recorded and
+    ends with `close`; *job* names a run that can be resumed, *action* says what becomes of copies
+    (see `dedup.index.Run`), *crawl* names the crawl that it is a worker of.  Raises `IndexMismatch`
+    if the index was built with another recipe.  The index stays open; it belongs to the caller.
+
+    >>> from dedup import MemoryIndex
+    >>> with Detector(MemoryIndex()) as detector:
+    ...     first = detector.check(Page.from_text("The quick brown fox", url="https://a.example/"))
+    ...     second = detector.check(Page.from_text("The quick brown fox", url="https://b.example/"))
+    >>> first.reason.value, second.reason.value, second.canonical_url
+    ('new', 'exact_duplicate', 'https://a.example/')
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        config: DedupConfig = _DEFAULT,
+        spider: str = "",
+        *,
+        job: str = "",
+        settings: str = "",
+        action: str = "drop",
+        crawl: str = "",
+    ) -> None:
+        index.prepare(config)
+        index.note_parser(PARSER)
+        self.index = index
+        self.config = config
+        self._secret = index.secret
+        self._begin = (spider, job, settings, action, crawl)
+        self._run: Run | None = None
+
+    @property
+    def run(self) -> Run:
+        """The run that this detector records; begins it."""
+        if self._run is None:
+            spider, job, settings, action, crawl = self._begin
+            self._run = self.index.begin_run(
+                spider, job=job, settings=settings, action=action, crawl=crawl
+            )
+        return self._run
+
+    def fingerprint(self, page: Page) -> Fingerprint:
+        """Return the fingerprint of *page* for this index, with a check sketch."""
+        return fingerprint(page, self.config, secret=self._secret)
+
+    def judge(self, page: Page, *, kind: str = "page") -> Verdict:
+        """Return what `check` would say, and record nothing."""
+        spider = self._begin[0]
+        upcoming = max((run.id for run in self.index.runs()), default=0) + 1
+        return self.index.judge(
+            Sighting(
+                fingerprint=self.fingerprint(page),
+                url=page.url,
+                url_key=url_key(page.url),
+                kind=kind_of(kind, page.item_key),
+                scope=scope_key(self.config.scope, spider=spider, url=page.url),
+                run=self._run.id if self._run else upcoming,
+                time=time.time(),
+                title=page.title,
+                canonical_link=page.canonical_link,
+                item_key=page.item_key,
+                seen_on=page.seen_on,
+            ),
+            self.config,
+        )
+
+    def check(self, page: Page, *, kind: str = "page") -> Verdict:
+        """Judge *page* and record it, confirmed at once."""
+        return self.submit(page, self.fingerprint(page), kind=kind, confirmed=True)
+
+    def submit(
+        self,
+        page: Page,
+        found: Fingerprint,
+        *,
+        kind: str = "page",
+        confirmed: bool = False,
+        is_wanted: bool = False,
+        wait_for: Collection[int] = (),
+    ) -> Verdict:
+        """Judge and record *page* with its `fingerprint`, *found*; see `Index.find_or_add`."""
+        return self.index.find_or_add(
+            found,
+            page.url,
+            run=self.run,
+            config=self.config,
+            kind=kind,
+            title=page.title,
+            canonical_link=page.canonical_link,
+            item_key=page.item_key,
+            redirects=page.redirects,
+            seen_on=page.seen_on,
+            is_dry=self._begin[3] == DRY_RUN,
+            confirmed=confirmed,
+            is_wanted=is_wanted,
+            wait_for=wait_for,
+            page=pack(page) if self.config.store_pages else b"",
+        )
+
+    def visit(self, host: str) -> None:
+        """Record that this run is on *host*; see `Index.visit`."""
+        self.index.visit(self.run, self._begin[0] if self.config.scope == "spider" else "", host)
+
+    def nearest(
+        self, page: Page, *, kind: str = "page", max_distance: int = SIMHASH_BITS
+    ) -> Neighbour | None:
+        """Return the canonical nearest to *page* in its scope, see `Index.nearest`."""
+        return self.index.nearest(
+            self.fingerprint(page),
+            kind=kind,
+            scope=scope_key(self.config.scope, spider=self._begin[0], url=page.url),
+            max_distance=max_distance,
+        )
+
+    def close(self, ending: str = "finished") -> None:
+        """End the run, if there is one; *ending* says how."""
+        if self._run is not None:
+            self.index.end_run(self._run, ending)
+            self._run = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, exc_type: type[BaseException] | None, *exc: object) -> None:
+        self.close("finished" if exc_type is None else "failed")

@@ -1,0 +1,1 @@
+"""From bytes to pages, and from their text to tokens."""

@@ -1,0 +1,184 @@
+"""Tables from outside: jieba's words and how rare each is, and the user's own files.
+
+All belong to the recipe by digest, because another table gives other words and other weights.
+A user's file is read once in a process, so that no fingerprint changes in the middle of a crawl.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from statistics import StatisticsError, median_high
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dedup.values.errors import ConfigError
+from dedup.values.hashes import digest, hashes_of
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+Segmenter = Callable[[str], Iterable[str]]
+
+# The dictionary of jieba 0.42.1, which rjieba carries compiled in and cannot be asked for.
+RJIEBA_DICTIONARY = "abb0fde2fd1e81ed00bf609b85ac28bf"
+
+# Of jieba's tags, those that jieba.analyse takes for topics: nouns, place names, verbs.
+_TOPICAL_TAGS = frozenset(("n", "ns", "v", "vn"))
+
+
+@cache
+def dictionary_digest() -> str:
+    """Return the digest of jieba's dictionary in hexadecimal digits."""
+    return digest(_table("dict.txt").read_bytes()).hex()
+
+
+@cache
+def frequencies_digest() -> str:
+    """Return the digest of jieba's table of inverse document frequencies in hexadecimal digits."""
+    return digest(_table("analyse", "idf.txt").read_bytes()).hex()
+
+
+@cache
+def file_bytes(field: str, path: str) -> bytes:
+    """Return the bytes of the user's file at *path*, read once; `ConfigError` begins with *field*."""
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{field} ({path!r}) must be a file that can be read: {error}") from error
+
+
+def file_lines(field: str, path: str) -> list[str]:
+    """Return the lines of the user's file at *path*, which must be UTF-8, without empty ones."""
+    try:
+        lines = file_bytes(field, path).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{field} ({path!r}) must be a text in UTF-8: {error}") from error
+    return [line.strip() for line in lines if line.strip()]
+
+
+def file_digest(field: str, path: str) -> str:
+    """Return the digest of the user's file at *path* in hexadecimal digits."""
+    return digest(file_bytes(field, path)).hex()
+
+
+@cache
+def segmenter(user_dictionary: str = "") -> Segmenter:
+    """Return a function that cuts Han text into words: rjieba's if it knows the same ones, or jieba's.
+
+    Both run without the hidden Markov model, whose guesses at unknown words would make equal
+    passages come out unequal, and leave the user's own jieba (`jieba.dt`) alone.
+    """
+    if dictionary_digest() == RJIEBA_DICTIONARY and not user_dictionary:
+        try:
+            import rjieba
+        except ImportError:
+            pass
+        else:
+            return lambda text: rjieba.cut(text, hmm=False)
+    return jieba_segmenter("exact", user_dictionary)
+
+
+@cache
+def jieba_segmenter(mode: str = "exact", user_dictionary: str = "") -> Segmenter:
+    """Return jieba's own segmenter, loaded once (a second or so) at its first call.
+
+    *mode* is `exact`, `full` (all words that stand in the text, overlapping) or `search` (as
+    exact, and the words inside of long words); *user_dictionary* is the path of a file with more
+    words in jieba's format, a word a line with its frequency and tag if wanted.
+    """
+    tokenizer = _tokenizer(user_dictionary)
+    return {
+        "exact": lambda text: tokenizer.cut(text, HMM=False),
+        "full": lambda text: tokenizer.cut(text, cut_all=True, HMM=False),
+        "search": lambda text: tokenizer.cut_for_search(text, HMM=False),
+    }[mode]
+
+
+@cache
+def _tokenizer(user_dictionary: str) -> Any:
+    import logging
+
+    import jieba
+
+    jieba.setLogLevel(logging.WARNING)
+    tokenizer = jieba.Tokenizer()
+    if user_dictionary:
+        _add_words(tokenizer, user_dictionary)
+    return tokenizer
+
+
+def _add_words(tokenizer: Any, path: str) -> None:
+    try:
+        tokenizer.load_userdict(file_lines("user_dictionary", path))
+    except ValueError as error:
+        raise ConfigError(f"user_dictionary ({path!r}) must be in jieba's format: {error}") from error
+
+
+@cache
+def han_frequencies() -> InverseFrequencies:
+    """Return jieba's inverse document frequencies of Han words, loaded once."""
+    with _table("analyse", "idf.txt").open(encoding="utf-8") as lines:  # all at once they take 100 MB
+        return InverseFrequencies.from_lines(line.rstrip("\n") for line in lines)
+
+
+@cache
+def own_frequencies(path: str) -> InverseFrequencies:
+    """Return the user's inverse document frequencies in the file *path*, loaded once.
+
+    Raises `ConfigError` unless each line is a term, a space and a number above 0, as
+    `dedup frequencies` writes them.
+    """
+    try:
+        return InverseFrequencies.from_lines(file_lines("frequencies", path))
+    except (ValueError, StatisticsError) as error:
+        raise ConfigError(
+            f"frequencies ({path!r}) must have lines of a term, a space and a number above 0: {error}"
+        ) from error
+
+
+@cache
+def topical_words() -> frozenset[str]:
+    """Return the words that jieba's dictionary tags as nouns, place names or verbs."""
+    lines = _table("dict.txt").read_text("utf-8").splitlines()
+    return frozenset(word for word, _, tag in map(str.split, lines) if tag in _TOPICAL_TAGS)
+
+
+class InverseFrequencies:
+    """A frozen table of idf values, held as sorted hashes: 3 MB for 270,000 words, not 40.
+
+    A word that is not in the table has the median value, as in jieba.
+    """
+
+    def __init__(self, words: Sequence[str], values: Sequence[float]) -> None:
+        hashes = hashes_of(words)
+        order = np.argsort(hashes)
+        self._hashes = hashes[order]
+        self._values = np.array(values)[order]
+        self._unknown = median_high(values)
+
+    @classmethod
+    def from_lines(cls, lines: Iterable[str]) -> InverseFrequencies:
+        """Return the table in *lines* of a word, a space and its value, as jieba's file has them."""
+        words, values = [], []
+        for line in filter(None, lines):
+            word, *value = line.rsplit(" ", 1)
+            words.append(word)
+            values.append(float(value[0] if value else word))
+        if not all(0 < value < math.inf for value in values):
+            raise ValueError("a value is not above 0")
+        return cls(words, values)
+
+    def __getitem__(self, words: Sequence[str]) -> NDArray[np.float64]:
+        hashes = hashes_of(words)
+        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        return np.where(self._hashes[places] == hashes, self._values[places], self._unknown)
+
+
+def _table(*path: str) -> Traversable:
+    return files("jieba").joinpath(*path)

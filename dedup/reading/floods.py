@@ -1,0 +1,86 @@
+"""How much of a page is read: what is over a limit is judged by its bytes alone.
+
+Reading takes time and memory in proportion to a page's size, at worst some 70 bytes and a
+microsecond a byte (`python -m benchmarks.bombs`), so one limit on the size bounds both.  Two things
+grow faster and are looked for beforehand: the attributes of one tag, of which libxml2 walks all to add
+one, and characters that become many in Unicode's normal form.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from lxml import etree
+
+from dedup.reading.tokens import normalized
+from dedup.values.limits import MAX_ATTRIBUTES
+
+# A small page may have what tags it likes: 16,000 attributes take half a second.
+_SMALL = 32 * 1024
+# An attribute has one character at least, and one that parts it from the next.
+_LONG_TAG = 2 * MAX_ATTRIBUTES
+_TAG = re.compile(rb"<[A-Za-z_:]")
+# From what may open an attribute's value to what would close it, where a > stands in between.
+_QUOTED = tuple(re.compile(rb"=\s*%b[^%b>]*+>[^%b]*+" % ((quote,) * 3)) for quote in (b'"', b"'"))
+# One character becomes at most so many bytes, those of U+FDFA.
+_MOST_EXPANDED = 33
+
+
+def has_attribute_flood(markup: bytes) -> bool:
+    """Return whether a tag in *markup*, UTF-8, has more than `MAX_ATTRIBUTES` attributes."""
+    if len(markup) <= _SMALL or not _may_have_long_tag(markup):
+        return False
+    reader: Any = _TagReader()
+    parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True, target=reader)
+    try:
+        etree.fromstring(markup, parser)
+    except _Flood:
+        return True
+    except (etree.ParserError, etree.XMLSyntaxError):
+        pass
+    return False
+
+
+def is_too_long(text: str, max_bytes: int) -> bool:
+    """Return whether the normal form of *text* has more than *max_bytes* bytes in UTF-8."""
+    if len(text) * _MOST_EXPANDED <= max_bytes:
+        return False
+    if text.isascii():
+        return len(text) > max_bytes
+    return len(normalized(text).encode("utf-8", "surrogatepass")) > max_bytes
+
+
+class _Flood(Exception):  # noqa: N818
+    """Ends the parsing."""
+
+
+class _TagReader:
+    """Sees the tags as the parser does; no tree is made."""
+
+    def start(self, _tag: str, attributes: Any) -> None:
+        if len(attributes) > MAX_ATTRIBUTES:
+            raise _Flood
+
+    def close(self) -> None:
+        """Required of a parser's target."""
+
+
+def _may_have_long_tag(markup: bytes) -> bool:
+    """Return False only if every tag ends within `_LONG_TAG` bytes: the parser need not be asked.
+
+    A tag ends at the first ``>`` outside of quotes.  Where quotes begin is known only to who has read
+    everything before, so each ``>`` that could stand in quotes is taken for one that does.
+    """
+    for quoted in _QUOTED:
+        markup = quoted.sub(_without_ends, markup)
+    return any(_longest_tag(part) > _LONG_TAG for part in markup.split(b">") if len(part) > _LONG_TAG)
+
+
+def _without_ends(quoted: re.Match[bytes]) -> bytes:
+    return quoted[0].replace(b">", b" ")
+
+
+def _longest_tag(part: bytes) -> int:
+    tag = _TAG.search(part)
+    return len(part) - tag.start() if tag else 0

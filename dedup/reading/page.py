@@ -1,0 +1,145 @@
+"""A page: all that is read off a document before it is judged; the last to know its tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lxml import etree
+
+from dedup.reading.charset import decode
+from dedup.reading.fields import Content
+from dedup.reading.floods import has_attribute_flood, is_too_long
+from dedup.reading.walk import Reading, read_tree
+from dedup.values.hashes import digest
+from dedup.values.limits import MAX_BYTES, MAX_TITLE, MAX_URL, Excess
+
+PARSER = "libxml2 " + ".".join(map(str, etree.LIBXML_VERSION))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page or item to judge.
+
+    *url* may be empty, which means unknown.  *body_digest* is the 128-bit digest of the bytes,
+    b"" where there were none but white space.  *text* is the visible text; *tags*, *depths* and
+    *classes* describe the structure, *links* the link targets as written (`dedup.reading.walk.Reading`).
+    *excess* says which limit the page is over: nothing but its digest is known then, so it repeats
+    only a page of equal bytes.  *item_key* tells an item from all others, *redirects* are the URLs
+    that led here, the first one first, *seen_on* is the host where an item was seen, None where that
+    is the host of its URL.  *max_bytes* is the setting of that name.
+    """
+
+    url: str
+    body_digest: bytes
+    text: str
+    title: str = ""
+    canonical_link: str = ""
+    language: str = ""
+    tags: tuple[str, ...] = ()
+    depths: tuple[int, ...] = ()
+    classes: tuple[tuple[str, str], ...] = ()
+    links: tuple[str, ...] = ()
+    excess: Excess | None = None
+    item_key: str = ""
+    redirects: tuple[str, ...] = ()
+    seen_on: str | None = None
+
+    @classmethod
+    def from_html(
+        cls,
+        body: bytes | str,
+        *,
+        url: str = "",
+        encoding: str | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> Page:
+        """Return the page in *body*; never raises for its content, however broken.
+
+        *encoding* is what the HTTP header declared, one hint among others, see `decode`.
+        """
+        data = _bytes(body)
+        if len(data) > max_bytes:
+            return cls.unread(data, Excess.BYTES, url=url)
+        markup = markup_of(body if isinstance(body, str) else decode(body, encoding))
+        if has_attribute_flood(markup):
+            return cls.unread(data, Excess.ATTRIBUTES, url=url)
+        return cls._from_reading(_read_markup(markup), data, url, max_bytes)
+
+    @classmethod
+    def from_tree(cls, root: Any, *, body: bytes, url: str = "", max_bytes: int = MAX_BYTES) -> Page:
+        """Return the page of an lxml tree that was parsed already and stays as it is.
+
+        *body* is what it was parsed from and is only digested.
+        """
+        if len(body) > max_bytes:
+            return cls.unread(body, Excess.BYTES, url=url)
+        reading = Reading() if root is None else read_tree(root)
+        return cls._from_reading(reading, body, url, max_bytes)
+
+    @classmethod
+    def from_text(cls, text: str, *, url: str = "", max_bytes: int = MAX_BYTES) -> Page:
+        """Return a page that is plain text, without structure."""
+        data = _bytes(text)
+        if len(data) > max_bytes:
+            return cls.unread(data, Excess.BYTES, url=url)
+        return cls._from_reading(Reading(text=text), data, url, max_bytes)
+
+    @classmethod
+    def from_content(cls, content: Content, *, max_bytes: int = MAX_BYTES) -> Page:
+        """Return the page of what a record holds."""
+        if content.html:
+            page = cls.from_html(
+                content.html, url=content.url, encoding=content.encoding, max_bytes=max_bytes
+            )
+        else:
+            page = cls.from_text(content.text, url=content.url, max_bytes=max_bytes)
+        return replace(page, item_key=content.item_key) if content.item_key else page
+
+    @classmethod
+    def unread(cls, body: bytes, excess: Excess, *, url: str = "") -> Page:
+        """Return the page of a *body* that is not read because of *excess*."""
+        return cls(url=url, body_digest=_digest(body), text="", excess=excess)
+
+    def at(self, url: str, body: bytes | str) -> Page:
+        """Return the same page at another URL, read off *body*, which has the same tree."""
+        return replace(self, url=url, body_digest=_digest(_bytes(body)))
+
+    @classmethod
+    def _from_reading(cls, reading: Reading, body: bytes, url: str, max_bytes: int) -> Page:
+        if is_too_long(reading.text, max_bytes):
+            return cls.unread(body, Excess.TEXT, url=url)
+        return cls(
+            url=url,
+            body_digest=_digest(body),
+            text=reading.text,
+            title=reading.title[:MAX_TITLE],
+            canonical_link=reading.canonical_link if len(reading.canonical_link) <= MAX_URL else "",
+            language=reading.language,
+            tags=reading.tags,
+            depths=reading.depths,
+            classes=reading.classes,
+            links=reading.links,
+        )
+
+
+def markup_of(text: str) -> bytes:
+    """Return the HTML *text* as the parser gets it, as Scrapy gives it, so that both see one tree."""
+    return text.strip().replace("\x00", "").encode("utf-8", "replace")
+
+
+def _read_markup(markup: bytes) -> Reading:
+    parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
+    try:
+        root = etree.fromstring(markup, parser)
+    except (etree.ParserError, etree.XMLSyntaxError):  # nothing in it that could be an element
+        root = None
+    return Reading() if root is None else read_tree(root)
+
+
+def _digest(body: bytes) -> bytes:
+    return digest(body) if body and not body.isspace() else b""
+
+
+def _bytes(body: bytes | str) -> bytes:
+    return body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass")

@@ -1,0 +1,181 @@
+"""Text to tokens: words of any script in document order.
+
+Hashes are found by letters where a script parts them, in Chinese by jieba's dictionary, and where
+nothing parts them, in Japanese, Thai, Lao, Khmer and Burmese, runs of a few characters stand for
+them (J. McCarley, S. Roukos and others on n-gram indexing; P. McNamee, J. Mayfield, Character
+n-gram tokenization for European language text retrieval, 2004).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import takewhile
+from unicodedata import category, normalize
+
+from dedup.reading.dictionary import Segmenter, segmenter
+
+_KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+_HAN = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    + _KANA
+)
+# Thai, Lao, Burmese, Khmer: letters, vowel signs and digits.
+_UNSPACED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e50-\u0e59\u0e80-\u0edf"
+    "\u1000-\u1049\u1050-\u109d\uaa60-\uaa7f\u1780-\u17d3\u17d7\u17dc\u17dd\u17e0-\u17e9"
+)
+# The vowel signs and accents of a word, which `\w` does not have: general ones, then the Indian
+# blocks, which are laid out alike, then Sinhala and Tibetan.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f"
+    + "".join(
+        f"{chr(block)}-{chr(block + 0x03)}{chr(block + 0x3A)}-{chr(block + 0x57)}"
+        f"{chr(block + 0x62)}{chr(block + 0x63)}"
+        for block in range(0x0900, 0x0E00, 0x80)
+    )
+    + "\u0dd8-\u0ddf\u0df2\u0df3\u0f71-\u0f84\u0f86\u0f87\u0f8d-\u0fbc"
+)
+# Hebrew and Arabic points, and the tatweel: the same word is written with and without.
+_POINTS = (
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
+)
+_OPTIONAL = re.compile(f"[{_POINTS}]")
+
+UNSPACED = _HAN + _UNSPACED
+"""What stands in a regular expression's brackets for the scripts that put no spaces between words."""
+
+JAPANESE_NGRAM = 2
+UNSPACED_NGRAM = 3
+
+_IS_HAN = re.compile(f"[{_HAN}]")
+_HAS_KANA = re.compile(f"[{_KANA}]")
+# Possessive: what is kept to go back to would be 100 bytes for each character of an endless word.
+_RUNS = re.compile(
+    rf"(?P<han>[{_HAN}]++)|(?P<unspaced>[{_UNSPACED}]++)"
+    rf"|(?:[^\W{_HAN}{_UNSPACED}]|[{_MARKS}{_POINTS}]|(?<=[0-9])[.,:](?=[0-9]))++"
+)
+# Accents without end, which normalization puts in order in quadratic time.  No mark is a letter, but
+# two letters become marks: the sound marks of halfwidth kana.
+MOST_MARKS = 200
+_HALFWIDTH_MARKS = "\uff9e\uff9f"
+_MARK_FLOOD = re.compile(
+    rf"(?<![^\w\s!-~])(?<![{_HALFWIDTH_MARKS}])"
+    rf"(?:[^\w\s!-~]|[{_HALFWIDTH_MARKS}]){{{MOST_MARKS + 1},}}+"
+)
+# Spaces for the ASCII bytes that are in no word; bytes of other characters stay.
+_ASCII_WORDS = bytes(
+    code if code > 127 or chr(code).isalnum() or chr(code) == "_" else 32 for code in range(256)
+)
+# Of each byte whether it is a digit (d), may stand inside of a number (.), or neither.
+_NUMERIC = bytes(
+    ord("d" if chr(code).isdigit() and code < 128 else "." if code in b".,:" else " ")
+    for code in range(256)
+)
+_IN_NUMBER = b"d.d"
+# What NFKC changes in nearly every Chinese page.
+_COMMON = (("\u3000", " "), ("\xa0", " "), *((chr(code + 0xFEE0), chr(code)) for code in b"!(),:;?"))
+_BETWEEN = "\n"
+
+
+def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
+    """Return the words of *text*, NFKC-normalised and in lower case, in their order.
+
+    A word is a run of letters with their marks, digits and underscores; a dot, comma or colon
+    between two digits belongs to the number.  A run of Han characters is cut further by *segment*
+    (default: jieba's dictionary, see `dedup.reading.dictionary.segmenter`); one with kana gives its runs
+    of two characters, one of Thai, Lao, Khmer or Burmese its runs of three.  Points of Arabic and
+    Hebrew are left out.
+
+    >>> tokens("Don't panic: Café №5 at 10:30, for 1,000.50")
+    ['don', 't', 'panic', 'café', 'no5', 'at', '10:30', 'for', '1,000.50']
+    """
+    if text.isascii():
+        return _pieces(text.lower())
+    text = normalized(text)
+    has_kana = bool(_HAS_KANA.search(text))
+    found: list[str | None] = []
+    han: list[str] = []
+    cut: dict[str, tuple[list[str | None], list[str]]] = {}
+    for piece in _pieces(text):
+        if piece.isascii():
+            found.append(piece)
+            continue
+        if piece not in cut:
+            cut[piece] = _cut(piece, has_kana)
+        parts, runs = cut[piece]
+        found += parts
+        han += runs
+    return _merged(found, iter((segment or segmenter())(_BETWEEN.join(han)) if han else ()))
+
+
+def _cut(piece: str, has_kana: bool) -> tuple[list[str | None], list[str]]:
+    """Return the tokens of *piece*, with None for each run of Han, and these runs."""
+    found: list[str | None] = []
+    han: list[str] = []
+    for match in _RUNS.finditer(piece):
+        run, kind = match[0], match.lastgroup
+        if kind == "han" and has_kana and _HAS_KANA.search(run):
+            found += _ngrams(run, JAPANESE_NGRAM)
+        elif kind == "han":
+            han.append(run)
+            found.append(None)  # its words come from one call for all runs, which is faster
+        elif kind == "unspaced":
+            found += _ngrams(run, UNSPACED_NGRAM)
+        elif run := _OPTIONAL.sub("", run):
+            found.append(run)
+    return found, han
+
+
+def normalized(text: str) -> str:
+    """Return *text* in Unicode's form NFKC and in lower case.
+
+    More than `MOST_MARKS` marks in a row, which no script has, are parted.
+    """
+    if any(map(_is_mark, text[MOST_MARKS::MOST_MARKS])):
+        text = _MARK_FLOOD.sub(_parted, text)
+    # Most Chinese text is in that form but for these; the full way costs ten times as much.
+    for common, plain in _COMMON:
+        text = text.replace(common, plain)
+    return normalize("NFKC", text).lower()
+
+
+def _is_mark(character: str) -> bool:
+    return category(character)[0] == "M" or character in _HALFWIDTH_MARKS
+
+
+def _parted(flood: re.Match[str]) -> str:
+    marks = flood[0]
+    return _BETWEEN.join(marks[start : start + MOST_MARKS] for start in range(0, len(marks), MOST_MARKS))
+
+
+def is_han(token: str) -> bool:
+    """Return whether *token* begins with a Han character or kana."""
+    return bool(_IS_HAN.match(token))
+
+
+def _pieces(text: str) -> list[str]:
+    data = text.encode("utf-8", "surrogatepass")
+    spaced = bytearray(data.translate(_ASCII_WORDS))
+    kinds = data.translate(_NUMERIC)
+    place = kinds.find(_IN_NUMBER)
+    while place >= 0:
+        spaced[place + 1] = data[place + 1]
+        place = kinds.find(_IN_NUMBER, place + 1)
+    return spaced.decode("utf-8", "surrogatepass").split()
+
+
+def _ngrams(run: str, size: int) -> list[str]:
+    return [run[start : start + size] for start in range(max(1, len(run) - size + 1))]
+
+
+def _merged(found: list[str | None], words: Iterator[str]) -> list[str]:
+    """Return *found* with the words of a run, up to `_BETWEEN`, in place of each None."""
+    merged: list[str] = []
+    for token in found:
+        if token is None:
+            merged.extend(takewhile(_BETWEEN.__ne__, words))
+        else:
+            merged.append(token)
+    return merged

@@ -1,0 +1,235 @@
+"""One walk over a parsed page: its visible text, its tags, its title, its links."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from dedup.reading.tokens import UNSPACED
+
+INVISIBLE = frozenset(
+    [
+        "audio",
+        "canvas",
+        "datalist",
+        "head",
+        "iframe",
+        "noframes",
+        "noscript",
+        "script",
+        "style",
+        "svg",
+        "template",
+        "video",
+    ]
+)
+BOILERPLATE = frozenset(["aside", "footer", "header", "nav"])
+BOILERPLATE_ROLES = frozenset(["banner", "complementary", "contentinfo", "navigation", "search"])
+# Tags inside a line of text; every other tag begins and ends a line.
+INLINE = frozenset(
+    [
+        "a",
+        "abbr",
+        "acronym",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "cite",
+        "code",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "img",
+        "ins",
+        "kbd",
+        "label",
+        "mark",
+        "meter",
+        "nobr",
+        "output",
+        "q",
+        "rp",
+        "rt",
+        "ruby",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "wbr",
+    ]
+)
+
+# Less text than this outside of navigation means that the navigation is the page.
+MIN_MAIN_WORDS = 20
+MIN_MAIN_SHARE = 0.10
+
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_BREAK = "\x1e"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one walk over a tree found.
+
+    *tags* are the names of all elements in document order and *depths* their distances from the
+    root (0); *classes* are tag and class attribute of the elements that have one, *links* the
+    targets of `a` and `area`, as written.
+    """
+
+    text: str = ""
+    title: str = ""
+    canonical_link: str = ""
+    language: str = ""
+    tags: tuple[str, ...] = ()
+    depths: tuple[int, ...] = ()
+    classes: tuple[tuple[str, str], ...] = ()
+    links: tuple[str, ...] = ()
+
+
+def read_tree(root: Any) -> Reading:
+    """Return what stands in the lxml tree under *root*, which is not changed; never recurses.
+
+    The text is what a reader sees, without `BOILERPLATE` elements and roles; where fewer than
+    MIN_MAIN_WORDS words or less than MIN_MAIN_SHARE of all words remain, with them.  A root with
+    nothing in it is no structure: Scrapy makes one for a page without any element.
+    """
+    if not len(root) and not root.text:
+        return Reading()
+    walk = _Walk(root)
+    return Reading(
+        text=walk.text(),
+        title=" ".join(walk.title.split()),
+        canonical_link=walk.canonical_link.strip(),
+        language=(root.get("lang") or "").strip(),
+        tags=tuple(walk.tags),
+        depths=tuple(walk.depths),
+        classes=tuple(walk.classes),
+        links=tuple(walk.links),
+    )
+
+
+class _Walk:
+    """The walk itself: everything visible goes to one list, `_aside` says what of it is boilerplate."""
+
+    def __init__(self, root: Any) -> None:
+        self.tags: list[str] = []
+        self.depths: list[int] = []
+        self.classes: list[tuple[str, str]] = []
+        self.links: list[str] = []
+        self.title = self.canonical_link = ""
+        self._chunks: list[str] = []
+        self._aside: list[slice] = []
+        self._run(root)
+
+    def text(self) -> str:
+        everything = "".join(self._chunks)
+        if not self._aside:
+            return _lines(everything)
+        text = _lines("".join(self._main_chunks()))
+        words = _word_count(text)
+        # A word and what parts it take two characters at least: mostly there is nothing to count.
+        share = MIN_MAIN_SHARE * (len(everything) / 2 + 1)
+        if words < share:
+            share = MIN_MAIN_SHARE * _word_count(everything)
+        return text if words >= max(MIN_MAIN_WORDS, share) else _lines(everything)
+
+    def _main_chunks(self) -> list[str]:
+        main: list[str] = []
+        begin = 0
+        for part in self._aside:
+            main += self._chunks[begin : part.start]
+            begin = part.stop
+        return main + self._chunks[begin:]
+
+    def _run(self, root: Any) -> None:  # noqa: C901, PLR0912 - the one hot loop; calls would cost a third
+        tags, depths, chunks = self.tags, self.depths, self._chunks
+        # The elements that are open, with the tag and the state of each, below them nothing.
+        open_elements: list[Any] = [None]
+        open_tags, open_states = [""], [_VISIBLE]
+        innermost, aside_start = None, 0
+        for element in chain(root.iter(), (None,)):
+            parent = None if element is None else element.getparent()
+            while innermost is not parent and innermost is not None:
+                left, tag, was = open_elements.pop(), open_tags.pop(), open_states.pop()
+                innermost, state = open_elements[-1], open_states[-1]
+                if was == _ASIDE and state == _VISIBLE:
+                    self._aside.append(slice(aside_start, len(chunks)))
+                if state != _HIDDEN and innermost is not None:
+                    if was != _HIDDEN and tag not in INLINE:
+                        chunks.append(_BREAK)
+                    if tail := left.tail:  # it belongs to the parent
+                        chunks.append(tail)
+            if element is None:
+                return
+            tag, state = element.tag, open_states[-1]
+            if tag.__class__ is str:
+                tags.append(tag)
+                depths.append(len(open_elements) - 1)
+                if state != _HIDDEN:
+                    is_block = tag not in INLINE
+                    own = _STATES.get(tag, _VISIBLE)
+                    # Asking for an attribute is dear, and nothing inside of a line is a region.
+                    if is_block and own == _VISIBLE and (role := element.get("role")):
+                        own = _ASIDE if _is_boilerplate(role) else _VISIBLE
+                    if own > state:
+                        state = own
+                        if own == _ASIDE:
+                            aside_start = len(chunks)
+                    if state != _HIDDEN:
+                        if is_block:
+                            chunks.append(_BREAK)
+                        if text := element.text:
+                            chunks.append(text)
+                if classes := element.get("class"):
+                    self.classes.append((tag, classes))
+                if tag in _NOTED:
+                    self._note(tag, element)
+            else:  # a comment or processing instruction: only what follows it is text
+                state = _HIDDEN
+            open_elements.append(element)
+            open_tags.append(tag)
+            open_states.append(state)
+            innermost = element
+
+    def _note(self, tag: str, element: Any) -> None:
+        if tag == "title":
+            self.title = self.title or element.text or ""
+        elif tag == "link":
+            if "canonical" in (element.get("rel") or "").lower().split():
+                self.canonical_link = self.canonical_link or element.get("href") or ""
+        elif target := element.get("href"):
+            self.links.append(target)
+
+
+_VISIBLE, _ASIDE, _HIDDEN = range(3)
+_STATES = dict.fromkeys(BOILERPLATE, _ASIDE) | dict.fromkeys(INVISIBLE, _HIDDEN)
+_NOTED = frozenset(("a", "area", "link", "title"))
+
+
+def _is_boilerplate(role: str) -> bool:
+    return not BOILERPLATE_ROLES.isdisjoint(role.lower().split())
+
+
+def _lines(text: str) -> str:
+    lines = map(str.split, text.split(_BREAK))
+    return "\n".join([" ".join(words) for words in lines if words])
+
+
+def _word_count(text: str) -> float:
+    # Two characters make a word, roughly, where words are not marked.
+    unspaced = 0 if text.isascii() else len(_UNSPACED.findall(text))
+    return len(text.split()) + unspaced / 2

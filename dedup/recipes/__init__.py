@@ -1,0 +1,1 @@
+"""From pages to fingerprints: what can be chosen, and how it is computed."""

@@ -1,0 +1,1 @@
+"""Plain values and what is true of them: no module here imports one from another folder."""

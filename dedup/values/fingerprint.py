@@ -1,0 +1,37 @@
+"""What an index keeps of the content of a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# The simhashes of a `Fingerprint`.
+SIMHASH_FIELDS = ("content", "structure")
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """The simhashes, sketch and digests of one page.
+
+    *content_simhash* and *structure_simhash* are unsigned 64-bit integers, 0 where there are no
+    tokens or no tags.  *sketch* has `dedup.recipes.sketch.BINS` bytes.  The digests have 16 bytes, or
+    none where there is no body or no token; *tokens* is the number of tokens.  *check_sketch* is a
+    second sketch, of `dedup.recipes.sketch.CHECK_BINS` bytes, keyed with the secret of one index; b""
+    stands for none.  It means nothing in another index, and does not count when two are compared.
+    """
+
+    content_simhash: int
+    structure_simhash: int
+    sketch: bytes
+    body_digest: bytes
+    token_digest: bytes
+    tokens: int
+    check_sketch: bytes = field(default=b"", compare=False, repr=False)
+
+    def simhash(self, field: str) -> int:
+        """Return the simhash of *field*, "content" or "structure"."""
+        return self.content_simhash if field == "content" else self.structure_simhash
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing at all: no body but white space."""
+        return not self.body_digest

@@ -1,0 +1,160 @@
+"""Features to 64-bit hashes, and bytes to digests.  Nothing here depends on Python's salted `hash`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from hashlib import blake2b, shake_256
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from dedup.values.errors import ConfigError
+
+Hashes = NDArray[np.uint64]
+Hasher = Callable[[str], int]
+
+DIGEST_SIZE = 16
+SECRET_SIZE = 32
+
+_FNV_OFFSET = 0xCBF29CE484222325
+_FNV_PRIME = 0x100000001B3
+_MASK = (1 << 64) - 1
+_MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+_HALF = np.uint64(33)
+# Of a table for keyed hashes: a row for each byte of a feature and one for its end, which no feature has.
+_POSITIONS, _BYTES, _HASH_BYTES = 24, 256, 8
+_END = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Murmur3:
+    """The first 64 bits of MurmurHash3 x64 128 of a feature in UTF-8 (Appleby 2011).
+
+    *seed* is 0 to 2**32 - 1.
+
+    >>> hex(murmur3("hello"))
+    '0xcbd8a7b341bd9b02'
+    """
+
+    seed: int = 0
+
+    def __call__(self, feature: str) -> int:
+        """Return the hash of *feature*."""
+        return int.from_bytes(mmh3.hash_bytes(_utf8(feature), self.seed)[:8], "little")
+
+    def hashes(self, features: Collection[str]) -> Hashes:
+        """Return the hashes of *features* in their order."""
+        # mmh3 takes str twice as fast as bytes, but crashes the process on a lone surrogate.
+        encoded = features if _is_valid(features) else map(_utf8, features)
+        hashed = partial(mmh3.hash_bytes, seed=self.seed) if self.seed else mmh3.hash_bytes
+        return np.frombuffer(b"".join(map(hashed, encoded)), "<u8")[::2]
+
+
+@dataclass(frozen=True, slots=True)
+class Fnv:
+    """The 64-bit FNV-1 or FNV-1a hash of a feature in UTF-8 (Fowler, Noll, Vo; RFC 9923).
+
+    Of the two, FNV-1a (*xor_first*) spreads its last byte over more bits.  A *seed* other than 0
+    is hashed in front of every feature, as four bytes, the lowest first.
+
+    >>> hex(fnv1("")), hex(fnv1a("a"))
+    ('0xcbf29ce484222325', '0xaf63dc4c8601ec8c')
+    """
+
+    xor_first: bool
+    seed: int = 0
+
+    def __call__(self, feature: str) -> int:
+        """Return the hash of *feature*."""
+        data = _utf8(feature)
+        if self.seed:
+            data = self.seed.to_bytes(4, "little") + data
+        value = _FNV_OFFSET
+        if self.xor_first:
+            for byte in data:
+                value = (value ^ byte) * _FNV_PRIME & _MASK
+        else:
+            for byte in data:
+                value = (value * _FNV_PRIME & _MASK) ^ byte
+        return value
+
+
+murmur3 = Murmur3()
+fnv1 = Fnv(xor_first=False)
+fnv1a = Fnv(xor_first=True)
+
+
+def seeded(name: str, seed: int) -> Hasher:
+    """Return the hasher `murmur3`, `fnv1` or `fnv1a` with *seed*."""
+    return Murmur3(seed) if name == "murmur3" else Fnv(name == "fnv1a", seed)
+
+
+def hashes_of(features: Collection[str], hasher: Hasher = murmur3) -> Hashes:
+    """Return the hashes of *features* in their order, one uint64 each.
+
+    Raises `ConfigError` where *hasher* returns anything but an unsigned 64-bit integer.
+    """
+    if isinstance(hasher, Murmur3):
+        return hasher.hashes(features)
+    try:
+        return np.fromiter(map(hasher, features), np.uint64, len(features))
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ConfigError(f"hasher ({hasher!r}) must return whole numbers of 0 to 2**64 - 1") from error
+
+
+def keyed_hashes(features: Sequence[str], secret: bytes) -> Hashes:
+    """Return hashes of *features*, in their order, of which nobody can tell anything without *secret*.
+
+    A hash is the exclusive or of one random number for each byte of UTF-8 at its place, all of them
+    drawn from the secret; a feature of more than 23 bytes has a keyed BLAKE2b digest.  No feature may hold
+    a NUL.  J. L. Carter, M. N. Wegman, Universal classes of hash functions, 1979; M. Patrascu,
+    M. Thorup, The power of simple tabulation hashing, 2012.
+    """
+    if not features:
+        return np.zeros(0, np.uint64)
+    data = np.frombuffer(_utf8(_END.join(features) + _END), np.uint8)
+    behind = (data == 0).nonzero()[0] + 1
+    starts = np.empty_like(behind)
+    starts[0], starts[1:] = 0, behind[:-1]
+    lengths = behind - starts
+    rows = np.arange(0, len(data) * _BYTES, _BYTES) - (starts * _BYTES).repeat(lengths)
+    drawn = _table(secret).take(rows + data, mode="clip")
+    hashes: Hashes = np.bitwise_xor.reduceat(drawn, starts)
+    if lengths.max() > _POSITIONS:
+        for long in np.flatnonzero(lengths > _POSITIONS).tolist():
+            found = blake2b(_utf8(features[long]), digest_size=_HASH_BYTES, key=secret).digest()
+            hashes[long] = int.from_bytes(found, "little")
+    return hashes
+
+
+@lru_cache(maxsize=8)
+def _table(secret: bytes) -> Hashes:
+    return np.frombuffer(shake_256(secret).digest(_POSITIONS * _BYTES * _HASH_BYTES), "<u8")
+
+
+def mixed(hashes: Hashes) -> Hashes:
+    """Return *hashes* with their bits stirred, one to one: MurmurHash3's 64-bit finalizer."""
+    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_1
+    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_2
+    result: Hashes = hashes ^ (hashes >> _HALF)
+    return result
+
+
+def digest(data: bytes) -> bytes:
+    """Return a 128-bit BLAKE2b digest of *data*, b"" if there is none."""
+    return blake2b(data, digest_size=DIGEST_SIZE).digest() if data else b""
+
+
+def _is_valid(features: Collection[str]) -> bool:
+    try:
+        "".join(features).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

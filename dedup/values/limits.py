@@ -1,0 +1,24 @@
+"""How much of a page is read and kept."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+MAX_BYTES = 4_000_000
+"""A page of more bytes than this is not read, by default."""
+MAX_ATTRIBUTES = 2000
+"""A tag of more attributes than this is not read."""
+MAX_TITLE = 500
+"""A title is cut after so many characters."""
+MAX_URL = 8000
+"""Of a longer URL the beginning and a digest are kept, in so many characters."""
+MAX_REDIRECTS = 20
+"""Of a chain of redirects so many URLs are kept, the first ones."""
+
+
+class Excess(StrEnum):
+    """Which limit a page is over; the ends of stats."""
+
+    BYTES = "bytes"
+    ATTRIBUTES = "attributes"
+    TEXT = "text"

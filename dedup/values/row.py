@@ -1,0 +1,186 @@
+"""A row of an index, and the other values that an index gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dedup.values.errors import DedupError
+from dedup.values.sighting import Sighting
+from dedup.values.verdict import Canonical, Outcome, Reason, Verdict, Version
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How much an index holds: rows, of these by outcome, and bytes on disk (0 in memory)."""
+
+    rows: int
+    orphans: int
+    released: int
+    forgotten: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many *rows* of a run and a site (host, "" for none) had one fate."""
+
+    run: int
+    site: str
+    reason: Reason
+    kept: bool
+    outcome: Outcome
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSize:
+    """A canonical, how many *copies* it has, and the smallest *similarity* (0 to 1) of one to it."""
+
+    canonical: Row
+    copies: int
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A sighting with its verdict.  Only *outcome* and *listed* ever change.
+
+    *listed* says that others are compared with it: it stands in the posting lists.
+    """
+
+    id: int
+    sighting: Sighting
+    verdict: Verdict
+    outcome: Outcome
+    listed: bool
+
+    @property
+    def origin(self) -> int:
+        """The first row that showed this version of its URL: itself, unless it is `unchanged`."""
+        previous = self.verdict.previous
+        return previous if self.verdict.reason is Reason.UNCHANGED and previous else self.id
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its version was a canonical when it was first seen, not a copy."""
+        return self.verdict.canonical in (None, self.origin)
+
+    def as_version(self, root: Row) -> Version:
+        """Return the version that this row shows; *root* is the canonical it leads to, or itself."""
+        seen = self.sighting.fingerprint
+        stands = self.outcome is root.outcome is Outcome.CONFIRMED and root.listed
+        return Version(
+            origin=self.origin,
+            tokens=seen.tokens,
+            token_digest=seen.token_digest,
+            body_digest=seen.body_digest,
+            canonical=root.as_canonical() if stands else None,
+            is_own=self.is_own,
+        )
+
+    def as_canonical(self) -> Canonical:
+        """Return what others are compared with."""
+        seen = self.sighting
+        is_pending = self.outcome is Outcome.PENDING
+        represents = self.verdict.represents
+        return Canonical(
+            *(self.id, seen.url, seen.run, is_pending, seen.fingerprint, represents, seen.host)
+        )
+
+    @property
+    def is_met_again(self) -> bool:
+        """Whether it shows that its canonical, an earlier row of the same thing, still stands there."""
+        found = self.verdict
+        return (
+            found.reason is Reason.UNCHANGED
+            and found.canonical == found.previous
+            and self.outcome in (Outcome.PENDING, Outcome.CONFIRMED)
+        )
+
+
+class Glance(NamedTuple):
+    """What reports count of a `Row`: a tenth of its size, and of the time to read it."""
+
+    id: int
+    run: int
+    url: str
+    structure: int
+    reason: str
+    kept: bool
+    content_distance: int | None
+    structure_distance: int | None
+    similarity: float | None
+    canonical: int | None
+    outcome: str
+    listed: bool
+
+
+def glance_of(row: Row) -> Glance:
+    """Return what reports count of *row*."""
+    seen, found = row.sighting, row.verdict
+    return Glance(
+        row.id,
+        seen.run,
+        seen.url,
+        seen.fingerprint.structure_simhash,
+        found.reason,
+        found.kept,
+        found.content_distance,
+        found.structure_distance,
+        found.similarity,
+        found.canonical,
+        row.outcome,
+        row.listed,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A canonical, and how far its word is from the one asked about (0 to 64 bits)."""
+
+    row: Row
+    distance: int
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """The nearest first, of equally near ones the oldest."""
+        return self.distance, self.row.id
+
+
+def is_canonical(verdict: Verdict) -> bool:
+    """Return whether a page with *verdict* becomes one that others are compared with."""
+    return verdict.reason in (Reason.NEW, Reason.UPDATED)
+
+
+class Visit(NamedTuple):
+    """A host that a *run* was on, under a scope; *after* is the last row that there was before."""
+
+    scope: str
+    host: str
+    run: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A request that was not made because the page of *row* is a copy.
+
+    *what* is "link" for one that the copy links to, "callback" for the copy itself, whose callback was
+    skipped; *request* is what Scrapy makes it of again, as JSON, "" where only its URL is known.
+    """
+
+    row: int
+    url: str
+    what: str
+    request: str = ""
+    run: int = 0
+
+
+def is_elsewhere(verdict: Verdict) -> bool:
+    """Return whether *verdict* leans on a page of a host that the crawl had not visited."""
+    return verdict.standing is not None and verdict.standing.is_elsewhere
+
+
+class NoSuchRow(DedupError):  # noqa: N818
+    """There is no row of that number."""

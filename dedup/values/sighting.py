@@ -1,0 +1,79 @@
+"""A page that was seen: its fingerprint, and where and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.limits import MAX_REDIRECTS, MAX_TITLE, MAX_URL
+from dedup.values.urls import host_of, joined_key, kept_url, valid
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A page that was seen: its fingerprint, and where and when.
+
+    *item_key* is what makes an item the same one in a later crawl, whatever its URL, "" for what has
+    only its URL.  *is_dry* says that it was seen by a dry run: no reason to drop anything.
+    *redirects* are the URLs that led to it, the first one first, *seen_on* is the host where an item
+    was seen, None where that is the host of its URL.
+    """
+
+    fingerprint: Fingerprint
+    url: str
+    url_key: str
+    kind: str
+    scope: str
+    run: int
+    time: float
+    title: str = ""
+    canonical_link: str = ""
+    item_key: str = ""
+    is_dry: bool = False
+    redirects: tuple[str, ...] = ()
+    seen_on: str | None = None
+
+    @property
+    def host(self) -> str:
+        """The host where a crawl would meet it again."""
+        return host_of(self.url) if self.seen_on is None else self.seen_on
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it has a key or a URL: what has none is known by what it says."""
+        return bool(self.item_key or self.url_key)
+
+    @property
+    def identity(self) -> tuple[str, str | bytes]:
+        """What it is known by in a later crawl: a field of it, or of its fingerprint, and the value.
+
+        Its key, else its URL; of what a crawl met without either, its tokens, else its bytes.
+        """
+        if self.item_key:
+            return "item_key", self.item_key
+        if self.url_key:
+            return "url_key", self.url_key
+        seen = self.fingerprint
+        if seen.tokens:
+            return "token_digest", seen.token_digest
+        return "body_digest", seen.body_digest
+
+    @property
+    def canonical_key(self) -> str:
+        """The canonical form of the URL that the page declares as its canonical one, "" for none."""
+        return joined_key(self.url, self.canonical_link) if self.canonical_link else ""
+
+    def kept(self) -> Sighting:
+        """Return it as an index keeps it: URL, link and title valid, and of bounded length."""
+        link = self.canonical_link if len(self.canonical_link) <= MAX_URL else ""
+        texts = kept_url(self.url), valid(self.title[:MAX_TITLE]), valid(link)
+        redirects = tuple(map(kept_url, self.redirects[:MAX_REDIRECTS]))
+        if (*texts, redirects) == (self.url, self.title, self.canonical_link, self.redirects):
+            return self
+        url, title, link = texts
+        return replace(self, url=url, title=title, canonical_link=link, redirects=redirects)
+
+
+def kind_of(kind: str, item_key: str) -> str:
+    """Return the kind of a page: what has a key is compared with nothing that has none."""
+    return f"keyed {kind}" if item_key else kind

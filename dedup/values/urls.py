@@ -1,0 +1,115 @@
+"""URLs as keys: which two are one, and which pages a page is compared with."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from urllib.parse import urljoin, urlsplit
+
+from tldextract import TLDExtract
+from w3lib.url import canonicalize_url
+
+from dedup.values.hashes import digest
+from dedup.values.limits import MAX_URL
+
+# URLs that are in canonical form already, as most are: w3lib takes 50 times longer to say so.
+_IS_CANONICAL = re.compile(
+    r"(?!.*/\.)https?://[a-z0-9]+(?:[.-][a-z0-9]+)*(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}))?"
+    r"/[A-Za-z0-9._~/-]*"
+)
+
+
+def url_key(url: str) -> str:
+    """Return *url* in canonical form (w3lib: sorted query, no fragment), "" for an unknown one.
+
+    A URL that cannot be parsed is its own key, and so is a very long one, as `kept_url` leaves it.
+
+    >>> url_key("HTTP://Example.com/?b=2&a=1#top")
+    'http://example.com/?a=1&b=2'
+    """
+    url = kept_url(url)
+    if not url or len(url) == MAX_URL or _IS_CANONICAL.fullmatch(url):
+        return url
+    try:
+        return canonicalize_url(url)
+    except ValueError:
+        return url
+
+
+def kept_url(url: str) -> str:
+    """Return *url* as an index keeps it: in at most `MAX_URL` characters, all of which UTF-8 can have.
+
+    The end of a longer one is a digest of the whole, so that different URLs stay different.
+    """
+    url = valid(url)
+    if len(url) <= MAX_URL:
+        return url
+    end = "~" + digest(url.encode()).hex()
+    return url[: MAX_URL - len(end)] + end
+
+
+def valid(text: str) -> str:
+    """Return *text* with what UTF-8 cannot have, lone surrogates, written as ``\\udc80``."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def joined_key(base: str, link: str) -> str:
+    """Return the `url_key` of *link* as it stands on the page *base*.
+
+    >>> joined_key("http://example.com/a/b", "../c#top")
+    'http://example.com/c'
+    """
+    if len(link) > MAX_URL:
+        return kept_url(link)
+    try:
+        return url_key(urljoin(base, link))
+    except ValueError:
+        return link
+
+
+def variants(key: str) -> list[str]:
+    """Return a URL in canonical form, and how else it may be written: the other scheme, with www or not.
+
+    >>> variants("http://a.example/x")
+    ['http://a.example/x', 'https://a.example/x', 'http://www.a.example/x', 'https://www.a.example/x']
+    """
+    scheme, sign, rest = key.partition("://")
+    if not sign:
+        return [key, f"http://{key}", f"https://{key}"]
+    schemes = [scheme, "https" if scheme == "http" else "http"]
+    hosts = [rest, rest.removeprefix("www.") if rest.startswith("www.") else f"www.{rest}"]
+    return [f"{scheme}://{host}" for host in hosts for scheme in schemes]
+
+
+def scope_key(scope: str, *, spider: str, url: str) -> str:
+    """Return the group within which a page is compared: a spider, host, domain or "" for all."""
+    if scope == "spider":
+        return spider
+    if scope == "global":
+        return ""
+    host = host_of(url)
+    return host if scope == "host" else _domain(host)
+
+
+def host_of(url: str) -> str:
+    """Return the host of *url* in small letters, "" where it has none.
+
+    >>> host_of("https://WWW.Example.com:8080/a")
+    'www.example.com'
+    """
+    try:
+        return urlsplit(kept_url(url)).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _domain(host: str) -> str:
+    # An address or a name without a public suffix ("localhost") is a domain of its own.
+    return _extract()(host).top_domain_under_public_suffix or host
+
+
+@cache
+def _extract() -> TLDExtract:
+    # The list that comes with the package: no request, no cache folder.  Private suffixes count:
+    # alice.github.io and evil.github.io have two owners.
+    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
