@@ -92,7 +92,7 @@ class BandList(Chunks):
 
     def _stored(self) -> Hashes:
         chunks = self._connection.execute(
-            "SELECT id, entries FROM postings WHERE id BETWEEN ? AND ?", self._range()
+            "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", self._range()
         )
         parts = [np.zeros(0, np.uint64)]
         for chunk, data in chunks:

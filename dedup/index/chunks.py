@@ -23,7 +23,7 @@ from dedup.values.simhashes import SIMHASH_BITS
 
 # Two full chunks fill a page of SQLite's; with 256 entries only one would fit.
 CHUNK = 252
-SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, entries BLOB NOT NULL)"
+SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, words BLOB NOT NULL)"
 
 CHUNK_BITS, _PLACE_BITS = 18, 19
 _LIST_SHIFT = CHUNK_BITS + _PLACE_BITS
@@ -42,8 +42,8 @@ Starts = NDArray[np.int64]
 # SQLite, hence the cast.
 _APPEND_FIRST = (
     "INSERT INTO postings VALUES (?, ?) ON CONFLICT (id) DO UPDATE "
-    "SET entries = CAST(entries || excluded.entries AS BLOB) "
-    f"WHERE length(entries) < {CHUNK * _WORD_BYTES}"
+    "SET words = CAST(words || excluded.words AS BLOB) "
+    f"WHERE length(words) < {CHUNK * _WORD_BYTES}"
 )
 
 
@@ -76,12 +76,12 @@ class Chunks:
 
     def _append_last(self, start: int, data: bytes) -> None:
         last = self._connection.execute(
-            "SELECT id, length(entries) FROM postings WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
+            "SELECT id, length(words) FROM postings WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
             (start, start + _SPAN),
         ).fetchone()
         if last and last[1] < CHUNK * _WORD_BYTES:
             self._connection.execute(
-                "UPDATE postings SET entries = CAST(entries || ? AS BLOB) WHERE id = ?", (data, last[0])
+                "UPDATE postings SET words = CAST(words || ? AS BLOB) WHERE id = ?", (data, last[0])
             )
         else:
             self._connection.execute(
@@ -111,7 +111,7 @@ class Chunks:
     def _last_chunks(self, first: int, last: int) -> dict[int, tuple[int, bytes]]:
         """Return for each place in a range of row keys the chunk to append to, and what is in it."""
         rows = self._connection.execute(
-            f"SELECT id, entries FROM postings p WHERE id BETWEEN ? AND ? AND NOT EXISTS ("
+            f"SELECT id, words FROM postings p WHERE id BETWEEN ? AND ? AND NOT EXISTS ("
             f"SELECT 1 FROM postings q WHERE q.id BETWEEN p.id + 1 AND p.id | {_SPAN})",
             (first, last),
         )
@@ -122,7 +122,7 @@ class Chunks:
 
     def _cut(self, start: int, entry: int) -> bool:
         rows = self._connection.execute(
-            "SELECT id, entries FROM postings WHERE id BETWEEN ? AND ?", (start, start + _SPAN)
+            "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", (start, start + _SPAN)
         ).fetchall()
         for chunk, data in rows:
             entries = entries_of(data)
@@ -135,7 +135,7 @@ class Chunks:
     def _store(self, chunk: int, entries: Hashes) -> None:
         if len(entries):
             self._connection.execute(
-                "UPDATE postings SET entries = ? WHERE id = ?", (entries.tobytes(), chunk)
+                "UPDATE postings SET words = ? WHERE id = ?", (entries.tobytes(), chunk)
             )
         else:
             self._connection.execute("DELETE FROM postings WHERE id = ?", (chunk,))
@@ -167,11 +167,11 @@ def entries_of(data: bytes) -> Hashes:
 def _lookup(places: int) -> str:
     if places <= _FEW_PLACES:
         return " UNION ALL ".join(
-            f"SELECT entries FROM postings WHERE id BETWEEN ?{place} AND ?{place} + {_SPAN}"
+            f"SELECT words FROM postings WHERE id BETWEEN ?{place} AND ?{place} + {_SPAN}"
             for place in range(1, places + 1)
         )
     values = ",".join(["(?)"] * places)
     return (
-        f"WITH k(start) AS (VALUES {values}) SELECT entries FROM k CROSS JOIN postings "
+        f"WITH k(start) AS (VALUES {values}) SELECT words FROM k CROSS JOIN postings "
         f"ON id BETWEEN start AND start + {_SPAN}"
     )

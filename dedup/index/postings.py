@@ -103,7 +103,7 @@ class PostingList(Chunks):
         return _distinct(found)
 
     def nearest(self, simhash: int, max_distance: int = SIMHASH_BITS) -> tuple[int, Hashes] | None:
-        """Return the smallest distance to *simhash* and all that have it, sorted; None if none is within.
+        """Return the smallest distance to *simhash* and all at it, sorted; None if none is within.
 
         Looks ever further around, and at all simhashes where nothing is near.
         """
@@ -121,7 +121,7 @@ class PostingList(Chunks):
         """Return how many simhashes there are."""
         start, end = self._block_range(0)
         (size,) = self._connection.execute(
-            "SELECT total(length(simhashes)) FROM postings WHERE id BETWEEN ? AND ?", (start, end)
+            "SELECT total(length(words)) FROM postings WHERE id BETWEEN ? AND ?", (start, end)
         ).fetchone()
         return int(size) // _WORD_BYTES
 
@@ -132,7 +132,7 @@ class PostingList(Chunks):
     def block_simhashes(self, block: int) -> Hashes:
         """Return the simhashes that stand under *block*; the same for every block of a sound list."""
         rows = self._connection.execute(
-            "SELECT simhashes FROM postings WHERE id BETWEEN ? AND ?", self._block_range(block)
+            "SELECT words FROM postings WHERE id BETWEEN ? AND ?", self._block_range(block)
         )
         return joined(rows.fetchall())
 
@@ -168,7 +168,7 @@ class PostingList(Chunks):
         shift, width = (np.uint64(number) for number in self._layout[block])
         first, last = self._block_range(block)
         chunks = self._connection.execute(
-            "SELECT id, simhashes FROM postings WHERE id BETWEEN ? AND ?", (first, last)
+            "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", (first, last)
         )
         misplaced = 0
         for chunk, data in chunks:

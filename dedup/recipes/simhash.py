@@ -37,7 +37,7 @@ def simhash(
 
     Bit i is set when the features' hashes vote for it by weight; a tie leaves it clear unless
     *tie*.  No features give 0, with *tie* too.  Weights may be negative; they must be finite,
-    else `ConfigError`.  *hasher* maps a feature to an unsigned 64-bit hash.   128 or 256 *bits* are
+    else `ConfigError`.  *hasher* maps a feature to an unsigned 64-bit hash.  128 or 256 *bits* are
     for comparison without an index; the lowest 64 of them are the SimHash of 64 bits.
 
     >>> simhash({})

@@ -74,10 +74,10 @@ def _binned(shingles: Hashes, bins: int) -> bytes:
 def shingle_hashes(hashes: Hashes, size: int) -> Hashes:
     """Return one hash for each run of *size* hashes in *hashes*; the order inside a run counts."""
     count = len(hashes) - size + 1
-    hashes = hashes[:count].copy()
+    shingles = hashes[:count].copy()
     for offset in range(1, size):
-        hashes = mixed(hashes) * _STEP + hashes[offset : offset + count]
-    return mixed(hashes)
+        shingles = mixed(shingles) * _STEP + hashes[offset : offset + count]
+    return mixed(shingles)
 
 
 def similarity(a: bytes, b: bytes) -> float:

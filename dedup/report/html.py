@@ -364,8 +364,8 @@ def _looked_up(borderline: Borderline) -> str:
 
 def _templates_sentence(templates: Templates, config: DedupConfig) -> str:
     return (
-        f"Pages whose structure simhashes differ in at most {config.same_template_distance} bits from that "
-        f"of the most frequent among them. Structure alone makes no page a copy. The largest "
+        f"Pages whose structure simhashes differ in at most {config.same_template_distance} bits from "
+        f"that of the most frequent among them. Structure alone makes no page a copy. The largest "
         f"{len(templates.groups):,} groups (at most {MAX_TEMPLATES}, of the {MAX_STRUCTURES:,} most "
         f"frequent structures); {templates.outside:,} other pages are in none."
     )

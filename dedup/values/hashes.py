@@ -24,7 +24,7 @@ _FNV_PRIME = 0x100000001B3
 _MASK = (1 << 64) - 1
 _MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _HALF = np.uint64(33)
-# Of a table for keyed hashes: a row for each byte of a feature and one for its end, which no feature has.
+# Of a table for keyed hashes: a row for each byte of a feature and one for its end.
 _POSITIONS, _BYTES, _HASH_BYTES = 24, 256, 8
 _END = "\0"
 
@@ -109,8 +109,8 @@ def keyed_hashes(features: Sequence[str], secret: bytes) -> Hashes:
     """Return hashes of *features*, in their order, of which nobody can tell anything without *secret*.
 
     A hash is the exclusive or of one random number for each byte of UTF-8 at its place, all of them
-    drawn from the secret; a feature of more than 23 bytes has a keyed BLAKE2b digest.  No feature may hold
-    a NUL.  J. L. Carter, M. N. Wegman, Universal classes of hash functions, 1979; M. Patrascu,
+    drawn from the secret; a feature of more than 23 bytes has a keyed BLAKE2b digest.  No feature may
+    hold a NUL.  J. L. Carter, M. N. Wegman, Universal classes of hash functions, 1979; M. Patrascu,
     M. Thorup, The power of simple tabulation hashing, 2012.
     """
     if not features:

@@ -180,7 +180,7 @@ def test_damage_is_found(tmp_path: Path) -> None:
         connection.execute("DELETE FROM postings WHERE id = (SELECT max(id) FROM postings)")
     connection.close()
     with BlockIndex(tmp_path / "words.db") as index:
-        assert index.verify() == ["block 3: not the words of block 0"]
+        assert index.verify() == ["block 3: not the simhashes of block 0"]
 
 
 def test_a_file_without_its_layout_is_one_clear_error(tmp_path: Path) -> None:

@@ -125,9 +125,9 @@ def test_damage_in_a_posting_list_is_found(tmp_path: Path) -> None:
     with SQLiteIndex(path) as index:
         problems = index.verify()
     assert [problem.split(": ")[-1] for problem in problems] == [
-        "1 words without a page",
-        "1 words missing",
-        "1 words at a wrong place",
+        "1 simhashes without a page",
+        "1 simhashes missing",
+        "1 simhashes at a wrong place",
     ]
 
 
