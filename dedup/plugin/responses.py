@@ -129,7 +129,7 @@ class DedupResponseMiddleware:
         Else a trap on a site that has moved would never end: none of its pages has met the one that
         all of them repeat.
         """
-        canonical, page = verdict.canonical or 0, question.fingerprint
+        canonical, page = verdict.canonical or 0, question.sighting.fingerprint
         followed = self._followed.get(canonical)
         if followed and match(followed, page, self._settings.config).is_duplicate:
             return True
