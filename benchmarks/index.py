@@ -460,8 +460,8 @@ def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, cr
     with index._writing():
         scope = index._scope("page", "bench", create=True)
         connection.executemany(
-            "INSERT INTO pages (run, scope, url, url_key, time, title, canonical_link, content, structure, sketch, "
-            "body_digest, token_digest, tokens, reason, kept, outcome, listed) "
+            "INSERT INTO pages (run, scope, url, url_key, time, title, canonical_link, "
+            "content_simhash, structure_simhash, sketch, body_digest, token_digest, tokens, reason, kept, outcome, listed) "
             "VALUES (?, ?, ?, ?, 0, '', '', ?, ?, ?, ?, ?, ?, 'new', 1, 'confirmed', 1)",
             (
                 (

@@ -11,13 +11,14 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
+from dedup.front.settings import DedupSettings
+from dedup.front.shares import DOUBTFUL, Shares
+from dedup.front.summary import summary
 from dedup.index import Index, Run, Sighting, SQLiteIndex, Withheld
 from dedup.index.detector import Detector
 from dedup.plugin.errors import CannotBegin
 from dedup.plugin.jobs import job_of
-from dedup.plugin.settings import PluginSettings
-from dedup.plugin.shares import DOUBTFUL, Shares
-from dedup.plugin.summary import summary
+from dedup.plugin.settings import index_path
 from dedup.plugin.waiting import Seat, WaitingRoom, waiting_room
 from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
@@ -83,7 +84,7 @@ class Judge:
     A page that cannot be judged is kept by its door; here it is None instead of a verdict.
     """
 
-    def __init__(self, crawler: Crawler, settings: PluginSettings) -> None:
+    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self.settings = settings
         self.verdicts: WeakKeyDictionary[Response, Verdict] = WeakKeyDictionary()
         """The verdicts on responses that were judged before their callback."""
@@ -105,7 +106,7 @@ class Judge:
     def check(self) -> None:
         """Raise `CannotBegin` if the index cannot be used; when `open` finds out, Scrapy fails twice."""
         try:
-            with SQLiteIndex(self.settings.index_path) as index:
+            with SQLiteIndex(index_path(self.settings)) as index:
                 index.expect(self.settings.config)
                 _ = index.secret  # which may be damaged
         except IndexUnavailable as error:
@@ -114,7 +115,7 @@ class Judge:
     def open(self) -> Run:
         """Open the index and begin a run, or go on with that of the same ``JOBDIR``."""
         assert self._crawler.spider is not None
-        index = SQLiteIndex(self.settings.index_path)
+        index = SQLiteIndex(index_path(self.settings))
         try:
             detector = Detector(
                 index,
@@ -391,8 +392,7 @@ class Judge:
         try:
             detector.close(reason)
             self._take_stock(index)
-            stats = self._crawler.stats.get_stats()
-            logger.info("%s", summary(stats, index, run, self._shares.noticed()))
+            logger.info("%s", summary(self._counts(), index, run, self._shares.noticed()))
             if isinstance(index, SQLiteIndex) and not index.is_in_place:
                 logger.error(
                     "%s was moved, deleted or replaced during the crawl: what this run saw is not in "
@@ -404,6 +404,16 @@ class Judge:
         finally:
             self._room.leave(run.id)
             index.close()
+
+    def _counts(self) -> dict[str, int]:
+        """Return our stats without the beginning that tells them from those of others."""
+        assert self._crawler.stats is not None
+        stats: dict[str, Any] = self._crawler.stats.get_stats()
+        return {
+            name.removeprefix("dedup/"): value
+            for name, value in stats.items()
+            if name.startswith("dedup/")
+        }
 
     def _take_stock(self, index: Index) -> None:
         stats = self._crawler.stats

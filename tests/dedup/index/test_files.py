@@ -119,7 +119,7 @@ def test_damage_in_a_posting_list_is_found(tmp_path: Path) -> None:
     path = filled(tmp_path / "pages.db")
     with sqlite3.connect(path) as connection:
         connection.execute(
-            "UPDATE postings SET words = x'0102030405060708' WHERE id = (SELECT min(id) FROM postings)"
+            "UPDATE postings SET entries = x'0102030405060708' WHERE id = (SELECT min(id) FROM postings)"
         )
     connection.close()
     with SQLiteIndex(path) as index:

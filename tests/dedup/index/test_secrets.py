@@ -54,7 +54,7 @@ def test_an_older_index_draws_one_when_it_is_brought_up(stored: Path, tmp_path: 
     for name in ("one.db", "two.db"):
         SQLiteIndex(shutil.copy(stored, tmp_path / name)).close()
         found.append(secret_of(tmp_path / name))
-    older = stored.stem < f"index-schema-{tables.SCHEMA_VERSION}"
+    older = stored.stem < "index-schema-4"  # the first that has a secret
     assert len(set(found)) == (2 if older else 1)
 
 
