@@ -353,8 +353,8 @@ class Judge:
         if "cap" not in self._reported:
             self._reported.add("cap")
             logger.warning(
-                "<%s> is near more than DEDUP_MAX_CANDIDATES (%d) pages; only the nearest were "
-                "looked at, here and wherever dedup/candidates_capped counts it",
+                "<%s> is near more than %d pages; only the nearest were looked at, here and wherever "
+                "dedup/candidates_capped counts it (max_candidates of DEDUP_RECIPE)",
                 printable(url),
                 self.settings.config.max_candidates,
             )
