@@ -53,7 +53,7 @@ def borderline_of(columns: Columns, index: Index, config: DedupConfig) -> Border
 
 
 def _inside(columns: Columns, config: DedupConfig) -> tuple[Pair, ...]:
-    near = columns.copies & (columns.reason == REASONS.index(Reason.NEAR_DUPLICATE))
+    near = columns.duplicates & (columns.reason == REASONS.index(Reason.NEAR_DUPLICATE))
     if config.verify:
         near &= columns.similarity < config.min_similarity + MARGIN
         order = np.flatnonzero(near)[np.argsort(columns.similarity[near], kind="stable")]
