@@ -21,7 +21,7 @@ from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import read_settings
 from dedup.plugin.wanted import kept_request
 from dedup.reading.page import Page
-from dedup.rule.verifier import match
+from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import murmur3
 from dedup.values.urls import joined_key, url_key
@@ -130,7 +130,7 @@ class DedupResponseMiddleware:
         Else a trap on a site that has moved would never end: none of its pages has met the one that
         all of them repeat.
         """
-        canonical, page = verdict.canonical or 0, question.fingerprint
+        canonical, page = verdict.canonical or 0, question.sighting.fingerprint
         followed = self._followed.get(canonical)
         if followed and match(followed, page, self._settings.config).is_duplicate:
             return True

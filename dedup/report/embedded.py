@@ -16,6 +16,7 @@ from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import Share
 from dedup.report.sentences import MAX_SITES, MEANINGS, fate, moment, why
 from dedup.report.templates import Template
+from dedup.rule.verifier import verifier_of
 from dedup.values.printable import printable
 
 Places = dict[int, int]
@@ -85,8 +86,7 @@ def _pages(contents: Contents) -> dict[str, Sequence[Any]]:
 
 def _why(contents: Contents, pages: Mapping[str, Sequence[Any]]) -> Iterator[str]:
     """Yield why each page is a duplicate, "" where it is none or is not counted."""
-    config = contents.choices.config
-    threshold = config.min_similarity if config.verify else None
+    threshold = verifier_of(contents.choices.config).bounds.get("similarity")
     figures = (pages[name] for name in ("reason", "content", "structure", "similarity"))
     for reason, content, structure, similarity in zip(*figures, strict=True):
         known = None if reason is None else REASONS[reason]
@@ -122,6 +122,7 @@ def _pair(pair: Pair, places: Places) -> dict[str, object]:
         "similarity": _rounded(pair.match.similarity),
         "content": pair.match.content_distance,
         "structure": pair.match.structure_distance,
+        "why": pair.match.sentence,
     }
 
 

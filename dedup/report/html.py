@@ -13,7 +13,8 @@ from dedup.report import sentences
 from dedup.report.charts import distance_chart, similarity_chart
 from dedup.report.contents import Choices, Contents, contents_of
 from dedup.report.embedded import embedded
-from dedup.rule.verifier import uses_content
+from dedup.rule.keys import uses_content
+from dedup.rule.verifier import verifier_of
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 from dedup.values.verdict import Reason
@@ -54,7 +55,7 @@ def _context(contents: Contents) -> dict[str, object]:
 def _charts(contents: Contents) -> list[dict[str, object]]:
     config, overview = contents.choices.config, contents.overview
     max_distance = config.max_distance if uses_content(config) else None
-    min_similarity = config.min_similarity if config.verify else None
+    min_similarity = verifier_of(config).bounds.get("similarity")
     return [
         {
             "words": sentences.distances(overview, max_distance),

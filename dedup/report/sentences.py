@@ -14,7 +14,8 @@ from dedup.report.contents import MAX_TEXT_PAIRS, Contents
 from dedup.report.overview import STEPS, Overview
 from dedup.report.side_by_side import MAX_TEXT
 from dedup.report.templates import MAX_STRUCTURES, MAX_TEMPLATES, Templates
-from dedup.rule.verifier import banding_of, uses_content, uses_structure
+from dedup.rule.keys import banding_of, uses_content, uses_structure
+from dedup.rule.verifier import verifier_of
 from dedup.values.printable import printable
 from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.verdict import Reason
@@ -71,34 +72,30 @@ def tiles(overview: Overview) -> list[tuple[str, str]]:
 
 def distances(overview: Overview, threshold: int | None) -> Histogram:
     """Return the distances of duplicates in words; *threshold* is None where they find no candidates."""
-    bounds = "No threshold: content simhashes find no candidates."
-    if threshold is not None:
-        bounds = f"Threshold: at most {threshold} bits."
+    bound = "No threshold." if threshold is None else f"Threshold: at most {threshold} bits."
     names = [str(distance) for distance in range(len(overview.distances[0]))]
     return _histogram(
-        "Content distance of duplicates from their canonical", "bits", overview.distances, names, bounds
+        "Content distance of duplicates from their canonical", "bits", overview.distances, names, bound
     )
 
 
 def similarities(overview: Overview, threshold: float | None) -> Histogram:
-    """Return the similarities of duplicates in words; *threshold* is None without verification."""
-    bounds = "No threshold: candidates are not verified."
-    if threshold is not None:
-        bounds = f"Threshold: at least {threshold:g}."
+    """Return the similarities of duplicates in words; *threshold* is None where none is asked for."""
+    bound = "No threshold." if threshold is None else f"Threshold: at least {threshold:g}."
     names = [f"{step / STEPS:.2f} to {(step + 1) / STEPS:.2f}" for step in range(STEPS)]
     return _histogram(
-        "Similarity of duplicates to their canonical", "similarity", overview.similarities, names, bounds
+        "Similarity of duplicates to their canonical", "similarity", overview.similarities, names, bound
     )
 
 
 def _histogram(
-    title: str, label: str, counts: Sequence[Sequence[int]], names: Sequence[str], bounds: str
+    title: str, label: str, counts: Sequence[Sequence[int]], names: Sequence[str], bound: str
 ) -> Histogram:
     rows = list(zip(names, *counts, strict=True))
     name, exact, near = max(rows, key=lambda row: row[1] + row[2])
     summary = (
         f"Histogram of {sum(map(sum, counts)):,} duplicates by {label}; "
-        f"most of them, {exact + near:,}, at {name}. {bounds}"
+        f"most of them, {exact + near:,}, at {name}. {bound}"
     )
     figures = [(name, f"{exact:,}", f"{near:,}") for name, exact, near in rows if exact or near]
     return Histogram(title, label, summary, figures)
@@ -124,9 +121,8 @@ def _keys(config: DedupConfig) -> Iterator[str]:
 
 
 def _confirmation(config: DedupConfig) -> str:
-    if not config.verify:
-        return "Each candidate is a duplicate."
-    return f"One is a duplicate if the similarity is at least {config.min_similarity:g}."
+    asked = verifier_of(config).rule
+    return f"They are duplicates if they {asked}." if asked else "All candidates are duplicates."
 
 
 def looked_up(borderline: Borderline) -> str:
@@ -158,7 +154,7 @@ def why(
     """Return why a page is a duplicate, given what was measured; "" where it is none.
 
     *reason* is None for a page that the report does not count.  *threshold* is the similarity that the
-    report asks for, None without verification.
+    report asks for, None for none.
     """
     match reason:
         case Reason.EXACT_DUPLICATE:

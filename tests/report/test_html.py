@@ -143,7 +143,7 @@ def test_the_rule_without_verification_is_said_as_it_is() -> None:
         for number in range(3):
             detector.check(page(text(1) + f" {number}", f"http://a/{number}"))
     report = html(index, config=config)
-    assert "in at most 3 bits. Each candidate is a duplicate." in report
+    assert "in at most 3 bits. All candidates are duplicates." in report
     assert data_of(report)["inside"] == [] or data_of(report)["inside"][0]["content"] <= 3
 
 
@@ -169,9 +169,9 @@ def test_the_rule_and_the_thresholds_are_those_in_force(
     edge, facts = re.findall(r"Candidates are pages (whose [^.]*)\.", report)
     assert edge == facts
     assert re.findall(r"whose (\w+)", edge) == ways.split()
-    assert ("is a duplicate if the similarity is at least 0.62." in report) == config.verify
+    assert ("are duplicates if they share at least 0.62 of their shingles." in report) == config.verify
     assert re.findall(r"Threshold: ([^\"]*)\"", report) == thresholds
-    assert report.count(" No threshold: ") == 2 - len(thresholds)
+    assert report.count(" No threshold.") == 2 - len(thresholds)
     assert report.count("threshold: at ") == len(thresholds)
 
 

@@ -73,12 +73,12 @@ def test_why_a_page_is_a_duplicate(
         (
             DedupConfig(),
             "Candidates are pages whose content simhashes differ in at most 10 bits or whose structure "
-            "simhashes differ in at most 8 bits. One is a duplicate if the similarity is at least 0.62.",
+            "simhashes differ in at most 8 bits. They are duplicates if they share at least 0.62 of their shingles.",
         ),
         (
             DedupConfig(verify=False, max_distance=3),
             "Candidates are pages whose content simhashes differ in at most 3 bits. "
-            "Each candidate is a duplicate.",
+            "All candidates are duplicates.",
         ),
     ],
 )

@@ -127,6 +127,7 @@ function pairList(id, caption, pairs) {
     columns: [
       { name: "Seen first", cell: (pair) => pageCell(pair.first) },
       { name: "Seen later", cell: (pair) => pageCell(pair.second) },
+      { name: "Why", kind: "why", cell: (pair) => pair.why },
       ...distanceColumns,
       { name: "Texts", cell: (pair) => textsButton(pair.first, pair.second) },
     ],
