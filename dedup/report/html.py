@@ -25,7 +25,7 @@ from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import STEPS, Overview, Share, overview_of
 from dedup.report.templates import MAX_TEMPLATES, Templates, templates_of
 from dedup.report.templates import MAX_WORDS as MAX_STRUCTURES
-from dedup.rule.verifier import banding_of, uses_content, uses_structure
+from dedup.rule.keys import banding_of, uses_content, uses_structure
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.printable import printable
 from dedup.values.verdict import Reason
