@@ -38,7 +38,7 @@ FETCHING_MODULES = {
 LISTENERS = {"dedup/cli/serve"}
 # All that statements are put together from beside constants: numbers, marks, names of columns.
 PARTS_OF_STATEMENTS = {
-    *("CHUNK * _WORD_BYTES", "_SPAN", "_BATCH", "_NEXT_EVENT", "place", "values", "marks"),
+    *("CHUNK * _ENTRY_BYTES", "_SPAN", "_BATCH", "_NEXT_EVENT", "place", "values", "marks"),
     # Numbers of runs, and conditions made of these and of names of columns.
     *(
         "listed(runs)",

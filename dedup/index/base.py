@@ -16,7 +16,7 @@ from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
 from dedup.rule.decide import Past, decide
-from dedup.rule.verifier import banding_of
+from dedup.rule.keys import banding_of
 from dedup.values.errors import ConfigError, IndexMismatch
 from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.values.row import (

@@ -41,13 +41,15 @@ UNCHANGED = ("keep", "drop")
 CANONICAL_LINKS = ("record", "decide")
 CANDIDATES = ("simhash", "minhash", "both")
 
+# The largest Hamming distance within which simhashes are searched for.
+MAX_DISTANCE = 12
 # The bins of a page's sketch, which its bands are cut from.
 SKETCH_BINS = 256
 
 _RANGES: dict[str, tuple[float, float]] = {
-    "max_distance": (0, 12),
+    "max_distance": (0, MAX_DISTANCE),
     "min_similarity": (0, 1),
-    "structure_max_distance": (0, 12),
+    "structure_max_distance": (0, MAX_DISTANCE),
     "same_template_distance": (0, 64),
     "max_structure_candidates": (0, 100_000),
     "max_candidates": (1, 100_000),

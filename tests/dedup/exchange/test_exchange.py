@@ -19,7 +19,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.files.exchange.files import Exported, export_lines, writing
 from dedup.files.exchange.merge import Imported, import_export
 from dedup.index import Index, Row
-from dedup.rule.verifier import match
+from dedup.rule.match import match
 from dedup.values.errors import DedupError, IndexMismatch
 from dedup.values.verdict import Outcome, Reason
 from tests.dedup.index.test_laws import CONFIGS

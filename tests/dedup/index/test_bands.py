@@ -14,7 +14,7 @@ from dedup.index.bands import BandList
 from dedup.index.chunks import CHUNK, SCHEMA
 from dedup.recipes.bands import Banding, sketch_keys
 from dedup.recipes.sketch import BINS, EMPTY
-from dedup.rule.verifier import shared_bands
+from dedup.rule.keys import shared_bands
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add

@@ -16,7 +16,7 @@ import pytest
 from dedup import DedupConfig, MemoryIndex, SQLiteIndex
 from dedup.index import Row
 from dedup.recipes.sketch import BINS
-from dedup.rule.verifier import match
+from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
 from tests.forking import HAS_SERVER, forking
