@@ -15,7 +15,8 @@ import numpy as np
 from dedup.index.bands import BandList, Sketched
 from dedup.index.files import Damaged
 from dedup.index.postings import PostingList
-from dedup.index.tables import MET, SELECT_CANONICAL, canonical_of
+from dedup.index.rows import SELECT_CANONICAL, canonical_of
+from dedup.index.tables import MET
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import nearness
 from dedup.rule.verifier import MIN_EQUAL_TOKENS, may_verify, uses_content, uses_structure
