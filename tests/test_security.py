@@ -29,7 +29,7 @@ RUNNING_MODULES = {
 RUNNING_ATTRIBUTES = {"system", "popen", "execv", "execve", "execvp", "spawnl", "spawnv", "startfile"}
 RUNNING_OPTIONS = {"shell", "allow_pickle"}
 # Where a dotted path that the operator gave is loaded; it may run anything.
-LOADERS = {"choices", "plugin/settings", "plugin/marking", "cli/group", "plugin/__init__", "__init__"}
+LOADERS = {"recipes/choices", "plugin/marking", "cli/group", "plugin/__init__", "__init__"}
 FETCHING_MODULES = {
     *("aiohttp", "ftplib", "httpx", "requests", "smtplib", "socket", "ssl", "telnetlib", "urllib3"),
     *("http.client", "urllib.request", "xmlrpc.client"),
@@ -38,7 +38,7 @@ FETCHING_MODULES = {
 LISTENERS = {"dedup/cli/serve"}
 # All that statements are put together from beside constants: numbers, marks, names of columns.
 PARTS_OF_STATEMENTS = {
-    *("CHUNK * _WORD_BYTES", "_SPAN", "_BATCH", "_NEXT_EVENT", "place", "values", "marks"),
+    *("CHUNK * _ENTRY_BYTES", "_SPAN", "_BATCH", "_NEXT_EVENT", "place", "values", "marks"),
     # Numbers of runs, and conditions made of these and of names of columns.
     *(
         "listed(runs)",

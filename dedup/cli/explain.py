@@ -19,7 +19,7 @@ from dedup.index import Row, Run, SQLiteIndex
 from dedup.recipes.config import DedupConfig
 from dedup.report.explanation import compare_tags, compare_terms, is_refused, verdict_sentence
 from dedup.report.explanation import explain as explained
-from dedup.rule.verifier import banding_of
+from dedup.rule.keys import banding_of
 from dedup.values.printable import printable
 
 

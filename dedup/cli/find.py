@@ -15,10 +15,11 @@ from dedup.index import Index, Row
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
-from dedup.rule.verifier import match
+from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
+from dedup.values.match import Match
 from dedup.values.simhashes import SIMHASH_BITS
-from dedup.values.verdict import Match, Reason
+from dedup.values.verdict import Reason
 
 _URL = re.compile(r"\w+://\S+")
 

@@ -14,8 +14,7 @@ from string import ascii_lowercase, ascii_uppercase
 from dedup.index.base import Index
 from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
-from dedup.rule.decide import nearness
-from dedup.rule.verifier import has_equal_tokens, shared_bands, uses_content, uses_structure
+from dedup.rule.keys import has_equal_tokens, nearness, shared_bands, uses_content, uses_structure
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
 from dedup.values.row import (

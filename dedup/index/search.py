@@ -18,8 +18,8 @@ from dedup.index.postings import PostingList
 from dedup.index.rows import SELECT_CANONICAL, canonical_of
 from dedup.index.tables import MET
 from dedup.recipes.config import DedupConfig
-from dedup.rule.decide import nearness
-from dedup.rule.verifier import MIN_EQUAL_TOKENS, may_verify, uses_content, uses_structure
+from dedup.rule.keys import MIN_EQUAL_TOKENS, nearness, uses_content, uses_structure
+from dedup.rule.verifier import verifier_of
 from dedup.values.hashes import Hashes
 from dedup.values.run import Crawl
 from dedup.values.sighting import Sighting
@@ -119,7 +119,8 @@ class Search:
             return _NOTHING
         self._seen.update(row for row, _ in new)
         try:
-            passing = may_verify(self.sighting.fingerprint, [sketch for _, sketch in new], self.config)
+            verifier, page = verifier_of(self.config), self.sighting.fingerprint
+            passing = verifier.may_pass(page, [sketch for _, sketch in new])
         except (TypeError, ValueError) as error:
             raise Damaged("a sketch has another size") from error
         rows = [row for row, _ in compress(new, passing)]

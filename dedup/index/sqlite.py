@@ -54,7 +54,7 @@ from dedup.reading.stored import is_readable
 from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sketch import BINS
-from dedup.rule.verifier import banding_of
+from dedup.rule.keys import banding_of
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
 from dedup.values.fingerprint import SIMHASH_FIELDS
 from dedup.values.hashes import Hashes

@@ -19,7 +19,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.files.exchange.files import Exported, export_lines, writing
 from dedup.files.exchange.merge import Imported, import_export
 from dedup.index import Index, Row
-from dedup.rule.verifier import match
+from dedup.rule.match import match
 from dedup.values.errors import DedupError, IndexMismatch
 from dedup.values.verdict import Outcome, Reason
 from tests.dedup.index.test_laws import CONFIGS
@@ -219,9 +219,7 @@ def test_what_was_open_counts_as_lost(tmp_path: Path) -> None:
     detector = Detector(index)
     found = page(text(1), "http://a/")
     index.prepare(CONFIG)
-    from dedup import fingerprint
-
-    detector.submit(found, fingerprint(found), confirmed=False)
+    detector.submit(detector.sighting(found), confirmed=False)
     (row,) = merged(tmp_path, index).rows()
     assert (row.outcome, row.listed) == (Outcome.RELEASED, False)
     (run,) = merged(tmp_path, index).runs()

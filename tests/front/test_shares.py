@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from dedup.plugin import shares
-from dedup.plugin.shares import MIN_COPIES, Shares
+from dedup.front import shares
+from dedup.front.shares import MIN_COPIES, Shares
 
 
 def swallowing(found: Shares, pages: int, copies: int, host: str = "a") -> list[int]:
