@@ -163,12 +163,12 @@ def test_a_truncated_file_gives_all_that_can_be_read(tmp_path: Path, name: str) 
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (b"{", "is no JSON"),
-        (b"[1]", "is no JSON object but a list"),
-        (b'"text"', "is no JSON object but a str"),
-        (b'{"a": "\xff"}', "is no JSON"),
-        (b"[" * 200_000, "is no JSON"),
-        (b'{"a": ' * 200_000, "is no JSON"),
+        (b"{", "is not valid JSON"),
+        (b"[1]", "must be a JSON object, not a list"),
+        (b'"text"', "must be a JSON object, not a str"),
+        (b'{"a": "\xff"}', "is not valid JSON"),
+        (b"[" * 200_000, "is not valid JSON"),
+        (b'{"a": ' * 200_000, "is not valid JSON"),
     ],
 )
 def test_a_bad_line_says_what_it_is(line: bytes, problem: str) -> None:

@@ -105,7 +105,7 @@ def test_lines_that_a_killed_crawl_cut_off_are_told_and_passed_over(index: Path,
     feed.write_text("\n".join([lines[0][:30] + lines[0], lines[1], lines[0][:9]]), "utf-8")
     result = run("explain", "http://a.example/2", "--index", index, "--feed", feed)
     assert result.exit_code == 0
-    assert "line 1 is no JSON" in result.stderr
+    assert "line 1 is not valid JSON" in result.stderr
     assert "(and 1 more such)" in result.stderr
 
 
