@@ -226,11 +226,11 @@ class Adding:
                 records.append(record)
                 size += record.size
                 if len(records) >= BATCH_RECORDS or size >= BATCH_BYTES:
-                    yield Batch(number, feed.content, records)
+                    yield Batch(number, feed.raw_page, records)
                     records, size = [], 0
         except FeedError as error:
             trouble = str(error)
-        yield Batch(number, feed.content, records, ends=True, trouble=trouble)
+        yield Batch(number, feed.raw_page, records, ends=True, trouble=trouble)
 
     # Judging
 

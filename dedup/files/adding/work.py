@@ -15,7 +15,7 @@ from multiprocessing import connection
 from typing import Any, Self
 
 from dedup.files.feeds import BadRecord, Record
-from dedup.reading.fields import Content, FieldRule, NoHtml
+from dedup.reading.fields import FieldRule, NoHtml, RawPage
 from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
 from dedup.reading.stored import pack
@@ -29,7 +29,7 @@ from dedup.values.sighting import Sighting
 BATCH_RECORDS = 64
 BATCH_BYTES = 2 * 1024 * 1024
 
-Reader = Callable[[Any, FieldRule], Content | None]
+Reader = Callable[[Any, FieldRule], RawPage | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class Batch:
 def answer(payload: Any, reader: Reader, settings: WorkerSettings) -> Answer:
     """Return what there is in one record."""
     try:
-        content = reader(payload, settings.rule)
-        return None if content is None else _seen(content, settings)
+        raw = reader(payload, settings.rule)
+        return None if raw is None else _seen(raw, settings)
     except NoHtml as error:
         return error
     except BadRecord as error:
@@ -84,9 +84,9 @@ def answer(payload: Any, reader: Reader, settings: WorkerSettings) -> Answer:
         return f"cannot be judged: {type(error).__name__}: {error}"
 
 
-def _seen(content: Content, settings: WorkerSettings) -> Seen:
+def _seen(raw: RawPage, settings: WorkerSettings) -> Seen:
     config = settings.config
-    page = Page.from_content(content, max_bytes=config.max_bytes)
+    page = Page.from_raw(raw, max_bytes=config.max_bytes)
     sighting = sighting_of(
         page,
         fingerprint(page, config, secret=settings.secret),
