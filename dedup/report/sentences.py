@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dedup import __version__
+from dedup.index import Run
 from dedup.recipes.config import DedupConfig
 from dedup.report.book import MAX_CHARACTERS, MAX_MEMBERS
 from dedup.report.borderline import PAIRS, Borderline
@@ -226,6 +227,15 @@ def fate(action: str) -> str:
     return _FATES.get(action, printable(action))
 
 
-def moment(seconds: float) -> str:
-    """Return a time in UTC, to the minute."""
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
+def run_end(run: Run) -> str:
+    """Return how *run* ended."""
+    return printable(run.ending) or "not ended"
+
+
+def moment(seconds: float, timespec: str = "minutes") -> str:
+    """Return a time (seconds since 1970) in UTC.
+
+    >>> moment(0)
+    '1970-01-01 00:00'
+    """
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(" ", timespec)
