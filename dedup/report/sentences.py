@@ -134,14 +134,14 @@ def looked_up(borderline: Borderline) -> str:
     return f"{some} searched for others that are almost duplicates."
 
 
-def templates(found: Templates, config: DedupConfig) -> str:
+def about_templates(templates: Templates, config: DedupConfig) -> str:
     """Return what a template is, and how many there are."""
     return (
         "A template is a group of pages whose structure simhashes differ in at most "
         f"{config.same_template_distance} bits from the most frequent one among them. Structure alone "
-        f"makes no page a duplicate. These are the {len(found.groups):,} largest groups (at most "
+        f"makes no page a duplicate. These are the {len(templates.groups):,} largest groups (at most "
         f"{MAX_TEMPLATES}, of the {MAX_STRUCTURES:,} most frequent structures); "
-        f"{found.outside:,} other pages are in no group."
+        f"{templates.outside:,} other pages are in no group."
     )
 
 
