@@ -315,7 +315,7 @@ def test_what_has_changed_does_not_go_on(tmp_path: Path, change: str) -> None:
         if change == "files":
             formats.jsonl(feed, many(101))
         found = find_feeds([feed], FieldRule())
-        with pytest.raises(DedupError, match=f"the {change} are not those of the run 1"):
+        with pytest.raises(DedupError, match=f"the {change} are not those of run 1"):
             Adding(index, found, choices)
         again = Adding(index, found, choices, restart=True)
         assert again.tally.resumed_at == 0
@@ -346,7 +346,7 @@ def test_a_folder_with_other_files_does_not_go_on(tmp_path: Path, change: str) -
     else:
         (folder / "b.jsonl").rename(folder / "c.jsonl")
     done = add(*arguments)
-    assert (done.exit_code, "the files are not those of the run 1" in done.output) == (1, True)
+    assert (done.exit_code, "the files are not those of run 1" in done.output) == (1, True)
     assert add(*arguments, "--restart").exit_code == 0
 
 
