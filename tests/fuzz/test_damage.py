@@ -44,7 +44,7 @@ VIEWS = (
     "/",
     "/live.json",
     "/pages",
-    "/pages?copies=1&q=a",
+    "/pages?duplicates=1&q=a",
     "/clusters",
     "/page/1",
     "/page/2",

@@ -46,7 +46,7 @@ def run(*arguments: object) -> Result:
 
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
-    assert lines[0] == "3 pages dropped in 1 clusters"
+    assert lines[0] == "3 pages dropped in 1 cluster"
     assert lines[2] == "http://a/1  (kept in run 1)"
     assert lines[3].split() == (
         [
@@ -66,7 +66,7 @@ def test_report_prints_clusters(index: Path) -> None:
 
 def test_report_of_one_run(index: Path) -> None:
     output = run("report", "--index", index, "--run", 2).output
-    assert output.startswith("1 pages dropped in 1 clusters")
+    assert output.startswith("1 page dropped in 1 cluster")
     assert "http://a/4" in output
 
 
@@ -143,8 +143,8 @@ def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
     done = run("report", index, "--min-similarity", "1", "--max-distance", 3)
     assert done.stdout.splitlines()[:2] == [
         "With max_distance=3, min_similarity=1.0, 4 pages judged again: 0 more would be dropped, "
-        "2 more kept, and 0 would repeat another page",
-        "1 pages would be dropped in 1 clusters",
+        "2 more kept, and 0 would have another canonical",
+        "1 page would be dropped in 1 cluster",
     ]
     assert (
         done.stdout.splitlines()[0]
@@ -200,7 +200,7 @@ def test_runs_lists_them(index: Path) -> None:
 
 def test_forget_undoes_a_run(index: Path) -> None:
     assert run("forget", "--index", index, "--run", 1).output == "3 rows are forgotten.\n"
-    assert "1 pages dropped" in run("report", index).output
+    assert "1 page dropped" in run("report", index).output
     assert "orphaned" in run("report", index).output
 
 
@@ -248,7 +248,7 @@ def test_rebuild_changes_blocks_and_repairs(index: Path) -> None:
     assert run("check", "--index", index).exit_code == 0
     with SQLiteIndex(index) as opened, Detector(opened, spider="first") as detector:
         assert opened.blocks == 8
-        assert detector.check(page(text(1), "http://new/")).is_duplicate
+        assert not detector.check(page(text(1), "http://new/")).kept
 
 
 def test_rebuild_makes_bands_and_takes_them_out(index: Path) -> None:
@@ -294,8 +294,8 @@ def test_an_index_opened_before_a_rebuild_reads_the_new_lists(index: Path) -> No
         with SQLiteIndex(index) as other:
             other.rebuild(4)
         with Detector(opened, spider="first") as detector:
-            assert detector.judge(page(edited(1, 4), "http://new/")).is_duplicate
-            assert detector.check(page(edited(1, 4), "http://new/")).is_duplicate
+            assert not detector.judge(page(edited(1, 4), "http://new/")).kept
+            assert not detector.check(page(edited(1, 4), "http://new/")).kept
         assert opened.verify() == []
 
 
@@ -307,7 +307,7 @@ def test_a_rebuild_that_fails_leaves_the_index_as_it_was(index: Path) -> None:
         with pytest.raises(RuntimeError):
             opened.rebuild(4, fail)
         with Detector(opened, spider="first") as detector:
-            assert detector.check(page(edited(1, 4), "http://new/")).is_duplicate
+            assert not detector.check(page(edited(1, 4), "http://new/")).kept
             assert detector.check(page(text(99), "http://newer/")).kept
         assert (opened.blocks, opened.verify()) == (5, [])
     with SQLiteIndex(index) as opened:

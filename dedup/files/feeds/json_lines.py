@@ -49,5 +49,5 @@ def object_in(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"is not valid JSON: {error}") from error
     if not isinstance(value, dict):
-        raise BadRecord(f"must be a JSON object, not a {type(value).__name__}")
+        raise BadRecord(f"is not a JSON object but a {type(value).__name__}")
     return value
