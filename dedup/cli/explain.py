@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
-from dedup.cli.pages import HOW_TO_GET_PAGES, Pages, feed_option, limit_option, rows_at
-from dedup.cli.showing import explanation_record, features_record, show_explanation, show_features
+from dedup.cli.pages import Pages, feed_option, limit_option, rows_at
+from dedup.cli.showing import agreement_record, explanation_record, show_agreement, show_explanation
 from dedup.cli.terminal import console, place, print_json, row_record, url_text
 from dedup.cli.times import moment
 from dedup.index import Row, Run, SQLiteIndex
 from dedup.recipes.config import DedupConfig
-from dedup.report.explanation import compare_tags, compare_terms, is_refused, verdict_sentence
 from dedup.report.explanation import explain as explained
+from dedup.report.explanation import is_refused, verdict_sentence
 from dedup.rule.keys import banding_of
 from dedup.values.printable import printable
 
@@ -50,10 +50,10 @@ def explain(
 ) -> None:
     """Say what became of the page at URL, and why.
 
-    For each time that the page was seen: the verdict, the page that it repeats, both words bit by
-    bit with a mark where they differ, and how alike the texts are. A distance and a similarity are
-    shown beside the limits of today's settings; -s tries others. Beside a page that was kept because
-    the check sketches of the index refused a match stands the page that it would have been dropped for.
+    For each time that the page was seen: the verdict, the page that it repeats, the simhashes of
+    both bit by bit with a mark where they differ, and what the rule says of the two with today's
+    settings; -s tries others. Where a page was kept only because of the check sketches of the index,
+    the page that it would have been dropped for is shown.
 
     With the pages themselves, stored in the index (DEDUP_STORE_PAGES) or in a feed, it also shows
     the words and the runs of tags that agree and that differ. Beside each is its share of the weight
@@ -69,7 +69,7 @@ def explain(
         chosen = settings_for(index, settings)
         rows = rows_at(index, url)
         pairs = [(row, _other(index, row, chosen.config)) for row in rows[-row_limit:]]
-        keys = {found.sighting.url_key for pair in pairs for found in pair if found}
+        keys = {shown.sighting.url_key for pair in pairs for shown in pair if shown}
         pages = Pages(index, chosen, feed, keys)
         runs = {run.id: run for run in index.runs()}
         if as_json:
@@ -129,12 +129,7 @@ def _show_pair(
             )
         )
     show_explanation(screen, explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config))
-    one, other = pages.page_of(canonical), pages.page_of(row)
-    if one is None or other is None:
-        screen.print(Text(HOW_TO_GET_PAGES))
-        return
-    show_features(screen, "words", compare_terms(one, other, config), limit)
-    show_features(screen, "tags", compare_tags(one, other, config), limit)
+    show_agreement(screen, pages.page_of(canonical), pages.page_of(row), config, limit)
 
 
 def _comparison(pair: tuple[Row, Row], pages: Pages, config: DedupConfig, limit: int) -> dict[str, Any]:
@@ -143,8 +138,4 @@ def _comparison(pair: tuple[Row, Row], pages: Pages, config: DedupConfig, limit:
     record: dict[str, Any] = {"now": explanation_record(now)}
     if row.verdict.canonical is None:
         record["refused_url"] = canonical.sighting.url
-    one, other = pages.page_of(canonical), pages.page_of(row)
-    if one and other:
-        record["terms"] = features_record(compare_terms(one, other, config), limit)
-        record["tags"] = features_record(compare_tags(one, other, config), limit)
-    return record
+    return record | agreement_record(pages.page_of(canonical), pages.page_of(row), config, limit)

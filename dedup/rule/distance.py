@@ -40,15 +40,10 @@ class DistanceVerifier:
         bound = self.config.max_distance
         content, structure = distances(kept, page)
         passes = content is not None and content <= bound
-        return Check(
-            passes=passes,
-            finding=NEAR if passes else FAR,
-            sentence=_sentence(content, bound),
-            similarity=similarity(kept.sketch, page.sketch),
-            content_distance=content,
-            structure_distance=structure,
-            margin=-inf if content is None else (bound - content) / EDGE,
-        )
+        finding, sentence = NEAR if passes else FAR, _sentence(content, bound)
+        alike = similarity(kept.sketch, page.sketch)
+        margin = -inf if content is None else (bound - content) / EDGE
+        return Check(passes, finding, sentence, alike, content, structure, margin)
 
     def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:  # noqa: ARG002
         """See `Verifier`; sketches decide nothing."""
@@ -63,6 +58,6 @@ def _sentence(content: int | None, bound: int) -> str:
     if content is None:
         return "Not both pages have a content simhash."
     return (
-        f"The content simhashes differ in {content} of {SIMHASH_BITS} bits, {bound} are allowed; "
-        "similarity is not asked for."
+        f"The content simhashes differ in {content} of {SIMHASH_BITS} bits, at most {bound} are "
+        "allowed; similarity is not asked for."
     )

@@ -28,6 +28,10 @@ class Check(NamedTuple):
     margin: float = inf
 
 
+BELIED = "belied"
+"""The finding of a verifier that would pass a page but for its check sketch."""
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """Whether one page repeats another one (*reason*), and the *check* that says so."""
