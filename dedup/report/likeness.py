@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from operator import attrgetter
 
 import numpy as np
 
@@ -59,14 +58,21 @@ def _compared(batch: Sequence[Sequence[Fingerprint]]) -> Iterator[LeastAlike]:
     first = np.concatenate([start + one for start, (one, _) in zip(starts, pairs, strict=False)])
     second = np.concatenate([start + two for start, (_, two) in zip(starts, pairs, strict=False)])
     alike = pair_similarities(sketches[first], sketches[second])
-    for of in (attrgetter("body_digest"), text_digest):
-        digests = np.array([of(page) for page in pages], "S16")
-        alike[(digests[first] == digests[second]) & (digests[first] != b"")] = 1.0
+    for equal in (_numbered(page.body_digest for page in pages), _numbered(map(text_digest, pages))):
+        alike[equal[first] == equal[second]] = 1.0
     ends = np.cumsum([len(one) for one, _ in pairs])
     for (one, two), end in zip(pairs, ends.tolist(), strict=True):
         own = alike[end - len(one) : end]
         place = int(own.argmin())
         yield LeastAlike(float(own[place]), int(one[place]), int(two[place]))
+
+
+def _numbered(digests: Iterable[bytes]) -> Integers:
+    """Return a number for each digest, the same for equal ones; b"" equals none."""
+    numbers: dict[bytes | int, int] = {}
+    return np.array(
+        [numbers.setdefault(digest or place, len(numbers)) for place, digest in enumerate(digests)]
+    )
 
 
 @cache

@@ -5,16 +5,20 @@ A key finds, a verifier confirms (`dedup.rule.verifier`): no key makes a copy on
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from dedup.recipes.bands import Banding, sketch_keys
-from dedup.recipes.config import DedupConfig
+from dedup.recipes.config import MAX_DISTANCE, DedupConfig
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.simhashes import SIMHASH_BITS, simhash_distance
 from dedup.values.verdict import Canonical
 
+# Distances so many bits from the bound are borderline.
+EDGE = 2
 # Fewer equal tokens than this say too little: "Not found" is not one page.
 MIN_EQUAL_TOKENS = 4
 
@@ -135,16 +139,24 @@ class Keys(NamedTuple):
         return (*used, *((bands.figure,) if (bands := self.bands) else ()))
 
 
-def ways(config: DedupConfig) -> list[str]:
-    """Return how candidates are found, each way to follow "pages "."""
-    found: list[str] = []
+def ways(config: DedupConfig) -> Iterator[str]:
+    """Yield how candidates are found, each way to follow "pages "."""
     if uses_content(config):
-        found.append(f"whose content simhashes differ in at most {config.max_distance} bits")
+        yield f"whose content simhashes differ in at most {config.max_distance} bits"
     if uses_structure(config):
-        found.append(f"whose structure simhashes differ in at most {config.structure_max_distance} bits")
+        yield f"whose structure simhashes differ in at most {config.structure_max_distance} bits"
     if banding := banding_of(config):
-        found.append(f"whose sketches share one of {banding.bands} bands")
-    return found
+        yield f"whose sketches share one of {banding.bands} bands"
+
+
+def content_bound(config: DedupConfig) -> int | None:
+    """Return within how many bits of content pages are candidates, None if content finds none."""
+    return config.max_distance if uses_content(config) else None
+
+
+def loosened(config: DedupConfig) -> DedupConfig:
+    """Return *config* with keys that reach pages which are borderline outside."""
+    return replace(config, max_distance=min(config.max_distance + EDGE, MAX_DISTANCE))
 
 
 def distances(kept: Fingerprint, page: Fingerprint) -> tuple[int | None, int | None]:
