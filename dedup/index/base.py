@@ -14,6 +14,7 @@ from dedup.reading.page import Page
 from dedup.reading.stored import UnreadablePage, unpack
 from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
+from dedup.recipes.fingerprinter import recipe_of
 from dedup.rule.decide import Past, decide
 from dedup.rule.keys import banding_of
 from dedup.values.errors import ConfigError, IndexMismatch
@@ -587,13 +588,13 @@ class Index(ABC):
         Raises `IndexMismatch` for another recipe, and `IndexUnavailable` where bands are to be made
         while a crawl is using the index.
         """
-        self.require_recipe(config.recipe())
+        self.require_recipe(recipe_of(config))
         self.require_bands(config)
 
     def expect(self, config: DedupConfig) -> None:
         """Raise `IndexMismatch` if pages of *config* cannot be compared with those that are here."""
         if stored := self.recipe():
-            self._compare_recipes(stored, config.recipe())
+            self._compare_recipes(stored, recipe_of(config))
 
     def require_bands(self, config: DedupConfig) -> None:
         """Make lists of bands if *config* finds candidates by them and there are none."""

@@ -15,7 +15,8 @@ import numpy as np
 from dedup.index.bands import BandList, Sketched
 from dedup.index.files import Damaged
 from dedup.index.postings import PostingList
-from dedup.index.tables import MET, SELECT_CANONICAL, canonical_of
+from dedup.index.rows import SELECT_CANONICAL, canonical_of
+from dedup.index.tables import MET
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import MIN_EQUAL_TOKENS, nearness, uses_content, uses_structure
 from dedup.rule.verifier import verifier_of

@@ -22,21 +22,13 @@ from dedup.index.base import Index
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.files import Damaged, RunLock, is_lock_name, lock_names
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList, layout
-from dedup.index.search import Search, by_distance, dry_clause, listed, not_own
-from dedup.index.tables import (
-    APPLICATION_ID,
-    DAMAGED,
+from dedup.index.rows import (
     INSERT,
-    MET,
-    MIGRATIONS,
-    NOT_UNDONE,
-    SCHEMA_VERSION,
     SELECT,
     SELECT_CANONICAL,
     SELECT_GLANCE,
     SELECT_RUNS,
     canonical_of,
-    create,
     glance_of,
     layout_of,
     recipe_of,
@@ -47,6 +39,16 @@ from dedup.index.tables import (
     values_of,
     visit_of,
     withheld_of,
+)
+from dedup.index.search import Search, by_distance, dry_clause, listed, not_own
+from dedup.index.tables import (
+    APPLICATION_ID,
+    INVALID,
+    MET,
+    MIGRATIONS,
+    NOT_UNDONE,
+    SCHEMA_VERSION,
+    create,
 )
 from dedup.reading.stored import is_readable
 from dedup.recipes.bands import Banding
@@ -412,10 +414,10 @@ class SQLiteIndex(Index):
         with self._reading():
             self.recipe()  # raises where it is none
             self._read_secret()
-            for table, statement in DAMAGED.items():
+            for table, statement in INVALID.items():
                 count, first = self._connection.execute(statement).fetchone()
                 if count:
-                    what = f"{count} {table} hold what was never written, the first is {first}"
+                    what = f"{count} {table} contain invalid values, the first is {first}"
                     return [*problems, what]
             for (scope,) in self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall():
                 for field in SIMHASH_FIELDS:
@@ -883,9 +885,10 @@ class SQLiteIndex(Index):
 
     def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:
         scope = self._scope(sighting.kind, sighting.scope, create=True)
-        cursor = self._connection.execute(INSERT, values_of(sighting, verdict, scope, outcome))
+        row = Row(0, sighting, verdict, outcome, is_canonical(verdict))
+        cursor = self._connection.execute(INSERT, values_of(row, scope))
         assert cursor.lastrowid is not None
-        row = Row(cursor.lastrowid, sighting, verdict, outcome, is_canonical(verdict))
+        row = replace(row, id=cursor.lastrowid)
         if row.listed:
             self._add_to_lists(row)
         return row

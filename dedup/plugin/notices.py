@@ -46,8 +46,8 @@ class Notices:
         self._counts.add("candidates_capped")
         if self._is_first("cap"):
             logger.warning(
-                "<%s> is near more than DEDUP_MAX_CANDIDATES (%d) pages; only the nearest were "
-                "looked at, here and wherever dedup/candidates_capped counts it",
+                "<%s> is near more than %d pages; only the nearest were looked at, here and wherever "
+                "dedup/candidates_capped counts it (max_candidates of DEDUP_RECIPE)",
                 *(printable(url), self._settings.config.max_candidates),
             )
 

@@ -11,7 +11,7 @@ from scrapy.http import HtmlResponse, Response
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.reading.charset import encoding_of
-from dedup.reading.fields import FieldRule, content_of, item_key
+from dedup.reading.fields import FieldRule, item_key, raw_page_of
 from dedup.reading.floods import has_attribute_flood
 from dedup.reading.page import Page, markup_of
 from dedup.values.limits import MAX_BYTES, Excess
@@ -55,7 +55,7 @@ def page_from_item(
     """
     if not ItemAdapter.is_item(item):
         return None
-    found = content_of(ItemAdapter(item), rule)
+    found = raw_page_of(ItemAdapter(item), rule)
     if found is None:
         return None
     if not found.url and response is not None:
@@ -69,7 +69,7 @@ def page_from_item(
     ):
         page = _pages[response].at(found.url, found.html)
         return replace(page, item_key=found.item_key) if found.item_key else page
-    return Page.from_content(found, max_bytes=max_bytes)
+    return Page.from_raw(found, max_bytes=max_bytes)
 
 
 def key_of(item: Any, rule: FieldRule) -> str:

@@ -25,11 +25,11 @@ def judge_of(folder: Path, **settings: object) -> Judge:
 def test_a_flood_of_candidates_is_counted_and_told_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    judge = judge_of(tmp_path, DEDUP_MAX_CANDIDATES=2, DEDUP_MIN_SIMILARITY=1.0)
+    judge = judge_of(tmp_path, DEDUP_RECIPE="max_candidates=2", DEDUP_MIN_SIMILARITY=1.0)
     for n in range(9):
         judge.ask(judge.sighting(page(edited(1, n), f"http://a/{n}"), "item"))
     judge.close("finished")
-    assert caplog.text.count("is near more than DEDUP_MAX_CANDIDATES (2) pages") == 1
+    assert caplog.text.count("is near more than 2 pages") == 1
     assert judge._crawler.stats is not None
     assert judge._crawler.stats.get_value("dedup/candidates_capped") > 2
 

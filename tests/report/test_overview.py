@@ -158,7 +158,7 @@ def test_a_report_shows_the_host_or_says_that_there_is_none(url: str, site: str)
 def test_sites_beyond_the_limit_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.report.columns.MAX_SITES", 3)
     assert MAX_SITES > 3
-    one = Glance(1, 1, "", 1, "new", True, None, None, None, None, "confirmed", True)
+    one = Glance(1, 1, "", 1, None, None, "new", True, None, None, "confirmed", True)
     glances = [one._replace(id=n + 1, url=f"http://{n}.example/") for n in range(9)]
     columns = columns_of(glances)
     assert len(columns.sites) <= 4

@@ -87,8 +87,11 @@ def test_a_column_has_one_way_to_say_none(
     rows: list[tuple[int | None, int | None, float | None, int | None]], data: st.DataObject
 ) -> None:
     columns = columns_of(
-        Glance(number, 1, "", 0, "near_duplicate", False, *figures, "confirmed", False)
-        for number, figures in enumerate(rows, 1)
+        Glance(
+            *(number, 1, "", 0, canonical, similarity),
+            *("near_duplicate", False, content, structure, "confirmed", False),
+        )
+        for number, (content, structure, similarity, canonical) in enumerate(rows, 1)
     )
     numbers = data.draw(st.lists(st.integers(0, len(rows) + 1)))
     places = columns.places(np.array(numbers, np.int64))
