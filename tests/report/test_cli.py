@@ -244,7 +244,7 @@ def test_rebuild_changes_blocks_and_repairs(index: Path) -> None:
     assert run("check", "--index", index).exit_code == 0
     with SQLiteIndex(index) as opened, Detector(opened, spider="first") as detector:
         assert opened.blocks == 8
-        assert detector.check(page(text(1), "http://new/")).is_duplicate
+        assert not detector.check(page(text(1), "http://new/")).kept
 
 
 def test_rebuild_makes_bands_and_takes_them_out(index: Path) -> None:
@@ -290,8 +290,8 @@ def test_an_index_opened_before_a_rebuild_reads_the_new_lists(index: Path) -> No
         with SQLiteIndex(index) as other:
             other.rebuild(4)
         with Detector(opened, spider="first") as detector:
-            assert detector.judge(page(edited(1, 4), "http://new/")).is_duplicate
-            assert detector.check(page(edited(1, 4), "http://new/")).is_duplicate
+            assert not detector.judge(page(edited(1, 4), "http://new/")).kept
+            assert not detector.check(page(edited(1, 4), "http://new/")).kept
         assert opened.verify() == []
 
 
@@ -303,7 +303,7 @@ def test_a_rebuild_that_fails_leaves_the_index_as_it_was(index: Path) -> None:
         with pytest.raises(RuntimeError):
             opened.rebuild(4, fail)
         with Detector(opened, spider="first") as detector:
-            assert detector.check(page(edited(1, 4), "http://new/")).is_duplicate
+            assert not detector.check(page(edited(1, 4), "http://new/")).kept
             assert detector.check(page(text(99), "http://newer/")).kept
         assert (opened.blocks, opened.verify()) == (5, [])
     with SQLiteIndex(index) as opened:
