@@ -14,7 +14,7 @@ from dedup.report.columns import OUTCOMES, REASONS, listed
 from dedup.report.contents import Contents
 from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import Share
-from dedup.report.sentences import MAX_SITES, MEANINGS, fate, moment, why
+from dedup.report.sentences import MAX_SITES, MEANINGS, fate, moment, run_end, why
 from dedup.report.templates import Template
 from dedup.values.printable import printable
 
@@ -59,7 +59,7 @@ def _run(share: Share, run: Run | None) -> dict[str, object]:
         **asdict(share),
         "spider": printable(run.spider) if run else "",
         "started": moment(run.started) if run else "",
-        "ending": (printable(run.ending) or "not ended") if run else "",
+        "ending": run_end(run) if run else "",
         "fate": fate(run.action) if run else "",
     }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dedup import __version__
+from dedup.index import Run
 from dedup.recipes.config import DedupConfig
 from dedup.report.book import MAX_CHARACTERS, MAX_MEMBERS
 from dedup.report.borderline import PAIRS, Borderline
@@ -18,7 +19,8 @@ from dedup.rule.keys import ways
 from dedup.rule.verifier import verifier_of
 from dedup.values.match import Check, Match
 from dedup.values.printable import printable
-from dedup.values.verdict import Reason
+from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.verdict import Reason, Verdict
 
 # So many sites are listed.
 MAX_SITES = 1000
@@ -124,14 +126,14 @@ def looked_up(borderline: Borderline) -> str:
     return f"{some} searched for others that are almost duplicates."
 
 
-def templates(found: Templates, config: DedupConfig) -> str:
+def about_templates(templates: Templates, config: DedupConfig) -> str:
     """Return what a template is, and how many there are."""
     return (
         "A template is a group of pages whose structure simhashes differ in at most "
         f"{config.same_template_distance} bits from the most frequent one among them. Structure alone "
-        f"makes no page a duplicate. These are the {len(found.groups):,} largest groups (at most "
+        f"makes no page a duplicate. These are the {len(templates.groups):,} largest groups (at most "
         f"{MAX_TEMPLATES}, of the {MAX_STRUCTURES:,} most frequent structures); "
-        f"{found.outside:,} other pages are in no group."
+        f"{templates.outside:,} other pages are in no group."
     )
 
 
@@ -141,6 +143,32 @@ def why(reason: Reason, check: Check) -> str:
     if reason is Reason.NEAR_DUPLICATE and not check.passes:
         return f"{sentence} With the settings of this report it is no duplicate."
     return sentence
+
+
+def recorded(verdict: Verdict) -> str:
+    """Return why a page was judged a duplicate, and what was measured then; "" where it is none."""
+    if verdict.kept:
+        return ""
+    match verdict.reason:
+        case Reason.EXACT_DUPLICATE:
+            return "Its bytes are those of the canonical page."
+        case Reason.UNCHANGED:
+            return "An earlier run saw the same text at this URL."
+        case Reason.CANONICAL_LINK:
+            return f"It names that page as its canonical (rel=canonical). {_measured(verdict)}".strip()
+        case _:
+            return _measured(verdict)
+
+
+def _measured(verdict: Verdict) -> str:
+    parts: list[str] = []
+    if verdict.similarity is not None:
+        parts.append(f"The pages share {verdict.similarity:.2f} of their shingles.")
+    if (content := verdict.content_distance) is not None:
+        parts.append(f"The content simhashes differ in {content} of {SIMHASH_BITS} bits.")
+    if (structure := verdict.structure_distance) is not None:
+        parts.append(f"The structure simhashes differ in {structure} of {SIMHASH_BITS} bits.")
+    return " ".join(parts)
 
 
 def facts(contents: Contents) -> list[tuple[str, str]]:
@@ -186,6 +214,15 @@ def fate(action: str) -> str:
     return _FATES.get(action, printable(action))
 
 
-def moment(seconds: float) -> str:
-    """Return a time in UTC, to the minute."""
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
+def run_end(run: Run) -> str:
+    """Return how *run* ended."""
+    return printable(run.ending) or "not ended"
+
+
+def moment(seconds: float, timespec: str = "minutes") -> str:
+    """Return a time (seconds since 1970) in UTC.
+
+    >>> moment(0)
+    '1970-01-01 00:00'
+    """
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(" ", timespec)

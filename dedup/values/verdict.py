@@ -169,11 +169,6 @@ class Verdict:
     sentence: str = field(default="", compare=False)
 
     @property
-    def is_duplicate(self) -> bool:
-        """Whether the page repeats one that was kept, so that it is dropped."""
-        return not self.kept
-
-    @property
     def canonical_is_pending(self) -> bool:
         """Whether the item of the page that this one repeats may still be lost."""
         return self.standing is not None and self.standing.is_pending
