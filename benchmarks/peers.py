@@ -75,12 +75,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
 # What each can do and cannot, beside the figures; the second is where it is the better choice.
 ABOUT: dict[str, tuple[str, str]] = {
     OURS: (
-        "SimHash words find, a sketch confirms; index on disk, many processes; Scrapy plugin",
+        "simhashes find, a sketch confirms; index on disk, many processes; Scrapy plugin",
         "",
     ),
     "1e0ng simhash": (
-        "SimHash and an index in memory; exact to its distance",
-        "small, pure Python but for numpy; its index takes any objects as names",
+        "SimHash, and an index in memory with exact search within its distance",
+        "small, pure Python except for numpy; its index takes any objects as names",
     ),
     "datasketch MinHash": (
         "MinHash, LSH in memory, Redis, Cassandra; also HNSW, LSH Ensemble, HyperLogLog",
@@ -91,29 +91,29 @@ ABOUT: dict[str, tuple[str, str]] = {
         "the fastest",
     ),
     TEXT_DEDUP[0]: (
-        "commands that read a whole data set and write it without copies; no asking page by page",
+        "commands that read a whole data set and write it without copies; not page by page",
         "corpora on disk; also suffix arrays, Bloom filters, Spark",
     ),
-    TEXT_DEDUP[1]: ("as above; a band in common decides, unverified", "as above"),
+    TEXT_DEDUP[1]: ("as above; an equal band decides, unverified", "as above"),
     "trafilatura Simhash": (
-        "words to compare and a counter of repeated segments; no index, no threshold",
+        "simhashes to compare, and a counter of repeated segments; no index, no threshold",
         "drops boilerplate inside pages; extracts the main text",
     ),
     FAISS: (
-        "search of words made elsewhere (ours, within 10 bits, unverified), in memory",
+        "search in memory for simhashes made elsewhere (here by this project, within 10 bits, unverified)",
         "vectors of any kind, graphics cards, hundreds of millions in one process",
     ),
     HTML_SIMILARITY: (
         "compares the tags and classes of two pages; no index",
-        "tells pages of one template, with a threshold chosen for the site",
+        "recognizes pages of one template, with a threshold chosen for the site",
     ),
     PLUGINS[0]: (
-        "does not ask again for pages that gave items in an earlier crawl; knows URLs only",
-        "saves the download too, where pages never change",
+        "does not request pages again that gave items in an earlier crawl; knows URLs only",
+        "saves the download too, if pages never change",
     ),
     PLUGINS[1]: (
-        "takes URLs apart by rules, and requests each page once; knows URLs only",
-        "saves the download too, where copies can be told by their URLs",
+        "normalizes URLs by rules, and requests each page once; knows URLs only",
+        "saves the download too, if URLs show which pages are copies",
     ),
 }
 
@@ -594,9 +594,9 @@ def quality(results: Mapping[str, Found], failures: Mapping[str, str], job: Mapp
         (
             "contender",
             *(f"F1 {part}" for part in PARTS),
-            "wrong drops",
-            "ms to fold",
-            "ms to fold, ask and add",
+            "false positives",
+            "ms: fingerprint",
+            "ms: fingerprint, ask, add",
             "MB",
             f"dropped of {len(job['stream'])}",
         ),
@@ -627,10 +627,10 @@ def scrapy_table(rows: Sequence[PluginRow]) -> Table:
         ("plugin", "version", "first crawl: items (responses)", "second crawl"),
         [(row.name, row.versions, *_crawls(row)) for row in rows],
         note=(
-            "The example site, of whose pages 15 are different, crawled twice by a plain spider. "
-            "duplicate-url-discarder has a rule for the site's session ids; without a rule it drops nothing. "
-            'scrapy-dedup has `DEDUP_UNCHANGED = "drop"`: by default the second crawl would give the 15 '
-            "unchanged pages again."
+            "The example site has 15 different pages. A plain spider crawls it twice. "
+            "duplicate-url-discarder has a rule for the session ids of the site; without a rule it drops "
+            'nothing. scrapy-dedup has `DEDUP_UNCHANGED = "drop"`; by default the second crawl would '
+            "deliver the 15 unchanged pages again."
         ),
     )
 
@@ -648,7 +648,7 @@ def _crawls(row: PluginRow) -> tuple[str, str]:
 def abilities(cache: Path) -> Table:
     return Table(
         "What each is for",
-        ("contender", "version", "what it does", "where it is the better choice"),
+        ("contender", "version", "what it does", "strengths"),
         [(name, _version(name, cache), *ABOUT[name]) for name in ABOUT],
     )
 
@@ -675,7 +675,7 @@ def short(results: Mapping[str, Found], failures: Mapping[str, str]) -> str:
         for name, found in results.items()
     ]
     rows += [(name, f"does not run: {why}", *[""] * 5) for name, why in failures.items()]
-    header = ("", "F1 articles", "F1 sites", "F1 manuals", "wrong", "ms a page", "better where")
+    header = ("", "F1 articles", "F1 sites", "F1 manuals", "false positives", "ms a page", "strengths")
     return Table("", header, rows).markdown().split("\n\n", 1)[1]
 
 
@@ -693,16 +693,23 @@ def write_readme(table: str) -> None:
 
 _HEAD = f"""# Beside its peers
 
-Printed by `python -m benchmarks.peers DATA_FOLDER --write` on labelled pairs of real pages. F1 is that of
-the threshold which the documentation of each names, in brackets that of the threshold which turned out
-best on these very pairs: a bound, not a result (scrapy-dedup and text-dedup's MinHash say yes or no, so they
-have one only). Labels of page_compare mean "pages of one site", which
-only likeness of tags can tell, so there {HTML_SIMILARITY} is at home and all others are not; at
-`same_template_distance` our structural words reach .96 (docs/accuracy.md). Wrong drops are those of
-all three sets. Milliseconds are of processor time from text to verdict, without reading HTML; of {HTML_SIMILARITY},
-a pair, with reading. MB is what asking and adding the stream of pages took; our index is on disk, and
-what it takes are caches of a fixed size. datasketch and rensa are faster: theirs is one signature, in memory;
-ours is two words and a sketch, in a committed row on disk. text-dedup works on whole data sets, so it has no time to ask."""
+Printed by `python -m benchmarks.peers DATA_FOLDER --write` on labelled pairs of real pages.
+
+- **F1** is measured at the threshold that the documentation of each program names. The figure in brackets is for
+  the threshold that is best on these very pairs: a bound, not a result. scrapy-dedup and text-dedup's MinHash
+  answer only yes or no, so their two figures are the same.
+- A label of **page_compare** means "pages of one site". Only the similarity of tags can show that. So
+  {HTML_SIMILARITY} has an advantage there over all others. At `same_template_distance` the structure simhashes of this
+  project reach .96 ([accuracy](accuracy.md)).
+- **False positives** are those in all three sets.
+- **Milliseconds** are processor time from text to verdict, without reading HTML. For {HTML_SIMILARITY} they are for a
+  pair, with reading.
+- **MB** is the memory for asking and adding the stream of pages. The index of this project is on disk; its memory
+  is for caches of a fixed size.
+
+datasketch and rensa are faster: they make one signature in memory, while this project makes two simhashes and a
+sketch and commits a row to disk. text-dedup works on whole data sets, so it has no time for
+asking and adding one page."""
 
 
 if __name__ == "__main__":
