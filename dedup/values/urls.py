@@ -1,12 +1,10 @@
-"""URLs as keys: which two are one, and which pages a page is compared with."""
+"""URLs as keys: which two are one, how an index keeps them, and the host of one."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
 from urllib.parse import urljoin, urlsplit
 
-from tldextract import TLDExtract
 from w3lib.url import canonicalize_url
 
 from dedup.values.hashes import digest
@@ -81,16 +79,6 @@ def variants(key: str) -> list[str]:
     return [f"{scheme}://{host}" for host in hosts for scheme in schemes]
 
 
-def scope_key(scope: str, *, spider: str, url: str) -> str:
-    """Return the group within which a page is compared: a spider, host, domain or "" for all."""
-    if scope == "spider":
-        return spider
-    if scope == "global":
-        return ""
-    host = host_of(url)
-    return host if scope == "host" else _domain(host)
-
-
 def host_of(url: str) -> str:
     """Return the host of *url* in lower case, "" where it has none or is not valid.
 
@@ -107,15 +95,3 @@ def host_of(url: str) -> str:
         return urlsplit(kept_url(url)).hostname or ""
     except ValueError:
         return ""
-
-
-def _domain(host: str) -> str:
-    # An address or a name without a public suffix ("localhost") is a domain of its own.
-    return _extract()(host).top_domain_under_public_suffix or host
-
-
-@cache
-def _extract() -> TLDExtract:
-    # The list that comes with the package: no request, no cache folder.  Private suffixes count:
-    # alice.github.io and evil.github.io have two owners.
-    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
