@@ -3,9 +3,9 @@
     python -m benchmarks.peers DATA_FOLDER --write
 
 DATA_FOLDER holds the labelled sets of `benchmarks.accuracy`.  Every contender runs in a process of its
-own, from the text that `Page` reads off a document, with its own words and at the threshold that
-its documentation names.  Scrapy plugins crawl the example site twice, in environments of their own.
-``--write`` puts the tables into docs/peers.md and, between its markers, the README.
+own.  It gets the text that `Page` extracts from a document, splits it into tokens itself, and uses the
+threshold that its documentation names.  Scrapy plugins crawl the example site twice, in environments of
+their own.  ``--write`` puts the tables into docs/peers.md and between the markers of the README.
 """
 
 from __future__ import annotations
@@ -175,8 +175,8 @@ class Ours:
         return not self._detector.check(given).kept
 
 
-class Hashes:
-    """faiss on our words."""
+class Simhashes:
+    """faiss on the simhashes of this project."""
 
     threshold: float | None = -10
 
@@ -195,10 +195,10 @@ class Hashes:
         return -float(np.bitwise_count(a ^ b).sum())
 
     def repeats(self, number: int, given: Page) -> bool:  # noqa: ARG002
-        word = self.sign(given)
-        if self._index.range_search(word, 11)[0][1]:  # less than 11
+        simhash = self.sign(given)
+        if self._index.range_search(simhash, 11)[0][1]:  # less than 11
             return True
-        self._index.add(word)
+        self._index.add(simhash)
         return False
 
 
@@ -229,10 +229,10 @@ def _simhash_index() -> Callable[[str, int], bool]:
 
     index = SimhashIndex([], k=2)
 
-    def repeats(name: str, word: int) -> bool:
-        if index.get_near_dups(Simhash(word)):
+    def repeats(name: str, value: int) -> bool:
+        if index.get_near_dups(Simhash(value)):
             return True
-        index.add(name, Simhash(word))
+        index.add(name, Simhash(value))
         return False
 
     return repeats
@@ -274,12 +274,16 @@ CONTENDERS: dict[str, str] = {
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.argument("folder", type=click.Path(exists=True, path_type=Path))
-@click.option("--pairs", default=120, show_default=True, help="Pairs of a set, at most.")
-@click.option("--pages", default=200, show_default=True, help="Pages in the stream, at most.")
-@click.option("--html-pairs", default=12, show_default=True, help="Pairs a set for html-similarity.")
+@click.option("--pairs", default=120, show_default=True, help="At most so many pairs of a set.")
+@click.option("--pages", default=200, show_default=True, help="At most so many pages in the stream.")
+@click.option(
+    "--html-pairs", default=12, show_default=True, help="Pairs of each set for html-similarity."
+)
 @click.option("--cache", type=click.Path(path_type=Path), help="Keep unpacked sets and peers here.")
 @click.option("--write", is_flag=True, help="Write docs/peers.md and the table of the README.")
-@click.option("--one", hidden=True, help="Run one contender, here; used by the command itself.")
+@click.option(
+    "--one", hidden=True, help="Run one contender in this process; used by the command itself."
+)
 def main(
     folder: Path, *, pairs: int, pages: int, html_pairs: int, cache: Path | None, write: bool, one: str
 ) -> None:
@@ -415,7 +419,7 @@ def contended(name: str, job: Mapping[str, Any]) -> dict[str, Any]:
 def _contender(name: str, folder: Path) -> Contender:
     if name == OURS:
         return Ours(folder)
-    return Hashes(folder) if name == FAISS else Reused(name)
+    return Simhashes(folder) if name == FAISS else Reused(name)
 
 
 def _found(name: str, told: Mapping[str, Any], pairs: Mapping[str, Any]) -> Found:
@@ -468,10 +472,10 @@ def run_text_dedup(
         failures.update(dict.fromkeys(TEXT_DEDUP, why))
         return
     told = json.loads(done.stdout.splitlines()[-1])
-    words = [None if word is None else int(word, 16) for word in told["words"]]
+    simhashes = [None if digits is None else int(digits, 16) for digits in told["simhashes"]]
     bands = [None if found is None else set(enumerate(found)) for found in told["bands"]]
     alike: dict[str, tuple[Callable[[int, int], float], float]] = {
-        TEXT_DEDUP[0]: (lambda a, b: _or_never(words[a], words[b], _nearness), -3),
+        TEXT_DEDUP[0]: (lambda a, b: _or_never(simhashes[a], simhashes[b], _nearness), -3),
         TEXT_DEDUP[1]: (lambda a, b: _or_never(bands[a], bands[b], lambda x, y: float(bool(x & y))), 1),
     }
     for name, seconds in zip(TEXT_DEDUP, told["seconds"], strict=True):

@@ -57,12 +57,12 @@ _LIBRARIES = (
 @click.option(
     "--recipe", "names", multiple=True, type=click.Choice(_CHOICES), help="A recipe, or all of them."
 )
-@click.option("--set", "set_names", multiple=True, help="Only the set of this name.")
+@click.option("--set", "set_names", multiple=True, help="Only the set with this name.")
 @click.option("--seeds", default=4, show_default=True, help="Hash seeds of the default recipe.")
-@click.option("--other-seeds", default=1, show_default=True, help="Hash seeds of the others.")
-@click.option("--mixed/--no-mixed", "with_mix", default=True, help="Compare all pages with all.")
+@click.option("--other-seeds", default=1, show_default=True, help="Hash seeds of the other recipes.")
+@click.option("--mixed/--no-mixed", "with_mix", default=True, help="Compare all pages with each other.")
 @click.option("--peers", is_flag=True, help="Score other libraries on the same pairs.")
-@click.option("--peer-pairs", default=300, show_default=True, help="Pairs a set for slow peers.")
+@click.option("--peer-pairs", default=300, show_default=True, help="Pairs of each set for slow peers.")
 @click.option("--cache", type=click.Path(path_type=Path), help="Keep unpacked sets and peers here.")
 @click.option("--docs", type=click.Path(path_type=Path), help="Write tables and plots to this folder.")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes.")

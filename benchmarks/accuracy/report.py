@@ -1,4 +1,4 @@
-"""Figures to tables, in Markdown for readers and CSV for programs."""
+"""Tables of the figures, in Markdown for readers and CSV for programs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,10 @@ BARS = (
     Bar("edited_articles", "F1", _f1, 0.998, 0.998),
     Bar("edited_articles", "false positives", _wrong, 0, 0, is_most=True),
     *(Bar(f"manual_versions/{manual}", "F1", _f1, 0.998, 0.998) for manual in MANUALS),
-    *(Bar(f"manual_versions/{manual}", "false positives", _wrong, 0, 0, is_most=True) for manual in MANUALS),
+    *(
+        Bar(f"manual_versions/{manual}", "false positives", _wrong, 0, 0, is_most=True)
+        for manual in MANUALS
+    ),
     Bar("page_compare", "F1", _f1, 0.69, 0.67),
     Bar("page_compare", "false positives", _wrong, 0, 0, is_most=True),
     Bar("page_compare", "F1 of the structural distance", _template_f1, 0.955, 0.944),

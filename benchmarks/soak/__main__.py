@@ -1,10 +1,10 @@
-"""Crawl a million generated pages, in three crawls, and say what came of it.
+"""Crawl a million generated pages in three crawls, and report the results.
 
     python -m benchmarks.soak FOLDER --pages 1000000 --output docs
 
-Each crawl is a process of its own: Scrapy with the add-on, a download handler that makes the pages,
-a feed.  FOLDER gets the index, the feeds and the measurements; a command broken off goes on where
-it was.  OUTPUT gets ``soak.csv``, ``soak-speed.svg``, ``soak-memory.svg`` and ``soak.md``.
+Each crawl is a process of its own: Scrapy with the add-on, a feed, and a download handler that makes the
+pages.  FOLDER gets the index, the feeds and the measurements.  A command that was interrupted continues
+when it is run again.  OUTPUT gets ``soak.csv``, ``soak-speed.svg``, ``soak-memory.svg`` and ``soak.md``.
 """
 
 from __future__ import annotations
@@ -59,11 +59,19 @@ wrongly* if it was dropped for a page with another text, or was the first page w
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--pages", default=1_000_000, show_default=True, help="How many visits all crawls make.")
+@click.option(
+    "--pages", default=1_000_000, show_default=True, help="How many visits all crawls make together."
+)
 @click.option("--seed", default=1, show_default=True)
 @click.option("--every", default=5_000, show_default=True, help="Pages between two measurements.")
-@click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="FOLDER if not given.")
-@click.option("--one", type=int, hidden=True, help="Do this crawl here; used by the command itself.")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the report goes [default: FOLDER].",
+)
+@click.option(
+    "--one", type=int, hidden=True, help="Do this crawl in this process; used by the command itself."
+)
 def main(  # noqa: PLR0917
     folder: Path, pages: int, seed: int, every: int, output: Path | None, one: int | None
 ) -> None:
