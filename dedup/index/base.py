@@ -57,7 +57,7 @@ class Index(ABC):
     def judge(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         """Return the verdict on *sighting* without recording it."""
         with self._reading():
-            return self._decide(sighting.kept(), config)
+            return self._decide(sighting.bounded(), config)
 
     def find_or_add(
         self,
@@ -79,7 +79,7 @@ class Index(ABC):
         by a dry run drops nothing in other runs; what *is_wanted* is kept, whatever it repeats.  *page*
         is stored with the row, for `page_of`: what `dedup.reading.stored.pack` returns, b"" for nothing.
         """
-        sighting = sighting.kept()
+        sighting = sighting.bounded()
         with self._writing():
             verdict = self._decide(sighting, config, is_wanted=is_wanted)
             standing = verdict.standing

@@ -73,7 +73,7 @@ from dedup.values.row import (
 from dedup.values.run import Crawl, Run, crawl_of
 from dedup.values.sighting import Sighting
 from dedup.values.simhashes import signed
-from dedup.values.urls import host_of, kept_url, url_key
+from dedup.values.urls import bounded_url, host_of, url_key
 from dedup.values.verdict import Candidates, Canonical, Outcome, Verdict, Version
 
 _BATCH = 500
@@ -741,7 +741,7 @@ class SQLiteIndex(Index):
             "INSERT OR IGNORE INTO withheld (run, row, url, url_key, what, request) "
             "VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (run, one.row, kept_url(one.url), url_key(one.url), one.what, one.request)
+                (run, one.row, bounded_url(one.url), url_key(one.url), one.what, one.request)
                 for one in requests
             ],
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,10 @@ def _why(contents: Contents, pages: Mapping[str, Sequence[Any]]) -> Iterator[str
     """Yield why each page is a duplicate, "" where it is none or is not counted."""
     threshold = verifier_of(contents.choices.config).bounds.get("similarity")
     figures = (pages[name] for name in ("reason", "content", "structure", "similarity"))
+    sentence = cache(why)  # most have the figures of another one
     for reason, content, structure, similarity in zip(*figures, strict=True):
         known = None if reason is None else REASONS[reason]
-        yield why(known, content, structure, similarity, threshold)
+        yield sentence(known, content, structure, similarity, threshold)
 
 
 def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:

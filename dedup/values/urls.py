@@ -20,12 +20,12 @@ _IS_CANONICAL = re.compile(
 def url_key(url: str) -> str:
     """Return *url* in canonical form (w3lib: sorted query, no fragment), "" for an unknown one.
 
-    A URL that cannot be parsed is its own key, and so is a very long one, as `kept_url` leaves it.
+    A URL that cannot be parsed is its own key, and so is a very long one, as `bounded_url` leaves it.
 
     >>> url_key("HTTP://Example.com/?b=2&a=1#top")
     'http://example.com/?a=1&b=2'
     """
-    url = kept_url(url)
+    url = bounded_url(url)
     if not url or len(url) == MAX_URL or _IS_CANONICAL.fullmatch(url):
         return url
     try:
@@ -34,8 +34,8 @@ def url_key(url: str) -> str:
         return url
 
 
-def kept_url(url: str) -> str:
-    """Return *url* as an index keeps it: in at most `MAX_URL` characters, all of which UTF-8 can have.
+def bounded_url(url: str) -> str:
+    """Return *url* as an index stores it: in at most `MAX_URL` characters, all of which UTF-8 can have.
 
     The end of a longer one is a digest of the whole, so that different URLs stay different.
     """
@@ -58,7 +58,7 @@ def joined_key(base: str, link: str) -> str:
     'http://example.com/c'
     """
     if len(link) > MAX_URL:
-        return kept_url(link)
+        return bounded_url(link)
     try:
         return url_key(urljoin(base, link))
     except ValueError:
@@ -92,6 +92,6 @@ def host_of(url: str) -> str:
     ('::1', '', '')
     """
     try:
-        return urlsplit(kept_url(url)).hostname or ""
+        return urlsplit(bounded_url(url)).hostname or ""
     except ValueError:
         return ""

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from w3lib.url import canonicalize_url
 
 from dedup.values.limits import MAX_URL
-from dedup.values.urls import _IS_CANONICAL, host_of, joined_key, kept_url, url_key, valid
+from dedup.values.urls import _IS_CANONICAL, bounded_url, host_of, joined_key, url_key, valid
 
 
 @given(st.from_regex(_IS_CANONICAL, fullmatch=True))
@@ -55,14 +55,14 @@ def test_keys(url: str, key: str) -> None:
         st.integers(MAX_URL // 11, MAX_URL // 9),
     )
 )
-def test_a_kept_url_is_short_valid_and_kept_as_it_is(url: str) -> None:
-    kept = kept_url(url)
-    assert valid(kept) == kept
-    assert kept_url(kept) == kept
-    assert len(kept) <= MAX_URL
+def test_a_bounded_url_is_short_valid_and_kept_as_it_is(url: str) -> None:
+    bounded = bounded_url(url)
+    assert valid(bounded) == bounded
+    assert bounded_url(bounded) == bounded
+    assert len(bounded) <= MAX_URL
     assert valid(url_key(url)) == url_key(url)
     if len(valid(url)) <= MAX_URL:
-        assert kept == valid(url)
+        assert bounded == valid(url)
 
 
 @pytest.mark.parametrize(
