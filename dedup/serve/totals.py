@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from dedup.index import Glance, Index
-from dedup.report.columns import MAX_SITES, OTHER_SITES, site_name
+from dedup.report.columns import MAX_SITES, OTHER_SITES, SiteNames
 from dedup.report.counts import Count, fate_of, largest_first
 from dedup.values.verdict import UNDONE
 
@@ -28,6 +28,7 @@ class Totals:
     by_reason: Counter[str] = field(default_factory=Counter)
     by_run: dict[int, Count] = field(default_factory=dict)
     by_site: dict[str, Count] = field(default_factory=dict)
+    _sites: SiteNames = field(default_factory=SiteNames)
     _undone: dict[int, str] = field(default_factory=dict)
     _known: tuple[int, int] = (0, 0)
 
@@ -65,7 +66,7 @@ class Totals:
                 count.move(before, after)
 
     def _counts(self, glance: Glance) -> tuple[Count, Count, Count]:
-        site = site_name(glance.url)
+        site = self._sites.of(glance.url)
         if site not in self.by_site and len(self.by_site) >= MAX_SITES:
             site = OTHER_SITES
         run = self.by_run.setdefault(glance.run, Count(str(glance.run)))

@@ -126,9 +126,9 @@ def test_report_writes_typed_parquet(index: Path, tmp_path: Path) -> None:
         (["--since", "1h"], ["http://a/2", EVIL, "http://a/4"]),
         (["--since", "2100-01-01"], []),
         (["--run", 2, "--domain", "A"], ["http://a/4"]),
-        (["--min-similarity", "1"], ["http://a/2"]),
-        (["-s", "DEDUP_RECIPE=default,verify=False", "--max-distance", "0"], ["http://a/2"]),
-        (["--max-distance", "0", "--run", 2], ["http://a/4"]),
+        (["-s", "DEDUP_MIN_SIMILARITY=1"], ["http://a/2"]),
+        (["-s", "DEDUP_RECIPE=default,verify=False", "-s", "DEDUP_MAX_DISTANCE=0"], ["http://a/2"]),
+        (["-s", "DEDUP_MAX_DISTANCE=0", "--run", 2], ["http://a/4"]),
     ],
 )
 def test_report_of_a_part_or_by_other_thresholds(
@@ -140,19 +140,15 @@ def test_report_of_a_part_or_by_other_thresholds(
 
 def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
     before = index.read_bytes()
-    done = run("report", index, "--min-similarity", "1", "--max-distance", 3)
+    stricter = ("-s", "DEDUP_MIN_SIMILARITY=1", "-s", "DEDUP_MAX_DISTANCE=3")
+    done = run("report", index, *stricter)
     assert done.stdout.splitlines()[:2] == [
         "With max_distance=3, min_similarity=1.0, 4 pages judged again: 0 more would be dropped, "
         "2 more kept, and 0 would have another canonical",
         "1 page would be dropped in 1 cluster",
     ]
-    assert (
-        done.stdout.splitlines()[0]
-        in run(
-            "report", index, "-s", "DEDUP_MIN_SIMILARITY=1.0", "--max-distance", 3, "--format", "csv"
-        ).stderr
-    )
-    document = json.loads(run("report", index, "--max-distance", 3, "--format", "json").stdout)
+    assert done.stdout.splitlines()[0] in run("report", index, *stricter, "--format", "csv").stderr
+    document = json.loads(run("report", index, *stricter[2:], "--format", "json").stdout)
     assert (document["replay"]["pages"], document["replay"]["max_distance"]) == (4, 3)
     assert document["clusters"][0]["duplicates"][0]["verdict"] == "would_drop"
     assert index.read_bytes() == before
@@ -164,7 +160,7 @@ def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
         (["--format", "parquet"], 2, "--format parquet needs --output"),
         (["--all"], 2, "--all goes with --format jsonl, csv or parquet"),
         (["--since", "soon"], 2, "'soon' must be a date"),
-        (["--max-distance", 99], 1, "max_distance (99) must be 0 to 12"),
+        (["-s", "DEDUP_MAX_DISTANCE=99"], 1, "DEDUP_MAX_DISTANCE (99) must be 0 to 12"),
         (["--run", 9], 1, "there is no run 9"),
     ],
 )
