@@ -25,9 +25,10 @@ from typing import Any
 import click
 import numpy as np
 
-from dedup import DedupConfig, SQLiteIndex
-from dedup.index import BlockIndex
+from dedup import DedupConfig, Page, SQLiteIndex
+from dedup.index import BlockIndex, Run, Sighting
 from dedup.index.postings import DEFAULT_BLOCKS
+from dedup.reading.sighting import sighting_of
 from dedup.recipes.sketch import BINS
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import Hashes
@@ -387,7 +388,7 @@ def pages(folder: Path, count: int) -> None:
         times = []
         for number, page in enumerate(fresh):
             begin = time.perf_counter()
-            verdict = index.find_or_add(page, f"http://new.example/{number}", run=run, config=config)
+            verdict = index.find_or_add(_sighting(page, number, run), config)
             times.append((time.perf_counter() - begin) * 1e6)
             assert verdict.kept
         say(
@@ -416,9 +417,7 @@ def flood(folder: Path, count: int) -> None:
             for number in range(200):
                 page = _random_page(rng, crowded)
                 begin = time.perf_counter()
-                verdict = index.find_or_add(
-                    page, f"http://new.example/{number}", run=run, config=DedupConfig()
-                )
+                verdict = index.find_or_add(_sighting(page, number, run), DedupConfig())
                 times.append((time.perf_counter() - begin) * 1e6)
             say(
                 f"find_or_add in a flood of {size:,} pages by {name} ({verdict.candidates} looked at)",
@@ -428,6 +427,11 @@ def flood(folder: Path, count: int) -> None:
                 "",
             )
             index.end_run(run, "finished")
+
+
+def _sighting(page: Fingerprint, number: int, run: Run) -> Sighting:
+    read = Page(url=f"http://new.example/{number}", body_digest=page.body_digest, text="")
+    return sighting_of(read, page, spider=run.spider, run=run.id, time=time.time())
 
 
 _CENTER = 0x1234_5678_9ABC_DEF0
@@ -456,8 +460,8 @@ def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, cr
     with index._writing():
         scope = index._scope("page", "bench", create=True)
         connection.executemany(
-            "INSERT INTO pages (run, scope, url, url_key, time, title, canonical_link, content, structure, sketch, "
-            "body_digest, token_digest, tokens, reason, kept, outcome, listed) "
+            "INSERT INTO pages (run, scope, url, url_key, time, title, canonical_link, "
+            "content_simhash, structure_simhash, sketch, body_digest, token_digest, tokens, reason, kept, outcome, listed) "
             "VALUES (?, ?, ?, ?, 0, '', '', ?, ?, ?, ?, ?, ?, 'new', 1, 'confirmed', 1)",
             (
                 (

@@ -25,7 +25,8 @@ import click
 import numpy as np
 
 from dedup import DedupConfig, Fingerprint, Page, SQLiteIndex, fingerprint
-from dedup.index import BlockIndex, Run
+from dedup.index import BlockIndex, Run, Sighting
+from dedup.reading.sighting import sighting_of
 from dedup.recipes.bands import Banding, band_keys, jaccard, minhash, minima, sketch_keys
 from dedup.recipes.sketch import BINS, shingle_hashes, similarities, sketch
 from dedup.values.hashes import Hashes, hashes_of
@@ -201,7 +202,7 @@ def _measure(
     adding = []
     for number, one in enumerate(stored):
         begin = time.process_time()
-        opened.find_or_add(one.seen, f"http://a.example/{number}", run=run, config=config)
+        opened.find_or_add(_sighting(one.seen, run, f"http://a.example/{number}"), config)
         adding.append(time.process_time() - begin)
     found, times, candidates = _ask(opened, run, config, asked, known)
     opened._database.checkpoint()
@@ -237,11 +238,9 @@ def _ask(
     return found, times, float(np.mean(looked_at))
 
 
-def _sighting(seen: Fingerprint, run: Run) -> Any:
-    from dedup.index import Sighting
-    from dedup.values.urls import scope_key
-
-    return Sighting(seen, "", "", "page", scope_key("spider", spider="bench", url=""), run.id, 0.0)
+def _sighting(seen: Fingerprint, run: Run, url: str = "") -> Sighting:
+    page = Page(url=url, body_digest=seen.body_digest, text="")
+    return sighting_of(page, seen, spider="bench", run=run.id)
 
 
 def _measure_peer(stored: list[Text], asked: list[Text], known: list[tuple[int, float]]) -> None:

@@ -18,7 +18,7 @@ FLOORS = (
     {"rule"},
     {"index"},
     {"files", "report"},
-    {"serve"},
+    {"serve", "front"},
     {"cli", "plugin"},
 )
 # Where a library may be imported; any of dedup's modules may import what is not named here.

@@ -16,6 +16,7 @@ from rich.text import Text
 from dedup.cli.options import Writing, index_option, index_path, settings_for, settings_option
 from dedup.cli.output import bars
 from dedup.cli.terminal import print_json
+from dedup.front.summary import summary
 from dedup.index import SQLiteIndex
 from dedup.values.errors import DedupError
 from dedup.values.limits import Excess
@@ -261,6 +262,4 @@ def _summary(adding: Adding, index: SQLiteIndex) -> str:
     if adding.run is None:
         copies = counts["dropped"]
         return f"{counts['seen']:,} pages judged, {copies:,} of them copies; nothing is recorded."
-    from dedup.plugin.summary import summary
-
-    return summary({f"dedup/{name}": count for name, count in counts.items()}, index, adding.run)
+    return summary(counts, index, adding.run)

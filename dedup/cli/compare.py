@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.text import Text
@@ -22,6 +22,7 @@ from dedup.cli.pages import (
     page_of_file,
     rows_at,
 )
+from dedup.cli.project import settings_of
 from dedup.cli.showing import (
     explanation_record,
     features_record,
@@ -35,9 +36,6 @@ from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.report.diff import word_diff
 from dedup.report.explanation import Explanation, compare_tags, compare_terms, explain
-
-if TYPE_CHECKING:
-    from dedup.plugin.settings import PluginSettings
 
 NOT_A_COPY = 3
 
@@ -115,15 +113,9 @@ def _sides(
                 for name in names
             ]
         else:
-            settings = _project_settings(given)
+            settings = settings_of(dict(given), {})
             sides = [_file_side(name, settings.config) for name in names]
     return sides[0], sides[1], settings.config
-
-
-def _project_settings(given: tuple[tuple[str, str], ...]) -> PluginSettings:
-    from dedup.plugin.project import settings_of
-
-    return settings_of(dict(given), {})
 
 
 def _file_side(name: str, config: DedupConfig, secret: bytes = b"") -> Side:

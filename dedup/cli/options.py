@@ -6,17 +6,16 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from dedup.cli.project import project_index, settings_of
 from dedup.files.outputs import check_target
-from dedup.index import SQLiteIndex
+from dedup.front.reading import PREFIX
+from dedup.front.settings import DedupSettings
+from dedup.index import Index, SQLiteIndex
 from dedup.values.errors import DedupError, IndexMismatch
-
-if TYPE_CHECKING:
-    from dedup.index import Index
-    from dedup.plugin.settings import PluginSettings
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -116,12 +115,10 @@ def index_path(path: Path | None) -> Path:
     """Return *path*, or the path of the project's index."""
     if path is not None:
         return path
-    from dedup.plugin.project import project_index
-
-    found = project_index()
-    if found is None:
+    project = project_index()
+    if project is None:
         raise DedupError("there is no Scrapy project here; name an index with --index")
-    return Path(found)
+    return Path(project)
 
 
 def opened(path: Path | None) -> SQLiteIndex:
@@ -129,14 +126,11 @@ def opened(path: Path | None) -> SQLiteIndex:
     return SQLiteIndex(index_path(path), create=False)
 
 
-def settings_for(index: Index, given: tuple[tuple[str, str], ...]) -> PluginSettings:
+def settings_for(index: Index, given: tuple[tuple[str, str], ...]) -> DedupSettings:
     """Return the settings to compare pages by: *given*, then the project's, then the index's recipe.
 
     Raises `IndexMismatch` for a setting *given* that needs other fingerprints than the index has.
     """
-    from dedup.plugin.project import settings_of
-    from dedup.plugin.settings import PREFIX
-
     stored = index.recipe()
     found = settings_of(dict(given), stored)
     recipe = found.config.recipe() if given and stored else stored

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,7 +15,9 @@ from dedup.cli.output import bars
 from dedup.files.feeds import BadRecord
 from dedup.files.feeds.finding import format_of
 from dedup.files.feeds.json_lines import JsonLines, object_in
+from dedup.front.settings import DedupSettings
 from dedup.index import Index, Row
+from dedup.reading.fields import FieldRule, content_of
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
@@ -25,9 +27,6 @@ from dedup.values.limits import MAX_ATTRIBUTES, Excess
 from dedup.values.printable import printable
 from dedup.values.urls import url_key
 from dedup.values.verdict import Outcome
-
-if TYPE_CHECKING:
-    from dedup.plugin.settings import PluginSettings
 
 _OVER = {
     Excess.BYTES: "is over DEDUP_MAX_BYTES",
@@ -72,7 +71,7 @@ class Pages:
     """
 
     def __init__(
-        self, index: Index, settings: PluginSettings, feed: Path | None, keys: Collection[str]
+        self, index: Index, settings: DedupSettings, feed: Path | None, keys: Collection[str]
     ) -> None:
         self._index = index
         self._config = settings.config
@@ -134,14 +133,12 @@ def newest(rows: Sequence[Row]) -> Row:
 
 
 def _pages_of_feed(
-    path: Path, settings: PluginSettings, keys: Collection[str]
+    path: Path, settings: DedupSettings, keys: Collection[str]
 ) -> Mapping[str, Sequence[Page]]:
-    from dedup.plugin.pages import page_from_item
-    from dedup.plugin.settings import PluginSettings
-
     # A crawl that judged responses may have written items that hold the same page in other fields.
-    plain = PluginSettings(url_field=settings.url_field)
-    makers = [partial(page_from_item, settings=chosen) for chosen in (settings, plain)]
+    limit = settings.config.max_bytes
+    rules = (settings.fields, FieldRule(url_field=settings.url_field))
+    makers = [partial(_page_of_record, rule=rule, max_bytes=limit) for rule in rules]
     found: defaultdict[str, list[Page]] = defaultdict(list)
     passed: list[str] = []
     for name, record in _records(path, settings, passed):
@@ -159,8 +156,13 @@ def _pages_of_feed(
     return found
 
 
+def _page_of_record(record: Mapping[str, Any], rule: FieldRule, max_bytes: int) -> Page | None:
+    content = content_of(record, rule)
+    return Page.from_content(content, max_bytes=max_bytes) if content else None
+
+
 def _records(
-    path: Path, settings: PluginSettings, passed: list[str]
+    path: Path, settings: DedupSettings, passed: list[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects in the lines of a feed, with their names.
 

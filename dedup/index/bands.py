@@ -65,7 +65,7 @@ class BandList(Chunks):
         keys = sketch_keys(sketch, self.banding)
         if not len(keys):
             return []
-        entries = self._words(sorted(set(self._starts(keys).tolist())))
+        entries = self._entries_at(sorted(set(self._starts(keys).tolist())))
         rows = np.sort(entries[_is_among(entries >> _CHECK_SHIFT, _checks(keys))] & _ROW_MASK)
         firsts = np.flatnonzero(_is_first(rows))
         counts = np.diff(firsts, append=len(rows))
@@ -92,7 +92,7 @@ class BandList(Chunks):
 
     def _stored(self) -> Hashes:
         chunks = self._connection.execute(
-            "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", self._range()
+            "SELECT id, entries FROM postings WHERE id BETWEEN ? AND ?", self._range()
         )
         parts = [np.zeros(0, np.uint64)]
         for chunk, data in chunks:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -32,9 +31,9 @@ from dedup.values.row import (
     is_canonical,
 )
 from dedup.values.run import Crawl, Run
-from dedup.values.sighting import Sighting, kind_of
+from dedup.values.sighting import Sighting
 from dedup.values.simhashes import SIMHASH_BITS
-from dedup.values.urls import scope_key, url_key, variants
+from dedup.values.urls import url_key, variants
 from dedup.values.verdict import Candidates, Canonical, Outcome, Reason, Standing, Verdict, Version
 
 logger = logging.getLogger(__name__)
@@ -61,57 +60,6 @@ class Index(ABC):
 
     def find_or_add(
         self,
-        fingerprint: Fingerprint,
-        url: str = "",
-        *,
-        run: Run,
-        config: DedupConfig,
-        kind: str = "page",
-        spider: str | None = None,
-        title: str = "",
-        canonical_link: str = "",
-        confirmed: bool = True,
-        item_key: str = "",
-        redirects: Sequence[str] = (),
-        seen_on: str | None = None,
-        is_dry: bool = False,
-        is_wanted: bool = False,
-        wait_for: Collection[int] = (),
-        page: bytes = b"",
-    ) -> Verdict:
-        """Judge a page and record it, in one transaction; two callers never both hear `new`.
-
-        `Detector.fingerprint` makes a *fingerprint* with a check sketch, which strangers cannot forge.
-        *kind* ("page" or "item") and the scope keep pages apart: they see only their own.  So do
-        items with an *item_key*, and of these each key.  The row is confirmed at once, or else
-        pending until `confirm` or `release`.  A page that repeats one whose fate in a run of
-        *wait_for* is open is not recorded: its verdict has no row, and it can be asked about again
-        when the row that its standing names is settled.  What is seen by a dry run (*is_dry*) drops
-        nothing in other runs; what *is_wanted* is kept, whatever it repeats.  *page* is kept with the
-        row, for `page_of`: what `dedup.reading.stored.pack` gives, b"" for nothing.
-        """
-        spider = run.spider if spider is None else spider
-        sighting = Sighting(
-            fingerprint=fingerprint,
-            url=url,
-            url_key=url_key(url),
-            kind=kind_of(kind, item_key),
-            scope=scope_key(config.scope, spider=spider, url=url),
-            run=run.id,
-            time=time.time(),
-            title=title,
-            canonical_link=canonical_link,
-            item_key=item_key,
-            is_dry=is_dry,
-            redirects=tuple(redirects),
-            seen_on=seen_on,
-        )
-        return self.record(
-            sighting, config, confirmed=confirmed, is_wanted=is_wanted, wait_for=wait_for, page=page
-        )
-
-    def record(
-        self,
         sighting: Sighting,
         config: DedupConfig,
         *,
@@ -120,7 +68,16 @@ class Index(ABC):
         wait_for: Collection[int] = (),
         page: bytes = b"",
     ) -> Verdict:
-        """Judge *sighting* and record it as it is, with its own time; see `find_or_add`."""
+        """Judge *sighting* and record it, in one transaction; two callers never both hear `new`.
+
+        `Detector.sighting` makes one whose fingerprint has a check sketch, which strangers cannot
+        forge.  Pages of different kinds and scopes are never compared, nor are items with different
+        keys.  The row is confirmed at once, or else pending until `confirm` or `release`.  A page that
+        repeats one whose fate in a run of *wait_for* is open is not recorded: its verdict has no row,
+        and it can be asked about again when the row that its standing names is settled.  What is seen
+        by a dry run drops nothing in other runs; what *is_wanted* is kept, whatever it repeats.  *page*
+        is stored with the row, for `page_of`: what `dedup.reading.stored.pack` returns, b"" for nothing.
+        """
         sighting = sighting.kept()
         with self._writing():
             verdict = self._decide(sighting, config, is_wanted=is_wanted)

@@ -20,7 +20,7 @@ from dedup.values.simhashes import SIMHASH_BITS
 
 # "dedb" in ASCII.
 APPLICATION_ID = 0x64656462
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MAX_DISTANCE = 16
 
 
@@ -48,7 +48,7 @@ class BlockIndex:
             application_id=APPLICATION_ID,
             version=SCHEMA_VERSION,
             create=partial(_create, blocks=blocks),
-            migrations={},
+            migrations={1: (chunks.RENAMED,)},
             timeout=timeout,
         )
         try:

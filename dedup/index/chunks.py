@@ -23,7 +23,9 @@ from dedup.values.simhashes import SIMHASH_BITS
 
 # Two full chunks fill a page of SQLite's; with 256 entries only one would fit.
 CHUNK = 252
-SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, words BLOB NOT NULL)"
+SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, entries BLOB NOT NULL)"
+# From the name that the column had before.
+RENAMED = "ALTER TABLE postings RENAME COLUMN words TO entries"
 
 CHUNK_BITS, _PLACE_BITS = 18, 19
 _LIST_SHIFT = CHUNK_BITS + _PLACE_BITS
@@ -32,7 +34,7 @@ MAX_LIST = (1 << (63 - _LIST_SHIFT)) - 1
 _MAX_SCOPE = MAX_LIST // 3
 
 _SPAN = (1 << CHUNK_BITS) - 1
-_WORD_BYTES = SIMHASH_BITS // 8
+_ENTRY_BYTES = SIMHASH_BITS // 8
 # A union of lookups is faster than a join while there are few.
 _FEW_PLACES = 8
 
@@ -42,8 +44,8 @@ Starts = NDArray[np.int64]
 # SQLite, hence the cast.
 _APPEND_FIRST = (
     "INSERT INTO postings VALUES (?, ?) ON CONFLICT (id) DO UPDATE "
-    "SET words = CAST(words || excluded.words AS BLOB) "
-    f"WHERE length(words) < {CHUNK * _WORD_BYTES}"
+    "SET entries = CAST(entries || excluded.entries AS BLOB) "
+    f"WHERE length(entries) < {CHUNK * _ENTRY_BYTES}"
 )
 
 
@@ -65,23 +67,23 @@ class Chunks:
     def _range(self) -> tuple[int, int]:
         return self._base, self._base + (1 << _LIST_SHIFT) - 1
 
-    def _words(self, starts: list[int]) -> Hashes:
+    def _entries_at(self, starts: list[int]) -> Hashes:
         """Return the entries at several places, in no order."""
         return joined(self._connection.execute(_lookup(len(starts)), starts).fetchall())
 
     def _append(self, start: int, entry: int) -> None:
-        data = entry.to_bytes(_WORD_BYTES, "little")
+        data = entry.to_bytes(_ENTRY_BYTES, "little")
         if not self._connection.execute(_APPEND_FIRST, (start, data)).rowcount:
             self._append_last(start, data)
 
     def _append_last(self, start: int, data: bytes) -> None:
         last = self._connection.execute(
-            "SELECT id, length(words) FROM postings WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
+            "SELECT id, length(entries) FROM postings WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
             (start, start + _SPAN),
         ).fetchone()
-        if last and last[1] < CHUNK * _WORD_BYTES:
+        if last and last[1] < CHUNK * _ENTRY_BYTES:
             self._connection.execute(
-                "UPDATE postings SET words = CAST(words || ? AS BLOB) WHERE id = ?", (data, last[0])
+                "UPDATE postings SET entries = CAST(entries || ? AS BLOB) WHERE id = ?", (data, last[0])
             )
         else:
             self._connection.execute(
@@ -95,11 +97,11 @@ class Chunks:
         edges = np.concatenate(([0], np.flatnonzero(starts[1:] != starts[:-1]) + 1, [len(starts)]))
         last_chunks = self._last_chunks(int(starts[0]), int(starts[-1]) + _SPAN)
         data = entries.astype("<u8", copy=False).tobytes()
-        size = CHUNK * _WORD_BYTES
+        size = CHUNK * _ENTRY_BYTES
 
         def rows() -> Iterator[tuple[int, bytes]]:
-            for first, end in pairwise((edges * _WORD_BYTES).tolist()):
-                place = int(starts[first // _WORD_BYTES])
+            for first, end in pairwise((edges * _ENTRY_BYTES).tolist()):
+                place = int(starts[first // _ENTRY_BYTES])
                 chunk, tail = last_chunks.get(place, (place, b""))
                 content = tail + data[first:end]
                 for start in range(0, len(content), size):
@@ -111,18 +113,18 @@ class Chunks:
     def _last_chunks(self, first: int, last: int) -> dict[int, tuple[int, bytes]]:
         """Return for each place in a range of row keys the chunk to append to, and what is in it."""
         rows = self._connection.execute(
-            f"SELECT id, words FROM postings p WHERE id BETWEEN ? AND ? AND NOT EXISTS ("
+            f"SELECT id, entries FROM postings p WHERE id BETWEEN ? AND ? AND NOT EXISTS ("
             f"SELECT 1 FROM postings q WHERE q.id BETWEEN p.id + 1 AND p.id | {_SPAN})",
             (first, last),
         )
         return {
-            chunk & ~_SPAN: (chunk, data) if len(data) < CHUNK * _WORD_BYTES else (chunk + 1, b"")
+            chunk & ~_SPAN: (chunk, data) if len(data) < CHUNK * _ENTRY_BYTES else (chunk + 1, b"")
             for chunk, data in rows
         }
 
     def _cut(self, start: int, entry: int) -> bool:
         rows = self._connection.execute(
-            "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", (start, start + _SPAN)
+            "SELECT id, entries FROM postings WHERE id BETWEEN ? AND ?", (start, start + _SPAN)
         ).fetchall()
         for chunk, data in rows:
             entries = entries_of(data)
@@ -135,7 +137,7 @@ class Chunks:
     def _store(self, chunk: int, entries: Hashes) -> None:
         if len(entries):
             self._connection.execute(
-                "UPDATE postings SET words = ? WHERE id = ?", (entries.tobytes(), chunk)
+                "UPDATE postings SET entries = ? WHERE id = ?", (entries.tobytes(), chunk)
             )
         else:
             self._connection.execute("DELETE FROM postings WHERE id = ?", (chunk,))
@@ -167,11 +169,11 @@ def entries_of(data: bytes) -> Hashes:
 def _lookup(places: int) -> str:
     if places <= _FEW_PLACES:
         return " UNION ALL ".join(
-            f"SELECT words FROM postings WHERE id BETWEEN ?{place} AND ?{place} + {_SPAN}"
+            f"SELECT entries FROM postings WHERE id BETWEEN ?{place} AND ?{place} + {_SPAN}"
             for place in range(1, places + 1)
         )
     values = ",".join(["(?)"] * places)
     return (
-        f"WITH k(start) AS (VALUES {values}) SELECT words FROM k CROSS JOIN postings "
+        f"WITH k(start) AS (VALUES {values}) SELECT entries FROM k CROSS JOIN postings "
         f"ON id BETWEEN start AND start + {_SPAN}"
     )

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Self
 
 from dedup.index.base import Index
 from dedup.reading.page import PARSER, Page
+from dedup.reading.sighting import sighting_of
 from dedup.reading.stored import pack
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Neighbour
 from dedup.values.run import DRY_RUN, Run
-from dedup.values.sighting import Sighting, kind_of
+from dedup.values.sighting import Sighting
 from dedup.values.simhashes import SIMHASH_BITS
-from dedup.values.urls import scope_key, url_key
+from dedup.values.urls import scope_key
 from dedup.values.verdict import Verdict
 
 _DEFAULT = DedupConfig()
@@ -71,58 +73,52 @@ class Detector:
         """Return the fingerprint of *page* for this index, with a check sketch."""
         return fingerprint(page, self.config, secret=self._secret)
 
+    def sighting(self, page: Page, *, kind: str = "page") -> Sighting:
+        """Return the sighting of *page*, "page" or "item" by *kind*, in this run and now.
+
+        Its fingerprint is one for this index, with a check sketch.
+        """
+        return sighting_of(
+            page,
+            self.fingerprint(page),
+            kind=kind,
+            scope=self.config.scope,
+            spider=self._begin[0],
+            run=self._run.id if self._run else self._next_run(),
+            time=time.time(),
+            is_dry=self._begin[3] == DRY_RUN,
+        )
+
+    def _next_run(self) -> int:
+        return max((run.id for run in self.index.runs()), default=0) + 1
+
     def judge(self, page: Page, *, kind: str = "page") -> Verdict:
         """Return what `check` would say, and record nothing."""
-        spider = self._begin[0]
-        upcoming = max((run.id for run in self.index.runs()), default=0) + 1
-        return self.index.judge(
-            Sighting(
-                fingerprint=self.fingerprint(page),
-                url=page.url,
-                url_key=url_key(page.url),
-                kind=kind_of(kind, page.item_key),
-                scope=scope_key(self.config.scope, spider=spider, url=page.url),
-                run=self._run.id if self._run else upcoming,
-                time=time.time(),
-                title=page.title,
-                canonical_link=page.canonical_link,
-                item_key=page.item_key,
-                seen_on=page.seen_on,
-            ),
-            self.config,
-        )
+        return self.index.judge(self.sighting(page, kind=kind), self.config)
 
     def check(self, page: Page, *, kind: str = "page") -> Verdict:
         """Judge *page* and record it, confirmed at once."""
-        return self.submit(page, self.fingerprint(page), kind=kind, confirmed=True)
+        return self.submit(self.sighting(page, kind=kind), page, confirmed=True)
 
     def submit(
         self,
-        page: Page,
-        found: Fingerprint,
+        sighting: Sighting,
+        page: Page | None = None,
         *,
-        kind: str = "page",
         confirmed: bool = False,
         is_wanted: bool = False,
         wait_for: Collection[int] = (),
     ) -> Verdict:
-        """Judge and record *page* with its `fingerprint`, *found*; see `Index.find_or_add`."""
+        """Judge and record *sighting*, with its *page* if pages are stored; see `Index.find_or_add`."""
+        if sighting.run != self.run.id:
+            sighting = replace(sighting, run=self.run.id)
         return self.index.find_or_add(
-            found,
-            page.url,
-            run=self.run,
-            config=self.config,
-            kind=kind,
-            title=page.title,
-            canonical_link=page.canonical_link,
-            item_key=page.item_key,
-            redirects=page.redirects,
-            seen_on=page.seen_on,
-            is_dry=self._begin[3] == DRY_RUN,
+            sighting,
+            self.config,
             confirmed=confirmed,
             is_wanted=is_wanted,
             wait_for=wait_for,
-            page=pack(page) if self.config.store_pages else b"",
+            page=pack(page) if page and self.config.store_pages else b"",
         )
 
     def visit(self, host: str) -> None:

@@ -30,7 +30,7 @@ MIN_BLOCKS, MAX_BLOCKS = 4, 8
 DEFAULT_BLOCKS = 5
 
 _KEY_BITS = 16
-_WORD_BYTES = SIMHASH_BITS // 8
+_ENTRY_BYTES = SIMHASH_BITS // 8
 # Bound values in one statement; SQLite's own limit is 32,766.
 _KEYS_A_STATEMENT = 500
 # Up to so many simhashes, asking for each is faster than reading the whole list.
@@ -78,7 +78,7 @@ class PostingList(Chunks):
         return all(cut)
 
     def __contains__(self, simhash: int) -> bool:
-        return bool(np.any(self._words([self._key_start(0, simhash)]) == np.uint64(simhash)))
+        return bool(np.any(self._entries_at([self._key_start(0, simhash)]) == np.uint64(simhash)))
 
     def find(self, simhash: int, max_distance: int) -> list[int]:
         """Return the simhashes within *max_distance* bits (inclusive) of *simhash*, in no order."""
@@ -97,7 +97,7 @@ class PostingList(Chunks):
         keys = self._probes(simhash, max_distance)
         parts = []
         for start in range(0, len(keys), _KEYS_A_STATEMENT):
-            simhashes = self._words(keys[start : start + _KEYS_A_STATEMENT])
+            simhashes = self._entries_at(keys[start : start + _KEYS_A_STATEMENT])
             parts.append(simhashes[np.bitwise_count(simhashes ^ np.uint64(simhash)) <= max_distance])
         found: Hashes = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return _distinct(found)
@@ -121,9 +121,9 @@ class PostingList(Chunks):
         """Return how many simhashes there are."""
         start, end = self._block_range(0)
         (size,) = self._connection.execute(
-            "SELECT total(length(words)) FROM postings WHERE id BETWEEN ? AND ?", (start, end)
+            "SELECT total(length(entries)) FROM postings WHERE id BETWEEN ? AND ?", (start, end)
         ).fetchone()
-        return int(size) // _WORD_BYTES
+        return int(size) // _ENTRY_BYTES
 
     def hashes(self) -> Hashes:
         """Return all simhashes of the list, sorted, as the first block has them."""
@@ -132,7 +132,7 @@ class PostingList(Chunks):
     def block_simhashes(self, block: int) -> Hashes:
         """Return the simhashes that stand under *block*; the same for every block of a sound list."""
         rows = self._connection.execute(
-            "SELECT words FROM postings WHERE id BETWEEN ? AND ?", self._block_range(block)
+            "SELECT entries FROM postings WHERE id BETWEEN ? AND ?", self._block_range(block)
         )
         return joined(rows.fetchall())
 
@@ -168,7 +168,7 @@ class PostingList(Chunks):
         shift, width = (np.uint64(number) for number in self._layout[block])
         first, last = self._block_range(block)
         chunks = self._connection.execute(
-            "SELECT id, words FROM postings WHERE id BETWEEN ? AND ?", (first, last)
+            "SELECT id, entries FROM postings WHERE id BETWEEN ? AND ?", (first, last)
         )
         misplaced = 0
         for chunk, data in chunks:
@@ -202,7 +202,7 @@ class PostingList(Chunks):
         else:
             starts = sorted({self._key_start(0, simhash) for simhash in simhashes.tolist()})
             parts = [
-                self._words(starts[first : first + _KEYS_A_STATEMENT])
+                self._entries_at(starts[first : first + _KEYS_A_STATEMENT])
                 for first in range(0, len(starts), _KEYS_A_STATEMENT)
             ]
             known = np.sort(np.concatenate(parts)) if parts else simhashes

@@ -168,7 +168,7 @@ class Search:
         found: list[Sketched] = []
         for simhash in simhashes.view(np.int64).tolist():
             oldest = found[0][0] if len(found) == limit else 0
-            where = "AND structure = ? AND id > ? ORDER BY id DESC LIMIT ?"
+            where = "AND structure_simhash = ? AND id > ? ORDER BY id DESC LIMIT ?"
             found += self._sketches(where, [simhash, oldest, limit])
             found = sorted(found, key=itemgetter(0))[-limit:]
         return found
@@ -180,7 +180,7 @@ class Search:
         """
         wanted = set(simhashes.view(np.int64).tolist())
         rows = self.connection.execute(
-            "SELECT id, sketch, structure FROM pages NOT INDEXED WHERE scope = ?1 AND listed "
+            "SELECT id, sketch, structure_simhash FROM pages NOT INDEXED WHERE scope = ?1 AND listed "
             f"{self.own} AND id > (SELECT max(id) FROM pages) - ?3 ORDER BY id DESC",
             (*self._given, _NEWEST * limit),
         )
@@ -203,7 +203,7 @@ class Search:
         newest = self.connection.execute(
             # Not max(id): beside other conditions it would read all pages of a simhash.
             "SELECT value, (SELECT id FROM pages WHERE scope = ?1 AND listed "
-            f"{self.own} AND structure = value ORDER BY id DESC LIMIT 1) AS newest "
+            f"{self.own} AND structure_simhash = value ORDER BY id DESC LIMIT 1) AS newest "
             "FROM json_each(?3) ORDER BY newest DESC LIMIT ?4",
             (*self._given, json.dumps(simhashes.view(np.int64).tolist()), limit),
         )
@@ -215,7 +215,9 @@ class Search:
         for start in range(0, len(simhashes), _BATCH):
             batch = simhashes[start : start + _BATCH].view(np.int64).tolist()
             marks = ",".join("?" * len(batch))
-            found += self._sketches(f"AND content IN ({marks}) ORDER BY id LIMIT ?", [*batch, limit])
+            found += self._sketches(
+                f"AND content_simhash IN ({marks}) ORDER BY id LIMIT ?", [*batch, limit]
+            )
         return sorted(found, key=itemgetter(0))[:limit]
 
     def _sketches(self, where: str, values: Sequence[object]) -> list[Sketched]:

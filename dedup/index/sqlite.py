@@ -520,7 +520,8 @@ class SQLiteIndex(Index):
 
     def _simhashes_of_rows(self, field: str, scope: int) -> Hashes:
         rows = self._connection.execute(
-            f"SELECT {field} FROM pages WHERE scope = ? AND listed AND {field} != 0", (scope,)
+            f"SELECT {field}_simhash FROM pages WHERE scope = ? AND listed AND {field}_simhash != 0",
+            (scope,),
         )
         try:
             return np.fromiter((simhash for (simhash,) in rows), np.int64).view(np.uint64)
@@ -856,7 +857,7 @@ class SQLiteIndex(Index):
             distance = (int(near[0]) ^ simhash).bit_count()
             rows = self._connection.execute(
                 f"SELECT p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
-                f"AND p.{field} = w.value AND p.listed ORDER BY p.id LIMIT ?",
+                f"AND p.{field}_simhash = w.value AND p.listed ORDER BY p.id LIMIT ?",
                 (json.dumps(near.view(np.int64).tolist()), scope, limit - len(found)),
             )
             found += [(distance, row) for (row,) in rows]
@@ -875,7 +876,7 @@ class SQLiteIndex(Index):
         """Return the oldest canonical with one of the content *simhashes*."""
         (row,) = self._connection.execute(
             "SELECT min(p.id) FROM json_each(?) w CROSS JOIN pages p "
-            "ON p.scope = ? AND p.content = w.value AND p.listed",
+            "ON p.scope = ? AND p.content_simhash = w.value AND p.listed",
             (json.dumps(simhashes.view(np.int64).tolist()), scope),
         ).fetchone()
         return self.row(row)
@@ -942,8 +943,8 @@ class SQLiteIndex(Index):
     def _is_shared(self, postings: PostingList, simhash: int, row: int) -> bool:
         """Whether another row than *row* has put *simhash* into the list."""
         found = self._connection.execute(
-            f"SELECT 1 FROM pages WHERE scope = ? AND {postings.field} = ? AND listed AND id != ? "
-            "LIMIT 1",
+            f"SELECT 1 FROM pages WHERE scope = ? AND {postings.field}_simhash = ? AND listed "
+            "AND id != ? LIMIT 1",
             (postings.scope, signed(simhash), row),
         )
         return found.fetchone() is not None

@@ -25,7 +25,7 @@ from dedup.values.verdict import UNDONE, Canonical, Outcome, Reason, Standing, V
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 _STORED_PAGES = """CREATE TABLE stored_pages (
         row INTEGER PRIMARY KEY REFERENCES pages,
@@ -84,6 +84,11 @@ MIGRATIONS: dict[int, Sequence[Step]] = {
         *_LATER_INDEXES,
         _draw_secret,
     ),
+    4: (
+        "ALTER TABLE pages RENAME COLUMN content TO content_simhash",
+        "ALTER TABLE pages RENAME COLUMN structure TO structure_simhash",
+        chunks.RENAMED,
+    ),
 }
 
 SCHEMA = (
@@ -117,8 +122,8 @@ SCHEMA = (
         time REAL NOT NULL,
         title TEXT NOT NULL,
         canonical_link TEXT NOT NULL,
-        content INTEGER NOT NULL,
-        structure INTEGER NOT NULL,
+        content_simhash INTEGER NOT NULL,
+        structure_simhash INTEGER NOT NULL,
         sketch BLOB NOT NULL,
         body_digest BLOB NOT NULL,
         token_digest BLOB NOT NULL,
@@ -142,8 +147,8 @@ SCHEMA = (
         seen_on TEXT
     )""",
     "CREATE INDEX pages_by_url ON pages (scope, url_key, run) WHERE url_key != ''",
-    "CREATE INDEX pages_by_content ON pages (scope, content) WHERE listed",
-    "CREATE INDEX pages_by_structure ON pages (scope, structure) WHERE listed",
+    "CREATE INDEX pages_by_content ON pages (scope, content_simhash) WHERE listed",
+    "CREATE INDEX pages_by_structure ON pages (scope, structure_simhash) WHERE listed",
     "CREATE INDEX pages_by_body ON pages (scope, body_digest) WHERE listed",
     "CREATE INDEX pages_by_tokens ON pages (scope, token_digest) WHERE listed",
     "CREATE INDEX pages_by_canonical ON pages (canonical) WHERE canonical IS NOT NULL",
@@ -157,30 +162,31 @@ SCHEMA = (
 )
 
 INSERT = (
-    "INSERT INTO pages (run, scope, url, url_key, time, title, canonical_link, content, structure, "
-    "sketch, body_digest, token_digest, tokens, reason, kept, content_distance, structure_distance, "
-    "similarity, canonical, previous, replaces, outcome, listed, item_key, redirects, check_sketch, "
-    f"is_dry, is_elsewhere, represents, seen_on) VALUES ({','.join('?' * 30)})"
+    "INSERT INTO pages (run, scope, url, url_key, time, title, canonical_link, content_simhash, "
+    "structure_simhash, sketch, body_digest, token_digest, tokens, reason, kept, content_distance, "
+    "structure_distance, similarity, canonical, previous, replaces, outcome, listed, item_key, "
+    f"redirects, check_sketch, is_dry, is_elsewhere, represents, seen_on) VALUES ({','.join('?' * 30)})"
 )
 SELECT = (
     "SELECT p.id, p.run, s.kind, s.scope, p.url, p.url_key, p.time, p.title, p.canonical_link, "
-    "p.content, p.structure, p.sketch, p.body_digest, p.token_digest, p.tokens, p.reason, p.kept, "
+    "p.content_simhash, p.structure_simhash, p.sketch, p.body_digest, p.token_digest, p.tokens, "
+    "p.reason, p.kept, "
     "p.content_distance, p.structure_distance, p.similarity, p.canonical, p.previous, p.replaces, "
     "p.outcome, p.listed, c.url, c.run, p.item_key, p.redirects, p.check_sketch, p.is_dry, "
     "p.is_elsewhere, p.represents, p.seen_on "
     "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
 )
 SELECT_GLANCE = (
-    "SELECT id, run, url, structure, reason, kept, content_distance, structure_distance, similarity, "
-    "canonical, outcome, listed FROM pages WHERE id > ?1 "
+    "SELECT id, run, url, structure_simhash, reason, kept, content_distance, structure_distance, "
+    "similarity, canonical, outcome, listed FROM pages WHERE id > ?1 "
 )
 SELECT_RUNS = (
     "SELECT id, spider, job, settings, started, ended, ending, action, crawl, began, over FROM runs "
     "ORDER BY id"
 )
 SELECT_CANONICAL = (
-    "SELECT id, url, run, outcome, represents, seen_on, content, structure, sketch, body_digest, "
-    "token_digest, tokens, check_sketch FROM pages WHERE scope = ?1 AND listed "
+    "SELECT id, url, run, outcome, represents, seen_on, content_simhash, structure_simhash, sketch, "
+    "body_digest, token_digest, tokens, check_sketch FROM pages WHERE scope = ?1 AND listed "
 )
 
 # Of a row that is not taken back.
@@ -223,7 +229,7 @@ _RULES = {
 _ROW_COLUMNS = {
     "text": ("url", "url_key", "title", "canonical_link", "item_key", "redirects", "seen_on"),
     "number": (
-        *("run", "scope", "content", "structure", "tokens"),
+        *("run", "scope", "content_simhash", "structure_simhash", "tokens"),
         *("canonical", "previous", "replaces", "represents"),
     ),
     "time": ("time",),

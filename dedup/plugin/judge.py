@@ -11,18 +11,19 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-from dedup.index import Index, Run, SQLiteIndex, Withheld
+from dedup.front.settings import DedupSettings
+from dedup.front.shares import DOUBTFUL, Shares
+from dedup.front.summary import summary
+from dedup.index import Index, Run, Sighting, SQLiteIndex, Withheld
 from dedup.index.detector import Detector
 from dedup.plugin.errors import CannotBegin
 from dedup.plugin.jobs import job_of
-from dedup.plugin.settings import PluginSettings
-from dedup.plugin.shares import DOUBTFUL, Shares
-from dedup.plugin.summary import summary
+from dedup.plugin.settings import index_path
 from dedup.plugin.waiting import Seat, WaitingRoom, waiting_room
 from dedup.reading.page import Page
+from dedup.reading.sighting import sighting_of
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.values.errors import IndexUnavailable
-from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest
 from dedup.values.limits import MAX_ATTRIBUTES, Excess
 from dedup.values.printable import printable
@@ -60,14 +61,13 @@ _MAX_HOSTS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A page with its fingerprint; *kind* ("page" or "item") says what it is compared with.
+    """A page and its sighting.
 
     What *is_wanted* is kept, whatever it repeats.
     """
 
     page: Page
-    fingerprint: Fingerprint
-    kind: str
+    sighting: Sighting
     is_wanted: bool = False
 
     @property
@@ -84,7 +84,7 @@ class Judge:
     A page that cannot be judged is kept by its door; here it is None instead of a verdict.
     """
 
-    def __init__(self, crawler: Crawler, settings: PluginSettings) -> None:
+    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self.settings = settings
         self.verdicts: WeakKeyDictionary[Response, Verdict] = WeakKeyDictionary()
         """The verdicts on responses that were judged before their callback."""
@@ -106,7 +106,7 @@ class Judge:
     def check(self) -> None:
         """Raise `CannotBegin` if the index cannot be used; when `open` finds out, Scrapy fails twice."""
         try:
-            with SQLiteIndex(self.settings.index_path) as index:
+            with SQLiteIndex(index_path(self.settings)) as index:
                 index.expect(self.settings.config)
                 _ = index.secret  # which may be damaged
         except IndexUnavailable as error:
@@ -115,7 +115,7 @@ class Judge:
     def open(self) -> Run:
         """Open the index and begin a run, or go on with that of the same ``JOBDIR``."""
         assert self._crawler.spider is not None
-        index = SQLiteIndex(self.settings.index_path)
+        index = SQLiteIndex(index_path(self.settings))
         try:
             detector = Detector(
                 index,
@@ -144,30 +144,27 @@ class Judge:
         if page.excess:
             self._note_excess(page.url, page.excess)
         with self.timed("fingerprint"):
-            return Question(page, self._fingerprint(page), kind, is_wanted)
+            return Question(page, self._sighting(page, kind), is_wanted)
 
-    def _fingerprint(self, page: Page) -> Fingerprint:
+    def _sighting(self, page: Page, kind: str) -> Sighting:
         if self._detector is None:  # it is not asked about then
-            return fingerprint(page, self.settings.config)
-        return self._detector.fingerprint(page)
+            return sighting_of(page, fingerprint(page, self.settings.config), kind=kind)
+        return self._detector.sighting(page, kind=kind)
 
     def ask(self, question: Question) -> Verdict | None:
         """Judge and record; a verdict without row repeats what is pending in this process."""
-        page = question.page
         self._catch_up()
-        host = page.seen_on if page.seen_on is not None else host_of(page.url)
-        verdict = self._attempt(partial(self._submit, question, host))
+        verdict = self._attempt(partial(self._submit, question))
         if verdict is not None:
             self._note(question, verdict)
         return verdict
 
-    def _submit(self, question: Question, host: str) -> Verdict:
+    def _submit(self, question: Question) -> Verdict:
         assert self._detector is not None
-        self._visit(host)
+        self._visit(question.sighting.host)
         return self._detector.submit(
+            question.sighting,
             question.page,
-            question.fingerprint,
-            kind=question.kind,
             is_wanted=question.is_wanted,
             wait_for=self._room.runs,
         )
@@ -395,8 +392,7 @@ class Judge:
         try:
             detector.close(reason)
             self._take_stock(index)
-            stats = self._crawler.stats.get_stats()
-            logger.info("%s", summary(stats, index, run, self._shares.noticed()))
+            logger.info("%s", summary(self._counts(), index, run, self._shares.noticed()))
             if isinstance(index, SQLiteIndex) and not index.is_in_place:
                 logger.error(
                     "%s was moved, deleted or replaced during the crawl: what this run saw is not in "
@@ -408,6 +404,16 @@ class Judge:
         finally:
             self._room.leave(run.id)
             index.close()
+
+    def _counts(self) -> dict[str, int]:
+        """Return our stats without the beginning that tells them from those of others."""
+        assert self._crawler.stats is not None
+        stats: dict[str, Any] = self._crawler.stats.get_stats()
+        return {
+            name.removeprefix("dedup/"): value
+            for name, value in stats.items()
+            if name.startswith("dedup/")
+        }
 
     def _take_stock(self, index: Index) -> None:
         stats = self._crawler.stats

@@ -14,7 +14,7 @@ from dedup.values.verdict import Verdict
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from dedup.plugin.settings import PluginSettings
+    from dedup.front.settings import DedupSettings
 
 # Attributes of a verdict; a field is named after them, behind a prefix.
 MARKS = ("reason", "canonical_url", "content_distance", "structure_distance", "similarity")
@@ -63,7 +63,7 @@ class Marker:
                 raise ConfigError(f"DEDUP_ACTION ('mark') fails: {_explained(item_class, missing)}")
 
 
-def known_item_classes(own: PluginSettings, settings: BaseSettings) -> list[type]:
+def known_item_classes(own: DedupSettings, settings: BaseSettings) -> list[type]:
     """Return the item classes that the settings name: ``DEDUP_ITEM_CLASSES``, and those of feeds."""
     named = list(own.item_classes)
     for feed in settings.getdict("FEEDS").values():

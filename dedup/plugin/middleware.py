@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 
+from dedup.front.settings import DedupSettings
 from dedup.plugin.looking import only_looks
 from dedup.plugin.pages import key_of
 from dedup.plugin.pipeline import DedupPipeline
-from dedup.plugin.settings import PluginSettings, read_settings
+from dedup.plugin.settings import read_settings
 from dedup.plugin.tracking import Fate, Handed, Tracker, TrackingPipeline
 from dedup.plugin.wanted import wanted_requests
 
@@ -31,7 +32,7 @@ class DedupSpiderMiddleware:
     when that has ended.  Pages that somebody wants back are requested when the crawl starts.
     """
 
-    def __init__(self, crawler: Crawler, settings: PluginSettings) -> None:
+    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self._crawler = crawler
         self._judges_responses = settings.source == "response"
         self._skips = settings.skip != "nothing"

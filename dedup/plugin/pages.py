@@ -10,7 +10,7 @@ from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, Response
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
-from dedup.plugin.settings import PluginSettings
+from dedup.front.settings import DedupSettings
 from dedup.reading.charset import encoding_of
 from dedup.reading.fields import FieldRule, content_of, item_key
 from dedup.reading.floods import has_attribute_flood
@@ -46,7 +46,7 @@ def page_after_callback(response: Response | None, *, max_bytes: int = MAX_BYTES
     return _pages[response]
 
 
-def page_from_item(item: Any, settings: PluginSettings, response: Response | None = None) -> Page | None:
+def page_from_item(item: Any, settings: DedupSettings, response: Response | None = None) -> Page | None:
     """Return the page that the fields of *item* make, None where they hold no text.
 
     An item without a URL has that of its *response*.  HTML that is the text of *response* is not read

@@ -12,6 +12,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
+from dedup.front.settings import DedupSettings, PageFromItem
 from dedup.plugin.errors import DuplicatePage, explained
 from dedup.plugin.feeds import DroppedFeed, flush_feeds
 from dedup.plugin.judge import Judge, Question
@@ -19,7 +20,7 @@ from dedup.plugin.looking import only_looks
 from dedup.plugin.marking import CannotMark, Marker, known_item_classes
 from dedup.plugin.pages import key_of, located, page_after_callback, page_from_item
 from dedup.plugin.records import RecordNotice
-from dedup.plugin.settings import PageFromItem, PluginSettings, read_settings
+from dedup.plugin.settings import index_path, read_settings
 from dedup.plugin.tracking import Fate, Token, Tracker, TrackingPipeline
 from dedup.plugin.waiting import Seat, has_asyncio
 from dedup.reading.fields import NoHtml
@@ -39,7 +40,7 @@ class DedupPipeline:
     index; a crawl resumed from its JOBDIR goes on with its run.
     """
 
-    def __init__(self, crawler: Crawler, settings: PluginSettings) -> None:
+    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self.judge = Judge(crawler, settings)
         """What decides on items and responses of this crawl."""
         self._crawler = crawler
@@ -75,7 +76,7 @@ class DedupPipeline:
         run = self.judge.open()
         logger.info(
             "Deduplicating into %s, run %d%s%s: %s",
-            *(self._settings.index_path, run.id),
+            *(index_path(self._settings), run.id),
             "" if run.action == "drop" else f" ({run.action}: nothing is dropped)",
             self._predecessors(),
             "items as the spider says" if self._own_pages() else self._settings.judged,
@@ -196,7 +197,7 @@ class DedupPipeline:
     def _dropped_feed(self) -> DroppedFeed | None:
         if not self._settings.dropped_feed:
             return None
-        marker, index = Marker(self._settings.mark_prefix), Path(self._settings.index_path)
+        marker, index = Marker(self._settings.mark_prefix), Path(index_path(self._settings))
         return DroppedFeed(self._crawler, self._settings.dropped_feed, marker, index)
 
     def _let_go(self, item: Any, url: str, verdict: Verdict, name: str) -> Any:

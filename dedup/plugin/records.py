@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from dedup.plugin.settings import PluginSettings
+from dedup.front.settings import DedupSettings
 from dedup.values.printable import printable
 
 logger = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ _MOST_NAMES = 12
 class RecordNotice:
     """Says once that an item without HTML is not judged, and what can be done for articles."""
 
-    def __init__(self, settings: PluginSettings) -> None:
+    def __init__(self, settings: DedupSettings) -> None:
         self._settings = settings
         self._was_said = False
 

@@ -11,13 +11,14 @@ from weakref import WeakKeyDictionary, WeakSet
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
+from dedup.front.settings import DedupSettings
 from dedup.plugin.errors import explained
 from dedup.plugin.judge import Judge, Question
 from dedup.plugin.looking import only_looks
 from dedup.plugin.middleware import is_exempt
 from dedup.plugin.pages import located, page_from_response
 from dedup.plugin.pipeline import DedupPipeline
-from dedup.plugin.settings import PluginSettings, read_settings
+from dedup.plugin.settings import read_settings
 from dedup.plugin.wanted import kept_request
 from dedup.reading.page import Page
 from dedup.rule.verifier import match
@@ -54,7 +55,7 @@ class DedupResponseMiddleware:
     response that repeats one whose callback is still running is not judged.
     """
 
-    def __init__(self, crawler: Crawler, settings: PluginSettings) -> None:
+    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self._crawler = crawler
         self._settings = settings
         self._withheld: WeakSet[Response] = WeakSet()
@@ -129,7 +130,7 @@ class DedupResponseMiddleware:
         Else a trap on a site that has moved would never end: none of its pages has met the one that
         all of them repeat.
         """
-        canonical, page = verdict.canonical or 0, question.fingerprint
+        canonical, page = verdict.canonical or 0, question.sighting.fingerprint
         followed = self._followed.get(canonical)
         if followed and match(followed, page, self._settings.config).is_duplicate:
             return True

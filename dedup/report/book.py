@@ -9,7 +9,7 @@ import numpy as np
 
 from dedup.index import Index, Row
 from dedup.report.clusters import KEEPS
-from dedup.report.columns import Columns, Integers
+from dedup.report.columns import Columns, Integers, site_name
 from dedup.report.likeness import LeastAlike, least_alike
 from dedup.values.printable import printable
 
@@ -25,10 +25,11 @@ _BATCH = 256
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A page as it is shown: its URL and title with every character visible, and cut."""
+    """A page as it is shown: its URL, site and title with every character visible, and cut."""
 
     row: int
     url: str
+    site: str
     title: str
     tokens: int
     run: int
@@ -62,7 +63,10 @@ class Book:
             return
         seen = row.sighting
         url, title = printable(seen.url, URL_LIMIT), printable(seen.title.strip(), TITLE_LIMIT)
-        self.pages[row.id] = Shown(row.id, url, title, seen.fingerprint.tokens, seen.run, seen.time)
+        self.pages[row.id] = Shown(
+            *(row.id, url, site_name(seen.url), title),
+            *(seen.fingerprint.tokens, seen.run, seen.time),
+        )
         self.characters += len(url) + len(title)
 
     def add_all(self, rows: Iterable[int]) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dedup.index import Glance
 from dedup.values.hashes import Hashes
+from dedup.values.printable import printable
+from dedup.values.urls import host_of
 from dedup.values.verdict import Outcome, Reason
 
 REASONS = tuple(Reason)
@@ -141,7 +142,7 @@ class _Sites:
         return numbers
 
     def _add(self, start: str, url: str) -> int:
-        name = site_of(url)
+        name = site_name(url)
         if name not in self.numbers and len(self.numbers) >= MAX_SITES:
             name = OTHER_SITES
         number = self.numbers.setdefault(name, len(self.numbers))
@@ -150,9 +151,6 @@ class _Sites:
         return number
 
 
-def site_of(url: str) -> str:
-    """Return the host of *url* with its port, `NO_SITE` where there is none."""
-    try:
-        return urlsplit(url).netloc.rpartition("@")[2].lower()[:255] or NO_SITE
-    except ValueError:
-        return NO_SITE
+def site_name(url: str) -> str:
+    """Return the host of *url* as a report shows it, `NO_SITE` where there is none."""
+    return printable(host_of(url)) or NO_SITE

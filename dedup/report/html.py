@@ -19,7 +19,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.report.book import MAX_CHARACTERS, MAX_MEMBERS, Book, ShownCluster, shown_clusters
 from dedup.report.borderline import PAIRS, Borderline, Pair, borderline_of
 from dedup.report.charts import distance_chart, similarity_chart
-from dedup.report.columns import OUTCOMES, REASONS, Columns, columns_of, site_of
+from dedup.report.columns import OUTCOMES, REASONS, Columns, columns_of
 from dedup.report.diff import EQUAL, units, word_diff
 from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import STEPS, Overview, Share, overview_of
@@ -373,11 +373,11 @@ def _templates_sentence(templates: Templates, config: DedupConfig) -> str:
 
 def _share(share: Share) -> dict[str, object]:
     return {
-        "name": printable(share.name),
+        "name": share.name,
         "pages": share.pages,
         "copies": share.copies,
         "elsewhere": share.elsewhere,
-        "other": None if share.other is None else printable(share.other),
+        "other": share.other,
     }
 
 
@@ -397,11 +397,6 @@ def _pages(book: Book, columns: Columns, sites: dict[str, int]) -> dict[str, Seq
     pages = list(book.pages.values())
     places = columns.places(np.array([page.row for page in pages], np.int64))
     is_known = places >= 0
-    known_names = [printable(name) for name in columns.sites]
-    names = [
-        known_names[columns.site[place]] if place >= 0 else printable(site_of(page.url))
-        for page, place in zip(pages, places.tolist(), strict=True)
-    ]
 
     def figures(column: Any) -> list[int]:
         values = np.full(len(pages), -1)
@@ -416,7 +411,7 @@ def _pages(book: Book, columns: Columns, sites: dict[str, int]) -> dict[str, Seq
         "time": [_moment(page.time) for page in pages],
         "tokens": [page.tokens for page in pages],
         "run": [page.run for page in pages],
-        "site": [sites.setdefault(name, len(sites)) for name in names],
+        "site": [sites.setdefault(page.site, len(sites)) for page in pages],
         "reason": figures(columns.reason),
         "outcome": figures(columns.outcome),
         "content": figures(columns.content_distance),

@@ -111,7 +111,7 @@ def replay_into(
             if not row.outcome.stands:
                 number: int | None = target.restore(replace(row, listed=False))
             else:
-                verdict = target.record(row.sighting, config)
+                verdict = target.find_or_add(row.sighting, config)
                 changes = changes.with_verdict(row.verdict, verdict)
                 number = verdict.row
             if number != row.id:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from dedup.index import Glance, Index
-from dedup.report.columns import MAX_SITES, OTHER_SITES, site_of
+from dedup.report.columns import MAX_SITES, OTHER_SITES, site_name
 from dedup.values.verdict import UNDONE
 
 # Rows read at once, half a second's worth; a large index is read in several goes.
@@ -80,7 +80,7 @@ class Totals:
                 counts.add(glance.kept, -1)
 
     def _counts(self, glance: Glance) -> tuple[Counts, Counts, Counts]:
-        site = site_of(glance.url)
+        site = site_name(glance.url)
         if site not in self.by_site and len(self.by_site) >= MAX_SITES:
             site = OTHER_SITES
         run = self.by_run.setdefault(glance.run, Counts())

@@ -72,8 +72,3 @@ class Sighting:
             return self
         url, title, link = texts
         return replace(self, url=url, title=title, canonical_link=link, redirects=redirects)
-
-
-def kind_of(kind: str, item_key: str) -> str:
-    """Return the kind of a page: what has a key is compared with nothing that has none."""
-    return f"keyed {kind}" if item_key else kind

@@ -92,10 +92,16 @@ def scope_key(scope: str, *, spider: str, url: str) -> str:
 
 
 def host_of(url: str) -> str:
-    """Return the host of *url* in small letters, "" where it has none.
+    """Return the host of *url* in lower case, "" where it has none or is not valid.
 
-    >>> host_of("https://WWW.Example.com:8080/a")
-    'www.example.com'
+    This is what "site" means everywhere: in the scope `host`, the hosts that a crawl visits, reports
+    and warnings.  User name and password are left out because reports are shown to others, the port
+    because no scope tells two ports of one host apart.
+
+    >>> host_of("https://WWW.Example.com:8080/a"), host_of("ftp://me:secret@example.com")
+    ('www.example.com', 'example.com')
+    >>> host_of("http://[::1]:80/"), host_of("http://[bad/"), host_of("mailto:me@example.com")
+    ('::1', '', '')
     """
     try:
         return urlsplit(kept_url(url)).hostname or ""

@@ -62,20 +62,20 @@ def dedup(command: str, path: Path) -> tuple[int, str]:
 def damaged_lists(path: Path) -> Iterator[tuple[int, object]]:
     """Yield chunks of posting lists, one after the other, with something else in their place."""
     rng = Random(1)
-    chunks = execute(path, "SELECT id, words FROM postings")
+    chunks = execute(path, "SELECT id, entries FROM postings")
     for damage in range(30):
-        chunk, words = rng.choice(chunks)
-        bit = rng.randrange(8 * len(words))
-        flipped = (int.from_bytes(words, "little") ^ 1 << bit).to_bytes(len(words), "little")
-        yield chunk, (flipped, words[:-1], words + words, b"", "text", 7)[damage % 6]
+        chunk, entries = rng.choice(chunks)
+        bit = rng.randrange(8 * len(entries))
+        flipped = (int.from_bytes(entries, "little") ^ 1 << bit).to_bytes(len(entries), "little")
+        yield chunk, (flipped, entries[:-1], entries + entries, b"", "text", 7)[damage % 6]
 
 
 def test_every_damage_to_a_list_is_found_and_repaired(index: Path) -> None:
     before = verdicts(index)
-    for chunk, words in damaged_lists(index):
-        execute(index, "UPDATE postings SET words = ? WHERE id = ?", words, chunk)
+    for chunk, entries in damaged_lists(index):
+        execute(index, "UPDATE postings SET entries = ? WHERE id = ?", entries, chunk)
         code, output = dedup("check", index)
-        assert code == 1, words
+        assert code == 1, entries
         assert "list of scope 1, block" in output
         assert dedup("rebuild", index)[0] == 0
         assert dedup("check", index)[0] == 0
@@ -87,11 +87,11 @@ def test_damage_to_lists_of_bands_is_found_and_repaired(tmp_path: Path) -> None:
     with SQLiteIndex(path) as index, Detector(index, DedupConfig(candidates="minhash")) as detector:
         for number in range(3):
             detector.check(page(text(number)))
-    chunks = execute(path, "SELECT id, words FROM postings ORDER BY id")
+    chunks = execute(path, "SELECT id, entries FROM postings ORDER BY id")
     found = set()
-    for chunk, words in (chunks[0], chunks[-1], chunks[-2]):
-        for damaged in (words[:-1], b"", "text", 7):
-            execute(path, "UPDATE postings SET words = ? WHERE id = ?", damaged, chunk)
+    for chunk, entries in (chunks[0], chunks[-1], chunks[-2]):
+        for damaged in (entries[:-1], b"", "text", 7):
+            execute(path, "UPDATE postings SET entries = ? WHERE id = ?", damaged, chunk)
             code, output = dedup("check", path)
             assert code == 1, damaged
             found.add(output.partition(" of ")[0])
@@ -100,25 +100,28 @@ def test_damage_to_lists_of_bands_is_found_and_repaired(tmp_path: Path) -> None:
     assert found == {"content list", "list"}, found
 
 
-def test_chunks_that_only_together_have_whole_words_are_found(index: Path) -> None:
+def test_chunks_that_only_together_have_whole_entries_are_found(index: Path) -> None:
     for offset, size in ((0, 5), (1, 3)):
         (chunk,) = execute(index, f"SELECT id FROM postings ORDER BY id LIMIT 1 OFFSET {offset}")[0]
-        execute(index, "UPDATE postings SET words = zeroblob(?) WHERE id = ?", size, chunk)
+        execute(index, "UPDATE postings SET entries = zeroblob(?) WHERE id = ?", size, chunk)
     code, output = dedup("check", index)
     assert code == 1
-    assert "block 0: a chunk of a list is no row of words" in output
+    assert "block 0: a chunk of a list is no row of entries" in output
 
 
-def test_words_at_a_wrong_place_are_found(index: Path) -> None:
+def test_simhashes_at_a_wrong_place_are_found(index: Path) -> None:
     execute(index, "UPDATE postings SET id = id + (1 << 18) WHERE id = (SELECT min(id) FROM postings)")
-    assert dedup("check", index) == (1, "content list of scope 1, block 0: 1 words at a wrong place\n")
+    assert dedup("check", index) == (
+        1,
+        "content list of scope 1, block 0: 1 simhashes at a wrong place\n",
+    )
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        "content = 'five'",
-        "structure = 1.5",
+        "content_simhash = 'five'",
+        "structure_simhash = 1.5",
         "sketch = x'0102'",
         "body_digest = 7",
         "token_digest = x'0102'",
@@ -156,7 +159,7 @@ def test_likely_urls_are_found_beside_damaged_ones(index: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        "structure = 'five'",
+        "structure_simhash = 'five'",
         "reason = 'nEw'",
         "outcome = 'confirmee'",
         "url = x'00ff'",
@@ -177,7 +180,7 @@ def test_who_counts_damaged_rows_gets_one_clear_error(index: Path, change: str) 
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE postings SET words = 'text'",
+        "UPDATE postings SET entries = 'text'",
         "UPDATE pages SET sketch = x'0102', outcome = 'confirmee'",
     ],
 )

@@ -19,8 +19,9 @@ from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, compare, fingerprint
+from dedup.front.reading import setting_names
 from dedup.plugin.pages import page_from_response
-from dedup.plugin.settings import read_settings, setting_names
+from dedup.plugin.settings import read_settings
 from dedup.reading.charset import decode
 from dedup.reading.tokens import tokens
 from dedup.recipes.config import STRUCTURES, TERMS, WEIGHTS

@@ -13,7 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scrapy.settings import Settings
 
-from dedup.plugin.settings import PluginSettings, read_settings, setting_names
+from dedup.front.reading import setting_names
+from dedup.front.settings import DedupSettings
+from dedup.plugin.settings import index_path, read_settings
 from dedup.values.errors import ConfigError
 
 NAMES = sorted(setting_names())
@@ -48,7 +50,7 @@ values = (
 )
 
 
-def outcome(given_settings: dict[str, Any]) -> tuple[str, PluginSettings | None]:
+def outcome(given_settings: dict[str, Any]) -> tuple[str, DedupSettings | None]:
     """Return the message of the error, or the settings."""
     try:
         return "", read_settings(Settings(given_settings))
@@ -67,8 +69,8 @@ def test_any_values_are_taken_or_refused_by_a_name(given_settings: dict[str, Any
     if found is None:
         assert message.split(" ")[0] in NAMES
     else:
-        assert isinstance(found, PluginSettings)
-        assert isinstance(found.index_path, str)
+        assert isinstance(found, DedupSettings)
+        assert isinstance(index_path(found), str)
         assert found.config.recipe()
 
 

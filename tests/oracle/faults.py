@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
 from dedup import SQLiteIndex
-from dedup.index import Index, Run
+from dedup.index import Index, Run, Sighting
 from dedup.plugin import judge
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
 
@@ -63,15 +64,15 @@ def _withheld_in_silence() -> None:
     _plant(Index, "withhold", lambda *_: None)
 
 
-def _seen_with(**forced: Any) -> Callable[[], None]:
+def _seen_with(changed: Callable[[Sighting], Sighting]) -> Callable[[], None]:
     """Tell the index something else of every page."""
 
     def plant() -> None:
         find_or_add = Index.find_or_add
 
         @wraps(find_or_add)
-        def planted(*arguments: Any, **choices: Any) -> Verdict:
-            return find_or_add(*arguments, **{**choices, **forced})
+        def planted(index: Index, sighting: Sighting, *arguments: Any, **choices: Any) -> Verdict:
+            return find_or_add(index, changed(sighting), *arguments, **choices)
 
         _plant(Index, "find_or_add", planted)
 
@@ -90,6 +91,8 @@ FAULTS: dict[str, Callable[[], None]] = {
     "nothing_repeats": _nothing_repeats,
     "any_crawl_stands": _any_crawl_stands,
     "withheld_in_silence": _withheld_in_silence,
-    "dry_runs_count": _seen_with(is_dry=False),
-    "keys_say_nothing": _seen_with(item_key=""),
+    "dry_runs_count": _seen_with(lambda seen: replace(seen, is_dry=False)),
+    "keys_say_nothing": _seen_with(
+        lambda seen: replace(seen, item_key="", kind=seen.kind.removeprefix("keyed "))
+    ),
 }

@@ -34,6 +34,7 @@ from scrapy.utils.misc import load_object
 
 from dedup import DedupConfig, MemoryIndex, Page, SQLiteIndex, fingerprint
 from tests.oracle.history import History, Leaf, Step, Thing, text_of
+from tests.sightings import find_or_add
 
 KILLED, HUNG = 9, 10
 # Seconds that a group of crawls may take, on a busy machine.
@@ -149,7 +150,7 @@ def warm() -> None:
     with MemoryIndex() as index:
         run = index.begin_run()
         index.require_recipe(DedupConfig().recipe())
-        index.find_or_add(page, "http://a.com/", run=run, config=DedupConfig(scope="domain"))
+        find_or_add(index, page, "http://a.com/", run=run, config=DedupConfig(scope="domain"))
 
 
 def listed(index: SQLiteIndex) -> set[str]:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from scrapy.http import HtmlResponse
 
+from dedup.front.settings import DedupSettings
 from dedup.plugin import DedupSpiderMiddleware
-from dedup.plugin.settings import PluginSettings
 from dedup.plugin.tracking import Tracker
 from tests.crawling import crawl
 from tests.serving import serving
@@ -55,7 +55,7 @@ def test_an_object_that_a_callback_fills_again_is_held_as_it_was() -> None:
     found: list[Any] = []
     response = HtmlResponse("http://a/", body=b"<p>sea")
     crawler: Any = SimpleNamespace(get_item_pipeline=lambda _: None)
-    middleware = DedupSpiderMiddleware(crawler, PluginSettings(source="response"))
+    middleware = DedupSpiderMiddleware(crawler, DedupSettings(source="response"))
     asyncio.run(drained())
     assert found == [{"number": 0}, {"number": 1}, {"number": 2}]
 
@@ -79,7 +79,7 @@ def test_an_item_is_not_lost_to_a_callback_that_ends_oddly(ending: type[BaseExce
     found: list[Any] = []
     response = HtmlResponse("http://a/", body=b"<p>sea")
     crawler: Any = SimpleNamespace(get_item_pipeline=lambda _: None)
-    middleware = DedupSpiderMiddleware(crawler, PluginSettings(source="response"))
+    middleware = DedupSpiderMiddleware(crawler, DedupSettings(source="response"))
     with pytest.raises(ending):
         asyncio.run(drained())
     assert found == [{"number": 1}]

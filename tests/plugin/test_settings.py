@@ -14,14 +14,16 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings
 
 from dedup import DedupConfig, Page
+from dedup.front.reading import setting_names
+from dedup.front.settings import DedupSettings
 from dedup.plugin.marking import known_item_classes
-from dedup.plugin.settings import PluginSettings, read_settings, setting_names
+from dedup.plugin.settings import index_path, read_settings
 from dedup.values.errors import ConfigError
 from tests.crawling import ROOT
 
 
 def test_nothing_set_gives_the_defaults() -> None:
-    assert read_settings(Settings()) == PluginSettings(config=DedupConfig())
+    assert read_settings(Settings()) == DedupSettings(config=DedupConfig())
 
 
 def test_a_project_known_by_the_environment_alone_has_an_index(
@@ -29,7 +31,7 @@ def test_a_project_known_by_the_environment_alone_has_an_index(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "settings")
-    assert read_settings(Settings()).index_path == ".scrapy/dedup.db"
+    assert index_path(read_settings(Settings())) == ".scrapy/dedup.db"
 
 
 def test_values_from_the_command_line_are_text() -> None:
@@ -66,8 +68,16 @@ def test_a_function_is_given_itself_or_by_its_path(value: object) -> None:
         ("DEDUP_CLUSTER_SHARE", "nan", r"DEDUP_CLUSTER_SHARE \(nan\) must be 0 to 1"),
         ("DEDUP_MARK_PREFIX", "", r"DEDUP_MARK_PREFIX \(''\) must be the beginning of a name"),
         ("DEDUP_CANONICAL_LINK", "x", r"DEDUP_CANONICAL_LINK \('x'\) must be one of record, decide"),
-        ("DEDUP_PAGE_FROM_ITEM", "no.such.thing", r"DEDUP_PAGE_FROM_ITEM \('no.such.thing'\) must be a"),
-        ("DEDUP_PAGE_FROM_ITEM", "math.pi", r"DEDUP_PAGE_FROM_ITEM \('math.pi'\) must be a function"),
+        (
+            "DEDUP_PAGE_FROM_ITEM",
+            "no.such.thing",
+            r"DEDUP_PAGE_FROM_ITEM \('no.such.thing'\) must be the path",
+        ),
+        (
+            "DEDUP_PAGE_FROM_ITEM",
+            "math.pi",
+            r"DEDUP_PAGE_FROM_ITEM \('math.pi'\) must be the path of a f",
+        ),
         ("DEDUP_INDEX", "", r"DEDUP_INDEX \(''\) must be the path of a file"),
     ],
 )

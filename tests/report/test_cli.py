@@ -324,7 +324,7 @@ def test_check_tells_sound_from_damaged(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         opened._connection.execute("DELETE FROM postings")
     result = run("check", "--index", index)
-    assert (result.exit_code, "words missing" in result.output) == (1, True)
+    assert (result.exit_code, "simhashes missing" in result.output) == (1, True)
 
 
 @pytest.mark.parametrize("command", ["report", "runs", "check"])

@@ -14,6 +14,7 @@ from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
 from dedup.cli import main
 from tests.attack import VICTIM, attack
 from tests.pages import edited, page, text
+from tests.sightings import find_or_add
 
 
 @pytest.fixture
@@ -136,7 +137,7 @@ def test_explain_says_what_became_of_a_copy_in_its_run(tmp_path: Path, action: s
         crawl = index.begin_run("first", action=action)
         for number in (1, 2):
             seen = fingerprint(page(edited(1, number)))
-            index.find_or_add(seen, f"http://a.example/{number}", run=crawl, config=DedupConfig())
+            find_or_add(index, seen, f"http://a.example/{number}", run=crawl, config=DedupConfig())
     (copy,) = asked("explain", "http://a.example/2", "--index", path)
     assert copy["verdict"] == f"It was {fate}: it says nearly the same as a page that was kept."
     assert f"near_duplicate. It was {fate}: " in run("explain", copy["url"], "--index", path).output

@@ -19,6 +19,7 @@ from dedup.values.errors import DedupError
 from dedup.values.verdict import Outcome, Reason
 from tests.dedup.index.test_laws import BAND_CONFIGS, CONFIGS, PRINTS, URLS
 from tests.pages import edited, page, text
+from tests.sightings import find_or_add
 
 # Pages of a life: fingerprint, URL, kind, and which of the runs so far sees it (0: a new one).
 LIVES = st.lists(
@@ -43,7 +44,7 @@ def lived(life: Life, config: DedupConfig, scope: str = "spider") -> MemoryIndex
     for found, url, kind, run in life:
         if not run:
             runs.append(index.begin_run("t" if len(runs) % 3 == 2 else "s"))
-        index.find_or_add(PRINTS[found], url, run=runs[-run % len(runs)], config=config, kind=kind)
+        find_or_add(index, PRINTS[found], url, run=runs[-run % len(runs)], config=config, kind=kind)
     return index
 
 

@@ -19,6 +19,7 @@ from dedup.serve.shown import link
 from dedup.serve.totals import Totals
 from tests.pages import edited, page, text
 from tests.serve.serving import served
+from tests.sightings import find_or_add
 
 EVIL = 'javascript:alert(1)//"><script>alert(2)</script>\u202e\x1b[31m'
 STORING = DedupConfig(store_pages=True)
@@ -146,7 +147,7 @@ def test_totals_are_those_of_the_tallies_whatever_changes_meanwhile(step: int) -
     for number in range(60):
         seen = fingerprint(page(edited(chance.randrange(30))))
         url = f"http://{number % 3}.example/{number % 7}"
-        verdict = index.find_or_add(seen, url, run=run, config=DedupConfig(), confirmed=number % 2 == 0)
+        verdict = find_or_add(index, seen, url, run=run, config=DedupConfig(), confirmed=number % 2 == 0)
         pending += [verdict.row] if number % 2 and verdict.row else []
         if number % 5 == 0 and pending:
             index.release(pending.pop(0))

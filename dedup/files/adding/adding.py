@@ -7,19 +7,26 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dedup.files.adding.work import BATCH_BYTES, BATCH_RECORDS, Answer, Batch, Orders, Seen, Workers
+from dedup.files.adding.work import (
+    BATCH_BYTES,
+    BATCH_RECORDS,
+    Answer,
+    Batch,
+    Seen,
+    Workers,
+    WorkerSettings,
+)
 from dedup.files.feeds import START, Feed, FeedError, Found, Place, Record
-from dedup.index import Index, Run, Sighting
+from dedup.index import Index, Run
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.reading.page import PARSER
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import DedupError
 from dedup.values.hashes import digest
-from dedup.values.sighting import kind_of
 from dedup.values.verdict import Verdict
 
 
@@ -171,9 +178,11 @@ class Adding:
     def work(self) -> Iterator[Tally]:
         """Go through all records; yields the tally after each batch."""
         choices = self._choices
-        orders = Orders(choices.rule, choices.config, choices.spider, self._index.secret)
+        settings = WorkerSettings(
+            choices.rule, choices.config, choices.spider, choices.kind, self._index.secret
+        )
         with (
-            Workers(choices.jobs, orders) as workers,
+            Workers(choices.jobs, settings) as workers,
             closing(workers.answered(self._batches())) as answered,
         ):
             for batch, answers in answered:
@@ -281,7 +290,7 @@ class Adding:
         if not verdict.kept and verdict.canonical_run != self._run_number:
             counts["dropped_for_earlier_run"] += 1
         if not verdict.kept and not self.run:
-            events.append(Event(record.name, url=found.url, verdict=verdict))
+            events.append(Event(record.name, url=found.sighting.url, verdict=verdict))
         return KEPT if verdict.kept else DROPPED
 
     def _without_html(self, record: Record, found: NoHtml, counts: Counter[str]) -> str:
@@ -297,23 +306,12 @@ class Adding:
         counts.update(("kept", "not_judged"))
         return KEPT
 
-    def _verdict(self, page: Seen) -> Verdict:
-        choices = self._choices
-        sighting = Sighting(
-            fingerprint=page.fingerprint,
-            url=page.url,
-            url_key=page.url_key,
-            kind=kind_of(choices.kind, page.item_key),
-            scope=page.scope,
-            run=self._run_number,
-            time=time.time(),
-            title=page.title,
-            canonical_link=page.canonical_link,
-            item_key=page.item_key,
-        )
+    def _verdict(self, seen: Seen) -> Verdict:
+        config = self._choices.config
+        sighting = replace(seen.sighting, run=self._run_number, time=time.time())
         if self.run:
-            return self._index.record(sighting, choices.config, page=page.stored)
-        return self._index.judge(sighting, choices.config)
+            return self._index.find_or_add(sighting, config, page=seen.stored)
+        return self._index.judge(sighting, config)
 
 
 def _begun(text: str) -> dict[str, Any]:

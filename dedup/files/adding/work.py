@@ -17,13 +17,13 @@ from typing import Any, Self
 from dedup.files.feeds import BadRecord, Record
 from dedup.reading.fields import Content, FieldRule, NoHtml
 from dedup.reading.page import Page
+from dedup.reading.sighting import sighting_of
 from dedup.reading.stored import pack
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.values.errors import DedupError
-from dedup.values.fingerprint import Fingerprint
 from dedup.values.limits import Excess
-from dedup.values.urls import scope_key, url_key
+from dedup.values.sighting import Sighting
 
 # A batch is what one process gets at once, and one transaction of the index.
 BATCH_RECORDS = 64
@@ -34,17 +34,11 @@ Reader = Callable[[Any, FieldRule], Content | None]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """All of a page that the index is told, see `dedup.index.Index.record`; *stored* is kept there."""
+    """A record as the index is asked about it, but for run and time; *stored* is its packed page."""
 
-    fingerprint: Fingerprint
-    url: str
-    url_key: str
-    scope: str
-    title: str
-    canonical_link: str
+    sighting: Sighting
     stored: bytes = b""
     excess: Excess | None = None
-    item_key: str = ""
 
 
 # A page, or what is the matter with the record, or None where it holds nothing to judge.
@@ -53,12 +47,13 @@ Answer = Seen | NoHtml | str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
-    """What all processes must know; pages are of *spider*, *secret* is that of the index."""
+class WorkerSettings:
+    """What all processes must know; records are of *spider* and *kind*, *secret* is the index's."""
 
     rule: FieldRule
     config: DedupConfig
     spider: str
+    kind: str
     secret: bytes = field(default=b"", repr=False)
 
 
@@ -76,11 +71,11 @@ class Batch:
     trouble: str = ""
 
 
-def answer(payload: Any, reader: Reader, orders: Orders) -> Answer:
+def answer(payload: Any, reader: Reader, settings: WorkerSettings) -> Answer:
     """Return what there is in one record."""
     try:
-        content = reader(payload, orders.rule)
-        return None if content is None else _seen(content, orders)
+        content = reader(payload, settings.rule)
+        return None if content is None else _seen(content, settings)
     except NoHtml as error:
         return error
     except BadRecord as error:
@@ -89,19 +84,17 @@ def answer(payload: Any, reader: Reader, orders: Orders) -> Answer:
         return f"cannot be judged: {type(error).__name__}: {error}"
 
 
-def _seen(content: Content, orders: Orders) -> Seen:
-    page = Page.from_content(content, max_bytes=orders.config.max_bytes)
-    return Seen(
-        fingerprint=fingerprint(page, orders.config, secret=orders.secret),
-        url=page.url,
-        url_key=url_key(page.url),
-        scope=scope_key(orders.config.scope, spider=orders.spider, url=page.url),
-        title=page.title,
-        canonical_link=page.canonical_link,
-        stored=pack(page) if orders.config.store_pages else b"",
-        excess=page.excess,
-        item_key=page.item_key,
+def _seen(content: Content, settings: WorkerSettings) -> Seen:
+    config = settings.config
+    page = Page.from_content(content, max_bytes=config.max_bytes)
+    sighting = sighting_of(
+        page,
+        fingerprint(page, config, secret=settings.secret),
+        kind=settings.kind,
+        scope=config.scope,
+        spider=settings.spider,
     )
+    return Seen(sighting, pack(page) if config.store_pages else b"", page.excess)
 
 
 class Workers:
@@ -111,13 +104,13 @@ class Workers:
     when the caller ends, however.
     """
 
-    def __init__(self, jobs: int, orders: Orders) -> None:
-        self._orders = orders
+    def __init__(self, jobs: int, settings: WorkerSettings) -> None:
+        self._settings = settings
         # One batch for each process, one waiting for it, and one that the index is asked about.
         self._in_flight = 2 * jobs + 1
         self._pool: ProcessPoolExecutor | None = None
         if jobs > 1:
-            self._pool = ProcessPoolExecutor(jobs, _context(), _begin_work, (orders,))
+            self._pool = ProcessPoolExecutor(jobs, _context(), _begin_work, (settings,))
 
     def answered(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, list[Answer]], None, None]:
         """Yield each batch with the answers to its records, in their order.
@@ -126,7 +119,7 @@ class Workers:
         """
         if self._pool is None:
             for batch in batches:
-                yield batch, _answers(batch.reader, _payloads(batch), self._orders)
+                yield batch, _answers(batch.reader, _payloads(batch), self._settings)
             return
         waiting: deque[tuple[Batch, Future[list[Answer]]]] = deque()
         try:
@@ -156,19 +149,19 @@ def _payloads(batch: Batch) -> list[Any]:
     return [record.payload for record in batch.records]
 
 
-def _answers(reader: Reader, payloads: Sequence[Any], orders: Orders) -> list[Answer]:
-    return [None if payload is None else answer(payload, reader, orders) for payload in payloads]
+def _answers(reader: Reader, payloads: Sequence[Any], settings: WorkerSettings) -> list[Answer]:
+    return [None if payload is None else answer(payload, reader, settings) for payload in payloads]
 
 
 # In the processes
 
-_given: list[Orders] = []
+_given: list[WorkerSettings] = []
 
 
-def _begin_work(orders: Orders) -> None:
+def _begin_work(settings: WorkerSettings) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asks
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _given[:] = [orders]
+    _given[:] = [settings]
 
 
 def _end_with_parent() -> None:

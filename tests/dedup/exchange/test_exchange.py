@@ -219,9 +219,7 @@ def test_what_was_open_counts_as_lost(tmp_path: Path) -> None:
     detector = Detector(index)
     found = page(text(1), "http://a/")
     index.prepare(CONFIG)
-    from dedup import fingerprint
-
-    detector.submit(found, fingerprint(found), confirmed=False)
+    detector.submit(detector.sighting(found), confirmed=False)
     (row,) = merged(tmp_path, index).rows()
     assert (row.outcome, row.listed) == (Outcome.RELEASED, False)
     (run,) = merged(tmp_path, index).runs()

@@ -17,6 +17,7 @@ from dedup.recipes.sketch import BINS, EMPTY
 from dedup.rule.verifier import shared_bands
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
 from tests.pages import edited, page, text
+from tests.sightings import find_or_add
 
 BANDING = Banding(20, 2)
 MINHASH = DedupConfig(candidates="minhash")
@@ -127,8 +128,8 @@ def test_bands_find_what_words_do_not(index: Index, candidates: str, found: bool
     index.prepare(config)
     run = index.begin_run("s")
     first, second = unlike_words(1, sketch_like(0, 0)), unlike_words(2, sketch_like(0, 60))
-    index.find_or_add(first, "http://a/", run=run, config=config)
-    verdict = index.find_or_add(second, "http://b/", run=run, config=config)
+    find_or_add(index, first, "http://a/", run=run, config=config)
+    verdict = find_or_add(index, second, "http://b/", run=run, config=config)
     assert verdict.is_duplicate is found
     assert verdict.content_distance is None or verdict.content_distance > config.max_distance
 
@@ -161,9 +162,9 @@ def test_a_crowd_in_one_band_is_looked_at_up_to_the_cap(index: Index) -> None:
     run = index.begin_run("s")
     crowd = [sketch_like(0, 0)[:3] + random.Random(n).randbytes(BINS - 3) for n in range(20)]
     for number, sketch in enumerate(crowd):
-        verdict = index.find_or_add(unlike_words(number, sketch), "", run=run, config=config)
+        verdict = find_or_add(index, unlike_words(number, sketch), "", run=run, config=config)
         assert (verdict.reason, verdict.candidates) == (Reason.NEW, min(number, 5))
-    copy = index.find_or_add(unlike_words(99, crowd[17]), "", run=run, config=config)
+    copy = find_or_add(index, unlike_words(99, crowd[17]), "", run=run, config=config)
     assert (copy.reason, copy.canonical) == (Reason.NEAR_DUPLICATE, 18)
 
 
@@ -227,7 +228,7 @@ def test_missing_bands_are_an_error_not_a_silence(tmp_path: Path) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
         run = index.begin_run("s")
         with pytest.raises(IndexMismatch, match="no lists of 24 bands of 3 rows"):
-            index.find_or_add(fingerprint(page(text(1))), run=run, config=MINHASH)
+            find_or_add(index, fingerprint(page(text(1))), run=run, config=MINHASH)
         assert list(index.rows()) == []
         index.end_run(run, "failed")
 

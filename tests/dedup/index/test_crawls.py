@@ -10,7 +10,6 @@ import pytest
 
 from dedup import DedupConfig, Detector, Reason, Verdict
 from dedup.index import Index
-from dedup.recipes.fingerprinter import fingerprint
 from dedup.values.urls import host_of
 from dedup.values.verdict import Outcome
 from tests.pages import edited, page, text
@@ -32,9 +31,8 @@ class Crawler:
         """Judge a page; its item is then *kept*, lost, or with None still under way."""
         self.visit(host_of(url))
         found = replace(page(content, url), item_key=key, seen_on=host_of(url))
-        verdict = self.detector.submit(
-            found, fingerprint(found), kind="item", wait_for=[self.detector.run.id]
-        )
+        sighting = self.detector.sighting(found, kind="item")
+        verdict = self.detector.submit(sighting, wait_for=[self.detector.run.id])
         if verdict.kept and verdict.row and kept is not None:
             self.settle(verdict, kept=kept)
         return verdict
@@ -229,7 +227,7 @@ def test_runs_that_are_alive_at_the_same_time_are_one_crawl(index: Index) -> Non
 def test_what_leaned_on_another_process_is_an_orphan_if_that_loses_its_page(known: Index) -> None:
     with crawling(known) as one, crawling(known) as other:
         met = one.see(P, text(1), kept=None)
-        copy = other.detector.submit(page(edited(1), Q), fingerprint(page(edited(1), Q)), kind="item")
+        copy = other.detector.submit(other.detector.sighting(page(edited(1), Q), kind="item"))
         assert not copy.kept
         one.settle(met, kept=False)
         assert outcomes(known, Q)[-1] is Outcome.ORPHANED

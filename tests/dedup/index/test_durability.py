@@ -25,6 +25,7 @@ from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
 from tests.dedup.index.test_processes import random_fingerprint
+from tests.sightings import find_or_add
 
 CONFIG = DedupConfig(scope="global")
 
@@ -37,7 +38,7 @@ def numbered_page(number: int) -> Fingerprint:
 
 def add(index: SQLiteIndex, run: Run, number: int, *, confirmed: bool = True) -> int:
     url = f"http://run{run.id}.example/{number}"
-    row = index.find_or_add(numbered_page(number), url, run=run, config=CONFIG, confirmed=confirmed).row
+    row = find_or_add(index, numbered_page(number), url, run=run, config=CONFIG, confirmed=confirmed).row
     assert row is not None
     return row
 

@@ -119,7 +119,7 @@ def test_damage_in_a_posting_list_is_found(tmp_path: Path) -> None:
     path = filled(tmp_path / "pages.db")
     with sqlite3.connect(path) as connection:
         connection.execute(
-            "UPDATE postings SET words = x'0102030405060708' WHERE id = (SELECT min(id) FROM postings)"
+            "UPDATE postings SET entries = x'0102030405060708' WHERE id = (SELECT min(id) FROM postings)"
         )
     connection.close()
     with SQLiteIndex(path) as index:
@@ -161,11 +161,12 @@ _CRASH = """
 import os, sys
 from dedup import SQLiteIndex, DedupConfig, fingerprint
 from tests.pages import page, text
+from tests.sightings import find_or_add
 index = SQLiteIndex(sys.argv[1])
 run = index.begin_run("crashing")
 for number, confirmed in [(1, True), (2, False)]:
     found = fingerprint(page(text(number)))
-    index.find_or_add(found, f"http://a/{number}", run=run, config=DedupConfig(), confirmed=confirmed)
+    find_or_add(index, found, f"http://a/{number}", run=run, config=DedupConfig(), confirmed=confirmed)
 print("ready", flush=True)
 sys.stdin.read()
 """

@@ -9,6 +9,7 @@ from dedup import DedupConfig, Detector, Fingerprint, Page, Reason, Verdict
 from dedup.index import Index
 from dedup.rule.verifier import MIN_EQUAL_TOKENS
 from tests.pages import edited, page, text
+from tests.sightings import find_or_add
 
 
 def test_a_first_page_is_new(index: Index) -> None:
@@ -162,7 +163,7 @@ def crowd(index: Index, sketches: int, config: DedupConfig) -> list[Verdict]:
         sketch = random.Random(number).randbytes(256).replace(b"\0", b"\1")
         digest = number.to_bytes(16, "big")
         found = Fingerprint(0xABCDEF ^ 1 << number % 60, 77, sketch, digest, digest, 300)
-        verdicts.append(index.find_or_add(found, f"http://a/{number}", run=run, config=config))
+        verdicts.append(find_or_add(index, found, f"http://a/{number}", run=run, config=config))
     return verdicts
 
 
@@ -180,7 +181,7 @@ def test_the_cap_leaves_the_nearest(index: Index) -> None:
     run = index.begin_run("s")
     sketch = random.Random(7).randbytes(256).replace(b"\0", b"\1")
     copy = Fingerprint(0xABCDEF ^ 1 << 7, 1, sketch, b"x" * 16, b"y" * 16, 300)
-    verdict = index.find_or_add(copy, "http://b/", run=run, config=config)
+    verdict = find_or_add(index, copy, "http://b/", run=run, config=config)
     assert (verdict.reason, verdict.canonical_url) == (Reason.NEAR_DUPLICATE, "http://a/7")
 
 

@@ -21,6 +21,7 @@ from dedup.recipes.sketch import BINS
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
 from tests.pages import edited, page, text
+from tests.sightings import find_or_add
 
 CONFIGS = [
     DedupConfig(),
@@ -140,7 +141,8 @@ class SameAnswers(RuleBasedStateMachine):
         self.has_asked = True
         slow_run, fast_run = self.runs[-1 if newest else 0]
         slow, fast = (
-            index.find_or_add(
+            find_or_add(
+                index,
                 ALL_PRINTS[found],
                 URLS[url],
                 run=run,
@@ -359,7 +361,7 @@ def test_a_template_of_many_words_gives_its_newest_pages(
                 ]
                 for found, url, kind in asked:
                     one, two = (
-                        index.find_or_add(found, url, run=run, config=config, kind=kind)
+                        find_or_add(index, found, url, run=run, config=config, kind=kind)
                         for index, run in zip((slow, fast), runs, strict=True)
                     )
                     assert (one, one.candidates) == (two, two.candidates)

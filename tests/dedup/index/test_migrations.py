@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 
 from dedup import Detector, Reason, SQLiteIndex
-from dedup.index import sqlite, tables
+from dedup.index import BlockIndex, blocks, sqlite, tables
 from dedup.recipes.config import RECIPE_VERSION
 from dedup.values.errors import IndexMismatch, IndexUnavailable
-from tests.crawling import ROOT
 from tests.pages import page, text
+from tests.stored import SIMHASHES, name_of, stored, write_blocks, write_index
 
-# One file for each schema that a release has written: pages 1 to 3 of `tests.pages` at
-# http://a/1 to 3, a copy of the first at http://a/4, in one run of the spider "old".
-STORED = sorted((ROOT / "tests" / "fixtures").glob("index-schema-*.db"))
+STORED = stored("index")
 
 
 @pytest.fixture(params=STORED, ids=lambda path: path.stem)
@@ -26,9 +24,45 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_every_schema_has_a_stored_file() -> None:
-    assert [path.stem for path in STORED] == [
-        f"index-schema-{version}" for version in range(1, tables.SCHEMA_VERSION + 1)
-    ]
+    for kind, newest in (("index", tables.SCHEMA_VERSION), ("blocks", blocks.SCHEMA_VERSION)):
+        names = [name_of(kind, version) for version in range(1, newest + 1)]
+        assert [path.name for path in stored(kind)] == names
+
+
+def tables_of(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Return the columns of all tables and indexes, and the condition of each index."""
+    with sqlite3.connect(path) as connection:
+        found = {}
+        for name, sql in connection.execute("SELECT name, sql FROM sqlite_master").fetchall():
+            columns = connection.execute(
+                f"SELECT name, type, \"notnull\", dflt_value, pk FROM pragma_table_info('{name}') "
+                f"UNION ALL SELECT name, seqno, 0, 0, 0 FROM pragma_index_info('{name}')"
+            )
+            found[name] = sorted(columns.fetchall(), key=str)
+            if " WHERE " in (sql or ""):
+                found[name].append((sql.partition(" WHERE ")[2],))
+    connection.close()
+    return found
+
+
+def test_an_older_file_gets_the_tables_of_a_new_one(tmp_path: Path) -> None:
+    for kind, write, opened in (
+        ("index", write_index, SQLiteIndex),
+        ("blocks", write_blocks, BlockIndex),
+    ):
+        write(tmp_path / f"{kind}-new.db")
+        for older in stored(kind):
+            copied = Path(shutil.copy(older, tmp_path))
+            opened(copied).close()
+            assert tables_of(copied) == tables_of(tmp_path / f"{kind}-new.db"), older.name
+
+
+@pytest.mark.parametrize("path", stored("blocks"), ids=lambda path: path.stem)
+def test_a_stored_set_of_simhashes_still_has_them(path: Path, tmp_path: Path) -> None:
+    with BlockIndex(shutil.copy(path, tmp_path)) as index:
+        assert (sorted(index.find(2, 1)), len(index)) == ([0, 2, 3], len(SIMHASHES))
+        assert index.verify() == []
+        assert (index.add(2), index.add(5), index.remove(1)) == (False, True, True)
 
 
 def test_a_stored_index_still_knows_its_pages(old: Path) -> None:

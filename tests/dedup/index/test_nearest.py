@@ -14,6 +14,7 @@ from dedup.recipes.sketch import EMPTY
 from dedup.values.errors import ConfigError
 from tests.dedup.index.test_postings import BLOCKS, posting_list
 from tests.pages import edited, page, text
+from tests.sightings import find_or_add
 
 ANY = DedupConfig(verify=False, max_distance=0)
 
@@ -89,7 +90,7 @@ def test_both_indexes_give_the_oldest_of_the_nearest_pages(
             run = index.begin_run()
             for number, word in enumerate(stored):
                 spider = str(number % apart)
-                index.find_or_add(seen(word), run=run, config=ANY, spider=spider)
+                find_or_add(index, seen(word), run=run, config=ANY, spider=spider)
             listed = [row for row in index.rows() if row.listed]
             found = index.nearest(seen(query))
             expected = (

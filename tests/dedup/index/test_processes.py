@@ -20,6 +20,7 @@ from dedup.rule.verifier import match
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
 from tests.forking import HAS_SERVER, forking
+from tests.sightings import find_or_add
 
 PROCESSES = 8
 SECONDS = 300.0
@@ -66,7 +67,7 @@ def add_all(number: int, together: Barrier, path: Path, pages: int) -> None:
     with SQLiteIndex(path) as index:
         run = index.begin_run(f"process {number}")
         for place, page in numbered:
-            index.find_or_add(page, f"http://p{number}.example/{place}", run=run, config=CONFIG)
+            find_or_add(index, page, f"http://p{number}.example/{place}", run=run, config=CONFIG)
         index.end_run(run, "finished")
 
 
@@ -147,7 +148,7 @@ def test_verdicts_are_those_of_one_process_that_saw_the_pages_in_that_order(tmp_
     begun = {run.id: run for run in (index.begin_run() for _ in range(PROCESSES))}
     for row in rows:
         seen, expected = row.sighting, row.verdict
-        found = index.find_or_add(seen.fingerprint, seen.url, run=begun[seen.run], config=CONFIG)
+        found = find_or_add(index, seen.fingerprint, seen.url, run=begun[seen.run], config=CONFIG)
         assert found.row == row.id
         assert (found.reason, found.kept, found.canonical) == (
             expected.reason,

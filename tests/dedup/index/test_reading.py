@@ -10,6 +10,7 @@ from dedup.values.errors import ConfigError
 from dedup.values.verdict import Outcome, Reason
 from tests.dedup.index.test_nearest import flipped, seen
 from tests.pages import edited, page, text
+from tests.sightings import find_or_add
 
 WORD = 0x0F1E2D3C4B5A6978
 
@@ -64,7 +65,7 @@ def test_near_gives_the_nearest_then_the_oldest(index: Index, field: str) -> Non
     config = DedupConfig(verify=False, max_distance=0)
     run = index.begin_run()
     for bits in ([0, 1, 2], [5], [9], [], [0, 1, 2, 3]):
-        index.find_or_add(seen(flipped(WORD, bits)), run=run, config=config)
+        find_or_add(index, seen(flipped(WORD, bits)), run=run, config=config)
     index.end_run(run, "finished")
     asked = seen(WORD)
     found = index.near(asked, field=field, max_distance=3)

@@ -7,6 +7,7 @@ from dedup.index import Index, Run
 from dedup.values.errors import DedupError
 from dedup.values.verdict import Outcome
 from tests.pages import edited, page, text
+from tests.sightings import find_or_add
 
 CONFIG = DedupConfig()
 
@@ -16,7 +17,7 @@ def add(
 ) -> Verdict:
     found = fingerprint(page(content))
     wait_for = [run.id] if wait else []
-    return index.find_or_add(found, url, run=run, config=CONFIG, confirmed=confirmed, wait_for=wait_for)
+    return find_or_add(index, found, url, run=run, config=CONFIG, confirmed=confirmed, wait_for=wait_for)
 
 
 def number(verdict: Verdict) -> int:

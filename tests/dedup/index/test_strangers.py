@@ -30,6 +30,7 @@ from dedup.values.hashes import SECRET_SIZE
 from tests.attack import VICTIM, attack, forged
 from tests.crawling import ROOT
 from tests.pages import edited, page, text
+from tests.sightings import find_or_add
 
 EXAMPLES = ROOT / "crawler" / "example" / "pages"
 CANDIDATES = ["simhash", "minhash", "both"]
@@ -46,7 +47,7 @@ def checked_in_public(index: Index, pages: Sequence[Page]) -> list[Verdict]:
     run = index.begin_run()
     prints = [fingerprint(found) for found in pages]
     return [
-        index.find_or_add(found, one.url, run=run, config=DedupConfig())
+        find_or_add(index, found, one.url, run=run, config=DedupConfig())
         for found, one in zip(prints, pages, strict=True)
     ]
 

@@ -152,7 +152,7 @@ def test_a_run_that_goes_on_has_not_met_what_was_undone(index: Index, undo: str)
     for turn in range(2):
         detector = Detector(index, job="job")
         met = [*pages[:2], page(edited(2), "http://a/2")]
-        found = [detector.submit(one, fingerprint(one)) for one in met]
+        found = [detector.submit(detector.sighting(one)) for one in met]
         wanted = [(Reason.UNCHANGED, True), (Reason.UNCHANGED, True), (Reason.UPDATED, True)]
         assert reasons(found) == wanted, turn
         if undo == "forget":
@@ -173,6 +173,6 @@ def test_what_was_not_seen_for_long_is_forgotten(index: Index) -> None:
     for seen, (number, url) in enumerate([(1, "a"), (1, "copy"), (2, "b"), (3, "c"), (3, "copy of c")]):
         found = fingerprint(page(text(number)))
         sighting = Sighting(found, f"http://{url}/", url, "page", "", run.id, float(seen))
-        index.record(sighting, DedupConfig())
+        index.find_or_add(sighting, DedupConfig())
     assert index.forget_unseen_since(4.0) == 3  # c stays, for its copy was seen at 4
     assert [row.outcome.is_undone for row in index.rows()] == [True, True, True, False, False]

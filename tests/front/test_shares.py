@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from dedup.plugin import shares
-from dedup.plugin.shares import MIN_COPIES, Shares
+from dedup.front import shares
+from dedup.front.shares import MIN_COPIES, Shares
 
 
 def swallowing(found: Shares, pages: int, copies: int, host: str = "a") -> list[int]:
@@ -45,6 +45,15 @@ def test_hosts_are_counted_apart_and_odd_urls_are_no_trouble() -> None:
         found.page(url)
         found.copy(url, 7, "")
     assert found.noticed() == []
+
+
+def test_a_host_is_named_without_user_password_and_port() -> None:
+    found = Shares(0.5)
+    for number in range(MIN_COPIES):
+        url = f"http://me:secret@A.example:{8000 + number}/"
+        found.page(url)
+        found.copy(url, 7, "http://a.example/7")
+    assert [(notice.host, notice.copies) for notice in found.noticed()] == [("a.example", MIN_COPIES)]
 
 
 def test_memory_is_bounded_and_the_large_ones_stay() -> None:

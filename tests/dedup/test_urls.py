@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from w3lib.url import canonicalize_url
 
 from dedup.values.limits import MAX_URL
-from dedup.values.urls import _IS_CANONICAL, joined_key, kept_url, scope_key, url_key, valid
+from dedup.values.urls import _IS_CANONICAL, host_of, joined_key, kept_url, scope_key, url_key, valid
 
 LABELS = st.from_regex(r"[a-z][a-z0-9]{5,8}", fullmatch=True).map(lambda name: f"site-{name}")
 
@@ -65,6 +65,47 @@ def test_a_kept_url_is_short_valid_and_kept_as_it_is(url: str) -> None:
     assert valid(url_key(url)) == url_key(url)
     if len(valid(url)) <= MAX_URL:
         assert kept == valid(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://WWW.Example.com:8080/a?b#c", "www.example.com"),
+        ("//Example.com/a", "example.com"),
+        ("http://me@example.com:/", "example.com"),
+        ("http://me:p@ss@Example.com:80", "example.com"),
+        ("http://[::1]:80/", "::1"),
+        ("http://127.0.0.1:8000/", "127.0.0.1"),
+        ("http://a.example:port/", "a.example"),
+        ("http://xn--bcher-kva.example/", "xn--bcher-kva.example"),
+        ("http://BÜCHER.example/", "bücher.example"),
+        ("http://[bad/", ""),
+        ("http://a\u2100b/", ""),  # with a slash in its normal form
+        ("example.com/a", ""),
+        ("javascript:alert(1)", ""),
+        ("mailto:me@example.com", ""),
+        ("http://", ""),
+        ("", ""),
+    ],
+)
+def test_the_host_of_a_url(url: str, host: str) -> None:
+    assert host_of(url) == host
+
+
+@given(st.text(max_size=30))
+def test_a_host_is_its_own(rest: str) -> None:
+    for url in (rest, f"http://{rest}", f"http://me:secret@{rest}"):
+        host = host_of(url)
+        assert host_of(f"http://[{host}]/" if ":" in host else f"http://{host}/") == host
+        assert not set("/?#@") & set(host)
+
+
+SECRETS = st.text("abcXYZ019-._~!$&'()*+,;=:%@", max_size=12)
+
+
+@given(SECRETS, SECRETS, st.sampled_from(["Host.example", "host.example:81", "[::1]"]))
+def test_a_host_has_no_user_name_and_no_password(user: str, password: str, place: str) -> None:
+    assert host_of(f"http://{user}:{password}@{place}/") == host_of(f"http://{place}/")
 
 
 def test_long_urls_with_one_beginning_stay_different() -> None:

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from operator import itemgetter
-from urllib.parse import urlsplit
+
+from dedup.values.urls import host_of
 
 # Fewer copies than this are no sign of anything.
 MIN_COPIES = 20
@@ -104,7 +105,7 @@ class Shares:
         return sorted(found, key=lambda one: -one.copies)
 
     def _host(self, url: str) -> tuple[str, _Host]:
-        name = _host_of(url)
+        name = host_of(url)
         if name not in self._hosts and len(self._hosts) >= MAX_COUNTED:
             large = nlargest(MAX_COUNTED // 2, self._hosts.items(), key=lambda entry: entry[1].seen)
             self._hosts = dict(large)
@@ -125,10 +126,3 @@ class Shares:
         for copies, name, canonical in nlargest(MAX_COUNTED // 2, pages, key=itemgetter(0)):
             self._hosts[name].copies[canonical] = copies
         self._pages = MAX_COUNTED // 2
-
-
-def _host_of(url: str) -> str:
-    try:
-        return urlsplit(url).netloc
-    except ValueError:
-        return ""

@@ -1,13 +1,13 @@
-"""What a person reads at the end of a crawl."""
+"""What a person reads at the end of a run."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from shlex import quote
-from typing import Any
 
+from dedup.front.shares import Swallowed
 from dedup.index import Index, Run
-from dedup.plugin.shares import Swallowed
 from dedup.values.limits import Excess
 from dedup.values.printable import printable
 
@@ -32,19 +32,19 @@ _DRY_RUN = ("would be dropped", "would_drop")
 
 
 def summary(
-    stats: Mapping[str, Any], index: Index, run: Run, swallowed: Sequence[Swallowed] = ()
+    counts: Mapping[str, int], index: Index, run: Run, swallowed: Sequence[Swallowed] = ()
 ) -> str:
-    """Return the summary of a *run* from its *stats*, several lines."""
-    counts = {name: stats.get(f"dedup/{name}", 0) for _, name in _LINES}
+    """Return the summary of a *run* from its *counts*, several lines; a missing count is 0."""
+    counts = Counter(counts)
     label, name = _COPIES.get(run.action, _DRY_RUN)
-    copies = stats.get(f"dedup/{name}", 0)
+    copies = counts[name]
     share = copies / counts["seen"] if counts["seen"] else 0.0
     lines = [f"Deduplication of run {run.id}:"]
     lines += [
         f"  {label:<18}{counts[name]:>10,}" for label, name in _LINES if counts[name] or name in _ALWAYS
     ]
     lines.append(f"  {label:<18}{copies:>10,}  ({share:.1%} of all seen)")
-    lines += _earlier(stats, run) + _skipped(stats) + _troubles(stats)
+    lines += _earlier(counts, run) + _skipped(counts) + _troubles(counts)
     lines += [_warning(found) for found in swallowed[:LARGEST]]
     if swallowed[LARGEST:]:
         lines.append(f"  and {len(swallowed) - LARGEST:,} more such warnings in the log")
@@ -54,8 +54,8 @@ def summary(
     return "\n".join(lines)
 
 
-def _earlier(stats: Mapping[str, Any], run: Run) -> list[str]:
-    earlier = stats.get("dedup/dropped_for_earlier_run", 0)
+def _earlier(counts: Counter[str], run: Run) -> list[str]:
+    earlier = counts["dropped_for_earlier_run"]
     if not earlier:
         return []
     return [
@@ -64,12 +64,12 @@ def _earlier(stats: Mapping[str, Any], run: Run) -> list[str]:
     ]
 
 
-def _skipped(stats: Mapping[str, Any]) -> list[str]:
-    seen = stats.get("dedup/responses/seen", 0)
+def _skipped(counts: Counter[str]) -> list[str]:
+    seen = counts["responses/seen"]
     if not seen:
         return []
-    saved = stats.get("dedup/requests_saved", 0)
-    explored = stats.get("dedup/responses/explored", 0)
+    saved = counts["requests_saved"]
+    explored = counts["responses/explored"]
     return [
         f"  {saved:,} requests saved: {seen:,} responses were judged before their callback, "
         f"{explored:,} copies explored all the same"
@@ -83,7 +83,7 @@ def _warning(found: Swallowed) -> str:
     )
 
 
-def _troubles(stats: Mapping[str, Any]) -> list[str]:
+def _troubles(counts: Counter[str]) -> list[str]:
     texts = (
         ("released", "kept here but dropped or failed in a later pipeline"),
         ("wait_timeout", "kept because the item they repeat took too long"),
@@ -92,10 +92,10 @@ def _troubles(stats: Mapping[str, Any]) -> list[str]:
         ("dropped_feed_errors", "dropped items that could not be written, see above"),
         ("mark_errors", "kept unmarked because their type has no place for it, see above"),
     )
-    counts = [(stats.get(f"dedup/{name}", 0), text) for name, text in texts]
-    unread = sum(stats.get(f"dedup/over_limit/{excess}", 0) for excess in Excess)
-    counts.append((unread, "over a limit of size: not read, copies only of pages of the same bytes"))
-    return [f"  {count:,} {text}" for count, text in counts if count]
+    troubles = [(counts[name], text) for name, text in texts]
+    unread = sum(counts[f"over_limit/{excess}"] for excess in Excess)
+    troubles.append((unread, "over a limit of size: not read, copies only of pages of the same bytes"))
+    return [f"  {count:,} {text}" for count, text in troubles if count]
 
 
 def _clusters(index: Index, run: Run) -> list[str]:

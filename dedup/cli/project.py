@@ -1,0 +1,54 @@
+"""The settings that a command goes by: those given to it, and those of the Scrapy project here.
+
+Where Scrapy is not installed there is no project; everything else works all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dedup.front.reading import PREFIX, read_settings, setting_names
+from dedup.front.settings import DedupSettings
+from dedup.recipes.config import FILES
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def project_index() -> str | None:
+    """Return the path of the index of the Scrapy project here, None outside of any."""
+    project = _scrapy_project()
+    path: str | None = project.project_index() if project else None
+    return path
+
+
+def settings_of(given: Mapping[str, str], recipe: Mapping[str, str]) -> DedupSettings:
+    """Return the settings *given*, then those of the project here, if there is one.
+
+    What neither sets is as in *recipe*, an index's, so that its fingerprints can be compared with;
+    raises `ConfigError` for a bad value or an unknown name.
+    """
+    return read_settings({**_of_recipe(recipe), **_project_settings(), **given})
+
+
+def _of_recipe(recipe: Mapping[str, str]) -> dict[str, str]:
+    names = {PREFIX + name.upper(): value for name, value in recipe.items() if name not in FILES}
+    return {name: value for name, value in names.items() if name in setting_names()}
+
+
+def _project_settings() -> dict[str, Any]:
+    project = _scrapy_project()
+    values = project.project_settings() if project else {}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _scrapy_project() -> ModuleType | None:
+    """Return the module that reads the project, None where Scrapy is not installed."""
+    try:
+        from dedup.plugin import project
+    except ModuleNotFoundError as error:
+        if error.name != "scrapy":
+            raise
+        return None
+    return project

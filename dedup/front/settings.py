@@ -1,0 +1,111 @@
+"""What the settings of dedup can be, and what they are when nobody sets them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dedup.reading.fields import FieldRule
+from dedup.reading.page import Page
+from dedup.recipes.config import DedupConfig
+from dedup.values.errors import ConfigError, shown
+
+PageFromItem = Callable[[Any], Page | None]
+
+_CHOICES = {
+    "source": ("item", "response"),
+    "action": ("drop", "mark"),
+    "skip": ("nothing", "links", "callback"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DedupSettings:
+    """What becomes of pages and items; the field `text_fields` is the setting ``DEDUP_TEXT_FIELDS``."""
+
+    index: str = "dedup.db"
+    """Path of the index; a relative one is inside the data directory of the Scrapy project,
+    ``.scrapy``."""
+    source: str = "item"
+    """What is judged: the `item`, or the `response` that gave it, where it gave no other item."""
+    html_field: str = ""
+    """The field of an item that holds its HTML."""
+    text_fields: tuple[str, ...] = ()
+    """The fields of an item that hold its text."""
+    url_field: str = "url"
+    """The field of an item that holds its URL; an item without one has that of its response."""
+    key_fields: tuple[str, ...] = ()
+    """The fields that tell items apart: items that differ in one of them are never copies of each other,
+    and the same key in a later crawl is the same item, whatever its URL."""
+    page_from_item: PageFromItem | None = field(default=None, repr=False)
+    """A function, or its dotted path, that makes the page of an item, None for one not to judge."""
+    action: str = "drop"
+    """What becomes of a copy: `drop` it, or `mark` it with what it repeats and let it go on."""
+    mark_prefix: str = "dedup_"
+    """What the names of the fields begin with that `mark` fills."""
+    item_classes: tuple[Any, ...] = ()
+    """Classes of items, or their dotted paths, whose fields are checked at start for `mark`."""
+    dry_run: bool = False
+    """Judge, record and report, but let every item and request go on as it is."""
+    wait: float = 30.0
+    """How many seconds a copy waits for the fate of the item that it repeats."""
+    skip: str = "nothing"
+    """What is skipped of a response that is a copy: `nothing`, the `links` that its callback gives,
+    or the whole `callback`; unless `nothing`, responses are judged before their callback."""
+    min_depth: int = 1
+    """Of responses at less depth than this (start pages are at 0) nothing is skipped."""
+    exploration_share: float = 0.05
+    """The share (0 to 1) of copies of which nothing is skipped all the same."""
+    cluster_share: float = 0.2
+    """The log warns when copies of one page are more than this share (0 to 1) of a host's pages."""
+    crawl: str = ""
+    """The name of a crawl that several processes work at, one after the other or at the same time; all
+    that share a name are one crawl."""
+    dropped_feed: str = ""
+    """Where dropped items are written, whole, with what they repeat: as Scrapy's option ``-o``."""
+    config: DedupConfig = field(default_factory=DedupConfig)
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                raise ConfigError(f"{name} ({shown(value)}) must be one of {', '.join(choices)}")
+        for name, rule in (("wait", "0 seconds or more"), ("min_depth", "0 or more")):
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"{name} ({shown(getattr(self, name))}) must be {rule}")
+        for name in ("exploration_share", "cluster_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} ({shown(getattr(self, name))}) must be 0 to 1")
+        if self.key_fields and self.skip == "callback":
+            raise ConfigError(
+                f"key_fields ({', '.join(map(str, self.key_fields))}) cannot go with skip ('callback'): "
+                "responses are judged before an item has a key; use 'links' or 'nothing'"
+            )
+        if not self.index:
+            raise ConfigError("index ('') must be the path of a file")
+        if not self.mark_prefix.isidentifier():
+            raise ConfigError(f"mark_prefix ({shown(self.mark_prefix)}) must be the beginning of a name")
+
+    @property
+    def fields(self) -> FieldRule:
+        """Where an item's page is."""
+        return FieldRule(
+            html_field=self.html_field,
+            text_fields=self.text_fields,
+            url_field=self.url_field,
+            key_fields=self.key_fields,
+        )
+
+    @property
+    def judged(self) -> str:
+        """What is judged, for people."""
+        if self.source == "response":
+            return "pages by their response, other items by `html`"
+        if self.page_from_item:
+            return "items by DEDUP_PAGE_FROM_ITEM"
+        if self.html_field:
+            return f"items by `{self.html_field}`; items without it are not judged"
+        if self.text_fields:
+            return f"items by {', '.join(f'`{name}`' for name in self.text_fields)}"
+        return "items by `html`; items without it are not judged"

@@ -1,0 +1,69 @@
+"""The command line works where Scrapy is not installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.crawling import ROOT
+
+MISSING = ("scrapy", "twisted")
+TIDE = "The tide turns twice a day, and the harbour is dry at noon. " * 5
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of pages, and modules that cannot be imported in the place of Scrapy's."""
+    for name in MISSING:
+        stub = tmp_path / "missing" / f"{name}.py"
+        stub.parent.mkdir(exist_ok=True)
+        stub.write_text(f'raise ModuleNotFoundError("No module named {name}", name="{name}")\n')
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "a.html").write_text(f"<h1>Tides</h1><p>{TIDE}")
+    (pages / "b.html").write_text(f"<h1>Tides!</h1><p>{TIDE}")
+    (pages / "c.html").write_text("<h1>Lamps</h1><p>Oil lamps need a clean wick and a calm room.")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, code: int = 0) -> str:
+    """Run ``dedup``, whose worker processes find no Scrapy either; return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from dedup.cli import main; main()", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": f"{folder / 'missing'}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_pages_are_added_reported_and_explained(folder: Path) -> None:
+    added = run(folder, "add", "pages", "--index", "pages.db", "--jobs", "2")
+    assert "pages seen                 3" in added
+    assert "dropped                    1" in added
+    reported = run(folder, "report", "--index", "pages.db")
+    copy = (folder / "pages/b.html").as_uri()
+    assert copy in reported
+    explained = run(folder, "explain", copy, "--index", "pages.db")
+    assert "near_duplicate" in explained
+    assert run(folder, "check", "--index", "pages.db") == "pages.db is sound.\n"
+
+
+def test_settings_come_from_the_command_line(folder: Path) -> None:
+    pages = ("pages/a.html", "pages/c.html")
+    compared = run(folder, "compare", *pages, code=3)
+    assert "B is no copy of A" in compared
+    alike = ("-s", "DEDUP_VERIFY=0", "-s", "DEDUP_MAX_DISTANCE=12", "-s", "DEDUP_MIN_SIMILARITY=x")
+    refused = run(folder, "compare", *pages, *alike, code=1)
+    assert "DEDUP_MIN_SIMILARITY ('x') must be of type float" in refused
+
+
+def test_without_a_project_the_index_must_be_named(folder: Path) -> None:
+    assert "no Scrapy project here" in run(folder, "runs", code=1)

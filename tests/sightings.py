@@ -1,0 +1,53 @@
+"""Fingerprints that no page was read for, put to an index."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from dedup import DedupConfig, Page, Verdict
+from dedup.index import Index, Run, Sighting
+from dedup.reading.sighting import sighting_of
+from dedup.values.fingerprint import Fingerprint
+
+OF_PAGE = ("canonical_link", "item_key", "redirects", "seen_on", "title")
+
+
+def sighting(
+    fingerprint: Fingerprint,
+    url: str = "",
+    *,
+    run: Run,
+    config: DedupConfig,
+    spider: str | None = None,
+    **about: Any,
+) -> Sighting:
+    """Return the sighting of a page with *fingerprint*, now."""
+    of_page = {name: about.pop(name) for name in OF_PAGE if name in about}
+    return sighting_of(
+        Page(url=url, body_digest=b"", text="", **of_page),
+        fingerprint,
+        scope=config.scope,
+        spider=run.spider if spider is None else spider,
+        run=run.id,
+        time=time.time(),
+        **about,
+    )
+
+
+def find_or_add(
+    index: Index,
+    fingerprint: Fingerprint,
+    url: str = "",
+    *,
+    run: Run,
+    config: DedupConfig,
+    **about: Any,
+) -> Verdict:
+    """Call `Index.find_or_add` with a `sighting`; *about* are arguments of either."""
+    choices = {
+        name: about.pop(name) for name in ("confirmed", "is_wanted", "wait_for", "page") if name in about
+    }
+    return index.find_or_add(
+        sighting(fingerprint, url, run=run, config=config, **about), config, **choices
+    )
