@@ -182,8 +182,10 @@ class Store(Protocol):
     def put(self, *records: Record, replace: bool = True) -> None:
         """Store records; one with the key of another takes its place, or without *replace* is ignored."""
 
-    def select(self, kind: type[AnyRecord], **fields: Any) -> list[AnyRecord]:
-        """Return the records of a kind with these *fields*, in their order.
+    def select(
+        self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
+    ) -> list[AnyRecord]:
+        """Return the records of a kind with these *fields*, in their order, at most *limit*.
 
         A field is a value, a collection of possible ones or a `Prefix`.
         """

@@ -188,9 +188,11 @@ class MemoryStore(Store):
             if replace or key not in held:
                 held[key] = record
 
-    def select(self, kind: type[AnyRecord], **fields: Any) -> list[AnyRecord]:
+    def select(
+        self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
+    ) -> list[AnyRecord]:
         records = [one for one in self._held.records[kind].values() if _fits(one, fields)]
-        return sorted(records, key=_ORDERS[kind]) if kind in _ORDERS else records
+        return (sorted(records, key=_ORDERS[kind]) if kind in _ORDERS else records)[:limit]
 
     def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
         held = self._held.records[kind]
