@@ -455,10 +455,11 @@ def _random_page(rng: np.random.Generator, crowded: str = "") -> Fingerprint:
 
 def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, crowded: str = "") -> None:
     """Put *count* pages into an empty index at once, as so many calls of `find_or_add` would."""
-    connection = index._connection
+    store = index.store
+    connection = store._connection
     prints = [_random_page(rng, crowded) for _ in range(count)]
-    with index._writing():
-        scope = index._scope("page", "bench", create=True)
+    with index.batch():
+        scope = store._scope(("page", "bench"), create=True)
         connection.executemany(
             "INSERT INTO pages (run, scope, url, url_key, time, title, canonical_link, "
             "content_simhash, structure_simhash, sketch, body_digest, token_digest, tokens, reason, kept, outcome, listed) "
@@ -481,7 +482,7 @@ def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, cr
         )
         for field in ("content", "structure"):
             words = np.array([p.simhash(field) for p in prints], np.uint64)
-            index._postings(field, scope).add_many(words)
+            store._lists.postings(field, scope).add_many(words)
 
 
 def curve(folder: Path, largest: int, output: Path | None) -> None:

@@ -23,7 +23,8 @@ from benchmarks.accuracy.sets import ARCHIVE, unpacked
 from dedup import DedupConfig, Fingerprint, Page, Reason, fingerprint
 from dedup.recipes.sketch import agrees, check_sketch
 from dedup.recipes.terms import Terms, tokens_of
-from dedup.rule.verifier import has_equal_tokens, match
+from dedup.rule.keys import has_equal_tokens
+from dedup.rule.match import match
 from dedup.values.hashes import SECRET_SIZE
 
 CONFIG = DedupConfig()

@@ -89,8 +89,8 @@ def _row(page: Page, own: Fingerprint, other: Fingerprint, y: int, when: str) ->
     yield _text(COLUMNS["page"], y + 26, page.url)
     yield _text(COLUMNS["page"], y + 46, when, "small")
     for column in ("content", "structure"):
-        word, above = getattr(own, column), getattr(other, column)
-        yield _grid(COLUMNS[column], y, 8, _bits(word, word ^ above))
+        value, above = own.simhash(column), other.simhash(column)
+        yield _grid(COLUMNS[column], y, 8, _bits(value, value ^ above))
     yield _grid(COLUMNS["sketch"], y, 16, _bins(own.sketch, other.sketch))
 
 
@@ -111,8 +111,8 @@ def _page(path: str) -> Page:
     return Page.from_html((PAGES / path.removeprefix("/")).read_bytes(), url=path)
 
 
-def _bits(word: int, differing: int) -> list[str]:
-    kinds = ["on" if word >> bit & 1 else "off" for bit in range(64)]
+def _bits(value: int, differing: int) -> list[str]:
+    kinds = ["on" if value >> bit & 1 else "off" for bit in range(64)]
     return ["other" if differing >> bit & 1 else kind for bit, kind in enumerate(kinds)]
 
 

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from dedup.recipes.config import DedupConfig
     from dedup.recipes.fingerprinter import fingerprint
     from dedup.recipes.simhash import simhash
-    from dedup.rule.verifier import compare
+    from dedup.rule.match import compare
     from dedup.values.fingerprint import Fingerprint
+    from dedup.values.match import Match
     from dedup.values.simhashes import hamming_distance
-    from dedup.values.verdict import Match, Reason, Verdict
+    from dedup.values.verdict import Reason, Verdict
 
 __all__ = [
     "DedupConfig",
@@ -38,13 +39,13 @@ _HOMES = {
     "DedupConfig": "recipes.config",
     "Detector": "index.detector",
     "Fingerprint": "values.fingerprint",
-    "Match": "values.verdict",
+    "Match": "values.match",
     "MemoryIndex": "index",
     "Page": "reading.page",
     "Reason": "values.verdict",
     "SQLiteIndex": "index",
     "Verdict": "values.verdict",
-    "compare": "rule.verifier",
+    "compare": "rule.match",
     "fingerprint": "recipes.fingerprinter",
     "hamming_distance": "values.simhashes",
     "simhash": "recipes.simhash",

@@ -17,7 +17,7 @@ from benchmarks.accuracy.folding import jaccard
 from benchmarks.accuracy.scoring import Bools
 from dedup import DedupConfig, Fingerprint, compare
 from dedup.recipes.sketch import BINS, similarities
-from dedup.rule.verifier import banding_of, uses_content, uses_structure
+from dedup.rule.keys import banding_of, uses_content, uses_structure
 from dedup.values.hashes import Hashes
 
 UNRELATED_BELOW = 0.1

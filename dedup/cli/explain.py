@@ -19,7 +19,7 @@ from dedup.index import Row, Run, SQLiteIndex
 from dedup.recipes.config import DedupConfig
 from dedup.report.explanation import compare_tags, compare_terms, is_refused, verdict_sentence
 from dedup.report.explanation import explain as explained
-from dedup.rule.verifier import banding_of
+from dedup.rule.keys import banding_of
 from dedup.values.printable import printable
 
 
@@ -103,7 +103,7 @@ def _other(index: SQLiteIndex, row: Row, config: DedupConfig) -> Row | None:
         return None
     if banding_of(config) != index.banding:  # there are no lists of them
         config = replace(config, candidates="simhash")
-    near = index.candidates_of(row, config)
+    near = index.views.candidates_of(row, config)
     return next((index.row(c.id) for c in near if is_refused(c.fingerprint, page, config)), None)
 
 

@@ -79,7 +79,7 @@ class Pages:
 
     def page_of(self, row: Row) -> Page | None:
         """Return the page that *row* was judged by, None where neither index nor feed has it."""
-        if stored := self._index.page_of(row):
+        if stored := self._index.views.page_of(row):
             return stored
         for page in self._of_feed.get(row.sighting.url_key, ()):
             found = fingerprint(page, self._config)
@@ -120,9 +120,9 @@ def page_of_file(path: Path, config: DedupConfig) -> Page:
 
 def rows_at(index: Index, url: str) -> list[Row]:
     """Return the rows of *url*, the oldest first; `DedupError` with likely URLs if there is none."""
-    if rows := index.history(url):
+    if rows := index.views.history(url):
         return rows
-    likely = " or ".join(printable(found) for found in index.similar_urls(url))
+    likely = " or ".join(printable(found) for found in index.views.similar_urls(url))
     hint = f"; did you mean {likely}" if likely else ""
     raise DedupError(f"{printable(url)} is not in {index.name}{hint}")
 

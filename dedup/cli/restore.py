@@ -39,7 +39,7 @@ def restore(url: str | None, path: Path | None, run: int | None, look: bool, as_
         raise click.UsageError("give a URL or --run")
     with opened(path) as index:
         found = _looked_at(index, url, run) if look else _restored(index, url, run)
-        skipped = {one.row for one in index.withheld() if one.what == "callback"}
+        skipped = {one.row for one in index.book.withheld() if one.what == "callback"}
     if as_json:
         print_json([{**row_record(row), "callback_skipped": row.id in skipped} for row in found])
         return
@@ -63,7 +63,7 @@ def withheld(path: Path | None, run: int | None, as_json: bool) -> None:
       dedup withheld --run 3 --json
     """
     with opened(path) as index:
-        found = index.never_met(run)
+        found = index.book.never_met(run)
         pages = {row.id: row.sighting.url for row in index.rows_of(sorted({one.row for one in found}))}
     if as_json:
         print_json([{"url": one.url, "run": one.run, "linked_from": pages[one.row]} for one in found])
@@ -76,14 +76,14 @@ def withheld(path: Path | None, run: int | None, as_json: bool) -> None:
 def _restored(index: SQLiteIndex, url: str | None, run: int | None) -> list[Row]:
     if run is not None:
         _require_run(index, run)
-        return index.restore_run_copies(run)
-    return index.restore_url_copies(url or "")
+        return index.ledger.restore_run_copies(run)
+    return index.ledger.restore_url_copies(url or "")
 
 
 def _looked_at(index: SQLiteIndex, url: str | None, run: int | None) -> list[Row]:
     if run is not None:
         _require_run(index, run)
-    rows = index.history(url) if url is not None else index.rows(run)
+    rows = index.views.history(url) if url is not None else index.rows(run)
     return [row for row in rows if not row.verdict.kept and row.outcome.stands]
 
 

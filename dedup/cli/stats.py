@@ -43,7 +43,7 @@ def stats(path: Path | None, limit: int, as_json: bool) -> None:
     """
     with opened(path) as index:
         with working("counting"):
-            tallies = index.tallies()
+            tallies = index.views.tallies()
         tables = {name: counts(tallies, key) for name, key in _BY.items()}
         total = next(iter(counts(tallies, lambda _: "all")), Count("all", 0, 0, 0, 0, 0))
         facts = _facts(index)
@@ -83,7 +83,7 @@ def clusters(path: Path | None, limit: int, min_size: int, as_json: bool) -> Non
       dedup clusters --min-size 100 --limit 5
     """
     with opened(path) as index, working("counting"):
-        found = index.clusters(limit, min_copies=min_size - 1)
+        found = index.views.clusters(limit, min_copies=min_size - 1)
     if as_json:
         print_json(
             [
@@ -106,7 +106,7 @@ def clusters(path: Path | None, limit: int, min_size: int, as_json: bool) -> Non
 
 
 def _facts(index: SQLiteIndex) -> dict[str, Any]:
-    found = index.statistics()
+    found = index.views.statistics()
     return {
         "orphans": found.orphans,
         "bytes": found.bytes,

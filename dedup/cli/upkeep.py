@@ -60,7 +60,7 @@ def check(path: Path | None, as_json: bool) -> None:
     anew, and one of the stored pages.
     """
     with opened(path) as index, working("checking"):
-        problems = index.verify()
+        problems = index.problems()
     if as_json:
         print_json({"index": index.name, "sound": not problems, "problems": problems})
     for problem in problems if not as_json else []:

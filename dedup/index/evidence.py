@@ -9,7 +9,8 @@ from typing import Any
 from dedup.index.facts import Facts
 from dedup.index.stores.base import NOT_UNDONE, Order, Pool, Query, Store, first, the_row
 from dedup.recipes.config import DedupConfig
-from dedup.rule.decide import Past, nearness
+from dedup.rule.decide import Past
+from dedup.rule.keys import nearness
 from dedup.values.row import Row
 from dedup.values.run import DRY_RUN, Crawl, Run
 from dedup.values.sighting import Sighting
@@ -59,22 +60,24 @@ class Evidence:
         seen = self.sighting
         if not seen.is_named:
             return self._still_shown(_NO_RUNS) if seen.seen_on is not None else []
-        if not (last := self._last_run()):
+        if not (newest := self._last_version()):
             return []
-        rows = list(self.store.rows(self._of_it(runs=self.crawl.own | {last})))
-        met_again = {row.verdict.previous for row in rows if row.sighting.run in self.crawl.own}
-        left = (row for row in rows if row.sighting.run == last and row.origin not in met_again)
+        last, own = newest.sighting.run, self.crawl.own
+        rows = [newest, *self.store.rows(self._of_it(runs=own | {last}, but=newest.id))]
+        met_again = {row.verdict.previous for row in rows if row.sighting.run in own}
+        left = [row for row in rows if row.sighting.run == last and row.origin not in met_again]
+        left.sort(key=lambda row: row.id)
         versions = [self._version(row) for row in left]
         if versions and not any(version.is_standing(seen.fingerprint) for version in versions):
             versions += self._still_shown(met_again)
         return versions
 
-    def _last_run(self) -> int:
-        """Return the last earlier run of another crawl that has met it, 0 if none has."""
+    def _last_version(self) -> Row | None:
+        """Return the newest row of the last earlier run of another crawl that has met it."""
         newest, run = self._newest_version(), self.sighting.run
-        if newest and newest.sighting.run >= run:  # of a crawl that goes on beside this one
-            newest = self._last_of_others(before_run=run)
-        return newest.sighting.run if newest else 0
+        if newest and newest.sighting.run > run:  # of a crawl that began later
+            return self._last_of_others(before_run=run)
+        return newest
 
     def _newest_version(self) -> Row | None:
         if not self._was_looked_up:
@@ -196,9 +199,7 @@ class Evidence:
     def met(self, canonical: int, runs: frozenset[int]) -> Row | None:
         """Return the row of one of *runs* that met *canonical* again, a confirmed one if it can."""
         dry_runs = runs if self.sighting.is_dry else _NO_RUNS
-        found = self.store.rows(
-            Query(canonical=canonical, met_again=True, runs=runs, dry_runs=dry_runs)
-        )
+        found = self.store.rows(Query(canonical=canonical, met_again=True, runs=runs, dry_runs=dry_runs))
         return min(
             found,
             key=lambda row: (not row.verdict.kept, row.outcome is Outcome.PENDING, row.id),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
@@ -90,6 +90,10 @@ class Index:
     def rows(self, run: int | None = None) -> Iterator[Row]:
         """Yield every row, or those of one *run*, in the order in which the pages were seen."""
         return self.views.rows(run)
+
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows of those numbers, as they are asked for; raises `NoSuchRow`."""
+        return self.views.rows_of(rows)
 
     def row(self, row: int) -> Row:
         """Return the row of that number; raises `NoSuchRow`."""
@@ -249,9 +253,7 @@ class SQLiteIndex(Index):
         create: bool = True,
         read_only: bool = False,
     ) -> None:
-        store = SQLiteStore(
-            path, blocks=blocks, timeout=timeout, create=create, read_only=read_only
-        )
+        store = SQLiteStore(path, blocks=blocks, timeout=timeout, create=create, read_only=read_only)
         super().__init__(store)
         try:
             if not read_only:
@@ -281,9 +283,7 @@ class SQLiteIndex(Index):
         """Make the posting lists anew from the rows; see `SQLiteStore.rebuild`."""
         self.store.rebuild(blocks, progress)
 
-    def band(
-        self, banding: Banding | None, progress: Callable[[int, int], None] | None = None
-    ) -> None:
+    def band(self, banding: Banding | None, progress: Callable[[int, int], None] | None = None) -> None:
         """Make lists of bands from the rows, or with None take them out, as `rebuild` makes others."""
         self.store.band(banding, progress)
 

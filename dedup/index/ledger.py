@@ -115,24 +115,18 @@ class Ledger:
         """Return what is known about the page of *sighting*."""
         return Evidence(self._store, self._facts, sighting)
 
-    def _verdict(
-        self, sighting: Sighting, config: DedupConfig, *, is_wanted: bool = False
-    ) -> Verdict:
+    def _verdict(self, sighting: Sighting, config: DedupConfig, *, is_wanted: bool = False) -> Verdict:
         past = self.evidence(sighting).past(config, is_wanted=is_wanted)
         return decide(sighting.fingerprint, past, config)
 
-    def _record(
-        self, sighting: Sighting, verdict: Verdict, *, confirmed: bool, page: bytes
-    ) -> Row:
+    def _record(self, sighting: Sighting, verdict: Verdict, *, confirmed: bool, page: bytes) -> Row:
         outcome = Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
         row = self._add(sighting, verdict, outcome, page)
         if confirmed:
             self._complete(row)
         return row
 
-    def _add(
-        self, sighting: Sighting, verdict: Verdict, outcome: Outcome, page: bytes = b""
-    ) -> Row:
+    def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome, page: bytes = b"") -> Row:
         listed = is_canonical(verdict)
         number = self._store.add(sighting, verdict, outcome, listed=listed, page=page)
         return Row(number, sighting, verdict, outcome, listed)
@@ -143,10 +137,9 @@ class Ledger:
         """Record that the page of a pending *row* was kept to the end; others lean on it from now on."""
         pending = Query(ids=(row,), outcomes=(Outcome.PENDING,), replaces=False)
         with self._store.transaction(writing=True):
-            # Mostly there is nothing else to do.
-            if not self._facts.has_wanted():
-                if self._store.change(pending, outcome=Outcome.CONFIRMED):
-                    return
+            is_plain = not self._facts.has_wanted()  # as nearly all: there is nothing else to do
+            if is_plain and self._store.change(pending, outcome=Outcome.CONFIRMED):
+                return
             found = the_row(self._store, row)
             if found.outcome is Outcome.PENDING:
                 self._settle(found, Outcome.CONFIRMED)

@@ -160,9 +160,7 @@ class Views:
         oldest is first.
         """
         with self._store.transaction(writing=False):
-            largest = self._store.clusters(
-                run=None, forgotten=False, min_copies=min_copies, limit=limit
-            )
+            largest = self._store.clusters(run=None, forgotten=False, min_copies=min_copies, limit=limit)
             return [ClusterSize(self.row(row), copies, alike) for row, copies, alike in largest]
 
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
@@ -200,10 +198,11 @@ class Views:
         own versions count like any other page.
         """
         _check_distance(max_distance)
-        for reach in (*(reach for reach in _REACHES if reach < max_distance), max_distance):
-            near = self.near(fingerprint, max_distance=reach, limit=1, kind=kind, scope=scope)
-            if near:
-                return near[0]
+        with self._store.transaction(writing=False):
+            for reach in (*(reach for reach in _REACHES if reach < max_distance), max_distance):
+                near = self.near(fingerprint, max_distance=reach, limit=1, kind=kind, scope=scope)
+                if near:
+                    return near[0]
         return None
 
     def near(

@@ -21,7 +21,7 @@ from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import read_settings
 from dedup.plugin.wanted import kept_request
 from dedup.reading.page import Page
-from dedup.rule.verifier import match
+from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import murmur3
 from dedup.values.urls import joined_key, url_key

@@ -43,6 +43,8 @@ UNCHANGED = ("keep", "drop")
 CANONICAL_LINKS = ("record", "decide")
 CANDIDATES = ("simhash", "minhash", "both")
 
+# The largest Hamming distance within which simhashes are searched for.
+MAX_DISTANCE = 12
 # The bins of a page's sketch, which its bands are cut from.
 SKETCH_BINS = 256
 
@@ -135,9 +137,9 @@ class DedupConfig:
     def __post_init__(self) -> None:
         for field in fields(self):
             _check_type(field.name, getattr(self, field.name), field.default)
-        _check_range(self, "max_distance", 0, 12)
+        _check_range(self, "max_distance", 0, MAX_DISTANCE)
         _check_range(self, "min_similarity", 0, 1)
-        _check_range(self, "structure_max_distance", 0, 12)
+        _check_range(self, "structure_max_distance", 0, MAX_DISTANCE)
         _check_range(self, "same_template_distance", 0, 64)
         _check_range(self, "max_structure_candidates", 0, 100_000)
         _check_range(self, "max_candidates", 1, 100_000)

@@ -30,6 +30,10 @@ _EDGES = {
     bins: np.arange(bins, dtype=np.uint64) << np.uint64(65 - bins.bit_length())
     for bins in (BINS, CHECK_BINS)
 }
+# The low seven bits of each byte of a sketch, and the top ones.
+_MASKS = {
+    bins: (int.from_bytes(b"\x7f" * bins), int.from_bytes(b"\x80" * bins)) for bins in (BINS, CHECK_BINS)
+}
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 # How many standard deviations a check sketch may say less than the sketch.  Of 10,000 pairs of copies
 # it refuses less than one, and a page must share a third of its text to pass for any likeness.
@@ -86,10 +90,21 @@ def similarity(a: bytes, b: bytes) -> float:
     Bins that are empty in both say nothing and are not counted: two sketches without a shingle
     have similarity 0.  The standard deviation of the estimate is .031 on full sketches.
     """
-    one, other = np.frombuffer(a, np.uint8), np.frombuffer(b, np.uint8)
-    either = np.count_nonzero(one | other)
-    both = np.count_nonzero((one == other) & (one > 0))
-    return max(0.0, (int(both) / max(int(either), 1) - _CHANCE) / (1 - _CHANCE))
+    if len(a) != len(b):
+        raise ValueError(f"sketches have {len(a)} and {len(b)} bytes")
+    one, other = int.from_bytes(a), int.from_bytes(b)
+    either = _filled(one | other, len(a))
+    both = either - _filled(one ^ other, len(a))
+    return max(0.0, (both / max(either, 1) - _CHANCE) / (1 - _CHANCE))
+
+
+def _filled(number: int, size: int) -> int:
+    """Return how many of the *size* bytes of *number* are not 0.
+
+    A carry of its low seven bits, or its own top bit, sets the top bit of each; no carry leaves a byte.
+    """
+    low, top = _MASKS[size]
+    return (((number & low) + low | number) & top).bit_count()
 
 
 def agrees(public: float, a: bytes, b: bytes) -> bool:
@@ -101,12 +116,12 @@ def agrees(public: float, a: bytes, b: bytes) -> bool:
     Of a few shingles both sketches tell nearly all, but one that shares its bin with another may be
     lost: one bin is forgiven.
     """
-    forgiven = 1 / (np.count_nonzero(np.frombuffer(a, np.uint8) | np.frombuffer(b, np.uint8)) + 1)
+    forgiven = 1 / (_filled(int.from_bytes(a) | int.from_bytes(b), len(a)) + 1)
     keyed = min(1.0, similarity(a, b) + forgiven)
     added = _DEVIATIONS**2 / 2
     share = (public * BINS + keyed * CHECK_BINS + added) / (BINS + CHECK_BINS + 2 * added)
     deviation = sqrt(share * (1 - share) * (1 / BINS + 1 / CHECK_BINS))
-    return bool(keyed >= public - _DEVIATIONS * deviation)
+    return keyed >= public - _DEVIATIONS * deviation
 
 
 def similarities(a: bytes, many: Bytes) -> NDArray[np.float64]:

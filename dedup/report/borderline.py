@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dedup.index import Index
-from dedup.recipes.config import DedupConfig
+from dedup.recipes.config import MAX_DISTANCE, DedupConfig
 from dedup.report.columns import REASONS, Columns, Integers
-from dedup.rule.verifier import match
-from dedup.values.verdict import Match, Reason
+from dedup.rule.match import match
+from dedup.rule.verifier import verifier_of
+from dedup.values.match import Match
+from dedup.values.verdict import Reason
 
 # So many pairs are shown on each side of the threshold.
 PAIRS = 100
-# Similarities this near to the threshold, and distances so many bits beyond it, are on the edge.
-MARGIN = 0.15
+# Content distances so many bits beyond the bound are looked at as well.
 BITS = 2
-# So many kept pages are looked up for neighbours just outside, evenly spread over the index.
+# So many kept pages are looked up for neighbours just outside, evenly spread over the index; and of
+# the copies so many that are least alike, and as many that are farthest away, are compared again.
 LOOKUPS = 1000
-# The radius of the index's lookup is at most this.
-_MAX_DISTANCE = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,54 +47,47 @@ class Borderline:
 
 
 def borderline_of(columns: Columns, index: Index, config: DedupConfig) -> Borderline:
-    """Return the pairs on the edge of the thresholds of *config*."""
+    """Return the pairs on the edge of the rule of *config*."""
     kept = columns.id[columns.listed]
     sample = kept[np.linspace(0, len(kept) - 1, min(LOOKUPS, len(kept))).astype(np.int64)]
-    return Borderline(_inside(columns, config), _outside(sample, index, config), len(sample), len(kept))
-
-
-def _inside(columns: Columns, config: DedupConfig) -> tuple[Pair, ...]:
-    near = columns.copies & (columns.reason == REASONS.index(Reason.NEAR_DUPLICATE))
-    if config.verify:
-        near &= columns.similarity < config.min_similarity + MARGIN
-        order = np.flatnonzero(near)[np.argsort(columns.similarity[near], kind="stable")]
-    else:
-        near &= columns.content_distance >= config.max_distance - BITS
-        order = np.flatnonzero(near)[np.argsort(-columns.content_distance[near], kind="stable")]
-    return tuple(_pair(columns, place) for place in order[:PAIRS].tolist())
-
-
-def _pair(columns: Columns, place: int) -> Pair:
-    content, structure = columns.content_distance[place], columns.structure_distance[place]
-    found = Match(
-        REASONS[columns.reason[place]],
-        int(content) if content >= 0 else None,
-        int(structure) if structure >= 0 else None,
-        float(columns.similarity[place]),
+    return Borderline(
+        _inside(columns, index, config), _outside(sample, index, config), len(sample), len(kept)
     )
-    return Pair(int(columns.canonical[place]), int(columns.id[place]), found)
+
+
+def _inside(columns: Columns, index: Index, config: DedupConfig) -> tuple[Pair, ...]:
+    pairs = [pair for pair in _copies(columns, index, config) if pair.match.check.margin <= 1]
+    return tuple(sorted(pairs, key=lambda pair: (pair.match.check.margin, pair.second))[:PAIRS])
+
+
+def _copies(columns: Columns, index: Index, config: DedupConfig) -> Iterator[Pair]:
+    """Yield the near-duplicates that are likeliest to be on the edge, as they stand today."""
+    near = np.flatnonzero(columns.copies & (columns.reason == REASONS.index(Reason.NEAR_DUPLICATE)))
+    least_alike = near[np.argsort(columns.similarity[near], kind="stable")][:LOOKUPS]
+    farthest = near[np.argsort(-columns.content_distance[near], kind="stable")][:LOOKUPS]
+    places = np.union1d(least_alike, farthest)
+    rows = index.rows_of(columns.id[places].tolist())
+    canonicals = index.rows_of(columns.canonical[places].tolist())
+    for kept, row in zip(canonicals, rows, strict=True):
+        compared = match(kept.sighting.fingerprint, row.sighting.fingerprint, config)
+        yield Pair(kept.id, row.id, compared)
 
 
 def _outside(sample: Integers, index: Index, config: DedupConfig) -> tuple[Pair, ...]:
-    loose = replace(
-        config,
-        max_distance=min(config.max_distance + BITS, _MAX_DISTANCE),
-        min_similarity=max(0.0, config.min_similarity - MARGIN),
-        candidates="simhash",
-    )
+    wider = verifier_of(config).loosened()
+    reach = min(config.max_distance + BITS, MAX_DISTANCE)
+    wider = replace(wider, max_distance=reach, candidates="simhash")
     pairs: dict[tuple[int, int], Pair] = {}
     for row in index.rows_of(sample.tolist()):
-        for canonical in index.candidates_of(row, loose):
+        for canonical in index.views.candidates_of(row, wider):
             numbers = (min(canonical.id, row.id), max(canonical.id, row.id))
-            found = match(canonical.fingerprint, row.sighting.fingerprint, config)
-            if found.reason is Reason.NEW:
-                pairs[numbers] = Pair(*numbers, found)
+            compared = match(canonical.fingerprint, row.sighting.fingerprint, config)
+            if compared.reason is Reason.NEW:
+                pairs[numbers] = Pair(*numbers, compared)
     return tuple(sorted(pairs.values(), key=lambda pair: _shortfall(pair, config))[:PAIRS])
 
 
 def _shortfall(pair: Pair, config: DedupConfig) -> tuple[float, ...]:
-    """Return how far a pair is from being one page: in similarity, then in bits."""
-    found = pair.match
-    missing = max(0.0, config.min_similarity - found.similarity) if config.verify else 0.0
-    bits = max(0, (found.content_distance or 0) - config.max_distance)
-    return (missing, bits, pair.first, pair.second)
+    """Return how far a pair is from being one page: by the verifier, then in bits."""
+    bits = max(0, (pair.match.content_distance or 0) - config.max_distance)
+    return (max(0.0, -pair.match.check.margin), bits, pair.first, pair.second)

@@ -11,18 +11,12 @@ from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import content_weights
 from dedup.recipes.sketch import agrees, similarity
 from dedup.recipes.structure import structure_features
-from dedup.rule.verifier import (
-    banding_of,
-    has_equal_tokens,
-    have_check_sketches,
-    match,
-    shared_bands,
-    uses_content,
-    uses_structure,
-)
+from dedup.rule.keys import banding_of, has_equal_tokens, shared_bands, uses_content, uses_structure
+from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
+from dedup.values.match import Match
 from dedup.values.simhashes import SIMHASH_BITS, simhash_distance
-from dedup.values.verdict import Match, Reason
+from dedup.values.verdict import Reason
 
 # What became of copies, by the action of their run.
 _FATES = {"drop": "dropped", "mark": "marked", "dry run": "let through"}
@@ -90,7 +84,7 @@ class Features:
 
 
 def explain(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Explanation:
-    """Return how *page* stands to *canonical*, as `dedup.rule.verifier.match` has it, and why."""
+    """Return how *page* stands to *canonical*, as `dedup.rule.match.match` has it, and why."""
     found = match(canonical, page, config)
     content, structure = (
         Distance(
@@ -199,9 +193,9 @@ def _reasons(
 
 
 def _of_distance(distance: Distance) -> str:
-    subject = f"The {distance.field} words"
+    subject = f"The {distance.field} simhashes"
     if distance.bits is None:
-        return f"Not both pages have a {distance.field} word."
+        return f"Not both pages have a {distance.field} simhash."
     differ = f"{subject} differ in {distance.bits} of {SIMHASH_BITS} bits"
     setting = "max_distance" if distance.field == "content" else "structure_max_distance"
     if not distance.is_used:
@@ -231,7 +225,7 @@ def _of_check(
     found: Match, canonical: Fingerprint, page: Fingerprint, config: DedupConfig
 ) -> Iterator[str]:
     is_asked = config.verify and found.similarity >= config.min_similarity
-    if not (is_asked and have_check_sketches(canonical, page)):
+    if not (is_asked and canonical.check_sketch and page.check_sketch):
         return
     keyed = similarity(canonical.check_sketch, page.check_sketch)
     share = f"The check sketches, keyed with the secret of the index, share {keyed:.1%}"

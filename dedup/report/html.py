@@ -25,7 +25,7 @@ from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import STEPS, Overview, Share, overview_of
 from dedup.report.templates import MAX_TEMPLATES, Templates, templates_of
 from dedup.report.templates import MAX_WORDS as MAX_STRUCTURES
-from dedup.rule.verifier import banding_of, uses_content, uses_structure
+from dedup.rule.keys import banding_of, uses_content, uses_structure
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.printable import printable
 from dedup.values.verdict import Reason
@@ -119,8 +119,8 @@ class HtmlReport:
     def _columns(self) -> Columns:
         if self.glances is not None:
             return columns_of(self.glances)
-        rows = self.index.statistics().rows
-        return columns_of(self.track(self.index.glances(), "reading", rows))
+        rows = self.index.views.statistics().rows
+        return columns_of(self.track(self.index.views.glances(), "reading", rows))
 
     def _shown(self, columns: Columns) -> _Shown:
         book = Book(self.index)
@@ -249,7 +249,7 @@ class HtmlReport:
 def stored_texts(index: Index) -> TextOf:
     """Return the function that gives the stored text of a row of *index*."""
 
-    return lambda row: index.text_of(index.row(row))
+    return lambda row: index.views.text_of(index.row(row))
 
 
 @dataclass(frozen=True, slots=True)

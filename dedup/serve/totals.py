@@ -52,7 +52,7 @@ class Totals:
 
     def read_on(self, index: Index, step: int = STEP) -> None:
         """Count at most *step* rows that came since, and take out those withdrawn since."""
-        for glance in islice(index.glances(after=self.read), step):
+        for glance in islice(index.views.glances(after=self.read), step):
             self.read = glance.id
             self.by_reason[glance.reason] += 1
             for counts in self._counts(glance):
@@ -63,13 +63,13 @@ class Totals:
         self._find_withdrawn(index)
 
     def _find_withdrawn(self, index: Index) -> None:
-        found, known = index.statistics(), self._known
+        found, known = index.views.statistics(), self._known
         self._known = found.released, found.forgotten
         if self._known == known:
             return
         # Many may be forgotten, so these are looked through only where they became more.
         for outcome in UNDONE if found.forgotten != known[1] else UNDONE[:1]:
-            for glance in index.glances(outcome=outcome):
+            for glance in index.views.glances(outcome=outcome):
                 if glance.id <= self.read:
                     self._withdraw(glance)
 

@@ -50,25 +50,6 @@ UNDONE = (Outcome.RELEASED, Outcome.FORGOTTEN)
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """How one page stands to another one.
-
-    Distances are 0 to 64 bits, None where one side has no such word; *similarity* is the
-    estimated Jaccard similarity of shingles, 0 to 1.
-    """
-
-    reason: Reason
-    content_distance: int | None
-    structure_distance: int | None
-    similarity: float
-
-    @property
-    def is_duplicate(self) -> bool:
-        """Whether the second page repeats the first."""
-        return self.reason in DUPLICATE_REASONS
-
-
-@dataclass(frozen=True, slots=True)
 class Canonical:
     """A page that was kept and that others are compared with.
 
@@ -109,7 +90,8 @@ class Standing:
 class Candidates:
     """Canonicals that may match, in the order of `nearness`.
 
-    Those that cannot pass verification may be left out (`may_verify`); *looked_at* counts them too.
+    Those that cannot pass verification may be left out (`Verifier.may_pass`); *looked_at* counts
+    them too.
     """
 
     canonicals: Sequence[Canonical]
@@ -153,7 +135,8 @@ class Verdict:
     the same URL that this one repeats or follows, *replaces* the canonical that this one takes the
     place of when it is confirmed.  *represents* is the canonical that a kept page repeats and that
     this crawl has not met: the page stands in for it.  *candidates* is how many canonicals were
-    looked at; *is_restored* says that the page is kept because somebody wanted it back.
+    looked at; *is_restored* says that the page is kept because somebody wanted it back.  *sentence*
+    says why the page repeats the other; "" where it repeats none, or the verdict was read from an index.
     """
 
     reason: Reason
@@ -171,6 +154,7 @@ class Verdict:
     row: int | None = None
     candidates: int = field(default=0, compare=False)
     is_restored: bool = field(default=False, compare=False)
+    sentence: str = field(default="", compare=False)
 
     @property
     def is_duplicate(self) -> bool:

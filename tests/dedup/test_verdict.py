@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, Reason, compare, fingerprint
-from dedup.rule.verifier import MIN_EQUAL_TOKENS
+from dedup.rule.keys import MIN_EQUAL_TOKENS
 from tests.pages import edited, page, text
 
 OPTIONS: list[dict[str, Any]] = [

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dedup import DedupConfig, compare
-from dedup.rule.verifier import MIN_EQUAL_TOKENS
+from dedup.rule.keys import MIN_EQUAL_TOKENS
 from tests.oracle.history import History, Leaf, Step, host_of
 from tests.oracle.units import Lived, Unit, leaf_at, read
 from tests.oracle.world import Told

@@ -169,7 +169,7 @@ def test_a_url_that_is_not_there_is_an_error_with_likely_ones(index: Path, comma
 
 def test_a_damaged_stored_page_is_one_clear_line(stored: Path) -> None:
     with SQLiteIndex(stored) as opened:
-        opened._connection.execute("UPDATE stored_pages SET page = x'00'")
+        opened.store._connection.execute("UPDATE stored_pages SET page = x'00'")
     result = run("explain", "http://a.example/2", "--index", stored)
     assert (result.exit_code, "the page of row 1: it is not in a form" in result.output) == (1, True)
     assert asked("check", "--index", stored)["problems"] == ["5 stored pages cannot be read"]
@@ -342,7 +342,7 @@ def test_runs_orphans_and_check_print_json(index: Path) -> None:
     assert {row["url"] for row in orphans} == {"http://a.example/2", "http://a.example/4"}
     assert asked("check", "--index", index) == {"index": str(index), "sound": True, "problems": []}
     with SQLiteIndex(index) as opened:
-        opened._connection.execute("DELETE FROM postings")
+        opened.store._connection.execute("DELETE FROM postings")
     result = run("check", "--index", index, "--json")
     assert (result.exit_code, json.loads(result.output)["sound"]) == (1, False)
 

@@ -140,7 +140,7 @@ class Adding:
         self._run_number = self.run.id
         try:
             if restart:
-                self._index.forget_run(self.run.id)
+                self._index.book.forget(self.run.id)
             self._resume(self.run)
         except BaseException:
             self._index.end_run(self.run, "interrupted")
@@ -148,9 +148,9 @@ class Adding:
 
     def _resume(self, run: Run) -> None:
         begun = {"choices": self._choices.signature, "files": _stamp(self._feeds)}
-        journal = self._index.journal(run.id)
+        journal = self._index.book.journal(run.id)
         if not journal:
-            self._index.extend_journal(run.id, 0, json.dumps(begun))
+            self._index.book.extend_journal(run.id, 0, json.dumps(begun))
             return
         try:
             before = _begun(journal[0])
@@ -195,7 +195,7 @@ class Adding:
         """End the run, which need not go on any more."""
         if self.run is not None:
             with self._index.batch():  # a journal that is gone from a run that goes on would lie
-                self._index.end_journal(self.run.id)
+                self._index.book.end_journal(self.run.id)
                 self._index.end_run(self.run, "finished")
 
     def stop(self, ending: str) -> None:
@@ -239,7 +239,7 @@ class Adding:
             self._judge(batch, answers)
         except NoPages:
             if self.run and not self.entries:  # the next try will have other choices
-                self._index.end_journal(self.run.id)
+                self._index.book.end_journal(self.run.id)
             raise
 
     def _judge(self, batch: Batch, answers: list[Answer]) -> None:
@@ -261,7 +261,7 @@ class Adding:
             entry = Entry(batch.feed, after, fates, dict(counts), batch.ends)
             if self.run:
                 number = len(self.entries) + 1
-                self._index.extend_journal(self.run.id, number, json.dumps(asdict(entry)))
+                self._index.book.extend_journal(self.run.id, number, json.dumps(asdict(entry)))
         self._take(entry)
         for event in events:
             self._tell(event)

@@ -30,23 +30,24 @@ class Order(StrEnum):
 
     OLDEST = "the oldest row"
     NEWEST = "the newest row"
-    LAST_RUN = "the last run, of equal ones the oldest row"
+    LAST_RUN = "the last run, of equal ones the newest row"
 
 
 class Query(NamedTuple):
     """Conditions on rows, which must all hold; None is no condition.
 
-    *runs* and *not_runs* are the runs that rows may, or may not, be of.  With *dry_runs* rows of dry
-    runs count only if they are of one of these.  *replaces* and *elsewhere* say whether a row
-    replaces another one, and whether it leans on a page of a host that its crawl had not visited;
-    *met_again* takes `Row.is_met_again` only.  *unseen_since* takes rows from before a moment that no
-    later row repeats, unless that one is forgotten.  *text* stands somewhere in URL or title, upper
-    and lower case alike (ASCII).
+    *after*, *before* and *but* are numbers of rows.  *runs* and *not_runs* are the runs that rows may,
+    or may not, be of.  With *dry_runs* rows of dry runs count only if they are of one of these.
+    *replaces* and *elsewhere* say whether a row replaces another one, and whether it leans on a page of
+    a host that its crawl had not visited; *met_again* takes `Row.is_met_again` only.  *unseen_since*
+    takes rows from before a moment that no later row repeats, unless that one is forgotten.  *text*
+    stands somewhere in URL or title, upper and lower case alike (ASCII).
     """
 
     ids: Sequence[int] | None = None
     after: int | None = None
     before: int | None = None
+    but: int | None = None
     group: Group | None = None
     url_key: str | None = None
     item_key: str | None = None
@@ -137,9 +138,9 @@ class Store(Protocol):
 
     @property
     def secret(self) -> bytes:
-        """What check sketches are keyed with, `dedup.values.hashes.SECRET_SIZE` bytes, for nobody to see.
+        """What check sketches are keyed with, `dedup.values.hashes.SECRET_SIZE` bytes.
 
-        It was drawn when the store was made.
+        It was drawn when the store was made, and is for nobody to see.
         """
 
     # What every rule is made of
@@ -152,9 +153,7 @@ class Store(Protocol):
     ) -> int:
         """Add a row, and its *page* unless that is b""; return its number, the highest so far."""
 
-    def change(
-        self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None
-    ) -> int:
+    def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         """Change the rows *which*, to an outcome, or put them into the lists or out; return how many."""
 
     def rows(self, query: Query) -> Iterator[Row]:
@@ -163,10 +162,8 @@ class Store(Protocol):
         Without a limit and from the oldest on they are read in batches, each as it is by then.
         """
 
-    def candidates(
-        self, page: Fingerprint, pool: Pool, config: DedupConfig
-    ) -> Iterator[Candidates]:
-        """Yield what in *pool* may repeat *page*, in the order of `nearness`, found only when asked for."""
+    def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
+        """Yield what in *pool* may repeat *page*, by `nearness`, found only when asked for."""
 
     def token(self, group: Group) -> Token:
         """Return the state of *group*: who has searched without a lock learns if that still holds."""
@@ -180,7 +177,7 @@ class Store(Protocol):
     # The few things beside rows, whose tables are alike
 
     def put(self, *records: Record, replace: bool = True) -> None:
-        """Store records; one with the key of another takes its place, or without *replace* is ignored."""
+        """Store records; one with the key of another takes its place, or without *replace* none."""
 
     def select(
         self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any

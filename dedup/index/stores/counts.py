@@ -16,7 +16,7 @@ _AROUND = 100
 
 
 class Counts:
-    """The counts of one *database*; every method is one statement or part of the caller's transaction."""
+    """The counts of one *database*; every method is part of the caller's transaction, or of none."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -145,7 +145,7 @@ class Lists:
             raise Damaged(f"a row has no number as its {field} simhash") from error
 
 
-def _do(steps: list[Callable[[], None]], progress: Progress | None) -> None:
+def _do(steps: Sequence[Callable[[], None]], progress: Progress | None) -> None:
     for done, step in enumerate(steps, 1):
         step()
         if progress:

@@ -57,6 +57,7 @@ _CONDITIONS: dict[str, Callable[[Row, Any], bool]] = {
     "ids": lambda row, ids: row.id in ids,
     "after": lambda row, number: row.id > number,
     "before": lambda row, number: row.id < number,
+    "but": lambda row, number: row.id != number,
     "group": lambda row, group: (row.sighting.kind, row.sighting.scope) == group,
     "url_key": lambda row, key: row.sighting.url_key == key,
     "item_key": lambda row, key: row.sighting.item_key == key,
@@ -80,7 +81,7 @@ _CONDITIONS: dict[str, Callable[[Row, Any], bool]] = {
 _ROW_ORDERS: dict[Order, Callable[[Row], Any]] = {
     Order.OLDEST: lambda row: row.id,
     Order.NEWEST: lambda row: -row.id,
-    Order.LAST_RUN: lambda row: (-row.sighting.run, row.id),
+    Order.LAST_RUN: lambda row: (-row.sighting.run, -row.id),
 }
 
 
@@ -139,9 +140,7 @@ class MemoryStore(Store):
             self.put(StoredPage(len(rows), page))
         return len(rows)
 
-    def change(
-        self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None
-    ) -> int:
+    def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         rows = list(self.rows(which))
         for row in rows:
             self._held.rows[row.id - 1] = replace(
@@ -156,11 +155,7 @@ class MemoryStore(Store):
         rows = matching(query, self._held.rows)
         if query.unseen_since is not None:
             seen = self._repeated_since(query.unseen_since)
-            rows = [
-                row
-                for row in rows
-                if row.sighting.time < query.unseen_since and row.id not in seen
-            ]
+            rows = [row for row in rows if row.sighting.time < query.unseen_since and row.id not in seen]
         return islice(sorted(rows, key=_ROW_ORDERS[query.order]), query.limit)
 
     def _repeated_since(self, moment: float) -> set[int | None]:
@@ -170,9 +165,7 @@ class MemoryStore(Store):
             if row.sighting.time >= moment and row.outcome is not Outcome.FORGOTTEN
         }
 
-    def candidates(
-        self, page: Fingerprint, pool: Pool, config: DedupConfig
-    ) -> Iterator[Candidates]:
+    def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         group = list(self.rows(Query(group=pool.group, listed=True)))
         return scan(page, group, pool, config)
 
@@ -243,7 +236,8 @@ class MemoryStore(Store):
         self, *, run: int | None, forgotten: bool, min_copies: int, limit: int
     ) -> list[tuple[int, int, float]]:
         copies: defaultdict[int, list[float]] = defaultdict(list)
-        for row in self.rows(Query(kept=False, runs=None if run is None else (run,))):
+        runs = None if run is None else frozenset((run,))
+        for row in self.rows(Query(kept=False, runs=runs)):
             if row.verdict.canonical and (forgotten or row.outcome is not Outcome.FORGOTTEN):
                 copies[row.verdict.canonical].append(row.verdict.similarity or 0.0)
         large = [
@@ -283,14 +277,17 @@ class MemoryStore(Store):
     def problems(self) -> list[str]:
         return []
 
+    def wait_at_most(self, seconds: float) -> None:
+        """There are no others."""
+
     def close(self) -> None:
         """Nothing to close."""
 
 
 def matching(query: Query, rows: list[Row]) -> list[Row]:
     """Return those of *rows* that meet the conditions of *query*, but for `unseen_since`."""
-    given = query._asdict().items()
-    wanted = [(_CONDITIONS[name], value) for name, value in given if value is not None and name in _CONDITIONS]
+    given = {name: value for name, value in query._asdict().items() if value is not None}
+    wanted = [(holds, given[name]) for name, holds in _CONDITIONS.items() if name in given]
     return [row for row in rows if all(holds(row, value) for holds, value in wanted)]
 
 
@@ -308,4 +305,3 @@ def _is_wanted(value: Any, wanted: Any) -> bool:
 
 def _has(part: str, *texts: str) -> bool:
     return any(part.translate(_LOWER) in text.translate(_LOWER) for text in texts)
-

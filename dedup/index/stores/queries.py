@@ -6,9 +6,9 @@ Some conditions say more than they need to, so that SQLite sees that a partial i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from dedup.index.stores.base import Order, Query
 from dedup.values.verdict import Outcome
@@ -21,7 +21,7 @@ _NONE, _FILLED, _EMPTY, _ONE = range(4)
 _ORDERS = {
     Order.OLDEST: "p.id",
     Order.NEWEST: "p.id DESC",
-    Order.LAST_RUN: "p.run DESC, p.id",
+    Order.LAST_RUN: "p.run DESC, p.id DESC",
 }
 # Looked up in indexes that begin with the scope; those of texts leave empty ones out.
 _TEXTS = ("url_key", "item_key")
@@ -30,6 +30,7 @@ _CONDITIONS = {
     "ids": "p.id IN (SELECT value FROM json_each(?))",
     "after": "p.id > ?",
     "before": "p.id < ?",
+    "but": "p.id != ?",
     "group": "p.scope = ?",
     "url_key": "p.url_key = ? AND p.url_key != ''",
     "item_key": "p.item_key = ? AND p.item_key != ''",
@@ -70,19 +71,35 @@ def _outcomes(outcomes: tuple[Outcome, ...]) -> str:
 
 
 _PARTS: dict[str, Callable[[Any], str]] = {
-    "runs": lambda runs: f"p.run IN {numbers(runs)}",
     "not_runs": lambda runs: f"p.run NOT IN {numbers(runs)}",
     "dry_runs": lambda runs: dry_runs_condition(runs, "p."),
     "outcomes": _outcomes,
-    **{
-        name: lambda holds, text=text: text if holds else f"NOT ({text})"
-        for name, text in _FLAGS.items()
-    },
 }
+
+
+class _Compiled(NamedTuple):
+    """The condition of all queries of one shape, the clauses around it, and what it takes."""
+
+    condition: str
+    clauses: str
+    places: tuple[int, ...]
 
 
 def condition(query: Query, scope: int) -> tuple[str, list[Any]]:
     """Return the condition of *query* and what it takes; *scope* is the number of its group, if any."""
+    compiled, values = _filled(query, scope)
+    return compiled.condition, values
+
+
+def clauses(query: Query, scope: int) -> tuple[str, list[Any]]:
+    """Return all that stands behind the tables of a SELECT: ``WHERE``, ``ORDER BY`` and ``LIMIT``."""
+    compiled, values = _filled(query, scope)
+    if query.limit is not None:
+        values.append(query.limit)
+    return compiled.clauses, values
+
+
+def _filled(query: Query, scope: int) -> tuple[_Compiled, list[Any]]:
     bound = list(query[:_BOUND])
     shape = [_NONE if one is None else _FILLED if one else _EMPTY for one in bound]
     if query.ids is not None:
@@ -90,39 +107,44 @@ def condition(query: Query, scope: int) -> tuple[str, list[Any]]:
         shape[_IDS] = _ONE if is_one else _FILLED
         bound[_IDS] = query.ids[0] if is_one else json.dumps(query.ids)
     bound[_GROUP] = scope
-    text, places = _condition(tuple(shape), query[_BOUND + 1 : -1])
-    return text, [bound[place] for place in places]
-
-
-def clause(query: Query, scope: int) -> tuple[str, list[Any]]:
-    """Return all that stands behind the tables of a SELECT: ``WHERE``, ``ORDER BY`` and ``LIMIT``."""
-    text, values = condition(query, scope)
-    order = _ORDERS[query.order]
-    if query.group is None and any(getattr(query, name) for name in _BY_SCOPE):
-        order = f"+{order}"  # else SQLite would read all rows in this order until there are enough
-    if query.limit is None:
-        return f"WHERE {text} ORDER BY {order}", values
-    return f"WHERE {text} ORDER BY {order} LIMIT ?", [*values, query.limit]
+    compiled = _compiled(tuple(shape), query[_BOUND + 1 :], query.limit is not None)
+    return compiled, [bound[place] for place in compiled.places]
 
 
 @lru_cache(maxsize=2048)
-def _condition(shape: tuple[int, ...], parts: tuple[Any, ...]) -> tuple[str, tuple[int, ...]]:
-    """Return the condition, and the places of what it takes, of queries of one shape."""
+def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...], is_limited: bool) -> _Compiled:
+    kinds = dict(zip(Query._fields, shape, strict=False))
+    given = dict(zip(Query._fields[_BOUND + 1 :], parts, strict=True))
+    order = given.pop("order")
     texts: list[str] = []
     places: list[int] = []
-    for place, (name, kind) in enumerate(zip(Query._fields, shape, strict=False)):
-        if kind == _EMPTY and name in _TEXTS:
-            texts.append(f"p.{name} = ''")
-        elif kind == _ONE:
-            texts.append("p.id = ?")
-            places.append(place)
-        elif kind != _NONE:
-            texts.append(_CONDITIONS[name])
+    for place, (name, kind) in enumerate(kinds.items()):
+        if kind != _NONE:
+            texts.append(_bound_text(name, kind))
             places += [place] * texts[-1].count("?")
-    for name, value in zip(Query._fields[_BOUND + 1 : -1], parts, strict=True):
-        if value is not None:
-            texts.append(_PARTS[name](value))
-    filled = {name for name, kind in zip(Query._fields, shape, strict=False) if kind == _FILLED}
-    if "group" not in filled and filled & set(_BY_SCOPE):
+    texts += [_text(name, part, kinds, given) for name, part in given.items() if part is not None]
+    is_anywhere = kinds["group"] == _NONE and any(kinds[name] == _FILLED for name in _BY_SCOPE)
+    if is_anywhere:
         texts.append("p.scope IN (SELECT id FROM scopes)")
-    return " AND ".join(texts) or "1", tuple(places)
+    # The sign keeps SQLite from reading another index, in this order, until there are enough.
+    sign = "+" if is_anywhere or (given["met_again"] and order is not Order.LAST_RUN) else ""
+    text = " AND ".join(texts) or "1"
+    limit = " LIMIT ?" if is_limited else ""
+    return _Compiled(text, f"WHERE {text} ORDER BY {sign}{_ORDERS[order]}{limit}", tuple(places))
+
+
+def _bound_text(name: str, kind: int) -> str:
+    if kind == _ONE:
+        return "p.id = ?"
+    return f"p.{name} = ''" if kind == _EMPTY and name in _TEXTS else _CONDITIONS[name]
+
+
+def _text(name: str, part: Any, kinds: Mapping[str, int], given: Mapping[str, Any]) -> str:
+    if name in _FLAGS:
+        return _FLAGS[name] if part else f"NOT ({_FLAGS[name]})"
+    if name == "runs":
+        # A run may have all rows there are; few repeat one page, few are in a rare outcome.
+        is_rare = given["outcomes"] and Outcome.CONFIRMED not in given["outcomes"]
+        is_few = is_rare or (kinds["canonical"] and not given["met_again"])
+        return f"{'+' if is_few else ''}p.run IN {numbers(part)}"
+    return _PARTS[name](part)

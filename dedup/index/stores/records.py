@@ -44,8 +44,7 @@ class _Table:
         return f"INSERT INTO {self.name} ({', '.join(self.fields)}) VALUES ({marks})"
 
     def values(self, record: Record) -> tuple[Any, ...]:
-        values: tuple[Any, ...] = attrgetter(*self.fields)(record)
-        return values
+        return tuple([getattr(record, name) for name in self.fields])
 
 
 def _run_of(fields: Sequence[Any]) -> Run:
@@ -104,16 +103,12 @@ class Records:
 
     def put(self, records: Sequence[Record], *, replaces: bool) -> None:
         """See `Store.put`."""
-        for kind in {type(record) for record in records}:
-            of_kind = [record for record in records if type(record) is kind]
-            if kind is Run:
-                self._connection.executemany(
-                    _UPDATE_RUN, [(*_VALUES_OF_RUN(run), run.id) for run in of_kind]
-                )
-            else:
-                table = _TABLES[kind]
-                values = map(table.values, of_kind)
-                self._connection.executemany(table.put(replaces=replaces), values)
+        runs = [record for record in records if isinstance(record, Run)]
+        self._connection.executemany(_UPDATE_RUN, [(*_VALUES_OF_RUN(run), run.id) for run in runs])
+        for kind in {type(record) for record in records} - {Run}:
+            table = _TABLES[kind]
+            fields = [table.values(record) for record in records if type(record) is kind]
+            self._connection.executemany(table.put(replaces=replaces), fields)
 
     def add_run(self, run: Run) -> Run:
         """See `Store.add_run`; a run that is not imported gets its lock by `Leases`."""
@@ -128,27 +123,27 @@ class Records:
         """See `Store.select`."""
         table = _TABLES[kind]
         where, values = _where(fields)
+        values.append(-1 if limit is None else limit)
         text = f"{table.select}{where} ORDER BY {table.order} LIMIT ?"
-        found = self._connection.execute(text, [*values, -1 if limit is None else limit])
-        return [table.read(columns) for columns in found]
+        return [table.read(columns) for columns in self._connection.execute(text, values)]
 
     def delete(self, kind: type[AnyRecord], fields: Mapping[str, Any]) -> None:
         """See `Store.delete`."""
-        where, values = _where(fields)
+        where, taken = _where(fields)
         # A text that is to be forgotten shall not stay behind in the free pages of the file.
         self._connection.execute("PRAGMA secure_delete = ON")
-        self._connection.execute(f"DELETE FROM {_TABLES[kind].name}{where}", values)
+        self._connection.execute(f"DELETE FROM {_TABLES[kind].name}{where}", taken)
         self._connection.execute("PRAGMA secure_delete = OFF")
 
 
 def _where(fields: Mapping[str, Any]) -> tuple[str, list[Any]]:
     texts: list[str] = []
-    values: list[Any] = []
+    taken: list[Any] = []
     for name, wanted in fields.items():
-        text, taken = _condition(name, wanted)
+        text, values = _condition(name, wanted)
         texts.append(text)
-        values += taken
-    return f" WHERE {' AND '.join(texts)}" if texts else "", values
+        taken += values
+    return f" WHERE {' AND '.join(texts)}" if texts else "", taken
 
 
 def _condition(name: str, wanted: Any) -> tuple[str, Collection[Any]]:

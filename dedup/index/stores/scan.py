@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dedup.index.stores.base import Pool
 from dedup.recipes.config import DedupConfig
-from dedup.rule.decide import nearness
-from dedup.rule.verifier import has_equal_tokens, shared_bands, uses_content, uses_structure
+from dedup.rule.keys import has_equal_tokens, nearness, shared_bands, uses_content, uses_structure
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Row
 from dedup.values.simhashes import simhash_distance

@@ -19,8 +19,8 @@ from dedup.index.stores.base import Pool
 from dedup.index.stores.queries import dry_runs_condition
 from dedup.index.tables import SELECT_CANONICAL, canonical_of
 from dedup.recipes.config import DedupConfig
-from dedup.rule.decide import nearness
-from dedup.rule.verifier import MIN_EQUAL_TOKENS, may_verify, uses_content, uses_structure
+from dedup.rule.keys import MIN_EQUAL_TOKENS, nearness, uses_content, uses_structure
+from dedup.rule.verifier import verifier_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import Hashes
 from dedup.values.verdict import Candidates, Canonical
@@ -93,7 +93,8 @@ class Search:
             return _NOTHING
         self._seen.update(row for row, _ in new)
         try:
-            passing = may_verify(self.page, [sketch for _, sketch in new], self.config)
+            verifier = verifier_of(self.config)
+            passing = verifier.may_pass(self.page, [sketch for _, sketch in new])
         except (TypeError, ValueError) as error:
             raise Damaged("a sketch has another size") from error
         rows = [row for row, _ in compress(new, passing)]
@@ -202,7 +203,9 @@ class Search:
         return [canonical_of(fields) for fields in self._fetch(SELECT_CANONICAL, where, values)]
 
     def _fetch(self, select: str, where: str, values: Sequence[object]) -> list[Any]:
-        return self.connection.execute(select + self._in_pool + where, (*self._given, *values)).fetchall()
+        return self.connection.execute(
+            select + self._in_pool + where, (*self._given, *values)
+        ).fetchall()
 
 
 def near_rows(

@@ -25,7 +25,7 @@ from dedup.index.stores.base import (
 from dedup.index.stores.counts import Counts
 from dedup.index.stores.leases import Leases
 from dedup.index.stores.lists import Lists, Progress
-from dedup.index.stores.queries import clause, condition
+from dedup.index.stores.queries import clauses, condition
 from dedup.index.stores.records import Records
 from dedup.index.stores.search import Search, near_rows
 from dedup.index.stores.soundness import problems_of
@@ -42,7 +42,7 @@ from dedup.index.tables import (
 )
 from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
-from dedup.rule.verifier import banding_of
+from dedup.rule.keys import banding_of
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Glance, Row, Statistics, Tally, is_canonical
@@ -183,9 +183,7 @@ class SQLiteStore(Store):
             self.put(StoredPage(row, page))
         return row
 
-    def change(
-        self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None
-    ) -> int:
+    def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         self._listings += 1
         if listed is not None:
             rows = self._select(which)
@@ -219,7 +217,7 @@ class SQLiteStore(Store):
 
     def _select(self, query: Query) -> list[Row]:
         with self._database.errors():
-            text, values = clause(query, self._scope_of(query))
+            text, values = clauses(query, self._scope_of(query))
             return [row_of(fields) for fields in self._connection.execute(SELECT + text, values)]
 
     def _scope_of(self, query: Query) -> int:
@@ -238,9 +236,7 @@ class SQLiteStore(Store):
             self._scopes[group] = found[0]
         return int(found[0]) if found else 0
 
-    def candidates(
-        self, page: Fingerprint, pool: Pool, config: DedupConfig
-    ) -> Iterator[Candidates]:
+    def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         wanted = banding_of(config)
         if wanted not in (None, self.banding):
             raise IndexMismatch(
@@ -250,9 +246,7 @@ class SQLiteStore(Store):
         scope = self._scope(pool.group)
         content, structure = (self._lists.postings(field, scope) for field in ("content", "structure"))
         bands = self._lists.bands(scope) if wanted else None
-        return Search(
-            self._connection, page, pool, scope, content, structure, bands, config
-        ).batches()
+        return Search(self._connection, page, pool, scope, content, structure, bands, config).batches()
 
     # Records and leases
 
@@ -298,9 +292,7 @@ class SQLiteStore(Store):
         self, *, run: int | None, forgotten: bool, min_copies: int, limit: int
     ) -> list[tuple[int, int, float]]:
         with self.transaction(writing=False):
-            return self._counts.clusters(
-                run, forgotten=forgotten, min_copies=min_copies, limit=limit
-            )
+            return self._counts.clusters(run, forgotten=forgotten, min_copies=min_copies, limit=limit)
 
     def urls_around(self, url_key: str) -> list[str]:
         with self.transaction(writing=False):
@@ -357,9 +349,7 @@ class SQLiteStore(Store):
     def _changing_lists(self, to_do: str) -> Iterator[None]:
         with self.transaction(writing=True):
             if any(run.ended is None for run in self.select(Run)):
-                raise IndexUnavailable(
-                    f"{self.name} is in use by a crawl; {to_do} when that has ended"
-                )
+                raise IndexUnavailable(f"{self.name} is in use by a crawl; {to_do} when that has ended")
             yield
 
     def problems(self) -> list[str]:

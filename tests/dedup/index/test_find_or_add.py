@@ -7,7 +7,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, Fingerprint, Page, Reason, Verdict
 from dedup.index import Index
-from dedup.rule.verifier import MIN_EQUAL_TOKENS
+from dedup.rule.keys import MIN_EQUAL_TOKENS
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
 

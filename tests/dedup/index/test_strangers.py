@@ -25,7 +25,7 @@ from dedup import (
 )
 from dedup.index import Index
 from dedup.report.replay import replay_into
-from dedup.rule.verifier import match
+from dedup.rule.match import match
 from dedup.values.hashes import SECRET_SIZE
 from tests.attack import VICTIM, attack, forged
 from tests.crawling import ROOT

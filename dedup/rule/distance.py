@@ -1,0 +1,68 @@
+"""The plain rule of SimHash: pages are copies if their content simhashes are near."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+from dedup.recipes.config import MAX_DISTANCE, DedupConfig
+from dedup.recipes.sketch import similarity
+from dedup.rule.keys import distances
+from dedup.rule.site import SiteContext
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.match import Check
+from dedup.values.simhashes import SIMHASH_BITS
+
+NEAR, FAR = "near", "far"
+# Distances so many bits from the bound are borderline.
+EDGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DistanceVerifier:
+    """Asks for no more than the key that finds candidates: `max_distance` bits of content."""
+
+    config: DedupConfig
+
+    @property
+    def rule(self) -> str:
+        """See `Verifier`."""
+        return ""
+
+    @property
+    def bounds(self) -> Mapping[str, float]:
+        """See `Verifier`."""
+        return {"content_distance": self.config.max_distance}
+
+    def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:  # noqa: ARG002
+        """See `Verifier`; no site tells it anything."""
+        bound = self.config.max_distance
+        content, structure = distances(kept, page)
+        passes = content is not None and content <= bound
+        return Check(
+            passes=passes,
+            finding=NEAR if passes else FAR,
+            sentence=_sentence(content, bound),
+            similarity=similarity(kept.sketch, page.sketch),
+            content_distance=content,
+            structure_distance=structure,
+            margin=-inf if content is None else (bound - content) / EDGE,
+        )
+
+    def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:  # noqa: ARG002
+        """See `Verifier`; sketches decide nothing."""
+        return [True] * len(sketches)
+
+    def loosened(self) -> DedupConfig:
+        """See `Verifier`."""
+        return replace(self.config, max_distance=min(self.config.max_distance + EDGE, MAX_DISTANCE))
+
+
+def _sentence(content: int | None, bound: int) -> str:
+    if content is None:
+        return "Not both pages have a content simhash."
+    return (
+        f"The content simhashes differ in {content} of {SIMHASH_BITS} bits, {bound} are allowed; "
+        "similarity is not asked for."
+    )

@@ -1,0 +1,67 @@
+"""The rule for two pages: does the second repeat the first?"""
+
+from __future__ import annotations
+
+from dedup.reading.page import Page
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.fingerprinter import fingerprint
+from dedup.rule.keys import distances, has_equal_tokens, is_candidate
+from dedup.rule.site import EMPTY_SITE, SiteContext
+from dedup.rule.verifier import verifier_of
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.match import Check, Match
+from dedup.values.verdict import Reason
+
+EMPTY, EQUAL_BYTES, EQUAL_TOKENS, NO_CANDIDATE = "empty", "equal_bytes", "equal_tokens", "no_candidate"
+
+_DEFAULT = DedupConfig()
+
+
+def compare(a: Page | Fingerprint, b: Page | Fingerprint, config: DedupConfig = _DEFAULT) -> Match:
+    """Return what would happen to *b* after *a* at another URL, two pages or two fingerprints.
+
+    Of a site that both may belong to nothing is known here.
+    """
+    return match(_fingerprint(a, config), _fingerprint(b, config), config)
+
+
+def match(
+    kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext = EMPTY_SITE
+) -> Match:
+    """Return how *page* stands to one that was *kept*: the whole rule for two pages.
+
+    Equal bytes are an exact duplicate, an equal sequence of `MIN_EQUAL_TOKENS` tokens or more is
+    a near-duplicate, and so is a candidate, by content, structure or a band, that the verifier of
+    *config* confirms.
+    """
+    if page.is_empty:
+        sentence = "There is nothing in the page to judge."
+        return Match(Reason.NOT_JUDGED, _plain(kept, page, EMPTY, sentence, 0.0))
+    if page.body_digest == kept.body_digest:
+        return Match(
+            Reason.EXACT_DUPLICATE, _plain(kept, page, EQUAL_BYTES, "All bytes are equal.", 1.0)
+        )
+    if has_equal_tokens(kept, page):
+        sentence = f"The {page.tokens:,} tokens are the same, in the same order."
+        return Match(Reason.NEAR_DUPLICATE, _plain(kept, page, EQUAL_TOKENS, sentence, 1.0))
+    check = verifier_of(config).check(kept, page, site)
+    if not check.passes:
+        return Match(Reason.NEW, check)
+    if not is_candidate(kept, page, config):
+        return Match(Reason.NEW, _unfound(check))
+    return Match(Reason.NEAR_DUPLICATE, check)
+
+
+def _plain(
+    kept: Fingerprint, page: Fingerprint, finding: str, sentence: str, similarity: float
+) -> Check:
+    return Check(finding != EMPTY, finding, sentence, similarity, *distances(kept, page))
+
+
+def _unfound(check: Check) -> Check:
+    sentence = f"{check.sentence} But no key of the page leads to the other, so they are not compared."
+    return check._replace(passes=False, finding=NO_CANDIDATE, sentence=sentence, margin=0.0)
+
+
+def _fingerprint(page: Page | Fingerprint, config: DedupConfig) -> Fingerprint:
+    return page if isinstance(page, Fingerprint) else fingerprint(page, config)

@@ -1,0 +1,101 @@
+"""Pages are copies if they share enough of their shingles, by their sketches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.sketch import BINS, agrees, similarities, similarity
+from dedup.rule.keys import distances
+from dedup.rule.site import SiteContext
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.match import Check
+
+ALIKE, NOT_ALIKE, BELIED = "alike", "not_alike", "belied"
+# Similarities this near to the bound are borderline; the estimate has a standard deviation of .031.
+EDGE = 0.15
+# Up to so many sketches, one at a time is faster than all at once.
+_FEW = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarityVerifier:
+    """Asks for `min_similarity`, and that the check sketches, where both pages have one, agree.
+
+    A check sketch is keyed with the secret of the index: it belies pages that were made to look like
+    others to the sketch, whose hashes everybody knows.
+    """
+
+    config: DedupConfig
+
+    @property
+    def rule(self) -> str:
+        """See `Verifier`."""
+        return f"share at least {self.config.min_similarity:g} of their shingles"
+
+    @property
+    def bounds(self) -> Mapping[str, float]:
+        """See `Verifier`."""
+        return {"similarity": self.config.min_similarity}
+
+    def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:  # noqa: ARG002
+        """See `Verifier`; no site tells it anything."""
+        alike, bound = similarity(kept.sketch, page.sketch), self.config.min_similarity
+        finding, margin, end = ALIKE, (alike - bound) / EDGE, "."
+        if alike < bound:
+            finding = NOT_ALIKE
+        elif _is_belied(kept, page, alike):
+            finding, margin, end = BELIED, 0.0, _belying(kept, page)
+        content, structure = distances(kept, page)
+        return Check(
+            passes=finding is ALIKE,
+            finding=finding,
+            sentence=f"The pages share {shown(alike, bound)} of their shingles, {bound:g} are asked for"
+            f"{end}",
+            similarity=alike,
+            content_distance=content,
+            structure_distance=structure,
+            margin=margin,
+        )
+
+    def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
+        """See `Verifier`; check sketches are asked later, of those that are left."""
+        bound = self.config.min_similarity
+        if len(sketches) <= _FEW:
+            return [similarity(page.sketch, sketch) >= bound for sketch in sketches]
+        rows = np.frombuffer(b"".join(sketches), np.uint8).reshape(-1, BINS)
+        passing: list[bool] = (similarities(page.sketch, rows) >= bound).tolist()
+        return passing
+
+    def loosened(self) -> DedupConfig:
+        """See `Verifier`."""
+        return replace(self.config, min_similarity=max(0.0, self.config.min_similarity - EDGE))
+
+
+def shown(value: float, bound: float) -> str:
+    """Return *value* with as few digits, two or more, as tell on which side of *bound* it is.
+
+    >>> shown(0.6234, 0.62), shown(0.6196, 0.62), shown(1.0, 0.62)
+    ('0.62', '0.6196', '1.00')
+    """
+    text = f"{value:.2f}"
+    if (float(text) >= bound) == (value >= bound):
+        return text
+    texts = (f"{value:.3f}", f"{value:.4f}", f"{value:.6f}")
+    return next((text for text in texts if (float(text) >= bound) == (value >= bound)), repr(value))
+
+
+def _is_belied(kept: Fingerprint, page: Fingerprint, alike: float) -> bool:
+    both = kept.check_sketch and page.check_sketch  # what is older or was imported has none
+    return bool(both) and not agrees(alike, kept.check_sketch, page.check_sketch)
+
+
+def _belying(kept: Fingerprint, page: Fingerprint) -> str:
+    return (
+        f", but by the check sketches, keyed with the secret of the index, they share "
+        f"{similarity(kept.check_sketch, page.check_sketch):.2f}: too few. "
+        "Pages made to suppress others look like this."
+    )
