@@ -28,7 +28,7 @@ from lxml import etree
 
 from dedup import DedupConfig, Fingerprint, Page, fingerprint, simhash
 from dedup.reading.dictionary import topical_words
-from dedup.reading.walk import read_tree
+from dedup.reading.walk import Walk
 from dedup.recipes.simhash import fold
 from dedup.recipes.sketch import check_sketch, sketch
 from dedup.recipes.structure import structure_hashes
@@ -138,7 +138,7 @@ def pages() -> None:
         hashes = terms.hashes()
         weights = weights_of(terms, page.text, config)
         steps: dict[str, Callable[[], object]] = {
-            "walk": partial(read_tree, root),
+            "walk": partial(walked, root),
             "words": partial(tokens_of, page.text, config),
             "terms": partial(Terms.from_tokens, words),
             "hashes": terms.hashes,
@@ -154,6 +154,10 @@ def pages() -> None:
         whole = timed(partial(from_tree, root, body), 2.0)
         about = f"{len(body):,} bytes, {len(page.tags):,} tags, {len(words):,} words"
         say(f"{language}: page to fingerprint ({about})", whole, TARGETS[language])
+
+
+def walked(root: Any) -> str:
+    return Walk(root).text()
 
 
 def from_tree(root: Any, body: bytes) -> Fingerprint:

@@ -26,14 +26,15 @@ import click
 import numpy as np
 
 from dedup import DedupConfig, Page, SQLiteIndex
-from dedup.index import BlockIndex, Run, Sighting
+from dedup.index import BlockIndex, Row, Run, Sighting
 from dedup.index.postings import DEFAULT_BLOCKS
+from dedup.index.rows import INSERT, values_of
 from dedup.reading.sighting import sighting_of
 from dedup.recipes.sketch import BINS
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import Hashes
-from dedup.values.simhashes import signed
 from dedup.values.urls import url_key
+from dedup.values.verdict import Outcome, Reason, Verdict
 
 SEED = 20
 REPEATS = 5
@@ -453,6 +454,10 @@ def _random_page(rng: np.random.Generator, crowded: str = "") -> Fingerprint:
     )
 
 
+def _canonical(sighting: Sighting) -> Row:
+    return Row(0, sighting, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=True)
+
+
 def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, crowded: str = "") -> None:
     """Put *count* pages into an empty index at once, as so many calls of `find_or_add` would."""
     store = index.store
@@ -460,24 +465,12 @@ def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, cr
     prints = [_random_page(rng, crowded) for _ in range(count)]
     with index.batch():
         scope = store._scope(("page", "bench"), create=True)
+        urls = (f"http://old.example/{number}" for number in range(count))
         connection.executemany(
-            "INSERT INTO pages (run, scope, url, url_key, time, title, canonical_link, "
-            "content_simhash, structure_simhash, sketch, body_digest, token_digest, tokens, reason, kept, outcome, listed) "
-            "VALUES (?, ?, ?, ?, 0, '', '', ?, ?, ?, ?, ?, ?, 'new', 1, 'confirmed', 1)",
+            INSERT,
             (
-                (
-                    run,
-                    scope,
-                    url,
-                    url_key(url),
-                    signed(p.content_simhash),
-                    signed(p.structure_simhash),
-                    p.sketch,
-                    p.body_digest,
-                    p.token_digest,
-                    p.tokens,
-                )
-                for url, p in ((f"http://old.example/{number}", p) for number, p in enumerate(prints))
+                values_of(_canonical(Sighting(p, url, url_key(url), "page", "bench", run, 0.0)), scope)
+                for url, p in zip(urls, prints, strict=True)
             ),
         )
         for field in ("content", "structure"):

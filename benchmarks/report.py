@@ -22,13 +22,17 @@ import click
 import numpy as np
 
 from dedup import DedupConfig, SQLiteIndex
-from dedup.index.tables import INSERT
+from dedup.index.tables import PAGES
 from dedup.recipes.sketch import BINS
 from dedup.values.simhashes import signed
 
 SEED = 6
-# No key, redirects or check sketch; no dry run; on the host of its URL.
-REST = ("", "", b"", 0, 0, None, None)
+COLUMNS = (
+    *("run", "scope", "url", "url_key", "time", "title", "canonical_link"),
+    *("content_simhash", "structure_simhash", "sketch", "body_digest", "token_digest", "tokens"),
+    *("reason", "kept", "content_distance", "structure_distance", "similarity"),
+    *("canonical", "outcome", "listed"),
+)
 SITES = 1000
 RUNS = 10
 TEMPLATES = 3000
@@ -78,14 +82,14 @@ def fill(path: Path, rows: int) -> None:
     connection = sqlite3.connect(path)
     with connection:
         connection.execute("INSERT INTO scopes VALUES (1, 'page', '')")
-        connection.executemany(INSERT, ((*row, *REST) for row in synthetic(rows)))
+        connection.executemany(PAGES.insert(COLUMNS), synthetic(rows))
     connection.close()
     with SQLiteIndex(path) as index:
         index.rebuild()
 
 
 def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:
-    """Yield what `INSERT` takes for each row, but for `REST`.
+    """Yield the `COLUMNS` of each row.
 
     Each fourth row is a page that others may repeat, half of the others are copies of one before them:
     most clusters are small, a few have thousands.  A copy's sketch is its canonical's but for some bins.
@@ -116,7 +120,7 @@ def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:
                 *(number.to_bytes(16), number.to_bytes(16), 300 + number % 700),
                 *("near_duplicate" if copy else "new", not copy, distance, distance),
                 *(1 - int(changed[place]) / BINS if copy else None,),
-                *(int(canonicals[place]) if copy else None, None, None, "confirmed", not copy),
+                *(int(canonicals[place]) if copy else None, "confirmed", not copy),
             )
 
 

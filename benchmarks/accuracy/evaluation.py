@@ -21,6 +21,7 @@ from benchmarks.accuracy.peers import PEERS, Peer, PeerScore, peer_score, sample
 from benchmarks.accuracy.recipes import DEFAULT, Options
 from benchmarks.accuracy.sets import LabelledSet, Part
 from dedup import DedupConfig
+from dedup.recipes.fingerprinter import recipe_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def library(
 
     Plans that differ in thresholds only share theirs.
     """
-    recipes = {tuple(plan.config.recipe().items()): plan.config for plan in wanted}
+    recipes = {tuple(recipe_of(plan.config).items()): plan.config for plan in wanted}
     order = {recipe: number for number, recipe in enumerate(recipes)}
     names = [(one.name, page) for one in sets for page in one.pages()]
     roots = {one.name: one.root for one in sets}
@@ -88,7 +89,7 @@ def library(
     )
     place = {name: number for number, name in enumerate(names)}
     found = Library(tuple(names), tuple(paths), place, tuple(folded))
-    return found, {plan: order[tuple(plan.config.recipe().items())] for plan in wanted}
+    return found, {plan: order[tuple(recipe_of(plan.config).items())] for plan in wanted}
 
 
 def run_all(

@@ -50,7 +50,7 @@ def find(
     What is looked through are the pages that others are compared with: all that were kept and are
     not forgotten, in all scopes. Near are those whose content simhash differs in at most --max-distance
     bits, 64 for all there are, and those whose structure simhash differs in at most
-    DEDUP_STRUCTURE_MAX_DISTANCE, and those of the same bytes. "copy" says that the page would be
+    the recipe's structure_max_distance, and those of the same bytes. "copy" says that the page would be
     dropped for this one.
 
     \b

@@ -10,9 +10,11 @@ from typing import TypeVar
 from dedup.cli.output import rate_of, rated_bars, text_output
 from dedup.index import SQLiteIndex, glance_of
 from dedup.recipes.config import DedupConfig
-from dedup.report.html import HtmlReport, Track, stored_texts
+from dedup.report.contents import Choices, Track
+from dedup.report.html import write_report
 from dedup.report.replay import Replay
 from dedup.report.selection import Selection
+from dedup.report.side_by_side import stored_texts
 
 T = TypeVar("T")
 
@@ -31,7 +33,7 @@ def write_html(
     source = replay.index if replay else index
     glances = None if selection == Selection() else map(glance_of, selection.rows(source))
     with index.store.unmapped(), text_output(output) as file, _watched() as track:
-        HtmlReport(
+        choices = Choices(
             index=source,
             config=replay.config if replay else config,
             name=index.path.name,
@@ -41,7 +43,8 @@ def write_html(
             max_pages=max_pages,
             text_of=stored_texts(index),
             track=track,
-        ).write(file)
+        )
+        write_report(choices, file)
 
 
 @contextmanager

@@ -12,9 +12,12 @@ import click
 
 from dedup.cli.project import project_index, settings_of
 from dedup.files.outputs import check_target
-from dedup.front.reading import PREFIX
+from dedup.front.names import RECIPE
+from dedup.front.reading import read_recipe, read_settings
 from dedup.front.settings import DedupSettings
 from dedup.index import Index, SQLiteIndex
+from dedup.recipes.config import FILES, DedupConfig
+from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import DedupError, IndexMismatch
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -28,9 +31,10 @@ class Writing(click.Command):
         given = ctx.params
         if output := given["output"]:
             index = index_path(given.get("argument") or given["path"]) if "path" in given else None
-            tables = [given.get("user_dictionary"), *(value for _, value in given.get("settings", ()))]
-            files = (*given.get("files", ()), *given.get("corpus", ()))
-            check_target(output, [*files, *(Path(table) for table in tables if table)], index)
+            config = given_config(given.get("settings", ()))
+            tables = [Path(path) for name in FILES if (path := getattr(config, name))]
+            inputs = (*given.get("files", ()), *given.get("corpus", ()), *tables)
+            check_target(output, inputs, index)
         return super().invoke(ctx)
 
 
@@ -126,19 +130,24 @@ def opened(path: Path | None) -> SQLiteIndex:
     return SQLiteIndex(index_path(path), create=False)
 
 
+def given_config(given: tuple[tuple[str, str], ...]) -> DedupConfig:
+    """Return the configuration by what was *given* alone, whatever the project sets."""
+    return read_settings(dict(given)).config
+
+
 def settings_for(index: Index, given: tuple[tuple[str, str], ...]) -> DedupSettings:
     """Return the settings to compare pages by: *given*, then the project's, then the index's recipe.
 
-    Raises `IndexMismatch` for a setting *given* that needs other fingerprints than the index has.
+    Raises `IndexMismatch` for a recipe *given* that makes other fingerprints than the index has.
     """
     stored = index.recipe()
-    found = settings_of(dict(given), stored)
-    recipe = found.config.recipe() if given and stored else stored
-    for name, value in given:
-        field = name.removeprefix(PREFIX).lower()
-        if recipe.get(field) != stored.get(field):
-            raise IndexMismatch(
-                f"{name}={value} does not go with the fingerprints in {index.name}, made with "
-                f"{field}={stored.get(field, 'nothing')}"
-            )
-    return found
+    settings = settings_of(dict(given), stored)
+    if (value := dict(given).get(RECIPE)) and stored:
+        recipe = recipe_of(settings.config)
+        for name in read_recipe(value):
+            if recipe.get(name) != stored.get(name):
+                raise IndexMismatch(
+                    f"{RECIPE}={value} does not go with the fingerprints in {index.name}, made with "
+                    f"{name}={stored.get(name, 'nothing')}"
+                )
+    return settings

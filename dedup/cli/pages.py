@@ -17,7 +17,7 @@ from dedup.files.feeds.finding import format_of
 from dedup.files.feeds.json_lines import JsonLines, object_in
 from dedup.front.settings import DedupSettings
 from dedup.index import Index, Row
-from dedup.reading.fields import FieldRule, content_of
+from dedup.reading.fields import FieldRule, raw_page_of
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
@@ -157,8 +157,8 @@ def _pages_of_feed(
 
 
 def _page_of_record(record: Mapping[str, Any], rule: FieldRule, max_bytes: int) -> Page | None:
-    content = content_of(record, rule)
-    return Page.from_content(content, max_bytes=max_bytes) if content else None
+    raw = raw_page_of(record, rule)
+    return Page.from_raw(raw, max_bytes=max_bytes) if raw else None
 
 
 def _records(

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dedup.front.reading import PREFIX, read_settings, setting_names
+from dedup.front.reading import read_settings
 from dedup.front.settings import DedupSettings
 from dedup.recipes.config import FILES
+from dedup.recipes.recipe import PARAMETERS
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -29,12 +30,8 @@ def settings_of(given: Mapping[str, str], recipe: Mapping[str, str]) -> DedupSet
     What neither sets is as in *recipe*, an index's, so that its fingerprints can be compared with;
     raises `ConfigError` for a bad value or an unknown name.
     """
-    return read_settings({**_of_recipe(recipe), **_project_settings(), **given})
-
-
-def _of_recipe(recipe: Mapping[str, str]) -> dict[str, str]:
-    names = {PREFIX + name.upper(): value for name, value in recipe.items() if name not in FILES}
-    return {name: value for name, value in names.items() if name in setting_names()}
+    known = [name for name in recipe if name in PARAMETERS and name not in FILES]
+    return read_settings({**_project_settings(), **given}, {name: recipe[name] for name in known})
 
 
 def _project_settings() -> dict[str, Any]:

@@ -34,7 +34,8 @@ def rebuild(path: Path | None, blocks: int | None, bands: str | None) -> None:
     Fewer blocks are faster for many pages (4 from some millions on), more for few. Answers never
     depend on it. The file stays as it is until the new lists are whole.
 
-    Lists of bands come by themselves with DEDUP_CANDIDATES, and stay until they are taken out.
+    Lists of bands are made when a recipe uses them (minhash, both), and stay until --bands none
+    removes them.
     """
     with opened(path) as index, bars() as shown:
         bar = shown.add_task("rebuilding", total=None)

@@ -15,7 +15,7 @@ from typing import Any
 
 from dedup.files.feeds import BadRecord, Feed, FeedError, Record, find_feeds
 from dedup.files.feeds.finding import files_in, format_of
-from dedup.reading.fields import Content, FieldRule, NoHtml
+from dedup.reading.fields import FieldRule, NoHtml, RawPage
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.terms import terms_of
@@ -91,10 +91,10 @@ def _texts(feed: Feed, record: Record) -> Iterator[str]:
         raise FeedError(f"{record.name} {record.problem}")
     if record.payload is not None:
         try:
-            content = feed.content(record.payload, feed.rule)
+            raw = feed.raw_page(record.payload, feed.rule)
         except NoHtml as error:
-            content = Content(text=_all_text(error.record, feed.rule))
+            raw = RawPage(text=_all_text(error.record, feed.rule))
         except BadRecord as error:
             raise FeedError(f"{record.name} {error}") from error
-        if content or feed.has_pages_only:
-            yield Page.from_content(content or Content()).text
+        if raw or feed.has_pages_only:
+            yield Page.from_raw(raw or RawPage()).text

@@ -1,91 +1,97 @@
-"""Settings by their names, ``DEDUP_``, as values of the right types; read and checked in one place."""
+"""Settings by their names, as values of the right types; read and checked in one place."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from types import NoneType
 from typing import Any
 
+from dedup.front.names import RECIPE, refuse_unknown, setting_of
 from dedup.front.settings import DedupSettings
-from dedup.recipes.choices import own_function
 from dedup.recipes.config import DedupConfig
+from dedup.recipes.fingerprinter import require_recipe
+from dedup.recipes.functions import own_function
+from dedup.recipes.recipe import DEFAULT, PARAMETERS, RECIPES
 from dedup.values.errors import ConfigError, shown
 
-PREFIX = "DEDUP_"
-# What other programs call what ours are for.
-_SYNONYMS = {
-    "THRESHOLD": ("MIN_SIMILARITY", "MAX_DISTANCE"),
-    "CUTOFF": ("MIN_SIMILARITY", "MAX_DISTANCE"),
-    "TOLERANCE": ("MAX_DISTANCE", "MIN_SIMILARITY"),
-    "JACCARD": ("MIN_SIMILARITY",),
-    "HAMMING": ("MAX_DISTANCE",),
-    "DB": ("INDEX",),
-    "DATABASE": ("INDEX",),
-}
-# How similar (0 to 1) a name must be to the one that was meant.
-_NEAR = 0.8
+_DEFAULTS = {field.name: field.default for field in fields(DedupConfig)}
 
 
-def read_settings(settings: Mapping[str, Any]) -> DedupSettings:
+def read_settings(
+    settings: Mapping[str, Any], parameters: Mapping[str, str] | None = None
+) -> DedupSettings:
     """Return the settings of dedup among *settings*, those of a project or of a command line.
 
-    Values may be text, as on a command line.  Raises `ConfigError` for a bad value or an unknown name.
+    Values may be text, as on a command line.  *parameters* of a recipe apply where ``DEDUP_RECIPE``
+    does not say another value.  Raises `ConfigError` for a bad value, an unknown name, and a file or
+    function that is not available.
     """
     refuse_unknown(settings)
     try:
-        config = DedupConfig(**_values(settings, DedupConfig))
+        recipe = {**_parameters(parameters or {}), **read_recipe(settings.get(RECIPE))}
+        config = DedupConfig(**{**recipe, **_values(settings, DedupConfig)})
+        require_recipe(config)
         return DedupSettings(config=config, **_values(settings, DedupSettings))
     except ConfigError as error:
-        raise ConfigError(_with_prefix(str(error))) from None
+        raise ConfigError(_with_setting(str(error))) from None
 
 
-def setting_names() -> dict[str, Any]:
-    """Return the name of every setting with its default."""
-    return {
-        PREFIX + choice.name.upper(): choice.default
-        for kind in (DedupSettings, DedupConfig)
-        for choice in fields(kind)
-        if choice.name != "config"
-    }
+def read_recipe(value: Any) -> dict[str, Any]:
+    """Return the fields of `DedupConfig` that a value of ``DEDUP_RECIPE`` gives, none for None.
 
+    It is the name of a recipe, parameters, or both: as text with commas, or as a mapping in which
+    ``name`` is the name.
 
-def refuse_unknown(names: Iterable[str]) -> None:
-    """Raise `ConfigError` for a name that begins with ``DEDUP_`` or is nearly one of ours, and is none.
-
-    Others are left alone: they may belong to a package whose settings begin with DEDUPE.
+    >>> read_recipe("simhash,terms=character_ngrams,term_size=5")
+    {'verify': False, 'max_distance': 3, 'terms': 'character_ngrams', 'term_size': 5}
     """
-    known = setting_names()
-    rests = [name.removeprefix(PREFIX) for name in known]
-    for name in names:
-        rest = normal_form(name).removeprefix(PREFIX)
-        if name in known or not normal_form(name).startswith(PREFIX):
-            continue
-        near = get_close_matches(rest, rests, 1, _NEAR)
-        if near or name.startswith(PREFIX):
-            meant = near or _meant(rest) or get_close_matches(rest, rests, 1)
-            hint = " or ".join(PREFIX + one for one in meant)
-            hint = f"did you mean {hint}?" if hint else f"known are {', '.join(sorted(known))}"
-            raise ConfigError(f"{name} is no setting of dedup; {hint}")
+    if value is None:
+        return {}
+    given = dict(value) if isinstance(value, Mapping) else _pairs(value)
+    name = given.pop("name", DEFAULT)
+    if not isinstance(name, str) or name not in RECIPES:
+        raise ConfigError(f"{RECIPE}: {shown(name)} must be one of {', '.join(RECIPES)}")
+    for parameter in given:
+        if parameter not in PARAMETERS:
+            raise ConfigError(f"{RECIPE}: {_unknown(parameter)}")
+    return {**RECIPES[name].values, **_parameters(given)}
 
 
-def normal_form(name: str) -> str:
-    """Return *name* in capitals, with the beginning that ours have.
+def _pairs(value: Any) -> dict[str, Any]:
+    """Return the parts of a text such as "default,terms=jieba" by name."""
+    if not isinstance(value, str):
+        raise ConfigError(
+            f"{RECIPE} ({shown(value)}) must be the name of a recipe, or a name and parameters: "
+            f"'{DEFAULT},terms=jieba'"
+        )
+    first, *others = (part.strip() for part in value.split(","))
+    pairs = [part.partition("=") for part in ([first, *others] if "=" in first else others)]
+    if bad := next((name for name, sign, _ in pairs if not sign), None):
+        raise ConfigError(f"{RECIPE}: {shown(bad)} must be NAME=VALUE, for instance terms=jieba")
+    named = {} if "=" in first else {"name": first}
+    return {**named, **{name.strip(): text.strip() for name, _, text in pairs}}
 
-    >>> normal_form("dedupe-scope")
-    'DEDUP_SCOPE'
-    """
-    return re.sub(r"^DEDUPE?_", PREFIX, name.upper().replace("-", "_"))
+
+def _unknown(parameter: Any) -> str:
+    if parameter in _DEFAULTS:
+        return f"{parameter} is no parameter of a recipe; set {setting_of(parameter)}"
+    near = get_close_matches(str(parameter), PARAMETERS, 1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(PARAMETERS)}"
+    return f"{shown(parameter)} is no parameter of a recipe; {hint}"
+
+
+def _parameters(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _read(name, value, type(_DEFAULTS[name])) for name, value in given.items()}
 
 
 def _values(settings: Mapping[str, Any], kind: type[DedupSettings | DedupConfig]) -> dict[str, Any]:
     values = {}
-    for choice in fields(kind):
-        name = PREFIX + choice.name.upper()
-        if choice.name != "config" and settings.get(name) is not None:
-            values[choice.name] = _read(name, settings[name], type(choice.default))
+    for field in fields(kind):
+        name = setting_of(field.name)
+        if name != RECIPE and field.name != "config" and settings.get(name) is not None:
+            values[field.name] = _read(name, settings[name], type(field.default))
     return values
 
 
@@ -130,19 +136,9 @@ def _function(name: str, value: Any) -> Any:
     return value
 
 
-def _with_prefix(message: str) -> str:
-    """Return the message on a field as one on its setting: each begins with the name."""
-    name, rest = message.split(" ", 1)
-    return f"{name if name.startswith(PREFIX) else PREFIX + name.upper()} {rest}"
-
-
-def _meant(rest: str) -> list[str]:
-    """Return which settings a name without prefix may mean by its words.
-
-    >>> _meant("TRESHOLD"), _meant("SIMILARITY_THRESHOLD")
-    (['MIN_SIMILARITY', 'MAX_DISTANCE'], ['MIN_SIMILARITY'])
-    """
-    parts = rest.split("_")
-    words = [word for part in parts for word in get_close_matches(part, _SYNONYMS, 1, _NEAR)]
-    proposals = list(dict.fromkeys(name for word in words for name in _SYNONYMS[word]))
-    return [name for name in proposals if set(name.split("_")) & set(parts)] or proposals
+def _with_setting(message: str) -> str:
+    """Return the message on a field, which begins with its name, as one on its setting."""
+    field, rest = message.split(" ", 1)
+    if field.startswith("DEDUP_"):
+        return message
+    return f"{RECIPE}: {message}" if field in PARAMETERS else f"{setting_of(field)} {rest}"

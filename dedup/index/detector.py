@@ -12,7 +12,7 @@ from dedup.reading.page import PARSER, Page
 from dedup.reading.sighting import sighting_of
 from dedup.reading.stored import pack
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.fingerprinter import fingerprint
+from dedup.recipes.fingerprinter import fingerprinter_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Neighbour
 from dedup.values.run import DRY_RUN, Run
@@ -55,7 +55,7 @@ class Detector:
         index.note_parser(PARSER)
         self.index = index
         self.config = config
-        self._secret = index.secret
+        self._fingerprinter = fingerprinter_of(config, secret=index.secret)
         self._begin = (spider, job, settings, action, crawl)
         self._run: Run | None = None
 
@@ -71,7 +71,7 @@ class Detector:
 
     def fingerprint(self, page: Page) -> Fingerprint:
         """Return the fingerprint of *page* for this index, with a check sketch."""
-        return fingerprint(page, self.config, secret=self._secret)
+        return self._fingerprinter(page)
 
     def sighting(self, page: Page, *, kind: str = "page") -> Sighting:
         """Return the sighting of *page*, "page" or "item" by *kind*, in this run and now.

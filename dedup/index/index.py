@@ -20,6 +20,7 @@ from dedup.index.stores.base import Note, Prefix
 from dedup.index.views import Views
 from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
+from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.row import Row
 from dedup.values.run import Run
@@ -139,20 +140,20 @@ class Index:
         Raises `IndexMismatch` for another recipe, and `IndexUnavailable` where bands are to be made
         while a crawl is using the index.
         """
-        self.require_recipe(config.recipe())
+        self.require_recipe(recipe_of(config))
         self.store.prepare(config)
 
     def expect(self, config: DedupConfig) -> None:
         """Raise `IndexMismatch` if pages of *config* cannot be compared with those that are here."""
         if stored := self.recipe():
-            self._compare_recipes(stored, config.recipe())
+            self._compare_recipes(stored, recipe_of(config))
 
     def require_recipe(self, recipe: Mapping[str, str]) -> None:
         """Store *recipe* if there is none yet; raise `IndexMismatch` if there is another one."""
         if not (stored := self.recipe()):
             notes = [Note(f"{_RECIPE}{name}", value) for name, value in recipe.items()]
             with self.store.transaction(writing=True):
-                self.store.put(*notes, replace=False)
+                self.store.put(*notes, renew=False)
             stored = self.recipe()
         self._compare_recipes(stored, recipe)
 

@@ -109,7 +109,7 @@ class Ledger:
         """Store *row* with its verdict and outcome, unjudged; return its number here, the next one."""
         with self._store.transaction(writing=True):
             listed = row.listed and is_canonical(row.verdict)
-            return self._store.add(row.sighting, row.verdict, row.outcome, listed=listed)
+            return self._store.add(replace(row, listed=listed)).id
 
     def evidence(self, sighting: Sighting) -> Evidence:
         """Return what is known about the page of *sighting*."""
@@ -127,9 +127,7 @@ class Ledger:
         return row
 
     def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome, page: bytes = b"") -> Row:
-        listed = is_canonical(verdict)
-        number = self._store.add(sighting, verdict, outcome, listed=listed, page=page)
-        return Row(number, sighting, verdict, outcome, listed)
+        return self._store.add(Row(0, sighting, verdict, outcome, is_canonical(verdict)), page)
 
     # Settling
 

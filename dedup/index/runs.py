@@ -108,7 +108,7 @@ class RunBook:
         """Record *visit* as it is, but for its place: it comes after the rows that are here."""
         with self._store.transaction(writing=True):
             last = first(self._store.rows(Query(order=Order.NEWEST, limit=1)))
-            self._store.put(visit._replace(after=last.id if last else 0), replace=False)
+            self._store.put(visit._replace(after=last.id if last else 0), renew=False)
             self._facts.changed()
 
     def visits(self) -> list[Visit]:
@@ -119,7 +119,7 @@ class RunBook:
         """Record what *run* did not request because of a copy; each URL once."""
         kept = [replace(one, run=run.id, url=kept_url(one.url)) for one in requests]
         with self._store.transaction(writing=True):
-            self._store.put(*kept, replace=False)
+            self._store.put(*kept, renew=False)
 
     def withheld(self, run: int | None = None) -> list[Withheld]:
         """Return what was withheld by *run*, or by all, in order."""

@@ -10,9 +10,8 @@ from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, Response
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
-from dedup.front.settings import DedupSettings
 from dedup.reading.charset import encoding_of
-from dedup.reading.fields import FieldRule, content_of, item_key
+from dedup.reading.fields import FieldRule, item_key, raw_page_of
 from dedup.reading.floods import has_attribute_flood
 from dedup.reading.page import Page, markup_of
 from dedup.values.limits import MAX_BYTES, Excess
@@ -46,30 +45,31 @@ def page_after_callback(response: Response | None, *, max_bytes: int = MAX_BYTES
     return _pages[response]
 
 
-def page_from_item(item: Any, settings: DedupSettings, response: Response | None = None) -> Page | None:
-    """Return the page that the fields of *item* make, None where they hold no text.
+def page_from_item(
+    item: Any, rule: FieldRule, response: Response | None = None, *, max_bytes: int = MAX_BYTES
+) -> Page | None:
+    """Return the page that *item* holds by *rule*, None where it holds no text.
 
     An item without a URL has that of its *response*.  HTML that is the text of *response* is not read
     again if `page_from_response` has read it.  Raises `NoHtml` for an item that is no page.
     """
     if not ItemAdapter.is_item(item):
         return None
-    found = content_of(ItemAdapter(item), settings.fields)
+    found = raw_page_of(ItemAdapter(item), rule)
     if found is None:
         return None
     if not found.url and response is not None:
         found = replace(found, url=response.url)
-    limit = settings.config.max_bytes
     if (
         found.html
-        and len(found.html) <= limit
+        and len(found.html) <= max_bytes
         and isinstance(response, HtmlResponse)
         and response in _pages
         and _is_text_of(response, found.html)
     ):
         page = _pages[response].at(found.url, found.html)
         return replace(page, item_key=found.item_key) if found.item_key else page
-    return Page.from_content(found, max_bytes=limit)
+    return Page.from_raw(found, max_bytes=max_bytes)
 
 
 def key_of(item: Any, rule: FieldRule) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,13 +13,14 @@ from scrapy import Request, signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
-from dedup.front.settings import DedupSettings, PageFromItem
+from dedup.front.settings import DedupSettings
+from dedup.index import Sighting
 from dedup.plugin.errors import DuplicatePage, explained
 from dedup.plugin.feeds import DroppedFeed, flush_feeds
-from dedup.plugin.judge import Judge, Question
+from dedup.plugin.items import ItemReader, name_of
+from dedup.plugin.judge import Judge
 from dedup.plugin.looking import only_looks
 from dedup.plugin.marking import CannotMark, Marker, known_item_classes
-from dedup.plugin.pages import key_of, located, page_after_callback, page_from_item
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, read_settings
 from dedup.plugin.tracking import Fate, Token, Tracker, TrackingPipeline
@@ -43,8 +45,10 @@ class DedupPipeline:
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self.judge = Judge(crawler, settings)
         """What decides on items and responses of this crawl."""
+        self._counts = self.judge.counts
         self._crawler = crawler
         self._settings = settings
+        self._reader = ItemReader(crawler, settings)
         self._tracker = Tracker()
         self._marker = Marker(settings.mark_prefix) if settings.action == "mark" else None
         self._dropped = self._dropped_feed()
@@ -79,7 +83,7 @@ class DedupPipeline:
             *(index_path(self._settings), run.id),
             "" if run.action == "drop" else f" ({run.action}: nothing is dropped)",
             self._predecessors(),
-            "items as the spider says" if self._own_pages() else self._settings.judged,
+            "items as the spider says" if self._reader.own else self._settings.judged,
         )
 
     def _predecessors(self) -> str:
@@ -97,21 +101,30 @@ class DedupPipeline:
     def process_item(self, item: Any, spider: Any = None) -> Any:
         """Return *item*, an awaitable of it if it must wait, or raise `DuplicatePage`."""
         token = self._tracker.judged(item)
-        self.judge.count("seen")
+        self._counts.add("seen")
         if verdict := token.handed.verdict:
-            return self._act(item, token, token.handed.url, verdict)
-        question = self._readable(item, token)
-        verdict = self.judge.ask(question) if question else None
-        if question is None or verdict is None:
+            return self._act(item, token, verdict)
+        if (sighted := self._sighted(item, token)) is None:
+            return self._keep_unjudged(item)
+        ask = partial(self.judge.ask, *sighted, is_wanted=token.handed.is_wanted)
+        verdict = ask()
+        if verdict is None:
             return self._keep_unjudged(item)
         if verdict.row is None:
-            return self._wait(item, token, question, self.judge.seat(verdict))
-        return self._act(item, token, question.page.url, verdict, question.name)
+            return self._wait(item, token, ask, self.judge.seat(verdict))
+        return self._act(item, token, verdict)
 
-    def _readable(self, item: Any, token: Token) -> Question | None:
+    def _sighted(self, item: Any, token: Token) -> tuple[Sighting, Page] | None:
         """Return what to ask about *item*, None where it is not to be judged, or cannot be."""
         try:
-            return self._question(item, token)
+            if token.handed.is_exempt:
+                return None
+            with self._counts.timed("parse"):
+                page, kind = self._reader.read(item, token.response, is_only=token.handed.is_only)
+            if page is None:
+                return None
+            token.url, token.name = page.url, name_of(page)
+            return self.judge.sighting(page, kind), page
         except NoHtml as error:
             self._records.note(error.record)
         except Exception:
@@ -121,69 +134,29 @@ class DedupPipeline:
             token.response = None
         return None
 
-    def _question(self, item: Any, token: Token) -> Question | None:
-        handed = token.handed
-        if handed.is_exempt:
-            return None
-        with self.judge.timed("parse"):
-            limit = self._settings.config.max_bytes
-            page = page_after_callback(token.response, max_bytes=limit) if handed.is_only else None
-            kind = "page" if page else "item"
-            page = self._keyed(page, item) if page else self._page_from_item(item, token)
-            if page is None:
-                return None
-            page = located(page, token.response)
-        return self.judge.question(page, kind, is_wanted=handed.is_wanted)
-
-    def _page_from_item(self, item: Any, token: Token) -> Page | None:
-        own = self._own_pages()
-        if own is None:
-            return page_from_item(item, self._settings, token.response)
-        page = own(item)
-        if page is None:
-            return None
-        if not isinstance(page, Page):
-            raise TypeError(f"page_from_item must return a Page or None, not {type(page).__name__}")
-        if not page.url and token.response is not None:
-            page = replace(page, url=token.response.url)
-        return page if page.item_key else self._keyed(page, item)
-
-    def _own_pages(self) -> PageFromItem | None:
-        """Return the function of the project or its spider that makes pages of items, if one does."""
-        own = self._settings.page_from_item
-        found: PageFromItem | None = getattr(self._crawler.spider, "dedup_page_from_item", own)
-        return found
-
-    def _keyed(self, page: Page, item: Any) -> Page:
-        """Return *page* with the key of *item*, if it has one."""
-        key = key_of(item, self._settings.fields)
-        return replace(page, item_key=key) if key else page
-
-    async def _wait(self, item: Any, token: Token, question: Question, seat: Seat) -> Any:
+    async def _wait(self, item: Any, token: Token, ask: Callable[[], Verdict | None], seat: Seat) -> Any:
         """Hold a copy back until the fate of the item that it repeats is known."""
         try:
-            verdict = await self.judge.ask_again(question, seat)
+            verdict = await self.judge.ask_again(ask, seat)
         except TimeoutError:
-            self.judge.count("wait_timeout")
+            self._counts.add("wait_timeout")
             return self._keep_unjudged(item)
-        if verdict is None:
-            return self._keep_unjudged(item)
-        return self._act(item, token, question.page.url, verdict, question.name)
+        return self._keep_unjudged(item) if verdict is None else self._act(item, token, verdict)
 
-    def _act(self, item: Any, token: Token, url: str, verdict: Verdict, name: str = "") -> Any:
-        self.judge.count(verdict.reason)
+    def _act(self, item: Any, token: Token, verdict: Verdict) -> Any:
+        self._counts.add(verdict.reason)
         if verdict.kept:
             token.row = verdict.row
-            self.judge.count("kept")
+            self._counts.add("kept")
             return self._marked(item, verdict)
         if self.judge.is_of_another_run(verdict):
-            self.judge.count("dropped_for_earlier_run")
+            self._counts.add("dropped_for_earlier_run")
         if self._settings.dry_run or self._marker:
-            return self._let_go(item, url, verdict, name)
-        self.judge.count("dropped")
-        logger.info("Dropped %s", explained(url, verdict, name))
+            return self._let_go(item, token, verdict)
+        self._counts.add("dropped")
+        logger.info("Dropped %s", explained(token.url, verdict, token.name))
         self._write_dropped(item, verdict)
-        raise DuplicatePage(url, verdict, name)
+        raise DuplicatePage(token.url, verdict, token.name)
 
     def _write_dropped(self, item: Any, verdict: Verdict) -> None:
         assert self._crawler.spider is not None
@@ -191,7 +164,7 @@ class DedupPipeline:
             try:
                 self._dropped.write(item, verdict, self._crawler.spider)
             except Exception:  # whatever an exporter makes of an item, or a disk
-                self.judge.count("dropped_feed_errors")
+                self._counts.add("dropped_feed_errors")
                 logger.exception("A dropped item could not be written to DEDUP_DROPPED_FEED")
 
     def _dropped_feed(self) -> DroppedFeed | None:
@@ -200,13 +173,10 @@ class DedupPipeline:
         marker, index = Marker(self._settings.mark_prefix), Path(index_path(self._settings))
         return DroppedFeed(self._crawler, self._settings.dropped_feed, marker, index)
 
-    def _let_go(self, item: Any, url: str, verdict: Verdict, name: str) -> Any:
-        self.judge.count("would_drop" if self._settings.dry_run else "marked")
-        logger.info(
-            "%s %s",
-            "Would drop" if self._settings.dry_run else "Marked",
-            explained(url, verdict, name),
-        )
+    def _let_go(self, item: Any, token: Token, verdict: Verdict) -> Any:
+        self._counts.add("would_drop" if self._settings.dry_run else "marked")
+        done = "Would drop" if self._settings.dry_run else "Marked"
+        logger.info("%s %s", done, explained(token.url, verdict, token.name))
         return self._marked(item, verdict)
 
     def _marked(self, item: Any, verdict: Verdict) -> Any:
@@ -219,14 +189,14 @@ class DedupPipeline:
 
     def _end_crawl(self, error: CannotMark) -> None:
         """Stop: whoever asked for marks shall not get a crawl without them."""
-        self.judge.count("mark_errors")
+        self._counts.add("mark_errors")
         if self._ending is None:
             logger.error("The crawl is ended, items are kept unmarked: %s", error)
             self._ending = _close_spider(self._crawler, "dedup_cannot_mark")
 
     def _keep_unjudged(self, item: Any) -> Any:
-        self.judge.count(Reason.NOT_JUDGED)
-        self.judge.count("kept")
+        self._counts.add(Reason.NOT_JUDGED)
+        self._counts.add("kept")
         return item
 
     def _request_sent(self, request: Request) -> None:

@@ -12,8 +12,9 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from dedup.front.settings import DedupSettings
+from dedup.index import Sighting
 from dedup.plugin.errors import explained
-from dedup.plugin.judge import Judge, Question
+from dedup.plugin.judge import Judge
 from dedup.plugin.looking import only_looks
 from dedup.plugin.middleware import is_exempt
 from dedup.plugin.pages import located, page_from_response
@@ -91,46 +92,45 @@ class DedupResponseMiddleware:
         judge.given.add(response)
 
     def _judge_response(self, response: Response, judge: Judge) -> None:
-        judge.count("responses/seen")
-        question, verdict = _judged(response, judge)
-        if question is None or verdict is None:
-            judge.count("responses/not_judged")
+        judge.counts.add("responses/seen")
+        judged = _judged(response, judge)
+        if judged is None:
+            judge.counts.add("responses/not_judged")
             return
+        page, sighting, verdict = judged
         judge.verdicts[response] = verdict
-        judge.count(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
-        if verdict.row is None or not self._skips(response, question, verdict, judge):
+        judge.counts.add(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
+        if verdict.row is None or not self._skips(response, sighting, verdict, judge):
             return
         logger.info("Skipped the %s of %s", self._settings.skip, explained(response.url, verdict))
         if self._settings.skip == "callback":
-            judge.count("callbacks_skipped")
-            links = self._saved_now(
-                [joined_key(response.url, link) for link in question.page.links], judge
-            )
+            judge.counts.add("callbacks_skipped")
+            links = self._saved_now([joined_key(response.url, link) for link in page.links], judge)
             own = kept_request(response.request, self._crawler)
             judge.withhold(verdict.row, links, (response.url, own))
             raise DuplicateResponse(response, verdict)
         self._withheld.add(response)
 
-    def _skips(self, response: Response, question: Question, verdict: Verdict, judge: Judge) -> bool:
+    def _skips(self, response: Response, sighting: Sighting, verdict: Verdict, judge: Judge) -> bool:
         if not verdict.repeats_another or self._settings.dry_run:
             return False
-        if not (verdict.canonical_was_met or self._was_followed(response, question, verdict)):
-            judge.count("responses/canonical_not_met")
+        if not (verdict.canonical_was_met or self._was_followed(response, sighting, verdict)):
+            judge.counts.add("responses/canonical_not_met")
             return False
         if _depth(response) < self._settings.min_depth:
             return False
         if is_explored(response.url, self._settings.exploration_share):
-            judge.count("responses/explored")
+            judge.counts.add("responses/explored")
             return False
         return True
 
-    def _was_followed(self, response: Response, question: Question, verdict: Verdict) -> bool:
+    def _was_followed(self, response: Response, sighting: Sighting, verdict: Verdict) -> bool:
         """Return whether the crawl has followed a copy of the same page that this one repeats too.
 
         Else a trap on a site that has moved would never end: none of its pages has met the one that
         all of them repeat.
         """
-        canonical, page = verdict.canonical or 0, question.sighting.fingerprint
+        canonical, page = verdict.canonical or 0, sighting.fingerprint
         followed = self._followed.get(canonical)
         if followed and match(followed, page, self._settings.config).is_duplicate:
             return True
@@ -181,7 +181,7 @@ class DedupResponseMiddleware:
             if len(self._saved) >= _REMEMBERED:
                 del self._saved[next(iter(self._saved))]
             self._saved[url] = None
-            judge.count("requests_saved")
+            judge.counts.add("requests_saved")
             new.append(url)
         return new
 
@@ -191,21 +191,23 @@ def is_explored(url: str, share: float) -> bool:
     return murmur3(url) < share * 2**64
 
 
-def _judged(response: Response, judge: Judge) -> tuple[Question | None, Verdict | None]:
+def _judged(response: Response, judge: Judge) -> tuple[Page, Sighting, Verdict] | None:
     try:
         page = _read(response, judge)
         if page is None:
-            return None, None
-        question = judge.question(located(page, response), "page")
-        return question, judge.ask(question)
+            return None
+        page = located(page, response)
+        sighting = judge.sighting(page, "page")
+        verdict = judge.ask(sighting, page)
     except Exception:
         # A page that we cannot read is our fault: a traceback in the log, and it is followed.
         logger.exception("A response could not be judged and is followed")
-        return None, None
+        return None
+    return None if verdict is None else (page, sighting, verdict)
 
 
 def _read(response: Response, judge: Judge) -> Page | None:
-    with judge.timed("parse"):
+    with judge.counts.timed("parse"):
         return page_from_response(response, max_bytes=judge.settings.config.max_bytes)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
-from dedup.front import reading
+from dedup.front import names, reading
 from dedup.front.settings import DedupSettings
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def read_settings(settings: BaseSettings) -> DedupSettings:
 
 def named_settings(settings: BaseSettings) -> dict[str, Any]:
     """Return all *settings* by name; raises `ConfigError` for one of ours that Scrapy passed over."""
-    reading.refuse_unknown(_passed_over(settings))
+    names.refuse_unknown(_passed_over(settings))
     return {name: settings[name] for name in settings if isinstance(name, str)}
 
 
@@ -39,12 +39,12 @@ def index_path(settings: DedupSettings) -> str:
 def _passed_over(settings: BaseSettings) -> list[str]:
     """Return our names in small letters in the module of the project: Scrapy reads capitals only."""
     module = sys.modules.get(os.environ.get("SCRAPY_SETTINGS_MODULE", ""))
-    names = [name for name, value in vars(module).items() if not callable(value)] if module else []
-    known = reading.setting_names()
+    written = [name for name, value in vars(module).items() if not callable(value)] if module else []
+    known = names.setting_names()
     return [
         name
-        for name in names
+        for name in written
         if name not in settings
-        and reading.normal_form(name) in known
-        and reading.normal_form(name) not in settings
+        and names.normal_form(name) in known
+        and names.normal_form(name) not in settings
     ]

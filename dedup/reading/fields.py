@@ -1,4 +1,4 @@
-"""Which fields of a record hold its page: the rule that items, feeds and tables share.  Pure."""
+"""Which fields of a record hold its page: one rule for items, feeds and tables."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from itemadapter import ItemAdapter
 from dedup.values.errors import DedupError
 from dedup.values.hashes import digest
 
-# The fields that hold a page by custom, looked at in this order where none is named.
+# The usual fields for HTML, tried in this order where none is named.
 HTML_FIELDS = ("html", "body")
 
 _MARKUP = re.compile(r"<[A-Za-z/!?]")
 _MARKUP_BYTES = re.compile(rb"<[A-Za-z/!?]")
-# A longer key is known by its beginning and a digest.
+# Of a longer key the beginning and a digest are kept.
 _MAX_KEY = 500
-# What contains itself has no end.
+# A value may contain itself.
 _DEEPEST = 50
 
 
 class NoHtml(DedupError):  # noqa: N818 - it says what is the matter
-    """A *record* that is no page: it has no field with HTML, and no field with text was named."""
+    """A *record* that is no page: no field holds HTML, and no field with text was named."""
 
     def __init__(self, record: Mapping[str, Any]) -> None:
         super().__init__("it has no HTML in a field `html` or `body`")
@@ -38,10 +38,10 @@ class NoHtml(DedupError):  # noqa: N818 - it says what is the matter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRule:
-    """Where a record's page is: as the settings ``DEDUP_HTML_FIELD``, ``_TEXT_FIELDS``, ``_URL_FIELD``.
+    """Which fields hold a page: the settings ``DEDUP_HTML_FIELD``, ``_TEXT_FIELDS``, ``_URL_FIELD``.
 
-    Without *html_field* and *text_fields* it is in the first of `HTML_FIELDS` that is not empty and,
-    if that is the ``body``, has markup in it.  *key_fields*, ``DEDUP_KEY_FIELDS``, tell records apart.
+    Without *html_field* and *text_fields* it is the first of `HTML_FIELDS` that is not empty and, for
+    ``body``, has markup in it.  *key_fields*, ``DEDUP_KEY_FIELDS``, tell records apart.
     """
 
     html_field: str = ""
@@ -51,15 +51,15 @@ class FieldRule:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The fields that a record must have for this rule, none where it takes what there is."""
+        """The fields that a record must have, none where the rule takes any page it finds."""
         return (self.html_field,) if self.html_field else self.text_fields
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
-    """What there is to judge: *html*, or else *text*; *encoding* is what was declared for its bytes.
+class RawPage:
+    """The page in a record, before it is read: *html*, or else *text*.
 
-    *item_key* is the `item_key` of the record, "" for none.
+    *encoding* is the one declared for its bytes, *item_key* the `item_key` of the record, "" for none.
     """
 
     html: str | bytes = ""
@@ -69,25 +69,25 @@ class Content:
     item_key: str = ""
 
 
-def content_of(record: Mapping[str, Any], rule: FieldRule) -> Content | None:
-    """Return what *rule* finds in *record*, None where that is empty.
+def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
+    """Return the page in *record* by *rule*, None where its fields are empty.
 
     Raises `NoHtml` where no field is named and the record has none with HTML.
 
-    >>> content_of({"url": "http://a/", "body": "<p>sea</p>"}, FieldRule())
-    Content(html='<p>sea</p>', text='', url='http://a/', encoding=None, item_key='')
+    >>> raw_page_of({"url": "http://a/", "body": "<p>sea</p>"}, FieldRule())
+    RawPage(html='<p>sea</p>', text='', url='http://a/', encoding=None, item_key='')
     """
     url, key = _url(record.get(rule.url_field)), item_key(record, rule)
     if rule.html_field:
         return _html(record.get(rule.html_field), url, key)
     if rule.text_fields:
         text = "\n".join(text for name in rule.text_fields for text in texts_of(record.get(name)))
-        return Content(text=text, url=url, item_key=key) if text else None
+        return RawPage(text=text, url=url, item_key=key) if text else None
     names = [name for name in HTML_FIELDS if _is_html(name, record.get(name))]
     if not names:
         raise NoHtml(record)
-    found = (_html(record.get(name), url, key) for name in names)
-    return next((content for content in found if content), None)
+    raw_pages = (_html(record.get(name), url, key) for name in names)
+    return next((raw for raw in raw_pages if raw), None)
 
 
 def item_key(record: Mapping[str, Any], rule: FieldRule) -> str:
@@ -96,7 +96,7 @@ def item_key(record: Mapping[str, Any], rule: FieldRule) -> str:
     >>> item_key({"sku": 7, "name": "tea"}, FieldRule(key_fields=("sku", "size")))
     '["7",null]'
     """
-    values = [_told(record.get(name)) for name in rule.key_fields]
+    values = [_comparable(record.get(name)) for name in rule.key_fields]
     if all(value in (None, "", [], {}) for value in values):
         return ""
     key = json.dumps(values, separators=(",", ":"), sort_keys=True)
@@ -104,10 +104,10 @@ def item_key(record: Mapping[str, Any], rule: FieldRule) -> str:
 
 
 def texts_of(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield what a field says, whatever it holds, in an order that is always the same.
+    """Yield the texts in a field, whatever its type, always in the same order.
 
-    Numbers, dates and truth values as Python writes them, of lists and items each part, of mappings
-    their keys in order, each with its value; nothing for None and empty texts.
+    Numbers, dates and truth values are written as Python writes them.  Lists and items give each part,
+    mappings their sorted keys, each before its value; None and empty texts give nothing.
 
     >>> list(texts_of(["tea", 7, {"to": None, "from": {"city": "Bath"}}]))
     ['tea', '7', 'from', 'city', 'Bath']
@@ -122,8 +122,8 @@ def texts_of(value: Any, depth: int = 0) -> Iterator[str]:
     parts = _parts(value)
     if isinstance(parts, dict):
         for name, part in parts.items():
-            said = list(texts_of(part, depth + 1))
-            yield from [name, *said] if said else ()
+            texts = list(texts_of(part, depth + 1))
+            yield from [name, *texts] if texts else ()
         return
     if parts is None:
         yield str(value)
@@ -132,20 +132,20 @@ def texts_of(value: Any, depth: int = 0) -> Iterator[str]:
         yield from texts_of(part, depth + 1)
 
 
-def _told(value: Any, depth: int = 0) -> Any:
-    """Return *value* as JSON can tell it, so that different values are told differently."""
+def _comparable(value: Any, depth: int = 0) -> Any:
+    """Return *value* as a value for JSON, a different one for each different value."""
     if value is None or isinstance(value, str) or depth > _DEEPEST:
         return None if depth > _DEEPEST else value
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     parts = _parts(value)
     if isinstance(parts, dict):
-        return {name: _told(part, depth + 1) for name, part in parts.items()}
-    return str(value) if parts is None else [_told(part, depth + 1) for part in parts]
+        return {name: _comparable(part, depth + 1) for name, part in parts.items()}
+    return str(value) if parts is None else [_comparable(part, depth + 1) for part in parts]
 
 
 def _parts(value: Any) -> dict[str, Any] | list[Any] | None:
-    """Return what *value* consists of, by name or in order, None where it is one thing."""
+    """Return the parts of *value*, by name or in order, None where it has none."""
     if isinstance(value, Mapping):
         return {str(name): value[name] for name in sorted(value, key=str)}
     if isinstance(value, list | tuple):
@@ -171,6 +171,6 @@ def _is_html(name: str, value: Any) -> bool:
     return bool(_MARKUP.search(value) if isinstance(value, str) else _MARKUP_BYTES.search(value))
 
 
-def _html(value: Any, url: str, key: str) -> Content | None:
+def _html(value: Any, url: str, key: str) -> RawPage | None:
     is_html = isinstance(value, str | bytes) and value
-    return Content(html=value, url=url, item_key=key) if is_html else None
+    return RawPage(html=value, url=url, item_key=key) if is_html else None

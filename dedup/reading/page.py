@@ -1,4 +1,4 @@
-"""A page: all that is read off a document before it is judged; the last to know its tree."""
+"""A page: all that is read from a document before it is judged."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from lxml import etree
 
 from dedup.reading.charset import decode
-from dedup.reading.fields import Content
+from dedup.reading.fields import RawPage
 from dedup.reading.floods import has_attribute_flood, is_too_long
-from dedup.reading.walk import Reading, read_tree
+from dedup.reading.walk import Walk
 from dedup.values.hashes import digest
 from dedup.values.limits import MAX_BYTES, MAX_TITLE, MAX_URL, Excess
 
@@ -22,8 +22,9 @@ class Page:
     """One page or item to judge.
 
     *url* may be empty, which means unknown.  *body_digest* is the 128-bit digest of the bytes,
-    b"" where there were none but white space.  *text* is the visible text; *tags*, *depths* and
-    *classes* describe the structure, *links* the link targets as written (`dedup.reading.walk.Reading`).
+    b"" where there were none but white space.  *text* is the visible text.  *tags* are the names of all
+    elements in document order and *depths* their distances from the root (0), *classes* are tag and
+    class attribute of the elements that have one, *links* the targets of `a` and `area`, as written.
     *excess* says which limit the page is over: nothing but its digest is known then, so it repeats
     only a page of equal bytes.  *item_key* tells an item from all others, *redirects* are the URLs
     that led here, the first one first, *seen_on* is the host where an item was seen, None where that
@@ -64,7 +65,7 @@ class Page:
         markup = markup_of(body if isinstance(body, str) else decode(body, encoding))
         if has_attribute_flood(markup):
             return cls.unread(data, Excess.ATTRIBUTES, url=url)
-        return cls._from_reading(_read_markup(markup), data, url, max_bytes)
+        return cls._of_tree(_tree(markup), data, url, max_bytes)
 
     @classmethod
     def from_tree(cls, root: Any, *, body: bytes, url: str = "", max_bytes: int = MAX_BYTES) -> Page:
@@ -74,8 +75,7 @@ class Page:
         """
         if len(body) > max_bytes:
             return cls.unread(body, Excess.BYTES, url=url)
-        reading = Reading() if root is None else read_tree(root)
-        return cls._from_reading(reading, body, url, max_bytes)
+        return cls._of_tree(root, body, url, max_bytes)
 
     @classmethod
     def from_text(cls, text: str, *, url: str = "", max_bytes: int = MAX_BYTES) -> Page:
@@ -83,18 +83,18 @@ class Page:
         data = _bytes(text)
         if len(data) > max_bytes:
             return cls.unread(data, Excess.BYTES, url=url)
-        return cls._from_reading(Reading(text=text), data, url, max_bytes)
+        if is_too_long(text, max_bytes):
+            return cls.unread(data, Excess.TEXT, url=url)
+        return cls(url=url, body_digest=_digest(data), text=text)
 
     @classmethod
-    def from_content(cls, content: Content, *, max_bytes: int = MAX_BYTES) -> Page:
-        """Return the page of what a record holds."""
-        if content.html:
-            page = cls.from_html(
-                content.html, url=content.url, encoding=content.encoding, max_bytes=max_bytes
-            )
+    def from_raw(cls, raw: RawPage, *, max_bytes: int = MAX_BYTES) -> Page:
+        """Return the page that was found in a record."""
+        if raw.html:
+            page = cls.from_html(raw.html, url=raw.url, encoding=raw.encoding, max_bytes=max_bytes)
         else:
-            page = cls.from_text(content.text, url=content.url, max_bytes=max_bytes)
-        return replace(page, item_key=content.item_key) if content.item_key else page
+            page = cls.from_text(raw.text, url=raw.url, max_bytes=max_bytes)
+        return replace(page, item_key=raw.item_key) if raw.item_key else page
 
     @classmethod
     def unread(cls, body: bytes, excess: Excess, *, url: str = "") -> Page:
@@ -106,20 +106,23 @@ class Page:
         return replace(self, url=url, body_digest=_digest(_bytes(body)))
 
     @classmethod
-    def _from_reading(cls, reading: Reading, body: bytes, url: str, max_bytes: int) -> Page:
-        if is_too_long(reading.text, max_bytes):
+    def _of_tree(cls, root: Any, body: bytes, url: str, max_bytes: int) -> Page:
+        walk = Walk(root)
+        text = walk.text()
+        if is_too_long(text, max_bytes):
             return cls.unread(body, Excess.TEXT, url=url)
+        canonical_link = walk.canonical_link.strip()
         return cls(
             url=url,
             body_digest=_digest(body),
-            text=reading.text,
-            title=reading.title[:MAX_TITLE],
-            canonical_link=reading.canonical_link if len(reading.canonical_link) <= MAX_URL else "",
-            language=reading.language,
-            tags=reading.tags,
-            depths=reading.depths,
-            classes=reading.classes,
-            links=reading.links,
+            text=text,
+            title=" ".join(walk.title.split())[:MAX_TITLE],
+            canonical_link=canonical_link if len(canonical_link) <= MAX_URL else "",
+            language=walk.language.strip(),
+            tags=tuple(walk.tags),
+            depths=tuple(walk.depths),
+            classes=tuple(walk.classes),
+            links=tuple(walk.links),
         )
 
 
@@ -128,13 +131,12 @@ def markup_of(text: str) -> bytes:
     return text.strip().replace("\x00", "").encode("utf-8", "replace")
 
 
-def _read_markup(markup: bytes) -> Reading:
+def _tree(markup: bytes) -> Any:
     parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
     try:
-        root = etree.fromstring(markup, parser)
+        return etree.fromstring(markup, parser)
     except (etree.ParserError, etree.XMLSyntaxError):  # nothing in it that could be an element
-        root = None
-    return Reading() if root is None else read_tree(root)
+        return None
 
 
 def _digest(body: bytes) -> bytes:

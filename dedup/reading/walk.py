@@ -1,9 +1,8 @@
-"""One walk over a parsed page: its visible text, its tags, its title, its links."""
+"""One walk over the tree of a page: its visible text, its tags, its title, its links."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -81,61 +80,32 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 _BREAK = "\x1e"
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What one walk over a tree found.
+class Walk:
+    """One walk over the lxml tree under *root*, which is not changed; never recurses.
 
-    *tags* are the names of all elements in document order and *depths* their distances from the
-    root (0); *classes* are tag and class attribute of the elements that have one, *links* the
-    targets of `a` and `area`, as written.
+    *tags*, *depths*, *classes* and *links* are those of `dedup.reading.page.Page`, *title* and
+    *canonical_link* stand as they were written.  A root with nothing in it is no structure: Scrapy
+    makes one for a page without any element.
     """
-
-    text: str = ""
-    title: str = ""
-    canonical_link: str = ""
-    language: str = ""
-    tags: tuple[str, ...] = ()
-    depths: tuple[int, ...] = ()
-    classes: tuple[tuple[str, str], ...] = ()
-    links: tuple[str, ...] = ()
-
-
-def read_tree(root: Any) -> Reading:
-    """Return what stands in the lxml tree under *root*, which is not changed; never recurses.
-
-    The text is what a reader sees, without `BOILERPLATE` elements and roles; where fewer than
-    MIN_MAIN_WORDS words or less than MIN_MAIN_SHARE of all words remain, with them.  A root with
-    nothing in it is no structure: Scrapy makes one for a page without any element.
-    """
-    if not len(root) and not root.text:
-        return Reading()
-    walk = _Walk(root)
-    return Reading(
-        text=walk.text(),
-        title=" ".join(walk.title.split()),
-        canonical_link=walk.canonical_link.strip(),
-        language=(root.get("lang") or "").strip(),
-        tags=tuple(walk.tags),
-        depths=tuple(walk.depths),
-        classes=tuple(walk.classes),
-        links=tuple(walk.links),
-    )
-
-
-class _Walk:
-    """The walk itself: everything visible goes to one list, `_aside` says what of it is boilerplate."""
 
     def __init__(self, root: Any) -> None:
         self.tags: list[str] = []
         self.depths: list[int] = []
         self.classes: list[tuple[str, str]] = []
         self.links: list[str] = []
-        self.title = self.canonical_link = ""
+        self.title = self.canonical_link = self.language = ""
+        # Everything visible goes to one list; `_aside` says which slices of it are boilerplate.
         self._chunks: list[str] = []
         self._aside: list[slice] = []
-        self._run(root)
+        if root is not None and (len(root) or root.text):
+            self.language = root.get("lang") or ""
+            self._run(root)
 
     def text(self) -> str:
+        """Return the text that a reader sees, without `BOILERPLATE` elements and roles.
+
+        With them, where fewer than MIN_MAIN_WORDS words or less than MIN_MAIN_SHARE of all words remain.
+        """
         everything = "".join(self._chunks)
         if not self._aside:
             return _lines(everything)

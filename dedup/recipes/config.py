@@ -1,14 +1,12 @@
-"""What can be chosen: thresholds, and the recipe that turns a page into a fingerprint."""
+"""What can be chosen: thresholds, what is compared, and how fingerprints are made and compared."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
-from dedup.reading.dictionary import dictionary_digest, file_digest, frequencies_digest
-from dedup.recipes.choices import check_choice, own_function
+from dedup.recipes.recipe import DEFAULT, RECIPES
 from dedup.values.errors import ConfigError, shown
-from dedup.values.hashes import Hasher, seeded
 from dedup.values.limits import MAX_BYTES
 
 TERMS = (
@@ -48,41 +46,62 @@ MAX_DISTANCE = 12
 # The bins of a page's sketch, which its bands are cut from.
 SKETCH_BINS = 256
 
-# The version of everything a fingerprint depends on that is no field of its own.
-RECIPE_VERSION = 2
+_RANGES: dict[str, tuple[float, float]] = {
+    "max_distance": (0, MAX_DISTANCE),
+    "min_similarity": (0, 1),
+    "structure_max_distance": (0, MAX_DISTANCE),
+    "same_template_distance": (0, 64),
+    "max_structure_candidates": (0, 100_000),
+    "max_candidates": (1, 100_000),
+    "bands": (1, SKETCH_BINS),
+    "rows": (1, SKETCH_BINS),
+    "structure_decay": (0, 1),
+    "shingle": (1, 16),
+    "term_size": (0, 16),
+    "keywords": (0, 100_000),
+    "hash_seed": (0, 2**32 - 1),
+    "max_bytes": (1000, 10**9),
+}
+_NAMES = {
+    "scope": SCOPES,
+    "unchanged": UNCHANGED,
+    "canonical_link": CANONICAL_LINKS,
+    "candidates": CANDIDATES,
+}
+_NAMES_OR_PATHS = {"terms": TERMS, "weights": WEIGHTS, "structure": STRUCTURES, "hasher": HASHERS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupConfig:
     """The choices of a deduplication; checked when made, `ConfigError` names value and rule.
 
-    Thresholds are inclusive.  A setting ``DEDUP_MAX_DISTANCE`` is the field `max_distance`.
+    Thresholds are inclusive.  It is data: files and functions that it names are looked for when they
+    are used, or by `dedup.recipes.fingerprinter.require_recipe`.  `of` starts from a named recipe.
     """
 
-    max_distance: int = 10
-    """A page within this many bits (0 to 12) of a canonical's content simhash is a candidate."""
     min_similarity: float = 0.62
     """A candidate is a duplicate from this estimated Jaccard similarity (0 to 1) of shingles on."""
-    verify: bool = True
-    """Whether candidates must pass `min_similarity`; without, every content candidate is a duplicate."""
-    structure_max_distance: int = 8
-    """A page within this many bits (0 to 12) of a canonical's structure simhash is a candidate as well,
-    never more: structure alone drops nothing.  Unused without `verify`."""
-    same_template_distance: int = 13
-    """Pages within this many bits (0 to 64) of structure are shown as one template in reports."""
-    max_structure_candidates: int = 64
-    """The structure channel looks at this many canonicals at most, the newest (0 switches it off)."""
-    max_candidates: int = 1000
-    """At most this many canonicals (1 to 100,000) are looked at by content, the nearest; reaching it
-    is counted and warned about."""
-    candidates: str = "simhash"
-    """What finds candidates by content: `simhash` words within `max_distance`, `minhash` sketches
-    with an equal band, or `both`.  Bands find nothing without `verify`."""
-    bands: int = 24
-    """How many bands a sketch is cut into, for `minhash`; `bands` times `rows` is at most 256."""
-    rows: int = 3
-    """How many bins of the sketch a band has, for `minhash`.  24 bands of 3 find 99.7 % of the pages
-    that share .60 of their shingles, 18 % of those that share .20 (`dedup.recipes.bands.Banding`)."""
+    max_distance: int = 10
+    """A page within this many bits (0 to 12) of a canonical's content simhash is a candidate."""
+    scope: str = "spider"
+    """Pages are compared within one `spider`, `host`, `domain` or all (`global`); public suffixes of
+    domains are those of registries (com) and of hosters (github.io)."""
+    unchanged: str = "keep"
+    """What becomes of a page that a later run finds unchanged: `keep` or `drop`."""
+    canonical_link: str = "record"
+    """What a page's ``rel=canonical`` does: it is put on `record`, or it may `decide`, so that the
+    page repeats the one seen at that URL whatever their texts are."""
+    store_pages: bool = False
+    """Whether the index keeps the text and the tags of every page, compressed, so that `dedup explain`
+    and reports can show what agrees and what differs."""
+    max_bytes: int = MAX_BYTES
+    """A page or item of more bytes than this (1,000 to 1,000,000,000), or of so much text in
+    Unicode's normal form, is not read: it is kept unless all its bytes are those of another one.
+    Reading takes up to 70 times as much memory.  No part of the recipe: pages that only one of two
+    limits lets through miss copies, and none is dropped for that."""
+
+    # From here on: the parameters of a recipe, `dedup.recipes.recipe.PARAMETERS`.
+
     terms: str = "words"
     """What of the text is weighed: one of `TERMS`, or the dotted path of a function of your own,
     ``terms(text: str) -> list[str]``, in document order.  The sketch is always of words."""
@@ -109,56 +128,45 @@ class DedupConfig:
     """Weight of what lies one level deeper (at most 1): 0 stands for 0.97 with `decayed_ngrams`,
     0.45 with `tag_decay` and `tag_paths`; the others have none."""
     hasher: str = "murmur3"
-    """How features become words: one of `HASHERS`, or the dotted path of a function of your own,
+    """How features are hashed: one of `HASHERS`, or the dotted path of a function of your own,
     ``hasher(feature: str) -> int``, 0 to 2**64 - 1."""
     hash_seed: int = 0
     """The seed of the hasher (0 to 2**32 - 1); only ours have one."""
     tie: bool = False
-    """Whether a bit is set where the votes are equal: >= 0, not > 0."""
+    """Whether a bit of a simhash is set where the votes are equal: >= 0, not > 0."""
     shingle: int = 4
     """Tokens in a shingle of the sketch (1 to 16)."""
-    scope: str = "spider"
-    """Pages are compared within one `spider`, `host`, `domain` or all (`global`); public suffixes of
-    domains are those of registries (com) and of hosters (github.io)."""
-    max_bytes: int = MAX_BYTES
-    """A page or item of more bytes than this (1,000 to 1,000,000,000), or of so much text in
-    Unicode's normal form, is not read: it is kept unless all its bytes are those of another one.
-    Reading takes up to 70 times as much memory.  No part of the recipe: pages that only one of two
-    limits lets through miss copies, and none is dropped for that."""
-    unchanged: str = "keep"
-    """What becomes of a page that a later run finds unchanged: `keep` or `drop`."""
-    canonical_link: str = "record"
-    """What a page's ``rel=canonical`` does: it is put on `record`, or it may `decide`, so that the
-    page repeats the one seen at that URL whatever their texts are."""
-    store_pages: bool = False
-    """Whether the index keeps the text and the tags of every page, compressed, so that `dedup explain`
-    and reports can show what agrees and what differs."""
+
+    candidates: str = "simhash"
+    """What finds candidates by content: content simhashes within `max_distance` (`simhash`), sketches
+    with an equal band (`minhash`), or `both`.  Bands find nothing without `verify`."""
+    bands: int = 24
+    """How many bands a sketch is cut into, for `minhash`; `bands` times `rows` is at most 256."""
+    rows: int = 3
+    """How many bins of the sketch a band has, for `minhash`.  24 bands of 3 find 99.7 % of the pages
+    that share .60 of their shingles, 18 % of those that share .20 (`dedup.recipes.bands.Banding`)."""
+    max_candidates: int = 1000
+    """At most this many canonicals (1 to 100,000) are looked at by content, the nearest; reaching it
+    is counted and warned about."""
+    structure_max_distance: int = 8
+    """A page within this many bits (0 to 12) of a canonical's structure simhash is a candidate as well,
+    never more: structure alone drops nothing.  Unused without `verify`."""
+    max_structure_candidates: int = 64
+    """At most this many canonicals are looked at by structure, the newest (0: none)."""
+    verify: bool = True
+    """Whether candidates must pass `min_similarity`; without, every content candidate is a duplicate."""
+    same_template_distance: int = 13
+    """Pages within this many bits (0 to 64) of structure are shown as one template in reports."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
             _check_type(field.name, getattr(self, field.name), field.default)
-        _check_range(self, "max_distance", 0, MAX_DISTANCE)
-        _check_range(self, "min_similarity", 0, 1)
-        _check_range(self, "structure_max_distance", 0, MAX_DISTANCE)
-        _check_range(self, "same_template_distance", 0, 64)
-        _check_range(self, "max_structure_candidates", 0, 100_000)
-        _check_range(self, "max_candidates", 1, 100_000)
-        _check_range(self, "structure_decay", 0, 1)
-        _check_range(self, "shingle", 1, 16)
-        _check_range(self, "term_size", 0, 16)
-        _check_range(self, "keywords", 0, 100_000)
-        _check_range(self, "hash_seed", 0, 2**32 - 1)
-        _check_range(self, "max_bytes", 1000, 10**9)
-        check_choice("terms", self.terms, TERMS)
-        check_choice("weights", self.weights, WEIGHTS)
-        check_choice("structure", self.structure, STRUCTURES)
-        check_choice("hasher", self.hasher, HASHERS)
-        _check_member(self, "scope", SCOPES)
-        _check_member(self, "unchanged", UNCHANGED)
-        _check_member(self, "canonical_link", CANONICAL_LINKS)
-        _check_member(self, "candidates", CANDIDATES)
-        _check_range(self, "rows", 1, SKETCH_BINS)
-        _check_range(self, "bands", 1, SKETCH_BINS)
+        for name, (low, high) in _RANGES.items():
+            _check_range(name, getattr(self, name), low, high)
+        for name, known in _NAMES.items():
+            _check_member(name, getattr(self, name), known)
+        for name, known in _NAMES_OR_PATHS.items():
+            _check_name_or_path(name, getattr(self, name), known)
         if self.bands * self.rows > SKETCH_BINS:
             raise ConfigError(
                 f"bands ({self.bands}) times rows ({self.rows}) must be at most {SKETCH_BINS}"
@@ -167,43 +175,19 @@ class DedupConfig:
             raise ConfigError(f"candidates ({shown(self.candidates)}) must be 'simhash' without verify")
         if self.hash_seed and self.hasher not in HASHERS:
             raise ConfigError(f"hash_seed ({self.hash_seed}) must be 0 for a hasher of your own")
-        self._files()
 
-    def hash_function(self) -> Hasher:
-        """Return the function that makes words of features."""
-        if self.hasher in HASHERS:
-            return seeded(self.hasher, self.hash_seed)
-        return own_function("hasher", self.hasher)
+    @classmethod
+    def of(cls, recipe: str = DEFAULT, **values: Any) -> Self:
+        """Return the configuration of a named *recipe*, one of `dedup.recipes.recipe.RECIPES`.
 
-    def recipe(self) -> dict[str, str]:
-        """Return all that a fingerprint depends on, as text; an index holds one recipe only.
+        *values* go before those of the recipe.  Raises `ConfigError` for an unknown name.
 
-        A function of the user's is known by its path, a file of the user's by its digest.
+        >>> config = DedupConfig.of("simhash", max_distance=7)
+        >>> config.verify, config.max_distance
+        (False, 7)
         """
-        recipe = {
-            "recipe": str(RECIPE_VERSION),
-            "terms": self.terms,
-            "weights": self.weights,
-            "structure": self.structure,
-            "shingle": str(self.shingle),
-            "hasher": self.hasher,
-            "hash_seed": str(self.hash_seed),
-            "tie": str(self.tie),
-            "jieba_dictionary": dictionary_digest(),
-            "jieba_frequencies": frequencies_digest(),
-            **self._files(),
-        }
-        if self.terms in SIZED:
-            recipe["term_size"] = str(self.term_size)
-        if self.terms.startswith("keywords"):
-            recipe["keywords"] = str(self.keywords)
-        if self.structure in DECAYED:
-            recipe["structure_decay"] = repr(float(self.structure_decay))
-        return recipe
-
-    def _files(self) -> dict[str, str]:
-        """Return the digests of the user's files; raises `ConfigError` if one cannot be read."""
-        return {name: file_digest(name, path) for name in FILES if (path := getattr(self, name))}
+        _check_member("recipe", recipe, tuple(RECIPES))
+        return cls(**{**RECIPES[recipe].values, **values})
 
 
 def _check_type(name: str, value: object, default: object) -> None:
@@ -213,13 +197,18 @@ def _check_type(name: str, value: object, default: object) -> None:
         raise ConfigError(f"{name} ({shown(value)}) must be of type {wanted.__name__}")
 
 
-def _check_range(config: DedupConfig, name: str, low: float, high: float) -> None:
-    value: Any = getattr(config, name)
+def _check_range(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
         raise ConfigError(f"{name} ({shown(value)}) must be {low:g} to {high:g}")
 
 
-def _check_member(config: DedupConfig, name: str, choices: tuple[str, ...]) -> None:
-    value = getattr(config, name)
-    if value not in choices:
-        raise ConfigError(f"{name} ({shown(value)}) must be one of {', '.join(choices)}")
+def _check_member(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ConfigError(f"{name} ({shown(value)}) must be one of {', '.join(known)}")
+
+
+def _check_name_or_path(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known and "." not in value:
+        raise ConfigError(
+            f"{name} ({shown(value)}) must be one of {', '.join(known)}, or the path of a function"
+        )

@@ -1,18 +1,29 @@
-"""A page to its fingerprint, by the recipe of a configuration."""
+"""A page to its fingerprint, by the recipe of a configuration; and all that this depends on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+from dedup.reading.dictionary import dictionary_digest, file_digest, frequencies_digest
 from dedup.reading.page import Page
-from dedup.recipes.config import DedupConfig
+from dedup.recipes.config import DECAYED, FILES, HASHERS, SIZED, STRUCTURES, TERMS, WEIGHTS, DedupConfig
+from dedup.recipes.functions import own_function
 from dedup.recipes.simhash import fold
 from dedup.recipes.sketch import check_sketch, sketch
 from dedup.recipes.structure import structure_hashes
 from dedup.recipes.terms import Terms, terms_of, tokens_of
 from dedup.recipes.weights import weights_of
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import digest
+from dedup.values.hashes import Hasher, digest, seeded
+
+Fingerprinter = Callable[[Page], Fingerprint]
+
+# The version of everything that a fingerprint depends on and no field says.
+RECIPE_VERSION = 2
 
 _DEFAULT = DedupConfig()
+_OURS = {"terms": TERMS, "weights": WEIGHTS, "structure": STRUCTURES, "hasher": HASHERS}
 
 
 def fingerprint(page: Page, config: DedupConfig = _DEFAULT, *, secret: bytes = b"") -> Fingerprint:
@@ -23,7 +34,7 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT, *, secret: bytes = b
     """
     tokens = tokens_of(page.text, config)
     vocabulary = Terms.from_tokens(tokens)
-    hasher = config.hash_function()
+    hasher = hasher_of(config)
     hashes = vocabulary.hashes(hasher)
     terms, term_hashes = vocabulary, hashes
     if config.terms != "words" or config.stop_words:
@@ -48,3 +59,60 @@ def content_weights(page: Page, config: DedupConfig = _DEFAULT) -> dict[str, flo
     """Return what the content simhash of *page* is folded from: its terms and their whole weights."""
     terms = Terms.from_tokens(terms_of(page.text, config))
     return dict(zip(terms.names, weights_of(terms, page.text, config).tolist(), strict=True))
+
+
+def fingerprinter_of(config: DedupConfig = _DEFAULT, *, secret: bytes = b"") -> Fingerprinter:
+    """Return the function that makes fingerprints by *config*, with check sketches by *secret*.
+
+    Raises `ConfigError` where a file or a function that *config* names is not available.
+    """
+    require_recipe(config)
+    return partial(fingerprint, config=config, secret=secret)
+
+
+def require_recipe(config: DedupConfig) -> None:
+    """Raise `ConfigError` if a file or a function that *config* names is not available."""
+    _file_digests(config)
+    for field, ours in _OURS.items():
+        if (name := getattr(config, field)) not in ours:
+            own_function(field, name)
+
+
+def recipe_of(config: DedupConfig) -> dict[str, str]:
+    """Return all that a fingerprint depends on, as text; an index holds one such recipe only.
+
+    A function of the user's is known by its path, a file of the user's by its digest.  Raises
+    `ConfigError` where a file or a function is not available.
+    """
+    require_recipe(config)
+    recipe = {
+        "recipe": str(RECIPE_VERSION),
+        "terms": config.terms,
+        "weights": config.weights,
+        "structure": config.structure,
+        "shingle": str(config.shingle),
+        "hasher": config.hasher,
+        "hash_seed": str(config.hash_seed),
+        "tie": str(config.tie),
+        "jieba_dictionary": dictionary_digest(),
+        "jieba_frequencies": frequencies_digest(),
+        **_file_digests(config),
+    }
+    if config.terms in SIZED:
+        recipe["term_size"] = str(config.term_size)
+    if config.terms.startswith("keywords"):
+        recipe["keywords"] = str(config.keywords)
+    if config.structure in DECAYED:
+        recipe["structure_decay"] = repr(float(config.structure_decay))
+    return recipe
+
+
+def hasher_of(config: DedupConfig) -> Hasher:
+    """Return the function that hashes features."""
+    if config.hasher in HASHERS:
+        return seeded(config.hasher, config.hash_seed)
+    return own_function("hasher", config.hasher)
+
+
+def _file_digests(config: DedupConfig) -> dict[str, str]:
+    return {name: file_digest(name, path) for name in FILES if (path := getattr(config, name))}

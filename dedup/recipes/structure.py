@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dedup.reading.page import Page
-from dedup.recipes.choices import own_function
 from dedup.recipes.config import DedupConfig
+from dedup.recipes.functions import own_function
 from dedup.recipes.simhash import Weights, exact
 from dedup.recipes.sketch import shingle_hashes
 from dedup.recipes.weights import WEIGHT_UNIT, finite

@@ -20,8 +20,8 @@ from dedup.reading.dictionary import (
     topical_words,
 )
 from dedup.reading.tokens import is_han, normalized, tokens
-from dedup.recipes.choices import own_function
 from dedup.recipes.config import DedupConfig
+from dedup.recipes.functions import own_function
 from dedup.recipes.textrank import textrank
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hasher, Hashes, hashes_of, murmur3

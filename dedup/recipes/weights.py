@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from dedup.recipes.choices import own_function
 from dedup.recipes.config import DedupConfig
+from dedup.recipes.functions import own_function
 from dedup.recipes.simhash import Weights, exact
 from dedup.recipes.terms import Terms, terms_of
 from dedup.recipes.textrank import textrank

@@ -11,9 +11,9 @@ from dedup.index import Index, Row
 from dedup.report.clusters import KEEPS
 from dedup.report.columns import Columns, Integers, site_name
 from dedup.report.likeness import LeastAlike, least_alike
-from dedup.values.printable import printable
+from dedup.values.printable import printable, printable_url
 
-# Of a larger cluster so many copies are shown, the first seen.
+# Of a larger cluster so many duplicates are shown, the first seen.
 MAX_MEMBERS = 1000
 # The shown texts of all pages have at most so many characters.
 MAX_CHARACTERS = 48_000_000
@@ -38,7 +38,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class ShownCluster:
-    """A cluster as it is shown: the pages of *rows*, the canonical first, of *size* copies.
+    """A cluster as it is shown: the pages of *rows*, the canonical first, of *size* duplicates.
 
     *best* is the row that the rule of the report would have kept.
     """
@@ -62,7 +62,7 @@ class Book:
         if row.id in self.pages:
             return
         seen = row.sighting
-        url, title = printable(seen.url, URL_LIMIT), printable(seen.title.strip(), TITLE_LIMIT)
+        url, title = printable_url(seen.url, URL_LIMIT), printable(seen.title.strip(), TITLE_LIMIT)
         self.pages[row.id] = Shown(
             *(row.id, url, site_name(seen.url), title),
             *(seen.fingerprint.tokens, seen.run, seen.time),
@@ -86,39 +86,39 @@ def shown_clusters(
 
     *track* sees the clusters go by, and how many there are at most.
     """
-    copies = np.flatnonzero(columns.copies)
-    order = copies[np.argsort(columns.canonical[copies], kind="stable")]
-    canonicals, starts, sizes = np.unique(
-        columns.canonical[order], return_index=True, return_counts=True
-    )
-    largest = np.argsort(-sizes, kind="stable")
-    most = min(MAX_MEMBERS, max_pages - 1)
-    shown = np.minimum(sizes[largest], most) + 1
-    largest = largest[np.cumsum(shown) <= max_pages]
-    wanted = [
-        np.concatenate(
-            (canonicals[[place]], columns.id[order[starts[place] :][: min(sizes[place], most)]])
-        )
-        for place in largest.tolist()
-    ]
+    sizes, members = _largest(columns, max_pages)
     clusters: list[ShownCluster] = []
-    tracked = iter(track(wanted, len(wanted)))
-    for batch in _batches(tracked):
+    for batch in _batches(track(members, len(members))):
         if book.characters > MAX_CHARACTERS:
             break
-        members = _looked_up(batch, book.index)
-        least = least_alike([[row.sighting.fingerprint for row in rows] for rows in members])
-        for rows, found in zip(members, least, strict=True):
-            size = int(sizes[largest[len(clusters)]])
-            clusters.append(
-                ShownCluster(tuple(row.id for row in rows), size, found, KEEPS[keep](rows).id)
-            )
+        looked_up = _looked_up(batch, book.index)
+        least = least_alike([[row.sighting.fingerprint for row in rows] for rows in looked_up])
+        for rows, pair in zip(looked_up, least, strict=True):
+            numbers = tuple(row.id for row in rows)
+            clusters.append(ShownCluster(numbers, sizes[len(clusters)], pair, KEEPS[keep](rows).id))
             for row in rows:
                 book.add(row)
     return clusters
 
 
-def _batches(clusters: Iterator[Integers]) -> Iterator[list[Integers]]:
+def _largest(columns: Columns, max_pages: int) -> tuple[list[int], list[Integers]]:
+    """Return how many duplicates each of the largest clusters has, and the rows that are shown of it."""
+    duplicates = np.flatnonzero(columns.duplicates)
+    order = duplicates[np.argsort(columns.canonical[duplicates], kind="stable")]
+    canonicals, starts, sizes = np.unique(
+        columns.canonical[order], return_index=True, return_counts=True
+    )
+    most = min(MAX_MEMBERS, max_pages - 1)
+    largest = np.argsort(-sizes, kind="stable")
+    largest = largest[np.cumsum(np.minimum(sizes[largest], most) + 1) <= max_pages]
+    members = [
+        np.append(canonicals[place], columns.id[order[starts[place] :][: min(sizes[place], most)]])
+        for place in largest.tolist()
+    ]
+    return sizes[largest].tolist(), members
+
+
+def _batches(clusters: Iterable[Integers]) -> Iterator[list[Integers]]:
     batch: list[Integers] = []
     pages = 0
     for cluster in clusters:

@@ -62,7 +62,7 @@ def _inside(columns: Columns, index: Index, config: DedupConfig) -> tuple[Pair, 
 
 def _copies(columns: Columns, index: Index, config: DedupConfig) -> Iterator[Pair]:
     """Yield the near-duplicates that are likeliest to be on the edge, as they stand today."""
-    near = np.flatnonzero(columns.copies & (columns.reason == REASONS.index(Reason.NEAR_DUPLICATE)))
+    near = np.flatnonzero(columns.duplicates & (columns.reason == REASONS.index(Reason.NEAR_DUPLICATE)))
     least_alike = near[np.argsort(columns.similarity[near], kind="stable")][:LOOKUPS]
     farthest = near[np.argsort(-columns.content_distance[near], kind="stable")][:LOOKUPS]
     places = np.union1d(least_alike, farthest)

@@ -69,7 +69,7 @@ def distance_chart(counts: tuple[Sequence[int], Sequence[int]], max_distance: in
         width=0.8,
         edge=None if max_distance is None else max_distance + 0.5,
         edge_label=f"threshold: at most {max_distance}",
-        label="bits in which the content simhashes differ",
+        label="Hamming distance of the content simhashes (bits)",
         name="distance",
     )
 
@@ -82,7 +82,7 @@ def similarity_chart(counts: tuple[Sequence[int], Sequence[int]], min_similarity
         width=0.8 / STEPS,
         edge=min_similarity,
         edge_label="" if min_similarity is None else f"threshold: at least {min_similarity:g}",
-        label="estimated share of common word runs",
+        label="estimated Jaccard similarity",
         name="similarity",
     )
 
@@ -116,7 +116,7 @@ def _histogram(
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.yaxis.set_major_formatter("{x:,.0f}")
         axes.set_xlabel(label)
-        axes.set_ylabel("copies")
+        axes.set_ylabel("duplicates")
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
     return _themed(drawn.getvalue())

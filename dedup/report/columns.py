@@ -21,7 +21,9 @@ OUTCOMES = tuple(Outcome)
 # A crawl of more sites than this counts the later ones as one, so that names take bounded memory.
 MAX_SITES = 100_000
 OTHER_SITES = "(other sites)"
-NO_SITE = "(no URL)"
+NO_SITE = "(no site)"
+# What stands for none in every column and among the places of rows: no value of any is negative.
+NONE = -1
 
 _CHUNK = 20_000
 _REASON_CODES = {reason.value: code for code, reason in enumerate(REASONS)}
@@ -51,8 +53,8 @@ class Columns:
     """The rows of a report, forgotten ones left out, in the order in which the pages were seen.
 
     All arrays have shape (rows,).  *site* is a place in *sites*, *reason* in `REASONS`, *outcome*
-    in `OUTCOMES`; a distance of -1, a similarity of nan and a canonical of 0 stand for none.
-    *forgotten* is how many rows were left out.
+    in `OUTCOMES`; distances, similarity and canonical may be `NONE`.  *forgotten* is how many rows
+    were left out.
     """
 
     sites: tuple[str, ...]
@@ -74,17 +76,36 @@ class Columns:
         return len(self.id)
 
     @property
-    def copies(self) -> Booleans:
-        """Which rows repeat a page that was kept."""
-        return ~self.kept & (self.canonical > 0)
+    def duplicates(self) -> Booleans:
+        """Which rows are duplicates of a canonical."""
+        return ~self.kept & is_known(self.canonical)
 
     def places(self, rows: Integers) -> Integers:
-        """Return where the rows of these numbers stand, -1 for those that are not here."""
+        """Return where the rows of these numbers stand, `NONE` for those that are not here."""
         if not len(self.id):
-            return np.full(len(rows), -1)
+            return np.full(len(rows), NONE)
         order = np.arange(len(self.id)) if bool((np.diff(self.id) > 0).all()) else self.id.argsort()
-        found = order[np.minimum(np.searchsorted(self.id, rows, sorter=order), len(self.id) - 1)]
-        return np.where(self.id[found] == rows, found, -1)
+        nearest = order[np.minimum(np.searchsorted(self.id, rows, sorter=order), len(self.id) - 1)]
+        return np.where(self.id[nearest] == rows, nearest, NONE)
+
+
+def is_known(values: NDArray[Any]) -> Booleans:
+    """Return which of the *values* of a column are not `NONE`."""
+    return values >= 0
+
+
+def listed(column: NDArray[Any], places: Integers) -> list[Any]:
+    """Return the values of a *column* at *places*, None where either is `NONE`.
+
+    >>> listed(np.array([7, NONE, 9]), np.array([2, 1, NONE]))
+    [9, None, None]
+    """
+    values: list[Any] = [None] * len(places)
+    at = np.flatnonzero(is_known(places))
+    for place, value in zip(at.tolist(), column[places[at]].tolist(), strict=True):
+        if value >= 0:
+            values[place] = value
+    return values
 
 
 def columns_of(glances: Iterable[Glance]) -> Columns:
@@ -115,12 +136,8 @@ def _fields(glances: Sequence[Glance], sites: _Sites) -> Iterator[tuple[str, Seq
                 yield name, [_REASON_CODES[value] for value in values]
             case "outcome":
                 yield name, [_OUTCOME_CODES[value] for value in values]
-            case "content_distance" | "structure_distance":
-                yield name, [-1 if value is None else value for value in values]
-            case "canonical":
-                yield name, [value or 0 for value in values]
-            case "similarity":
-                yield name, [np.nan if value is None else value for value in values]
+            case "content_distance" | "structure_distance" | "similarity" | "canonical":
+                yield name, [NONE if value is None else value for value in values]
             case _:
                 yield name, values
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.report.columns import REASONS, Booleans, Columns
+from dedup.report.columns import REASONS, Booleans, Columns, is_known
 from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.verdict import Reason
 
@@ -19,15 +20,15 @@ _Integers = NDArray[np.signedinteger]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many *pages* of a site or a run were seen, and how many of them are *copies*.
+    """How many *pages* of a site or a run were seen, and how many of them are *duplicates*.
 
-    *name* is a host or the number of a run.  *elsewhere* is how many of the copies repeat a page of
-    another site or run; *other* is the one with most of these, None where there is none.
+    *name* is a host or the number of a run.  *elsewhere* is how many of the duplicates have their
+    canonical on another site or in another run; *other* is the one with most of these, None for none.
     """
 
     name: str
     pages: int
-    copies: int
+    duplicates: int
     elsewhere: int
     other: str | None
 
@@ -36,13 +37,13 @@ class Share:
 class Overview:
     """Counts over all rows of a report.
 
-    *reasons* counts rows by reason, *distances* copies by content distance (0 to 64 bits),
-    *similarities* copies by similarity in `STEPS` steps; both histograms are a pair: exact and other
-    duplicates.  *sites* and *runs* have the most copies and the lowest number first.
+    *reasons* counts rows by reason, *distances* duplicates by content distance (0 to 64 bits),
+    *similarities* duplicates by similarity in `STEPS` steps; both histograms are a pair: exact and
+    other duplicates.  *sites* have the most duplicates first, *runs* the lowest number.
     """
 
     pages: int
-    copies: int
+    duplicates: int
     clusters: int
     forgotten: int
     reasons: dict[str, int]
@@ -53,25 +54,25 @@ class Overview:
 
     @property
     def share(self) -> float:
-        """Which part of the pages are copies, 0 to 1."""
-        return self.copies / max(self.pages, 1)
+        """The share of the pages that are duplicates, 0 to 1."""
+        return self.duplicates / max(self.pages, 1)
 
 
 def overview_of(columns: Columns) -> Overview:
     """Return the figures of all rows."""
-    copies = columns.copies
+    duplicates = columns.duplicates
     reasons = np.bincount(columns.reason, minlength=len(REASONS)).tolist()
     canonical_places = columns.places(columns.canonical)
     run_numbers, runs = np.unique(columns.run, return_inverse=True)
-    by_run = _shares([str(run) for run in run_numbers.tolist()], runs, canonical_places, copies)
-    by_site = _shares(columns.sites, columns.site, canonical_places, copies)
+    by_run = _shares([str(run) for run in run_numbers.tolist()], runs, canonical_places, duplicates)
+    by_site = _shares(columns.sites, columns.site, canonical_places, duplicates)
     return Overview(
         pages=len(columns),
-        copies=int(copies.sum()),
-        clusters=len(np.unique(columns.canonical[copies])),
+        duplicates=int(duplicates.sum()),
+        clusters=len(np.unique(columns.canonical[duplicates])),
         forgotten=columns.forgotten,
         reasons={reason.value: count for reason, count in zip(REASONS, reasons, strict=True) if count},
-        sites=tuple(sorted(by_site, key=lambda share: (-share.copies, -share.pages, share.name))),
+        sites=tuple(sorted(by_site, key=lambda share: (-share.duplicates, -share.pages, share.name))),
         runs=tuple(by_run),
         distances=_split(columns, columns.content_distance, SIMHASH_BITS + 1),
         similarities=_split(columns, _steps(columns.similarity), STEPS),
@@ -79,13 +80,13 @@ def overview_of(columns: Columns) -> Overview:
 
 
 def _shares(
-    names: tuple[str, ...] | list[str], group: _Integers, canonical_places: _Integers, copies: Booleans
+    names: Sequence[str], group: _Integers, canonical_places: _Integers, duplicates: Booleans
 ) -> list[Share]:
     """Return the counts of each group; *group* has its place in *names* for each row."""
     size = len(names)
     pages = np.bincount(group, minlength=size)
-    copied = np.bincount(group[copies], minlength=size)
-    known = copies & (canonical_places >= 0)
+    repeated = np.bincount(group[duplicates], minlength=size)
+    known = duplicates & is_known(canonical_places)
     own, theirs = group[known].astype(np.int64), group[canonical_places[known]]
     apart = own != theirs
     pairs, counts = np.unique(own[apart] * max(size, 1) + theirs[apart], return_counts=True)
@@ -98,7 +99,7 @@ def _shares(
         Share(
             name,
             int(pages[number]),
-            int(copied[number]),
+            int(repeated[number]),
             int(elsewhere[number]),
             names[others[number]] if number in others else None,
         )
@@ -107,16 +108,15 @@ def _shares(
 
 
 def _steps(similarities: NDArray[np.float32]) -> _Integers:
-    """Return the step of each similarity, -1 for none; the last step includes 1."""
-    steps = np.floor(np.nan_to_num(similarities, nan=-1.0) * STEPS + 1e-4)
-    places: _Integers = np.minimum(steps, STEPS - 1).astype(np.int64)
-    return places
+    """Return the step of each similarity, less than 0 for none; the last step includes 1."""
+    steps: _Integers = np.floor(similarities * STEPS + 1e-4).astype(np.int64)
+    return np.minimum(steps, STEPS - 1)
 
 
 def _split(columns: Columns, values: _Integers, size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return how often each of *values* occurs among exact and among other copies."""
+    """Return how often each of *values* occurs among exact and among other duplicates."""
     exact = columns.reason == REASONS.index(Reason.EXACT_DUPLICATE)
-    counted = columns.copies & (values >= 0)
+    counted = columns.duplicates & is_known(values)
     first, second = (
         np.bincount(values[counted & which], minlength=size).tolist() for which in (exact, ~exact)
     )

@@ -7,6 +7,7 @@ import unicodedata
 # Controls, formats (bidi overrides), surrogates, private use, unassigned, line separators.
 _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 LIMIT = 200
+NO_URL = "(no URL)"
 
 
 def printable(text: str, limit: int = LIMIT) -> str:
@@ -19,6 +20,11 @@ def printable(text: str, limit: int = LIMIT) -> str:
     if cut.isascii() and cut.isprintable():
         return cut
     return "".join(_shown(character) for character in cut)
+
+
+def printable_url(url: str, limit: int = LIMIT) -> str:
+    """Return *url* as `printable` has it, `NO_URL` for none."""
+    return printable(url, limit) or NO_URL
 
 
 def _shown(character: str) -> str:

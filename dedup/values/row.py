@@ -107,12 +107,12 @@ class Glance(NamedTuple):
     run: int
     url: str
     structure: int
+    canonical: int | None
+    similarity: float | None
     reason: str
     kept: bool
     content_distance: int | None
     structure_distance: int | None
-    similarity: float | None
-    canonical: int | None
     outcome: str
     listed: bool
 
@@ -125,12 +125,12 @@ def glance_of(row: Row) -> Glance:
         seen.run,
         seen.url,
         seen.fingerprint.structure_simhash,
+        found.canonical,
+        found.similarity,
         found.reason,
         found.kept,
         found.content_distance,
         found.structure_distance,
-        found.similarity,
-        found.canonical,
         row.outcome,
         row.listed,
     )

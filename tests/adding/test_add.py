@@ -283,7 +283,15 @@ def test_a_killed_worker_is_a_clear_error_and_can_be_resumed(tmp_path: Path) -> 
     pages[400] = ("http://a/400", html(text(400) + " word13"))
     formats.jsonl(feed, pages)
     flag.touch()
-    arguments = (feed, "--index", index, "--jobs", 2, "-s", "DEDUP_TERMS=tests.adding.killing.terms")
+    arguments = (
+        feed,
+        "--index",
+        index,
+        "--jobs",
+        2,
+        "-s",
+        "DEDUP_RECIPE=terms=tests.adding.killing.terms",
+    )
     process = start(*arguments, KILL_WHILE_THIS_EXISTS=str(flag))
     stderr = process.communicate(timeout=120)[1]
     assert process.returncode == 1
@@ -307,7 +315,7 @@ def test_what_has_changed_does_not_go_on(tmp_path: Path, change: str) -> None:
         if change == "files":
             formats.jsonl(feed, many(101))
         found = find_feeds([feed], FieldRule())
-        with pytest.raises(DedupError, match=f"the {change} are not those of the run 1"):
+        with pytest.raises(DedupError, match=f"the {change} are not those of run 1"):
             Adding(index, found, choices)
         again = Adding(index, found, choices, restart=True)
         assert again.tally.resumed_at == 0
@@ -338,7 +346,7 @@ def test_a_folder_with_other_files_does_not_go_on(tmp_path: Path, change: str) -
     else:
         (folder / "b.jsonl").rename(folder / "c.jsonl")
     done = add(*arguments)
-    assert (done.exit_code, "the files are not those of the run 1" in done.output) == (1, True)
+    assert (done.exit_code, "the files are not those of run 1" in done.output) == (1, True)
     assert add(*arguments, "--restart").exit_code == 0
 
 
@@ -392,7 +400,7 @@ def test_strict_stops_at_the_first_bad_record(tmp_path: Path) -> None:
 def test_a_function_that_raises_costs_its_record_only(tmp_path: Path) -> None:
     pages = [*PAGES, ("http://a/6", html("raise"))]
     formats.jsonl(tmp_path / "a.jsonl", pages)
-    setting = "DEDUP_TERMS=tests.adding.killing.terms"
+    setting = "DEDUP_RECIPE=terms=tests.adding.killing.terms"
     done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "-s", setting, "--jobs", 1, "--json")
     assert "line 6: cannot be judged: RuntimeError: on purpose" in done.stderr
     assert json.loads(done.stdout)["bad"] == 1
@@ -486,7 +494,7 @@ def test_judge_writes_nothing_at_all(tmp_path: Path) -> None:
     assert (tmp_path / "x.db").read_bytes() == bytes_before
     add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1)
     bytes_before = (tmp_path / "x.db").read_bytes()
-    arguments = ("--judge", "--jobs", 1, "-s", "DEDUP_SHINGLE=3")
+    arguments = ("--judge", "--jobs", 1, "-s", "DEDUP_RECIPE=shingle=3")
     done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", *arguments)
     assert (done.exit_code, "does not go with the fingerprints" in done.output) == (1, True)
     assert (tmp_path / "x.db").read_bytes() == bytes_before

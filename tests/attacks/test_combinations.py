@@ -35,7 +35,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "several items, response": {"DEDUP_SOURCE": "response", "DEDUP_SKIP": "links"},
     "job": {},
     "no asyncio": {},
-    "second crawl": {"DEDUP_SCOPE": "domain", "DEDUP_CANDIDATES": "both"},
+    "second crawl": {"DEDUP_SCOPE": "domain", "DEDUP_RECIPE": "both"},
 }
 SITES = {"different": DIFFERENT, "copies": DIFFERENT + COPIES}
 COMBINATIONS = [

@@ -9,7 +9,8 @@ from typing import Any
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index import Index
-from dedup.report.html import HtmlReport
+from dedup.report.contents import Choices
+from dedup.report.html import write_report
 from tests.pages import edited, page, text
 
 # What would run, or mislead, if it were taken for more than text.
@@ -45,14 +46,14 @@ def write(index: Index, path: Path, **choices: Any) -> Path:
     """Write the report on *index* to *path*."""
     choices = {"config": DedupConfig(), "name": "pages.db", **choices}
     with path.open("w", encoding="utf-8") as file:
-        HtmlReport(index=index, **choices).write(file)
+        write_report(Choices(index=index, **choices), file)
     return path
 
 
 def html(index: Index, **choices: Any) -> str:
     """Return the report on *index*."""
     out = io.StringIO()
-    HtmlReport(index=index, **{"config": DedupConfig(), "name": "pages.db", **choices}).write(out)
+    write_report(Choices(index=index, **{"config": DedupConfig(), "name": "pages.db", **choices}), out)
     return out.getvalue()
 
 

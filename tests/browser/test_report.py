@@ -48,28 +48,28 @@ def test_it_opens_and_every_part_can_be_reached(browser: Any, honest: Path) -> N
 
 def test_filters_and_search_narrow_the_list(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
-        part = opened.part("copies")
-        total = int(re.match(r"(\d+) copies", status(part))[1])  # type: ignore[index]
+        part = opened.part("duplicates")
+        total = int(re.match(r"(\d+) duplicates", status(part))[1])  # type: ignore[index]
         counts = []
         for host in range(3):
-            part.locator("#copies-table-site").select_option(f"site{host}.example")
+            part.locator("#duplicates-table-site").select_option(f"site{host}.example")
             assert all(f"site{host}" in text for text in part.locator("tbody tr th").all_inner_texts())
             counts.append(int(re.match(r"(\d+)", status(part))[1]))  # type: ignore[index]
         assert sum(counts) == total > 50
-        part.locator("#copies-table-site").select_option("")
-        part.locator("#copies-table-run").select_option("1")
+        part.locator("#duplicates-table-site").select_option("")
+        part.locator("#duplicates-table-run").select_option("1")
         of_run = int(re.match(r"(\d+)", status(part))[1])  # type: ignore[index]
         assert 0 < of_run < total
         part.get_by_role("searchbox").first.fill("SITE2.example /0/17")
-        wait_for_status(part, rf"1 of {total} copies, showing 1 to 1")
+        wait_for_status(part, rf"1 of {total} duplicates, showing 1 to 1")
         assert "Page 17 of run 0" in part.locator("tbody tr th").inner_text()
         part.get_by_role("searchbox").first.fill("no such page")
-        wait_for_status(part, "No copies match the filters")
+        wait_for_status(part, "No duplicates match the filters")
 
 
 def test_pages_turn_and_columns_sort(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
-        part = opened.part("copies")
+        part = opened.part("duplicates")
         first = part.locator("tbody tr").first.inner_text()
         part.get_by_role("button", name="Next").click()
         assert "showing 51 to" in status(part)
@@ -90,7 +90,7 @@ def test_a_cluster_opens_and_shows_two_texts_side_by_side(browser: Any, honest: 
         opened.part("clusters").get_by_role("link", name="Cluster 1", exact=True).click()
         cluster = opened.page.locator("section#cluster")
         assert cluster.get_by_role("heading", name="Cluster 1:").is_visible()
-        assert cluster.get_by_text("Least alike").first.is_visible()
+        assert cluster.get_by_text("Least similar").first.is_visible()
         button = cluster.get_by_role("button", name="Compare texts").last
         button.click()
         texts = cluster.get_by_role("region", name="Texts side by side")
@@ -110,16 +110,16 @@ def test_the_keyboard_is_enough(browser: Any, honest: Path) -> None:
         page.keyboard.press("Tab")
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
-        assert page.locator("section#copies").is_visible()
+        assert page.locator("section#duplicates").is_visible()
         page.keyboard.press("/")
         page.keyboard.type("/0/17")
-        wait_for_status(page.locator("section#copies"), r"1 of \d+ copies")
+        wait_for_status(page.locator("section#duplicates"), r"1 of \d+ duplicates")
         for _ in range(12):
             page.keyboard.press("Tab")
             if page.evaluate("document.activeElement.textContent").startswith("Similarity"):
                 break
         page.keyboard.press("Enter")
-        assert page.locator("#copies th[aria-sort]").count() == 1
+        assert page.locator("#duplicates th[aria-sort]").count() == 1
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline == "solid"
 
@@ -132,7 +132,15 @@ def test_both_colour_schemes_can_be_read(browser: Any, honest: Path, scheme: str
     with Opened(browser, honest, color_scheme=scheme) as opened:
         paper = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (sum(map(int, re.findall(r"\d+", paper)[:3])) > 382) is (scheme == "light")
-        for name in ("overview", "clusters", "cluster/1", "copies", "borderline", "templates", "about"):
+        for name in (
+            "overview",
+            "clusters",
+            "cluster/1",
+            "duplicates",
+            "borderline",
+            "templates",
+            "about",
+        ):
             part = opened.part(name)
             if name == "cluster/1":
                 part.get_by_role("button", name="Compare texts").last.click()
@@ -149,7 +157,7 @@ def test_nothing_of_a_page_runs(browser: Any, tmp_path: Path) -> None:
         count = opened.page.locator("#clusters-table tbody tr").count()
         assert count >= 8
         for name in (
-            "copies",
+            "duplicates",
             "borderline",
             "templates",
             "about",
@@ -171,14 +179,14 @@ def test_it_prints_all_parts(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
         opened.page.emulate_media(media="print")
         shown = opened.page.locator("section.view:visible").evaluate_all("all => all.map(one => one.id)")
-        assert shown == ["overview", "clusters", "copies", "borderline", "templates", "about"]
+        assert shown == ["overview", "clusters", "duplicates", "borderline", "templates", "about"]
         assert not opened.page.locator("nav").is_visible()
         assert opened.page.pdf()[:4] == b"%PDF"
 
 
 def test_a_narrow_window_needs_no_sideways_scrolling(browser: Any, honest: Path) -> None:
     with Opened(browser, honest, viewport={"width": 390, "height": 800}) as opened:
-        for name in ("overview", "copies", "cluster/1", "about"):
+        for name in ("overview", "duplicates", "cluster/1", "about"):
             opened.part(name)
             assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390, name
 
@@ -188,7 +196,7 @@ def test_a_hundred_thousand_pages_stay_usable(browser: Any, tmp_path: Path) -> N
     with SQLiteIndex(tmp_path / "pages.db") as index:
         path = write(index, tmp_path / "report.html")
     with Opened(browser, path) as opened:
-        part = opened.part("copies")
+        part = opened.part("duplicates")
         listed = int(status(part).split(" ")[0].replace(",", ""))
         assert listed > 60_000
         acts: tuple[Callable[[], Any], ...] = (
@@ -201,5 +209,5 @@ def test_a_hundred_thousand_pages_stay_usable(browser: Any, tmp_path: Path) -> N
             act()
             part.locator("tbody tr").first.wait_for()
             assert opened.page.evaluate("performance.now()") - begin < 5000
-        wait_for_status(part, r"[\d,]+ of [\d,]+ copies")
+        wait_for_status(part, r"[\d,]+ of [\d,]+ duplicates")
         assert part.locator("tbody tr").count() <= 50

@@ -141,8 +141,8 @@ def test_no_folder_is_filled_inside_of_one_that_is_read(folder: Path, output: st
 @pytest.mark.parametrize(
     ("name", "more"),
     [
-        ("frequencies", ["--user-dictionary", "words.txt"]),
-        ("report", ["-s", "DEDUP_FREQUENCIES=words.txt"]),
+        ("frequencies", ["-s", "DEDUP_RECIPE=user_dictionary=words.txt"]),
+        ("report", ["-s", "DEDUP_RECIPE=frequencies=words.txt"]),
     ],
 )
 def test_a_table_that_is_read_is_spared(folder: Path, name: str, more: list[str], output: str) -> None:

@@ -9,6 +9,7 @@ from zlib import crc32
 import pytest
 
 from dedup import DedupConfig, Page, fingerprint, simhash
+from dedup.recipes.fingerprinter import recipe_of, require_recipe
 from dedup.recipes.terms import Terms
 from dedup.recipes.weights import weights_of
 from dedup.values.errors import ConfigError
@@ -59,7 +60,7 @@ def test_own_functions_are_used_everywhere() -> None:
     found = fingerprint(PAGE, config)
     assert found.content_simhash == simhash(my_weights(my_terms(PAGE.text)), hasher=my_hasher)
     assert found.structure_simhash == simhash(my_structure(PAGE), hasher=my_hasher)
-    assert config.recipe()["terms"] == f"{HERE}.my_terms"
+    assert recipe_of(config)["terms"] == f"{HERE}.my_terms"
 
 
 @pytest.mark.parametrize("field", ["terms", "weights", "structure", "hasher"])
@@ -72,7 +73,7 @@ def test_what_is_no_function_is_refused(field: str) -> None:
         ("..", "must be the path of a function"),
     ]:
         with pytest.raises(ConfigError, match=f"^{field} .*{message}"):
-            DedupConfig(**{field: value})  # type: ignore[arg-type]
+            require_recipe(DedupConfig(**{field: value}))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("field", ["terms", "weights", "structure", "hasher"])
@@ -90,7 +91,7 @@ def test_a_hasher_of_your_own_takes_no_seed() -> None:
 def test_files_are_known_by_their_content(tmp_path: Path) -> None:
     for name, content in (("a", "the\n"), ("b", "the\n"), ("c", "a\n")):
         (tmp_path / name).write_text(content)
-    a, b, c = (DedupConfig(stop_words=str(tmp_path / name)).recipe() for name in "abc")
+    a, b, c = (recipe_of(DedupConfig(stop_words=str(tmp_path / name))) for name in "abc")
     assert a == b != c
     assert str(tmp_path) not in str(a)
 
@@ -98,7 +99,7 @@ def test_files_are_known_by_their_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize("field", ["user_dictionary", "stop_words", "frequencies"])
 def test_a_file_that_is_missing_is_named(field: str) -> None:
     with pytest.raises(ConfigError, match=rf"^{field} \('/no/such'\) must be a file that can be read"):
-        DedupConfig(**{field: "/no/such"})  # type: ignore[arg-type]
+        require_recipe(DedupConfig(**{field: "/no/such"}))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("content", [b"", b"word", b"word x", b"word -1", b"word nan", b"\xff 1"])

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
-from dedup import DedupConfig
+from dedup import DedupConfig, Page, fingerprint
+from dedup.recipes.fingerprinter import fingerprinter_of, recipe_of, require_recipe
+from dedup.recipes.recipe import PARAMETERS, RECIPES, Recipe
 from dedup.values.errors import ConfigError
 
 
@@ -42,18 +45,47 @@ def test_whole_numbers_are_numbers() -> None:
 
 
 def test_thresholds_are_not_in_the_recipe() -> None:
-    assert DedupConfig(max_distance=3, scope="global").recipe() == DedupConfig().recipe()
-    assert DedupConfig(candidates="both", bands=9).recipe() == DedupConfig().recipe()
+    assert recipe_of(DedupConfig(max_distance=3, scope="global")) == recipe_of(DedupConfig())
+    assert recipe_of(DedupConfig(candidates="both", bands=9)) == recipe_of(DedupConfig())
 
 
 @pytest.mark.parametrize("options", [{"shingle": 3}, {"structure": "tag_decay"}])
 def test_what_makes_fingerprints_is(options: dict[str, Any]) -> None:
-    assert DedupConfig(**options).recipe() != DedupConfig().recipe()
+    assert recipe_of(DedupConfig(**options)) != recipe_of(DedupConfig())
 
 
 def test_the_decay_is_in_the_recipe_where_it_is_used() -> None:
     one = DedupConfig(structure="tag_decay")
     other = DedupConfig(structure="tag_decay", structure_decay=0.5)
-    assert one.recipe() != other.recipe()
+    assert recipe_of(one) != recipe_of(other)
     one, other = (DedupConfig(structure="tag_ngrams", structure_decay=decay) for decay in (0.5, 0.6))
-    assert one.recipe() == other.recipe()
+    assert recipe_of(one) == recipe_of(other)
+
+
+def test_a_named_recipe_gives_what_differs_from_the_default() -> None:
+    assert DedupConfig.of() == DedupConfig.of("default") == DedupConfig()
+    assert DedupConfig.of("tf", scope="host") == DedupConfig(weights="tf", scope="host")
+    assert DedupConfig.of("simhash", max_distance=5) == DedupConfig(verify=False, max_distance=5)
+    with pytest.raises(ConfigError, match=r"recipe \('best'\) must be one of default, simhash, "):
+        DedupConfig.of("best")
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=list(RECIPES))
+def test_every_recipe_makes_fingerprints_and_differs(recipe: Recipe) -> None:
+    config = DedupConfig.of(recipe.name)
+    assert fingerprint(Page.from_html("<p>the tide turns"), config).tokens
+    assert all(getattr(DedupConfig(), name) != value for name, value in recipe.values.items())
+
+
+def test_parameters_are_fields() -> None:
+    assert set(PARAMETERS) < {field.name for field in fields(DedupConfig)}
+
+
+def test_a_configuration_reads_nothing() -> None:
+    config = DedupConfig(terms="no.such.function", stop_words="/no/such/file")
+    with pytest.raises(ConfigError, match=r"^stop_words \('/no/such/file'\) must be a file that can be"):
+        fingerprinter_of(config)
+    with pytest.raises(
+        ConfigError, match=r"^terms \('no.such.function'\) must be the path of a function"
+    ):
+        require_recipe(replace(config, stop_words=""))

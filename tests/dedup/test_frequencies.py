@@ -17,6 +17,7 @@ from dedup.cli import main
 from dedup.files.feeds import find_feeds
 from dedup.files.frequencies import count_terms, document_files, read_documents
 from dedup.reading.fields import FieldRule
+from dedup.recipes.fingerprinter import recipe_of
 from dedup.recipes.terms import Terms
 from dedup.recipes.weights import weights_of
 from dedup.values.errors import ConfigError
@@ -49,7 +50,7 @@ def test_a_table_is_counted_and_used(corpus: Path, tmp_path: Path) -> None:
     config = DedupConfig(frequencies=str(table), weights="tf_idf")
     found = weights_of(Terms.from_tokens(["the", "sea"]), "", config).tolist()
     assert found == [round(256 * the), round(256 * sea)]
-    assert config.recipe() != DedupConfig(weights="tf_idf").recipe()
+    assert recipe_of(config) != recipe_of(DedupConfig(weights="tf_idf"))
 
 
 def test_a_corpus_is_read_as_any_feed_is(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_a_damaged_row_is_found_and_is_one_clear_error(index: Path, change: str)
 
 def test_a_damaged_scope_is_found(index: Path) -> None:
     execute(index, "UPDATE scopes SET kind = x'ff00'")
-    assert dedup("check", index)[1].startswith("1 scopes hold what was never written")
+    assert dedup("check", index)[1].startswith("1 scopes contain invalid values")
 
 
 def test_likely_urls_are_found_beside_damaged_ones(index: Path) -> None:

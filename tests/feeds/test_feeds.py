@@ -15,7 +15,7 @@ from dedup.files.feeds import BadRecord, Feed, FeedError, Record, find_feeds
 from dedup.files.feeds import csv_rows as csv_module
 from dedup.files.feeds import lines as lines_module
 from dedup.files.feeds.finding import format_of
-from dedup.reading.fields import Content, FieldRule, NoHtml, content_of, item_key, texts_of
+from dedup.reading.fields import FieldRule, NoHtml, RawPage, item_key, raw_page_of, texts_of
 from dedup.values.errors import DedupError
 from tests.feeds import formats
 from tests.feeds.formats import WRITERS
@@ -37,22 +37,22 @@ def shown(record: Record) -> tuple[object, ...]:
     return (record.after, record.name, source, record.payload, record.problem)
 
 
-def contents(feed: Feed) -> list[Content]:
+def raw_pages(feed: Feed) -> list[RawPage]:
     return [
-        content
+        raw
         for record in feed.records()
-        if record.payload is not None and (content := feed.content(record.payload, feed.rule))
+        if record.payload is not None and (raw := feed.raw_page(record.payload, feed.rule))
     ]
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_format_has_the_same_pages(tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name, PAGES)
-    found = contents(feed_of(tmp_path / name))
+    found = raw_pages(feed_of(tmp_path / name))
     bodies = [c.html.decode() if isinstance(c.html, bytes) else c.html for c in found]
     assert bodies == [html for _, html in PAGES]
     if name != "pages":
-        assert [content.url for content in found] == [url for url, _ in PAGES]
+        assert [raw.url for raw in found] == [url for url, _ in PAGES]
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -175,7 +175,7 @@ def test_a_bad_line_says_what_it_is(line: bytes, problem: str) -> None:
     from dedup.files.feeds.json_lines import JsonLines
 
     with pytest.raises(BadRecord, match=problem):
-        JsonLines.content(line, RULE)
+        JsonLines.raw_page(line, RULE)
 
 
 # CSV
@@ -255,7 +255,7 @@ def test_a_bad_row_says_what_it_is(row: list[str], problem: str) -> None:
     from dedup.files.feeds.csv_rows import CsvRows
 
     with pytest.raises(BadRecord, match=problem):
-        CsvRows.content((["a", "b"], row), RULE)
+        CsvRows.raw_page((["a", "b"], row), RULE)
 
 
 @pytest.mark.parametrize("name", ["pages.csv", "pages.parquet"])
@@ -275,7 +275,7 @@ def test_a_file_of_something_else_is_no_crash(tmp_path: Path, name: str, content
         for record in feed.records():
             if record.payload is not None:
                 with pytest.raises(BadRecord):
-                    feed.content(record.payload, RULE)
+                    feed.raw_page(record.payload, RULE)
 
 
 # WARC
@@ -291,7 +291,7 @@ def test_damage_in_an_archive_costs_no_other_record(tmp_path: Path, name: str) -
     )
     feed = feed_of(path)
     found = list(feed.records())
-    urls = [content.url for content in contents(feed)]
+    urls = [raw.url for raw in raw_pages(feed)]
     assert urls == [PAGES[0][0], PAGES[1][0], PAGES[3][0]] or name == "a.warc"
     assert {PAGES[0][0], PAGES[1][0]} <= set(urls)
     assert sum(bool(record.problem) for record in found) >= 2
@@ -300,7 +300,7 @@ def test_damage_in_an_archive_costs_no_other_record(tmp_path: Path, name: str) -
             if record.source:
                 sink.write(record.source)
     (tmp_path / "out").rename(tmp_path / f"out-{name}")
-    assert [content.url for content in contents(feed_of(tmp_path / f"out-{name}"))] == urls
+    assert [raw.url for raw in raw_pages(feed_of(tmp_path / f"out-{name}"))] == urls
 
 
 def test_padding_at_the_end_of_an_archive_is_no_damage(tmp_path: Path) -> None:
@@ -329,8 +329,8 @@ def test_what_a_page_is_in_an_archive(tmp_path: Path, record: bytes, found: str 
     path.write_bytes(record)
     expected = [] if found is None else [found]
     assert [
-        content.text or bytes(content.html).decode()  # type: ignore[arg-type]
-        for content in contents(feed_of(path))
+        raw.text or bytes(raw.html).decode()  # type: ignore[arg-type]
+        for raw in raw_pages(feed_of(path))
     ] == expected
 
 
@@ -341,7 +341,7 @@ def test_content_that_cannot_be_unpacked_is_a_bad_record(tmp_path: Path) -> None
     feed = feed_of(path)
     (record,) = feed.records()
     with pytest.raises(BadRecord):
-        feed.content(record.payload, RULE)
+        feed.raw_page(record.payload, RULE)
 
 
 def test_an_archive_that_is_compressed_as_a_whole_is_refused(tmp_path: Path) -> None:
@@ -411,24 +411,24 @@ def test_two_folders_keep_their_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("record", "rule", "expected"),
     [
-        ({"html": "h", "body": "b", "url": "u"}, RULE, Content(html="h", url="u")),
-        ({"html": "", "body": b"<b>b"}, RULE, Content(html=b"<b>b")),
+        ({"html": "h", "body": "b", "url": "u"}, RULE, RawPage(html="h", url="u")),
+        ({"html": "", "body": b"<b>b"}, RULE, RawPage(html=b"<b>b")),
         ({"html": "", "body": b"b"}, RULE, None),
-        ({"html": "h", "s": "x"}, FieldRule(html_field="s"), Content(html="x")),
+        ({"html": "h", "s": "x"}, FieldRule(html_field="s"), RawPage(html="x")),
         ({"html": "h"}, FieldRule(html_field="s"), None),
-        ({"html": "h", "t": ["a", 1, "b"]}, FieldRule(text_fields=("t",)), Content(text="a\n1\nb")),
-        ({"html": "h", "url": "u\ud800"}, RULE, Content(html="h", url="u\ud800")),
-        ({"html": "h", "url": 7}, FieldRule(url_field="link"), Content(html="h")),
+        ({"html": "h", "t": ["a", 1, "b"]}, FieldRule(text_fields=("t",)), RawPage(text="a\n1\nb")),
+        ({"html": "h", "url": "u\ud800"}, RULE, RawPage(html="h", url="u\ud800")),
+        ({"html": "h", "url": 7}, FieldRule(url_field="link"), RawPage(html="h")),
         (
             {"html": "h", "sku": 7},
             FieldRule(key_fields=("sku", "size")),
-            Content(html="h", item_key='["7",null]'),
+            RawPage(html="h", item_key='["7",null]'),
         ),
-        ({"html": "h", "sku": ""}, FieldRule(key_fields=("sku",)), Content(html="h")),
+        ({"html": "h", "sku": ""}, FieldRule(key_fields=("sku",)), RawPage(html="h")),
     ],
 )
-def test_where_a_page_is(record: dict[str, object], rule: FieldRule, expected: Content | None) -> None:
-    assert content_of(record, rule) == expected
+def test_where_a_page_is(record: dict[str, object], rule: FieldRule, expected: RawPage | None) -> None:
+    assert raw_page_of(record, rule) == expected
 
 
 @pytest.mark.parametrize(
@@ -443,9 +443,9 @@ def test_where_a_page_is(record: dict[str, object], rule: FieldRule, expected: C
 )
 def test_a_record_without_html_is_no_page_unless_fields_are_named(record: dict[str, object]) -> None:
     with pytest.raises(NoHtml):
-        content_of(record, RULE)
-    content_of(record, FieldRule(text_fields=("title",)))
-    content_of(record, FieldRule(html_field="text"))
+        raw_page_of(record, RULE)
+    raw_page_of(record, FieldRule(text_fields=("title",)))
+    raw_page_of(record, FieldRule(html_field="text"))
 
 
 DIFFERENT = [

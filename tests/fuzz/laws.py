@@ -37,7 +37,7 @@ def check_feed(path: Path, places: Iterable[int] = range(5)) -> None:
     for record in records:
         if record.payload is not None:
             with suppress(BadRecord, NoHtml):
-                feed.content(record.payload, feed.rule)
+                feed.raw_page(record.payload, feed.rule)
     told = [(record.name, record.after, record.problem) for record in records]
     for number in {place % len(records) for place in places} if records else ():
         again = read(feed, records[number].after)

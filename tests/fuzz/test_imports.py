@@ -105,7 +105,7 @@ def test_a_good_web_record_is_read_beside_damage(name: str, parts: list[bytes | 
         feed, urls = feed_of(path), []
         for record in read(feed):
             with suppress(BadRecord):
-                found = record.payload and feed.content(record.payload, feed.rule)
+                found = record.payload and feed.raw_page(record.payload, feed.rule)
                 urls += [found.url] if found else []
     assert urls == [f"http://a/{n}" for n, junk in enumerate(parts) if junk is None]
 

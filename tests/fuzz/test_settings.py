@@ -13,9 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scrapy.settings import Settings
 
-from dedup.front.reading import setting_names
+from dedup.front.names import setting_names
 from dedup.front.settings import DedupSettings
 from dedup.plugin.settings import index_path, read_settings
+from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import ConfigError
 
 NAMES = sorted(setting_names())
@@ -61,17 +62,17 @@ def outcome(given_settings: dict[str, Any]) -> tuple[str, DedupSettings | None]:
 @given(st.dictionaries(st.sampled_from(NAMES), values, max_size=4))
 @example({"DEDUP_MAX_DISTANCE": 10**400})
 @example({"DEDUP_MIN_SIMILARITY": 10**400})
-@example({"DEDUP_MAX_CANDIDATES": 10**5000})
-@example({"DEDUP_KEYWORDS": float("inf")})
+@example({"DEDUP_RECIPE": {"max_candidates": 10**5000}})
+@example({"DEDUP_RECIPE": {"keywords": float("inf")}})
 @settings(max_examples=300)
 def test_any_values_are_taken_or_refused_by_a_name(given_settings: dict[str, Any]) -> None:
     message, found = outcome(given_settings)
     if found is None:
-        assert message.split(" ")[0] in NAMES
+        assert message.split(" ")[0].removesuffix(":") in NAMES
     else:
         assert isinstance(found, DedupSettings)
         assert isinstance(index_path(found), str)
-        assert found.config.recipe()
+        assert recipe_of(found.config)
 
 
 @given(st.text(max_size=9).map(lambda text: f"DEDUP_{text}"), values)

@@ -33,6 +33,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
 
 from dedup import DedupConfig, MemoryIndex, Page, SQLiteIndex, fingerprint
+from dedup.recipes.fingerprinter import recipe_of
 from tests.oracle.history import History, Leaf, Step, Thing, text_of
 from tests.sightings import find_or_add
 
@@ -149,7 +150,7 @@ def warm() -> None:
     page = fingerprint(Page.from_html(markup("u1")), DedupConfig())
     with MemoryIndex() as index:
         run = index.begin_run()
-        index.require_recipe(DedupConfig().recipe())
+        index.require_recipe(recipe_of(DedupConfig()))
         find_or_add(index, page, "http://a.com/", run=run, config=DedupConfig(scope="domain"))
 
 

@@ -203,7 +203,7 @@ def test_a_users_own_place_for_the_pipeline_wins(tmp_path: Path) -> None:
             "DEDUP_MAX_DISTNCE is no setting of dedup; did you mean DEDUP_MAX_DISTANCE?",
         ),
         ({"DEDUP_MAX_DISTANCE": 99}, "DEDUP_MAX_DISTANCE (99) must be 0 to 12"),
-        ({"DEDUP_VERIFY": "maybe"}, "DEDUP_VERIFY ('maybe') must be of type bool"),
+        ({"DEDUP_RECIPE": "verify=maybe"}, "DEDUP_RECIPE: verify ('maybe') must be of type bool"),
         ({"DEDUP_SOURCE": "body"}, "DEDUP_SOURCE ('body') must be one of item, response"),
         ({"DEDUP_INDEX": "/proc/pages.db"}, "/proc/pages.db: the file cannot be opened or made here"),
     ],
@@ -268,7 +268,7 @@ def test_an_index_that_cannot_be_used_is_one_sentence(
 
 def test_an_index_of_another_recipe_stops_the_crawl(tmp_path: Path) -> None:
     items(tmp_path, item(1, text(1)))
-    done = items(tmp_path, item(1, text(1)), DEDUP_SHINGLE=3)
+    done = items(tmp_path, item(1, text(1)), DEDUP_RECIPE="default,shingle=3")
     assert refused(done)
     assert "was built with shingle=4, now shingle=3; set shingle=4 again" in done.log
 

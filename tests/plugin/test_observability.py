@@ -73,7 +73,7 @@ def test_small_clusters_are_not_warned_about(tmp_path: Path) -> None:
 
 def test_the_reference_names_every_stat() -> None:
     source = "".join(path.read_text("utf-8") for path in (ROOT / "dedup" / "plugin").glob("*.py"))
-    calls = re.findall(r"count\(([^)\n]*)\)", source)
+    calls = re.findall(r"\.add\(([^)\n]*)\)", source)
     counted = {name for call in calls for name in re.findall(r'(?<!f)"([\w/]+)"', call)}
     counted |= set(re.findall(r'"dedup/([\w/]+)"', source)) | {reason.value for reason in Reason}
     counted |= {f"seconds/{step}" for step in re.findall(r'timed\("(\w+)"\)', source)}

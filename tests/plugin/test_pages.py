@@ -45,10 +45,10 @@ BODIES = pytest.mark.parametrize(
 def test_an_item_shares_the_tree_of_its_response(body: bytes, content_type: str, as_text: bool) -> None:
     origin = response(body, content_type)
     item = {"url": "http://b/", "html": origin.text if as_text else body}
-    alone = page_from_item(item, DedupSettings())
-    assert page_from_item(item, DedupSettings(), origin) == alone
+    alone = page_from_item(item, DedupSettings().fields)
+    assert page_from_item(item, DedupSettings().fields, origin) == alone
     page_from_response(origin)
-    assert page_from_item(item, DedupSettings(), origin) == alone
+    assert page_from_item(item, DedupSettings().fields, origin) == alone
 
 
 @pytest.mark.parametrize("as_text", [True, False])
@@ -58,7 +58,7 @@ def test_a_tree_that_a_callback_has_changed_is_not_what_is_judged(as_text: bool)
     origin.css("article").drop()
     whole = Page.from_html(body, url="http://a/")
     item = {"url": "http://a/", "html": origin.text if as_text else body}
-    assert page_from_item(item, DedupSettings(), origin) == whole
+    assert page_from_item(item, DedupSettings().fields, origin) == whole
     assert page_after_callback(origin) == whole
 
 
@@ -70,7 +70,7 @@ def test_a_response_reads_alike_before_and_after_its_callback(body: bytes, conte
 
 def test_an_item_with_other_html_is_read_by_itself() -> None:
     item = {"url": "http://b/", "html": "<p>cleaned</p>"}
-    found = page_from_item(item, DedupSettings(), response(b"<p>as it came</p>"))
+    found = page_from_item(item, DedupSettings().fields, response(b"<p>as it came</p>"))
     assert found is not None
     assert found.text == "cleaned"
 
@@ -119,17 +119,17 @@ def test_other_responses_are_no_pages(other: Response) -> None:
     ],
 )
 def test_the_fields_that_are_judged(item: Any, settings: dict[str, Any], text: str | None) -> None:
-    found = page_from_item(item, DedupSettings(**settings))
+    found = page_from_item(item, DedupSettings(**settings).fields)
     assert (found.text if found else None) == text
 
 
 @pytest.mark.parametrize(("url", "expected"), [("http://a/", "http://a/"), (None, ""), (7, "")])
 def test_a_url_is_text_or_unknown(url: Any, expected: str) -> None:
-    found = page_from_item({"link": url, "html": "x"}, DedupSettings(url_field="link"))
+    found = page_from_item({"link": url, "html": "x"}, DedupSettings(url_field="link").fields)
     assert found is not None
     assert found.url == expected
     response = HtmlResponse("http://b/", body=b"<p>x")
-    found = page_from_item({"link": url, "html": "x"}, DedupSettings(url_field="link"), response)
+    found = page_from_item({"link": url, "html": "x"}, DedupSettings(url_field="link").fields, response)
     assert found is not None
     assert found.url == (expected or "http://b/")
 
@@ -137,4 +137,4 @@ def test_a_url_is_text_or_unknown(url: Any, expected: str) -> None:
 @pytest.mark.parametrize("item", [{"url": "http://a/", "text": "c"}, {"n": 3}, {"body": "plain"}, {}])
 def test_records_are_no_pages(item: dict[str, Any]) -> None:
     with pytest.raises(NoHtml):
-        page_from_item(item, DedupSettings())
+        page_from_item(item, DedupSettings().fields)

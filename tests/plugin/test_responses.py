@@ -274,7 +274,11 @@ def test_without_the_pipeline_nothing_is_skipped(tmp_path: Path) -> None:
 
 def test_a_response_that_cannot_be_judged_is_followed(tmp_path: Path) -> None:
     done = doors(
-        tmp_path, text(1), text(1), RETRY_ENABLED=False, DEDUP_TERMS="tests.plugin.doors.no_terms"
+        tmp_path,
+        text(1),
+        text(1),
+        RETRY_ENABLED=False,
+        DEDUP_RECIPE={"terms": "tests.plugin.doors.no_terms"},
     )
     assert len(done.items) == 2
     assert done.stats["scheduler/enqueued"] == 2 + 3

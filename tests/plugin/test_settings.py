@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,10 +15,12 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings
 
 from dedup import DedupConfig, Page
-from dedup.front.reading import setting_names
+from dedup.front import reading
+from dedup.front.names import setting_names
 from dedup.front.settings import DedupSettings
 from dedup.plugin.marking import known_item_classes
 from dedup.plugin.settings import index_path, read_settings
+from dedup.recipes.recipe import PARAMETERS, RECIPES
 from dedup.values.errors import ConfigError
 from tests.crawling import ROOT
 
@@ -35,9 +38,9 @@ def test_a_project_known_by_the_environment_alone_has_an_index(
 
 
 def test_values_from_the_command_line_are_text() -> None:
-    texts = {"DEDUP_MAX_DISTANCE": "3", "DEDUP_MIN_SIMILARITY": ".8", "DEDUP_VERIFY": "False"}
+    texts = {"DEDUP_MAX_DISTANCE": "3", "DEDUP_MIN_SIMILARITY": ".8", "DEDUP_STORE_PAGES": "False"}
     found = read_settings(Settings({**texts, "DEDUP_TEXT_FIELDS": "title,text"}))
-    assert found.config == DedupConfig(max_distance=3, min_similarity=0.8, verify=False)
+    assert found.config == DedupConfig(max_distance=3, min_similarity=0.8)
     assert found.text_fields == ("title", "text")
     assert read_settings(Settings({"DEDUP_TEXT_FIELDS": "title, text"})).text_fields == ("title", "text")
 
@@ -78,12 +81,62 @@ def test_a_function_is_given_itself_or_by_its_path(value: object) -> None:
             "math.pi",
             r"DEDUP_PAGE_FROM_ITEM \('math.pi'\) must be the path of a f",
         ),
+        ("DEDUP_RECIPE", "no", r"DEDUP_RECIPE: 'no' must be one of default, simhash, "),
+        (
+            "DEDUP_RECIPE",
+            7,
+            r"DEDUP_RECIPE \(7\) must be the name of a recipe, or a name and parameters",
+        ),
+        ("DEDUP_RECIPE", "tf,terms", r"DEDUP_RECIPE: 'terms' must be NAME=VALUE"),
+        (
+            "DEDUP_RECIPE",
+            "trems=jieba",
+            r"DEDUP_RECIPE: 'trems' is no parameter .* did you mean terms\?",
+        ),
+        ("DEDUP_RECIPE", "qq=1", r"DEDUP_RECIPE: 'qq' is no parameter of a recipe; known are terms, "),
+        ("DEDUP_RECIPE", "scope=host", r"DEDUP_RECIPE: scope is no parameter .*; set DEDUP_SCOPE"),
+        ("DEDUP_RECIPE", "rows=x", r"DEDUP_RECIPE: rows \('x'\) must be of type int"),
+        ("DEDUP_RECIPE", "terms=tree", r"DEDUP_RECIPE: terms \('tree'\) must be one of words, "),
+        ("DEDUP_RECIPE", "terms=no.such", r"DEDUP_RECIPE: terms \('no.such'\) must be the path of a"),
+        (
+            "DEDUP_RECIPE",
+            "stop_words=/no",
+            r"DEDUP_RECIPE: stop_words \('/no'\) must be a file that can",
+        ),
+        ("DEDUP_TERMS", "x", r"DEDUP_TERMS is no setting .*; use DEDUP_RECIPE = 'default,terms=...'"),
+        ("dedup-shingles", 3, r"dedup-shingles is no setting .* DEDUP_RECIPE = 'default,shingle=...'"),
         ("DEDUP_INDEX", "", r"DEDUP_INDEX \(''\) must be the path of a file"),
     ],
 )
 def test_bad_settings_name_setting_value_and_rule(name: str, value: object, message: str) -> None:
     with pytest.raises(ConfigError, match=f"^{message}"):
         read_settings(Settings({name: value}))
+
+
+@pytest.mark.parametrize(
+    ("value", "config"),
+    [
+        ("default", DedupConfig()),
+        ("simhash", DedupConfig(verify=False, max_distance=3)),
+        ("simhash, max_candidates=7", DedupConfig(verify=False, max_distance=3, max_candidates=7)),
+        ("terms=jieba,tie=true", DedupConfig(terms="jieba", tie=True)),
+        ({"terms": "jieba", "tie": True}, DedupConfig(terms="jieba", tie=True)),
+        ({"name": "tf", "shingle": 3}, DedupConfig(weights="tf", shingle=3)),
+    ],
+)
+def test_a_recipe_is_a_name_with_or_without_parameters(value: object, config: DedupConfig) -> None:
+    assert read_settings(Settings({"DEDUP_RECIPE": value})).config == config
+
+
+def test_a_setting_goes_before_what_a_recipe_says_of_it() -> None:
+    settings = Settings({"DEDUP_RECIPE": "simhash", "DEDUP_MAX_DISTANCE": 7})
+    assert read_settings(settings).config == DedupConfig(verify=False, max_distance=7)
+
+
+def test_parameters_of_an_index_apply_where_the_recipe_says_nothing_else() -> None:
+    stored = {"terms": "jieba", "shingle": "3"}
+    config = reading.read_settings({"DEDUP_RECIPE": "characters"}, stored).config
+    assert config == DedupConfig(terms="character_ngrams", shingle=3)
 
 
 NAMES = sorted(setting_names())
@@ -168,8 +221,12 @@ _TYPES: dict[str, Any] = {
     "bits": int,
     "seconds": float,
     "share": float,
+    "recipe": str,
     "function or its path": type(None),
 }
+
+
+REFERENCE = ROOT / "docs/reference"
 
 
 def documented_settings() -> list[tuple[str, str, str, str]]:
@@ -177,7 +234,13 @@ def documented_settings() -> list[tuple[str, str, str, str]]:
     row = re.compile(
         r"^\| `(DEDUP_\w+)` \| ([\w ]+), `([^`]*)` \| [^|]+ \| `([^`]+)` \| [^|]+ \|$", re.MULTILINE
     )
-    return row.findall((ROOT / "docs/reference/settings.md").read_text("utf-8"))
+    return row.findall((REFERENCE / "settings.md").read_text("utf-8"))
+
+
+def documented_parameters() -> list[tuple[str, str, str, str]]:
+    """Name, type, default and example of every parameter in the tables of recipes."""
+    row = re.compile(r"^\| `(\w+)` \| ([\w ]+), `([^`]*)` \| [^|]+ \| `([^`]+)` \|$", re.MULTILINE)
+    return row.findall((REFERENCE / "recipes.md").read_text("utf-8"))
 
 
 def test_the_reference_lists_every_setting_with_its_default() -> None:
@@ -185,7 +248,25 @@ def test_the_reference_lists_every_setting_with_its_default() -> None:
     assert table == {name: repr(default) for name, default in setting_names().items()}
 
 
-@pytest.mark.parametrize(("name", "kind", "default", "example"), documented_settings())
+def test_the_reference_lists_every_parameter_with_its_default() -> None:
+    table = {name: default for name, _, default, _ in documented_parameters()}
+    defaults = {field.name: repr(field.default) for field in fields(DedupConfig)}
+    assert table == {name: defaults[name] for name in PARAMETERS}
+
+
+def test_the_reference_lists_every_recipe_with_its_values_and_its_use() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \| (.+) \| (.+\.) \|$", (REFERENCE / "recipes.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert rows == [
+        (name, ", ".join(f"`{key}={value}`" for key, value in recipe.values.items()) or "-", recipe.when)
+        for name, recipe in RECIPES.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "default", "example"), documented_settings() + documented_parameters()
+)
 def test_the_reference_gives_types_and_examples_that_work(
     name: str, kind: str, default: str, example: str
 ) -> None:
@@ -193,7 +274,7 @@ def test_the_reference_gives_types_and_examples_that_work(
     value = ast.literal_eval(example)
     assert repr(value) != default
     if kind != "function or its path" and not example.endswith('.txt"'):
-        read_settings(Settings({name: value}))
+        read_settings(Settings({name: value} if name in NAMES else {"DEDUP_RECIPE": {name: value}}))
 
 
 def test_what_is_no_class_of_items_is_named() -> None:

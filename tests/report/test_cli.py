@@ -127,7 +127,7 @@ def test_report_writes_typed_parquet(index: Path, tmp_path: Path) -> None:
         (["--since", "2100-01-01"], []),
         (["--run", 2, "--domain", "A"], ["http://a/4"]),
         (["--min-similarity", "1"], ["http://a/2"]),
-        (["-s", "DEDUP_VERIFY=False", "--max-distance", "0"], ["http://a/2"]),
+        (["-s", "DEDUP_RECIPE=default,verify=False", "--max-distance", "0"], ["http://a/2"]),
         (["--max-distance", "0", "--run", 2], ["http://a/4"]),
     ],
 )

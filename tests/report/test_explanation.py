@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, compare, fingerprint, simhash
 from dedup.recipes.config import STRUCTURES
-from dedup.recipes.fingerprinter import content_weights
+from dedup.recipes.fingerprinter import content_weights, hasher_of
 from dedup.recipes.structure import structure_features
 from dedup.report.explanation import (
     Explanation,
@@ -109,7 +109,7 @@ def test_reasons_name_the_check_sketch() -> None:
 )
 def test_the_terms_are_what_the_content_word_is_folded_from(config: DedupConfig) -> None:
     found = page("The tide turns twice a day, 灯塔 and the sea knows the tide")
-    folded = simhash(content_weights(found, config), hasher=config.hash_function(), tie=config.tie)
+    folded = simhash(content_weights(found, config), hasher=hasher_of(config), tie=config.tie)
     assert folded == fingerprint(found, config).content_simhash
 
 

@@ -81,7 +81,7 @@ def test_a_bounded_report_counts_all_and_says_what_it_leaves_out(index: Path) ->
     everything, some = data_of(whole)["clusters"]["members"], data_of(part)["clusters"]["members"]
     assert everything[: len(some)] == some
     assert sum(map(len, some)) <= 10 < sum(map(len, everything))
-    assert "copies are counted in the figures but not listed" in part
+    assert "duplicates are counted in the figures but not listed" in part
     assert "not listed" not in whole
 
 
@@ -102,13 +102,14 @@ def test_each_copy_is_listed_with_its_figures(index: Path) -> None:
         for place in members:
             row = urls[pages["url"][place]]
             assert row.verdict.canonical == urls[pages["url"][canonical]].id
-            assert pages["similarity"][place] == round(1000 * (row.verdict.similarity or 0))
+            assert pages["similarity"][place] == pytest.approx(row.verdict.similarity, abs=6e-4)
             assert pages["content"][place] == row.verdict.content_distance
             assert data["reasons"][pages["reason"][place]] == row.verdict.reason
             assert data["sites"][pages["site"][place]] in row.sighting.url
+            assert bool(data["sentences"][pages["why"][place]])
             listed += 1
     assert listed == len(copies)
-    assert data["diffs"]
+    assert data["texts"]
 
 
 def test_the_rows_may_be_others_than_the_index_says(index: Path) -> None:
@@ -126,7 +127,7 @@ def test_the_rows_may_be_others_than_the_index_says(index: Path) -> None:
         last.sighting.url,
     ]
     # The canonical is no row of this report: it is shown, and its figures are unknown.
-    assert only["pages"]["reason"][only["clusters"]["members"][0][0]] == -1
+    assert only["pages"]["reason"][only["clusters"]["members"][0][0]] is None
     assert only["clusters"]["best"] == [only["clusters"]["members"][0][1]]
 
 
@@ -142,18 +143,22 @@ def test_the_rule_without_verification_is_said_as_it_is() -> None:
         for number in range(3):
             detector.check(page(text(1) + f" {number}", f"http://a/{number}"))
     report = html(index, config=config)
-    assert "in at most 3 bits are copies" in report
+    assert "in at most 3 bits. All candidates are duplicates." in report
     assert data_of(report)["inside"] == [] or data_of(report)["inside"][0]["content"] <= 3
 
 
 @pytest.mark.parametrize(
     ("config", "ways", "thresholds"),
     [
-        (DedupConfig(), "content structure", ["10 bits.", "0.62."]),
-        (DedupConfig(candidates="minhash"), "structure sketches", ["0.62."]),
-        (DedupConfig(candidates="both"), "content structure sketches", ["10 bits.", "0.62."]),
-        (DedupConfig(max_structure_candidates=0), "content", ["10 bits.", "0.62."]),
-        (DedupConfig(verify=False), "content", ["10 bits."]),
+        (DedupConfig(), "content structure", ["at most 10 bits.", "at least 0.62."]),
+        (DedupConfig(candidates="minhash"), "structure sketches", ["at least 0.62."]),
+        (
+            DedupConfig(candidates="both"),
+            "content structure sketches",
+            ["at most 10 bits.", "at least 0.62."],
+        ),
+        (DedupConfig(max_structure_candidates=0), "content", ["at most 10 bits.", "at least 0.62."]),
+        (DedupConfig(verify=False), "content", ["at most 10 bits."]),
     ],
 )
 def test_the_rule_and_the_thresholds_are_those_in_force(
@@ -161,12 +166,12 @@ def test_the_rule_and_the_thresholds_are_those_in_force(
 ) -> None:
     with SQLiteIndex(index) as opened:
         report = html(opened, config=config)
-    (rule,) = re.findall(r"Pages (whose [^.]*) are copies", report)
-    assert re.findall(r"whose (\w+)", rule) == ways.split()
-    assert f"pages {rule}" in report
-    assert ("are copies if their similarity is at least 0.62." in report) == config.verify
+    edge, facts = re.findall(r"Candidates are pages (whose [^.]*)\.", report)
+    assert edge == facts
+    assert re.findall(r"whose (\w+)", edge) == ways.split()
+    assert ("are duplicates if they share at least 0.62 of their shingles." in report) == config.verify
     assert re.findall(r"Threshold: ([^\"]*)\"", report) == thresholds
-    assert report.count(" No threshold: ") == 2 - len(thresholds)
+    assert report.count(" No threshold.") == 2 - len(thresholds)
     assert report.count("threshold: at ") == len(thresholds)
 
 
@@ -177,7 +182,7 @@ def test_a_copy_at_the_largest_distance_is_in_the_chart(index: Path) -> None:
             kept=False, canonical=canonical.id, reason="near_duplicate", content_distance=64
         )
         report = html(opened, glances=[glance_of(canonical), far])
-    assert "most, 1, are at 64." in report
+    assert "most of them, 1, at 64." in report
 
 
 def test_at_least_two_pages_must_fit() -> None:
@@ -230,5 +235,5 @@ def test_the_command_writes_no_html_to_a_terminal(index: Path) -> None:
 
 def test_the_assets_are_packed() -> None:
     assert '"report/assets/*"' in (ROOT / "pyproject.toml").read_text("utf-8")
-    for name in ("report.css", "report.html", "report.js"):
+    for name in ("report.css", "report.html", *(f"{name}.js" for name in html_report.SCRIPTS)):
         assert html_report._asset(name)

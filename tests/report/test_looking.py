@@ -240,10 +240,10 @@ def test_fingerprints_of_another_recipe_are_never_compared(index: Path, tmp_path
         ["explain", "http://a.example/2"],
         ["report"],
     ):
-        result = run(*command, "--index", index, "-s", "DEDUP_SHINGLE=3")
+        result = run(*command, "--index", index, "-s", "DEDUP_RECIPE=default,shingle=3")
         assert result.exit_code == 1
-        assert "DEDUP_SHINGLE=3 does not go with the fingerprints in" in result.output
-        assert run(*command, "--index", index, "-s", "DEDUP_SHINGLE=4").exit_code == 0
+        assert "DEDUP_RECIPE=default,shingle=3 does not go with the fingerprints in" in result.output
+        assert run(*command, "--index", index, "-s", "DEDUP_RECIPE=shingle=4").exit_code == 0
 
 
 def test_a_page_is_not_read_without_the_words_that_the_index_was_made_with(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_page_is_not_read_without_the_words_that_the_index_was_made_with(tmp_p
     ):
         detector.check(page(text(1), "http://a.example/1"))
     assert "was built with stop_words=" in run("find", text(1), "--index", path).output
-    assert run("find", text(1), "--index", path, "-s", f"DEDUP_STOP_WORDS={words}").exit_code == 0
+    assert run("find", text(1), "--index", path, "-s", f"DEDUP_RECIPE=stop_words={words}").exit_code == 0
 
 
 def test_files_over_the_limit_are_compared_by_their_bytes(tmp_path: Path) -> None:
@@ -359,7 +359,7 @@ def test_explain_says_that_the_check_sketch_refused(attacked: Path) -> None:
     assert "It was kept: no page that had been kept before was near enough" in output
     assert f"  page     {attack().url}  (row 1, run 1)" in output
     assert "too few, so that confirms none. Pages made to suppress others look like this." in output
-    (record,) = asked("explain", VICTIM.url, "--index", attacked, "-s", "DEDUP_CANDIDATES=minhash")
+    (record,) = asked("explain", VICTIM.url, "--index", attacked, "-s", "DEDUP_RECIPE=minhash")
     assert record["refused_url"] == attack().url
     assert not record["now"]["is_duplicate"]
 

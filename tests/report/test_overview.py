@@ -68,11 +68,16 @@ def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
     by_id = {row.id: row for row in standing}
     copies = [row for row in standing if not row.kept]
     assert (overview.pages, overview.forgotten) == (len(standing), len(rows) - len(standing))
-    assert (overview.copies, overview.clusters) == (len(copies), len({row.canonical for row in copies}))
+    assert (overview.duplicates, overview.clusters) == (
+        len(copies),
+        len({row.canonical for row in copies}),
+    )
     assert overview.reasons == Counter(row.reason for row in standing)
     for shares, of in ((overview.sites, host_of), (overview.runs, run_of)):
         assert {share.name: share.pages for share in shares} == Counter(map(of, standing))
-        assert {share.name: share.copies for share in shares if share.copies} == Counter(map(of, copies))
+        assert {share.name: share.duplicates for share in shares if share.duplicates} == Counter(
+            map(of, copies)
+        )
         others: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for row in copies:
             canonical = by_id.get(row.canonical or 0)
@@ -108,7 +113,7 @@ def test_templates_are_groups_around_the_most_frequent(rows: list[Glance], max_d
         (n for n in sizes if n > 1), reverse=True
     )
     assert templates.outside == sum(size for size in sizes if size == 1)
-    assert all(group.copies <= group.pages and group.words >= 1 for group in templates.groups)
+    assert all(group.duplicates <= group.pages and group.structures >= 1 for group in templates.groups)
 
 
 @given(
@@ -153,7 +158,7 @@ def test_a_report_shows_the_host_or_says_that_there_is_none(url: str, site: str)
 def test_sites_beyond_the_limit_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.report.columns.MAX_SITES", 3)
     assert MAX_SITES > 3
-    one = Glance(1, 1, "", 1, "new", True, None, None, None, None, "confirmed", True)
+    one = Glance(1, 1, "", 1, None, None, "new", True, None, None, "confirmed", True)
     glances = [one._replace(id=n + 1, url=f"http://{n}.example/") for n in range(9)]
     columns = columns_of(glances)
     assert len(columns.sites) <= 4

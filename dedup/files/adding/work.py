@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from multiprocessing import connection
 from typing import Any, Self
 
-from dedup.files.feeds import BadRecord, Record
-from dedup.reading.fields import Content, FieldRule, NoHtml
+from dedup.files.feeds import BadRecord, Feed, Record
+from dedup.reading.fields import FieldRule, NoHtml, RawPage
 from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
 from dedup.reading.stored import pack
@@ -29,26 +29,26 @@ from dedup.values.sighting import Sighting
 BATCH_RECORDS = 64
 BATCH_BYTES = 2 * 1024 * 1024
 
-Reader = Callable[[Any, FieldRule], Content | None]
+Reader = Callable[[Any, FieldRule], RawPage | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A record as the index is asked about it, but for run and time; *stored* is its packed page."""
+class Sighted:
+    """A record that was read: its sighting, but for run and time, and its page as it is stored."""
 
     sighting: Sighting
     stored: bytes = b""
     excess: Excess | None = None
 
 
-# A page, or what is the matter with the record, or None where it holds nothing to judge.
+# A page, or what is wrong with the record, or None where it holds nothing to judge.
 # A record that is no page at all ends the work.
-Answer = Seen | NoHtml | str | None
+Result = Sighted | NoHtml | str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """What all processes must know; records are of *spider* and *kind*, *secret* is the index's."""
+    """What every process must know; records are of *spider* and *kind*, *secret* is the index's."""
 
     rule: FieldRule
     config: DedupConfig
@@ -59,23 +59,23 @@ class WorkerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Records of the feed of that number, one after the other, and who reads them.
+    """Consecutive records of *feed*, which has that *number* among the feeds.
 
-    *ends* says that they are its last, *trouble* why it cannot be read on, if it cannot.
+    *ends* says that they are its last, *trouble* why it cannot be read further, if it cannot.
     """
 
-    feed: int
-    reader: Reader
+    number: int
+    feed: Feed
     records: list[Record]
     ends: bool = False
     trouble: str = ""
 
 
-def answer(payload: Any, reader: Reader, settings: WorkerSettings) -> Answer:
-    """Return what there is in one record."""
+def sight(payload: Any, reader: Reader, settings: WorkerSettings) -> Result:
+    """Return what *reader* finds in the payload of one record."""
     try:
-        content = reader(payload, settings.rule)
-        return None if content is None else _seen(content, settings)
+        raw = reader(payload, settings.rule)
+        return None if raw is None else _sighted(raw, settings)
     except NoHtml as error:
         return error
     except BadRecord as error:
@@ -84,9 +84,9 @@ def answer(payload: Any, reader: Reader, settings: WorkerSettings) -> Answer:
         return f"cannot be judged: {type(error).__name__}: {error}"
 
 
-def _seen(content: Content, settings: WorkerSettings) -> Seen:
+def _sighted(raw: RawPage, settings: WorkerSettings) -> Sighted:
     config = settings.config
-    page = Page.from_content(content, max_bytes=config.max_bytes)
+    page = Page.from_raw(raw, max_bytes=config.max_bytes)
     sighting = sighting_of(
         page,
         fingerprint(page, config, secret=settings.secret),
@@ -94,7 +94,7 @@ def _seen(content: Content, settings: WorkerSettings) -> Seen:
         scope=config.scope,
         spider=settings.spider,
     )
-    return Seen(sighting, pack(page) if config.store_pages else b"", page.excess)
+    return Sighted(sighting, pack(page) if config.store_pages else b"", page.excess)
 
 
 class Workers:
@@ -112,19 +112,19 @@ class Workers:
         if jobs > 1:
             self._pool = ProcessPoolExecutor(jobs, _context(), _begin_work, (settings,))
 
-    def answered(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, list[Answer]], None, None]:
-        """Yield each batch with the answers to its records, in their order.
+    def results(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, list[Result]], None, None]:
+        """Yield each batch with the results of its records, in their order.
 
         A bounded number of batches is read ahead.  Raises `DedupError` if a process was killed.
         """
         if self._pool is None:
             for batch in batches:
-                yield batch, _answers(batch.reader, _payloads(batch), self._settings)
+                yield batch, _results(batch.feed.raw_page, _payloads(batch), self._settings)
             return
-        waiting: deque[tuple[Batch, Future[list[Answer]]]] = deque()
+        waiting: deque[tuple[Batch, Future[list[Result]]]] = deque()
         try:
             for batch in batches:
-                waiting.append((batch, self._pool.submit(_work, batch.reader, _payloads(batch))))
+                waiting.append((batch, self._pool.submit(_work, batch.feed.raw_page, _payloads(batch))))
                 if len(waiting) >= self._in_flight:
                     done, future = waiting.popleft()
                     yield done, future.result()
@@ -149,8 +149,8 @@ def _payloads(batch: Batch) -> list[Any]:
     return [record.payload for record in batch.records]
 
 
-def _answers(reader: Reader, payloads: Sequence[Any], settings: WorkerSettings) -> list[Answer]:
-    return [None if payload is None else answer(payload, reader, settings) for payload in payloads]
+def _results(reader: Reader, payloads: Sequence[Any], settings: WorkerSettings) -> list[Result]:
+    return [None if payload is None else sight(payload, reader, settings) for payload in payloads]
 
 
 # In the processes
@@ -171,8 +171,8 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(reader: Reader, payloads: Sequence[Any]) -> list[Answer]:
-    return _answers(reader, payloads, _given[0])
+def _work(reader: Reader, payloads: Sequence[Any]) -> list[Result]:
+    return _results(reader, payloads, _given[0])
 
 
 def _context() -> Any:

@@ -1,6 +1,6 @@
 """Files of pages: feeds, folders of HTML, web archives, tables; read, and written again unchanged.
 
-A `Feed` yields its records in order (`Feed.records`), says what a record holds (`Feed.content`, a
+A `Feed` yields its records in order (`Feed.records`), says what a record holds (`Feed.raw_page`, a
 function that other processes can be sent), and opens a `Sink` that takes records as they were read.
 A module knows one format; `dedup.files.feeds.finding` finds the feeds behind paths.
 """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from dedup.reading.fields import Content, FieldRule
+from dedup.reading.fields import FieldRule, RawPage
 from dedup.values.errors import DedupError
 
 # A record of more bytes than this is not judged: a file without line ends must not fill the memory.
@@ -33,7 +33,7 @@ class Record:
     """A record where it stands in its feed.
 
     *after* is the place of the next one, *name* says for people where it is.  *source* is what a
-    `Sink` writes, None where there is nothing whole to write.  *payload* is what `Feed.content`
+    `Sink` writes, None where there is nothing whole to write.  *payload* is what `Feed.raw_page`
     takes, None for what is no page or has a *problem*; *size* is how many bytes it has, about.
     """
 
@@ -68,7 +68,7 @@ class Feed(ABC):
 
     form: ClassVar[str]
     has_pages_only: ClassVar[bool] = True
-    """Whether each record is a page, be there nothing to judge; or else only those with content."""
+    """Whether every record counts as a page, even when it is empty, or only those that hold a page."""
 
     def __init__(self, path: Path, rule: FieldRule) -> None:
         self.path = path
@@ -92,8 +92,8 @@ class Feed(ABC):
 
     @staticmethod
     @abstractmethod
-    def content(payload: Any, rule: FieldRule) -> Content | None:
-        """Return what a record holds to judge, None for nothing; raises `BadRecord`."""
+    def raw_page(payload: Any, rule: FieldRule) -> RawPage | None:
+        """Return the page that a record holds, None for none; raises `BadRecord`."""
 
     @abstractmethod
     def sink(self, path: Path, *, compressed: bool) -> Sink:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dedup.files.feeds.base import MAX_RECORD, START, BadRecord, Feed, FeedError, Place, Record, Sink
 from dedup.files.feeds.lines import Line, LineSink, read_lines
-from dedup.reading.fields import Content, FieldRule, content_of
+from dedup.reading.fields import FieldRule, RawPage, raw_page_of
 
 _DELIMITERS = (",", ";", "\t", "|")
 # Longer ones are no header: names would fill the memory.
@@ -109,7 +109,7 @@ class CsvRows(Feed):
             raise FeedError(f"{self.name} has no header that is CSV: {error}") from error
 
     @staticmethod
-    def content(payload: tuple[list[str], list[str]], rule: FieldRule) -> Content | None:
+    def raw_page(payload: tuple[list[str], list[str]], rule: FieldRule) -> RawPage | None:
         """Return the page in a row."""
         columns, row = payload
         if len(row) != len(columns):
@@ -118,7 +118,7 @@ class CsvRows(Feed):
             "".join(row).encode("utf-8")
         except UnicodeEncodeError as error:
             raise BadRecord("is not in UTF-8") from error
-        return content_of(dict(zip(columns, row, strict=True)), rule)
+        return raw_page_of(dict(zip(columns, row, strict=True)), rule)
 
     def sink(self, path: Path, *, compressed: bool) -> Sink:
         """Open *path* for rows under the same header."""

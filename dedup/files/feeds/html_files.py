@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dedup.files.feeds.base import MAX_RECORD, START, BadRecord, Feed, FeedError, Place, Record, Sink
-from dedup.reading.fields import Content, FieldRule
+from dedup.reading.fields import FieldRule, RawPage
 from dedup.values.errors import DedupError
 
 
@@ -29,7 +29,7 @@ class HtmlFiles(Feed):
         return [path for path, _ in self.entries]
 
     def records(self, start: Place = START) -> Iterator[Record]:
-        """Yield the files; they are opened by `content`."""
+        """Yield the files; they are opened by `raw_page`."""
         for number in range(start[0], len(self.entries)):
             path, relative = self.entries[number]
             self.share = (number + 1) / len(self.entries)
@@ -37,13 +37,13 @@ class HtmlFiles(Feed):
             yield Record(place, str(path), (path, relative), str(path), size=16_384)
 
     @staticmethod
-    def content(payload: str, rule: FieldRule) -> Content | None:  # noqa: ARG004
+    def raw_page(payload: str, rule: FieldRule) -> RawPage | None:  # noqa: ARG004
         """Read the page."""
         path = Path(payload)
         try:
             if path.stat().st_size > MAX_RECORD:
                 raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
-            return Content(html=path.read_bytes(), url=path.absolute().as_uri())
+            return RawPage(html=path.read_bytes(), url=path.absolute().as_uri())
         except OSError as error:
             raise BadRecord(f"cannot be read: {error.strerror}") from error
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dedup.files.feeds.base import START, BadRecord, Feed, Place, Record, Sink
 from dedup.files.feeds.lines import Line, LineSink, read_lines
-from dedup.reading.fields import Content, FieldRule, content_of
+from dedup.reading.fields import FieldRule, RawPage, raw_page_of
 
 
 class JsonLines(Feed):
@@ -33,9 +33,9 @@ class JsonLines(Feed):
         return Record(line.after, name, source, line.text, len(line.text))
 
     @staticmethod
-    def content(payload: bytes, rule: FieldRule) -> Content | None:
+    def raw_page(payload: bytes, rule: FieldRule) -> RawPage | None:
         """Return the page in a line."""
-        return content_of(object_in(payload), rule)
+        return raw_page_of(object_in(payload), rule)
 
     def sink(self, path: Path, *, compressed: bool) -> Sink:
         """Open *path* for lines."""

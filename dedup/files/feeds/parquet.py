@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dedup.files.feeds.base import START, Feed, FeedError, Place, Record, Sink
-from dedup.reading.fields import Content, FieldRule, content_of
+from dedup.reading.fields import FieldRule, RawPage, raw_page_of
 from dedup.values.errors import DedupError
 
 _ROWS = 64
@@ -85,9 +85,9 @@ class ParquetRows(Feed):
         return [field.name for field in schema if field.name in wanted and is_text(field.type)]
 
     @staticmethod
-    def content(payload: dict[str, Any], rule: FieldRule) -> Content | None:
+    def raw_page(payload: dict[str, Any], rule: FieldRule) -> RawPage | None:
         """Return the page in a row."""
-        return content_of(payload, rule)
+        return raw_page_of(payload, rule)
 
     def sink(self, path: Path, *, compressed: bool) -> Sink:  # noqa: ARG002
         """Open *path* for rows of the same schema."""

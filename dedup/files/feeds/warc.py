@@ -11,7 +11,7 @@ from typing import Any
 
 from dedup.files.feeds.base import MAX_RECORD, START, BadRecord, Feed, FeedError, Place, Record, Sink
 from dedup.files.feeds.lines import is_compressed
-from dedup.reading.fields import Content, FieldRule
+from dedup.reading.fields import FieldRule, RawPage
 from dedup.values.errors import DedupError
 
 HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
@@ -110,14 +110,14 @@ class WebArchive(Feed):
         return found.start() if found else len(view)
 
     @staticmethod
-    def content(payload: tuple[str, int, int], rule: FieldRule) -> Content | None:  # noqa: ARG004
+    def raw_page(payload: tuple[str, int, int], rule: FieldRule) -> RawPage | None:  # noqa: ARG004
         """Read the page in a record, None if it is none."""
         path, begin, _ = payload
         try:
             with open(path, "rb") as file:
                 file.seek(begin)
                 for record in _iterate(file, parse_http=True, auto_decode="all"):
-                    return _content(record)
+                    return _raw_page(record)
         except OSError as error:
             raise BadRecord(f"cannot be read: {error}") from error
         return None
@@ -157,14 +157,14 @@ def _iterate(file: Any, **options: Any) -> Iterator[Any]:
     return archive
 
 
-def _content(record: Any) -> Content | None:
+def _raw_page(record: Any) -> RawPage | None:
     """Return what stands in a record of FastWARC's."""
     url = record.headers.get("WARC-Target-URI") or ""
     url = url.strip("<>").encode("utf-8", "replace").decode("utf-8")
     kind, encoding = record.headers.get("Content-Type") or "", None
     what = (record.headers.get("WARC-Type") or "").lower()
     if what == "conversion":
-        return Content(text=_body(record).decode("utf-8", "replace"), url=url)
+        return RawPage(text=_body(record).decode("utf-8", "replace"), url=url)
     if what == "response" and record.http_headers is not None:
         if not 200 <= (record.http_headers.status_code or 0) < 300:
             return None
@@ -173,7 +173,7 @@ def _content(record: Any) -> Content | None:
         return None
     if kind.partition(";")[0].strip().lower() not in HTML_TYPES:
         return None
-    return Content(html=_body(record), url=url, encoding=encoding)
+    return RawPage(html=_body(record), url=url, encoding=encoding)
 
 
 def _body(record: Any) -> bytes:

@@ -15,8 +15,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Glance, NoSuchRow, Row, Statistics, Tally, Visit, Withheld
 from dedup.values.run import Run
-from dedup.values.sighting import Sighting
-from dedup.values.verdict import UNDONE, Candidates, Outcome, Verdict
+from dedup.values.verdict import UNDONE, Candidates, Outcome
 
 Group = tuple[str, str]
 """A kind and a scope: pages are compared within one group only."""
@@ -148,10 +147,8 @@ class Store(Protocol):
     def transaction(self, *, writing: bool) -> AbstractContextManager[None]:
         """See one state, or change it as a whole; inside another one, be part of it."""
 
-    def add(
-        self, sighting: Sighting, verdict: Verdict, outcome: Outcome, *, listed: bool, page: bytes = b""
-    ) -> int:
-        """Add a row, and its *page* unless that is b""; return its number, the highest so far."""
+    def add(self, row: Row, page: bytes = b"") -> Row:
+        """Add *row*, and its *page* unless that is b""; return it with its number, the highest yet."""
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         """Change the rows *which*, to an outcome, or put them into the lists or out; return how many."""
@@ -176,8 +173,8 @@ class Store(Protocol):
 
     # The few things beside rows, whose tables are alike
 
-    def put(self, *records: Record, replace: bool = True) -> None:
-        """Store records; one with the key of another takes its place, or without *replace* none."""
+    def put(self, *records: Record, renew: bool = True) -> None:
+        """Store records; one with the key of another takes its place if they *renew*."""
 
     def select(
         self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dedup.index.database import Database
-from dedup.index.tables import SELECT_GLANCE, glance_of, tally_of
+from dedup.index.rows import SELECT_GLANCE, glance_of, tally_of
 from dedup.values.row import Glance, Statistics, Tally
 from dedup.values.urls import host_of
 from dedup.values.verdict import Outcome

@@ -11,7 +11,7 @@ import numpy as np
 from dedup.index.bands import BandList, Sketched
 from dedup.index.files import Damaged
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList, layout
-from dedup.index.tables import layout_of
+from dedup.index.rows import layout_of
 from dedup.recipes.bands import Banding
 from dedup.recipes.sketch import BINS
 from dedup.values.errors import ConfigError

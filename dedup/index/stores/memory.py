@@ -30,10 +30,9 @@ from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
 from dedup.values.row import Glance, Row, Statistics, Tally, Visit, Withheld, glance_of, is_elsewhere
 from dedup.values.run import Run
-from dedup.values.sighting import Sighting
 from dedup.values.simhashes import simhash_distance
 from dedup.values.urls import host_of
-from dedup.values.verdict import Candidates, Outcome, Verdict
+from dedup.values.verdict import Candidates, Outcome
 
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
@@ -130,15 +129,13 @@ class MemoryStore(Store):
         finally:
             self._in_transaction = False
 
-    def add(
-        self, sighting: Sighting, verdict: Verdict, outcome: Outcome, *, listed: bool, page: bytes = b""
-    ) -> int:
-        rows = self._held.rows
-        rows.append(Row(len(rows) + 1, sighting, verdict, outcome, listed))
+    def add(self, row: Row, page: bytes = b"") -> Row:
+        added = replace(row, id=len(self._held.rows) + 1)
+        self._held.rows.append(added)
         self._changes += 1
         if page:
-            self.put(StoredPage(len(rows), page))
-        return len(rows)
+            self.put(StoredPage(added.id, page))
+        return added
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         rows = list(self.rows(which))
@@ -175,10 +172,10 @@ class MemoryStore(Store):
     def state(self) -> int:
         return self._undone
 
-    def put(self, *records: Record, replace: bool = True) -> None:
+    def put(self, *records: Record, renew: bool = True) -> None:
         for record in records:
             held, key = self._held.records[type(record)], _KEYS[type(record)](record)
-            if replace or key not in held:
+            if renew or key not in held:
                 held[key] = record
 
     def select(

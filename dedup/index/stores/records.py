@@ -10,12 +10,13 @@ from operator import attrgetter
 from typing import Any
 
 from dedup.index.files import Damaged
+from dedup.index.rows import run_of, visit_of, withheld_of
 from dedup.index.stores.base import AnyRecord, Note, Prefix, Record, StoredPage
-from dedup.index.tables import run_of, visit_of, withheld_of
+from dedup.index.tables import RUNS
 from dedup.values.row import Visit, Withheld
 from dedup.values.run import Run
 
-_RUN = ("spider", "job", "settings", "started", "ended", "ending", "action", "crawl", "began", "over")
+_RUN = tuple(column.name for column in RUNS.columns if column.field and column.name != "id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,9 @@ class _Table:
     def select(self) -> str:
         return f"SELECT {self.columns or ', '.join(self.fields)} FROM {self.name}"
 
-    def put(self, *, replaces: bool) -> str:
+    def put(self, *, renew: bool) -> str:
         others = ", ".join(f"{name} = excluded.{name}" for name in self.fields if name not in self.key)
-        does = f"UPDATE SET {others}" if replaces else "NOTHING"
+        does = f"UPDATE SET {others}" if renew else "NOTHING"
         return f"{self.insert} ON CONFLICT ({', '.join(self.key)}) DO {does}"
 
     @property
@@ -101,14 +102,14 @@ class Records:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def put(self, records: Sequence[Record], *, replaces: bool) -> None:
+    def put(self, records: Sequence[Record], *, renew: bool) -> None:
         """See `Store.put`."""
         runs = [record for record in records if isinstance(record, Run)]
         self._connection.executemany(_UPDATE_RUN, [(*_VALUES_OF_RUN(run), run.id) for run in runs])
         for kind in {type(record) for record in records} - {Run}:
             table = _TABLES[kind]
             fields = [table.values(record) for record in records if type(record) is kind]
-            self._connection.executemany(table.put(replaces=replaces), fields)
+            self._connection.executemany(table.put(renew=renew), fields)
 
     def add_run(self, run: Run) -> Run:
         """See `Store.add_run`; a run that is not imported gets its lock by `Leases`."""

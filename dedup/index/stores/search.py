@@ -15,9 +15,9 @@ import numpy as np
 from dedup.index.bands import BandList, Sketched
 from dedup.index.files import Damaged
 from dedup.index.postings import PostingList
+from dedup.index.rows import SELECT_CANONICAL, canonical_of
 from dedup.index.stores.base import Pool
 from dedup.index.stores.queries import dry_runs_condition
-from dedup.index.tables import SELECT_CANONICAL, canonical_of
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import MIN_EQUAL_TOKENS, nearness, uses_content, uses_structure
 from dedup.rule.verifier import verifier_of

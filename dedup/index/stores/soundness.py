@@ -6,16 +6,16 @@ import sqlite3
 from collections.abc import Iterator
 
 from dedup.index.stores.lists import Lists
-from dedup.index.tables import DAMAGED
+from dedup.index.tables import INVALID
 from dedup.reading.stored import is_readable
 
 
 def problems_of(connection: sqlite3.Connection, lists: Lists) -> Iterator[str]:
     """Yield what is wrong, a line for each; lists are looked at only where the rows are sound."""
-    for table, statement in DAMAGED.items():
+    for table, statement in INVALID.items():
         count, first = connection.execute(statement).fetchone()
         if count:
-            yield f"{count} {table} hold what was never written, the first is {first}"
+            yield f"{count} {table} contain invalid values, the first is {first}"
             return
     yield from lists.problems()
     yield from _problems_of_pages(connection)

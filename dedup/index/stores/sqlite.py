@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.postings import DEFAULT_BLOCKS
+from dedup.index.rows import INSERT, SELECT, row_of, secret_of, values_of
 from dedup.index.stores.base import (
     AnyRecord,
     Group,
@@ -31,24 +33,18 @@ from dedup.index.stores.search import Search, near_rows
 from dedup.index.stores.soundness import problems_of
 from dedup.index.tables import (
     APPLICATION_ID,
-    INSERT,
     MIGRATIONS,
     SCHEMA_VERSION,
-    SELECT,
     create,
-    row_of,
-    secret_of,
-    values_of,
 )
 from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import banding_of
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Glance, Row, Statistics, Tally, is_canonical
+from dedup.values.row import Glance, Row, Statistics, Tally
 from dedup.values.run import Run
-from dedup.values.sighting import Sighting
-from dedup.values.verdict import Candidates, Outcome, Verdict
+from dedup.values.verdict import Candidates, Outcome
 
 _BATCH = 500
 
@@ -167,21 +163,16 @@ class SQLiteStore(Store):
 
     # Rows
 
-    def add(
-        self, sighting: Sighting, verdict: Verdict, outcome: Outcome, *, listed: bool, page: bytes = b""
-    ) -> int:
-        scope = self._scope((sighting.kind, sighting.scope), create=True)
-        cursor = self._connection.execute(INSERT, values_of(sighting, verdict, scope, outcome))
-        row = cursor.lastrowid
-        assert row is not None
-        if listed:
-            self._lists.add(scope, row, sighting.fingerprint)
-        if listed is not is_canonical(verdict):
-            self._connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, row))
+    def add(self, row: Row, page: bytes = b"") -> Row:
+        scope = self._scope((row.sighting.kind, row.sighting.scope), create=True)
+        number = self._connection.execute(INSERT, values_of(row, scope)).lastrowid
+        assert number is not None
+        if row.listed:
+            self._lists.add(scope, number, row.sighting.fingerprint)
         self._listings += 1
         if page:
-            self.put(StoredPage(row, page))
-        return row
+            self.put(StoredPage(number, page))
+        return replace(row, id=number)
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         self._listings += 1
@@ -250,8 +241,8 @@ class SQLiteStore(Store):
 
     # Records and leases
 
-    def put(self, *records: Record, replace: bool = True) -> None:
-        self._records.put(records, replaces=replace)
+    def put(self, *records: Record, renew: bool = True) -> None:
+        self._records.put(records, renew=renew)
 
     def select(
         self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any

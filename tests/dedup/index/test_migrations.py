@@ -11,7 +11,7 @@ import pytest
 from dedup import Detector, Reason, SQLiteIndex
 from dedup.index import BlockIndex, blocks, tables
 from dedup.index.stores import sqlite
-from dedup.recipes.config import RECIPE_VERSION
+from dedup.recipes.fingerprinter import RECIPE_VERSION
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from tests.pages import page, text
 from tests.stored import SIMHASHES, name_of, stored, write_blocks, write_index

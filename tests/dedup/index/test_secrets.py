@@ -98,7 +98,9 @@ def test_neither_recipes_nor_equal_fingerprints_depend_on_it(index: Index) -> No
 
 def test_no_repr_shows_it(index: Index) -> None:
     detector = Detector(index)
-    settings = WorkerSettings(FieldRule(), DedupConfig(), "s", "item", index.secret)
+    settings = WorkerSettings(
+        rule=FieldRule(), config=DedupConfig(), spider="s", kind="item", secret=index.secret
+    )
     assert pickle.loads(pickle.dumps(settings)).secret == index.secret
     for value in (index, detector, settings, detector.fingerprint(page(text(1)))):
         assert not shows(repr(value).encode(), index.secret)

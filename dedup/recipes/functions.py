@@ -1,23 +1,12 @@
-"""Choices by name: one of ours, or the dotted path to a function of the user's own."""
+"""Functions of the user's own, by the dotted paths that stand in a configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from dedup.values.errors import ConfigError, shown
-
-
-def check_choice(field: str, name: str, known: Collection[str]) -> None:
-    """Raise `ConfigError` unless *name* is one of *known* or the path of a function."""
-    if name in known:
-        return
-    if "." not in name:
-        raise ConfigError(
-            f"{field} ({shown(name)}) must be one of {', '.join(known)}, or the path of a function"
-        )
-    own_function(field, name)
 
 
 def own_function(field: str, path: str) -> Callable[..., Any]:
@@ -27,12 +16,11 @@ def own_function(field: str, path: str) -> Callable[..., Any]:
     """
     module, _, name = path.rpartition(".")
     try:
-        found = getattr(import_module(module), name, None)
+        function = getattr(import_module(module), name, None)
     except Exception as error:  # the user's module may fail in any way
         raise ConfigError(f"{field} ({shown(path)}) must be the path of a function: {error}") from error
-    if not callable(found):
+    if not callable(function):
         raise ConfigError(
             f"{field} ({shown(path)}) must be the path of a function; {module} has none of that name"
         )
-    function: Callable[..., Any] = found
-    return function
+    return function  # type: ignore[no-any-return]

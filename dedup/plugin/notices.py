@@ -1,0 +1,101 @@
+"""What the log of a crawl warns of, each thing once; the stats count every time."""
+
+from __future__ import annotations
+
+import logging
+
+from dedup.front.settings import DedupSettings
+from dedup.front.shares import DOUBTFUL, Shares, Swallowed
+from dedup.plugin.counting import Counts
+from dedup.values.errors import IndexUnavailable
+from dedup.values.limits import MAX_ATTRIBUTES, Excess
+from dedup.values.printable import printable
+from dedup.values.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+# What a page over a limit has.
+_EXCESSES = {
+    Excess.BYTES: "more than DEDUP_MAX_BYTES ({:,}) bytes",
+    Excess.TEXT: "text of more than DEDUP_MAX_BYTES ({:,}) bytes in Unicode's normal form",
+    Excess.ATTRIBUTES: f"a tag of more than {MAX_ATTRIBUTES:,} attributes",
+}
+
+
+class Notices:
+    """The warnings of one crawl."""
+
+    def __init__(self, settings: DedupSettings, counts: Counts) -> None:
+        self._settings = settings
+        self._counts = counts
+        self._shares = Shares(settings.cluster_share)
+        self._given: set[str] = set()
+
+    def over_limit(self, url: str, excess: Excess) -> None:
+        """Warn of a page that is not read because of *excess*."""
+        self._counts.add(f"over_limit/{excess}")
+        if self._is_first(excess):
+            logger.warning(
+                "<%s> has %s: such pages are not read, and kept unless all their bytes are those of "
+                "another one; dedup/over_limit/%s counts them",
+                *(printable(url), _EXCESSES[excess].format(self._settings.config.max_bytes), excess),
+            )
+
+    def capped(self, url: str) -> None:
+        """Warn of a page with more candidates than may be looked at."""
+        self._counts.add("candidates_capped")
+        if self._is_first("cap"):
+            logger.warning(
+                "<%s> is near more than %d pages; only the nearest were looked at, here and wherever "
+                "dedup/candidates_capped counts it (max_candidates of DEDUP_RECIPE)",
+                *(printable(url), self._settings.config.max_candidates),
+            )
+
+    def failed(self, error: Exception) -> None:
+        """Report an error of the index; one that is no fault of ours needs no traceback."""
+        self._counts.add("index_errors")
+        if self._is_first(str(error)):
+            trace = None if isinstance(error, IndexUnavailable) else error
+            logger.error(
+                "Pages are kept without being judged: %s", str(error) or repr(error), exc_info=trace
+            )
+
+    def _is_first(self, what: str) -> bool:
+        is_first = what not in self._given
+        self._given.add(what)
+        return is_first
+
+    def judged(self, url: str, verdict: Verdict) -> None:
+        """Warn where many pages of a host are copies of one page, or doubtful copies."""
+        self._shares.page(url)
+        if not verdict.repeats_another:
+            return
+        if (verdict.similarity or 0.0) < DOUBTFUL:
+            self._doubt(url)
+        if verdict.canonical is not None:
+            self._copy(url, verdict.canonical, verdict.canonical_url)
+
+    def _doubt(self, url: str) -> None:
+        for share in self._shares.doubt(url):
+            self._counts.add("doubtful_shares")
+            logger.warning(
+                "%d of %d pages of %s (%.0f%%) so far were dropped for pages that they share less than "
+                "%.0f%% with: are they really copies? See `dedup report`, and raise "
+                "DEDUP_MIN_SIMILARITY if they are not; DEDUP_CLUSTER_SHARE is %g",
+                *(share.copies, share.seen, printable(share.host) or "this crawl", 100 * share.share),
+                *(100 * DOUBTFUL, self._settings.cluster_share),
+            )
+
+    def _copy(self, url: str, canonical: int, canonical_url: str) -> None:
+        if swallowed := self._shares.copy(url, canonical, canonical_url):
+            self._counts.add("large_clusters")
+            logger.warning(
+                "%d of %d pages of %s (%.0f%%) so far are copies of <%s>: a trap, or pages of one "
+                "template that only look alike? See `dedup report`; DEDUP_CLUSTER_SHARE is %g",
+                *(swallowed.copies, swallowed.seen, printable(swallowed.host), 100 * swallowed.share),
+                *(printable(swallowed.canonical_url), self._settings.cluster_share),
+            )
+
+    def swallowed(self) -> list[Swallowed]:
+        """Return the hosts with too many copies of one page, the largest first."""
+        return self._shares.noticed()

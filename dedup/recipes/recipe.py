@@ -1,0 +1,107 @@
+"""Recipes by name: choices that go together, each with the sentence that says when to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+DEFAULT = "default"
+
+# What a recipe consists of: fields of `DedupConfig` that a user needs no setting of their own for.
+PARAMETERS = (
+    # How a page becomes a fingerprint; an index holds fingerprints that were made in one way.
+    "terms",
+    "term_size",
+    "keywords",
+    "user_dictionary",
+    "stop_words",
+    "weights",
+    "frequencies",
+    "structure",
+    "structure_decay",
+    "hasher",
+    "hash_seed",
+    "tie",
+    "shingle",
+    # How candidates are found and verified.
+    "candidates",
+    "bands",
+    "rows",
+    "max_candidates",
+    "structure_max_distance",
+    "max_structure_candidates",
+    "verify",
+    # What reports show as one template.
+    "same_template_distance",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The *values* of `DedupConfig`, by field, in which a recipe differs from its defaults.
+
+    *when* says when to use it.
+    """
+
+    name: str
+    when: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+RECIPES: Mapping[str, Recipe] = MappingProxyType(
+    {
+        recipe.name: recipe
+        for recipe in (
+            Recipe(DEFAULT, "For every crawl, unless you have measured that another one does better."),
+            Recipe(
+                "simhash",
+                "To compare with the literature: every page within 3 bits of simhash is a copy, and "
+                "nothing verifies it, so whoever wants can forge copies.",
+                {"verify": False, "max_distance": 3},
+            ),
+            Recipe(
+                "minhash",
+                "To compare with MinHash programs: equal bands of the sketches find candidates.",
+                {"candidates": "minhash"},
+            ),
+            Recipe(
+                "both",
+                "Copies with much text added or moved are missed: simhashes and bands find candidates.",
+                {"candidates": "both"},
+            ),
+            Recipe(
+                "characters",
+                "Scripts whose words nothing separates, and texts full of codes: runs of 4 characters.",
+                {"terms": "character_ngrams"},
+            ),
+            Recipe(
+                "unicode",
+                "To compare with programs that use no dictionary: words by the rules of Unicode, each "
+                "Chinese character one.",
+                {"terms": "unicode_words"},
+            ),
+            Recipe(
+                "jieba",
+                "To compare with programs that cut every text by jieba, other languages too.",
+                {"terms": "jieba"},
+            ),
+            Recipe(
+                "keywords",
+                "To compare with programs that weigh only the keywords of a page.",
+                {"terms": "keywords_tfidf"},
+            ),
+            Recipe(
+                "tf",
+                "To compare with the plain form: terms weigh what they occur, and menus outweigh texts.",
+                {"weights": "tf"},
+            ),
+            Recipe(
+                "tags",
+                "To compare with the plain form of structure: tags that weigh less the deeper they are.",
+                {"structure": "tag_decay", "same_template_distance": 5},
+            ),
+        )
+    }
+)

@@ -1,0 +1,69 @@
+// What a page looks like in a table.
+function address(page) {
+  const url = pages.url[page];
+  const shown = el("bdi", {}, url);
+  // What was escaped or cut is no address any more.
+  if (!/^https?:\/\/[^\s\\…]+$/i.test(url)) return el("span", { class: "url" }, shown);
+  return el("a", { class: "url", href: url, rel: "noopener noreferrer", target: "_blank" }, shown);
+}
+
+function pageCell(page) {
+  const title = pages.title[page];
+  return el("div", { class: "page" },
+    title ? el("span", { class: "title", dir: "auto" }, el("bdi", {}, title)) : "",
+    address(page));
+}
+
+const similarity = (value) => (value === null ? NONE : value.toFixed(2));
+const bits = (value) => (value === null ? NONE : String(value));
+const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)}%` : NONE);
+const spaced = (name) => name.replaceAll("_", " ");
+
+const reasonOf = (page) => data.reasons[pages.reason[page]] ?? "";
+const outcomeOf = (page) => data.outcomes[pages.outcome[page]] ?? "confirmed";
+const siteOf = (page) => data.sites[pages.site[page]];
+const why = (page) => data.sentences[pages.why[page]];
+
+function reasonTag(page) {
+  const tag = el("span", { class: `tag ${reasonOf(page)}` }, spaced(reasonOf(page)));
+  const outcome = outcomeOf(page);
+  if (outcome === "confirmed") return tag;
+  return el("span", {}, tag, " ", el("span", { class: "tag gone" }, spaced(outcome)));
+}
+
+function shareCell(part, whole) {
+  const bar = el("span", { class: "bar" });
+  bar.style.width = `${whole ? Math.max(0.5, (100 * part) / whole) : 0}%`;
+  return el("div", { class: "share" }, percent(part, whole), bar);
+}
+
+const pageText = (page) => `${pages.url[page]} ${pages.title[page]}`;
+
+// Filters of a list whose rows stand for pages: *members* are those of a row, *all* those of all rows.
+function pageFilters(members, all) {
+  const used = (column) => [...new Set(all.map((page) => column[page]))].sort((a, b) => a - b);
+  const filter = (name, label, choices, passes) => ({
+    name, label, choices,
+    passes: (row, value) => members(row).some((page) => passes(page, value)),
+  });
+  const sites = used(pages.site).map((site) => [data.sites[site], data.sites[site]]);
+  const runs = used(pages.run).map((run) => [String(run), `run ${run}`]);
+  const reasons = used(pages.reason).filter((reason) => reason !== null)
+    .map((reason) => [String(reason), spaced(data.reasons[reason])]);
+  return [
+    filter("site", "Site", sites, (page, value) => siteOf(page).includes(value)),
+    filter("run", "Run", runs, (page, value) => pages.run[page] === Number(value)),
+    filter("reason", "Reason", reasons, (page, value) => pages.reason[page] === Number(value)),
+  ].filter((one) => one.choices.length > 1);
+}
+
+// The cluster that a page is in.
+const clusterOf = new Map();
+clusters.members.forEach((members, cluster) => members.forEach((page) => clusterOf.set(page, cluster)));
+const canonicalOf = (cluster) => clusters.members[cluster][0];
+
+function clusterLink(page) {
+  if (!clusterOf.has(page)) return NONE;
+  const number = clusterOf.get(page) + 1;
+  return el("a", { href: `#cluster/${number}` }, `Cluster ${number}`);
+}

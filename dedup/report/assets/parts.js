@@ -1,0 +1,149 @@
+// The parts of the report.
+function overview() {
+  const elsewhere = (row) => el("span", {}, count(row.elsewhere),
+    row.other === null ? "" : quiet(" (most: ", el("bdi", {}, row.other), ")"));
+  const columns = (name, key, other) => [
+    { name, head: true, key, cell: (row) => el("bdi", {}, row.name) },
+    { name: "Pages seen", number: true, key: (row) => row.pages, cell: (row) => count(row.pages) },
+    { name: "Duplicates", number: true, key: (row) => row.duplicates, cell: (row) => count(row.duplicates) },
+    { name: "Share", key: (row) => row.duplicates / row.pages, cell: (row) => shareCell(row.duplicates, row.pages) },
+    { name: `Canonical ${other}`, key: (row) => row.elsewhere, cell: elsewhere },
+  ];
+  table(byId("sites-table"), {
+    caption: "Pages and duplicates by site", noun: "sites", size: 10, rows: data.by_site, text: (row) => row.name,
+    columns: columns("Site", (row) => row.name, "on another site"),
+  });
+  table(byId("runs-table"), {
+    caption: "Pages and duplicates by run", noun: "runs", size: 10, rows: data.by_run,
+    columns: [...columns("Run", (row) => Number(row.name), "in another run"),
+      { name: "Spider", cell: (row) => el("bdi", {}, row.spider) },
+      { name: "Started (UTC)", cell: (row) => row.started },
+      { name: "Ended", cell: (row) => el("bdi", {}, row.ending) },
+      { name: "Duplicates were", cell: (row) => row.fate }],
+  });
+  const all = data.by_reason.reduce((sum, row) => sum + row.pages, 0);
+  table(byId("reasons-table"), {
+    caption: "Pages by the reason of their verdict", noun: "reasons", rows: data.by_reason,
+    columns: [
+      { name: "Reason", head: true, cell: (row) => spaced(row.name) },
+      { name: "Pages", number: true, key: (row) => row.pages, cell: (row) => count(row.pages) },
+      { name: "Share", key: (row) => row.pages, cell: (row) => shareCell(row.pages, all) },
+      { name: "What it means", cell: (row) => row.meaning },
+    ],
+  });
+}
+
+// Columns of a page, and of a pair of pages.
+const distanceColumns = [
+  { name: "Similarity", number: true, key: (row) => row.similarity, cell: (row) => similarity(row.similarity) },
+  { name: "Content bits", number: true, key: (row) => row.content, cell: (row) => bits(row.content) },
+  { name: "Structure bits", number: true, key: (row) => row.structure, cell: (row) => bits(row.structure) },
+];
+const measuredOf = (page) =>
+  ({ similarity: pages.similarity[page], content: pages.content[page], structure: pages.structure[page] });
+const figureColumns = [
+  ...distanceColumns.map((column) => ({
+    ...column,
+    key: (page) => column.key(measuredOf(page)),
+    cell: (page) => column.cell(measuredOf(page)),
+  })),
+  { name: "Tokens", number: true, key: (page) => pages.tokens[page], cell: (page) => count(pages.tokens[page]) },
+  { name: "Run", number: true, key: (page) => pages.run[page], cell: (page) => String(pages.run[page]) },
+];
+
+function clusterList() {
+  const members = (cluster) => clusters.members[cluster];
+  const sites = (cluster) => new Set(members(cluster).map(siteOf)).size;
+  table(byId("clusters-table"), {
+    caption: "Clusters, the largest first", noun: "clusters", rows: [...clusters.members.keys()],
+    text: (cluster) => members(cluster).slice(0, 200).map(pageText).join(" "),
+    filters: pageFilters(members, clusters.members.flat()),
+    columns: [
+      { name: "Cluster", head: true, key: (cluster) => cluster, cell: (cluster) => clusterLink(canonicalOf(cluster)) },
+      { name: "Canonical", key: (cluster) => pages.url[canonicalOf(cluster)], cell: (cluster) => pageCell(canonicalOf(cluster)) },
+      { name: "Duplicates", number: true, key: (cluster) => clusters.size[cluster], cell: (cluster) => count(clusters.size[cluster]) },
+      { name: "Least similar", number: true, key: (cluster) => clusters.least[cluster], cell: (cluster) => similarity(clusters.least[cluster]) },
+      { name: "Sites", number: true, key: sites, cell: (cluster) => count(sites(cluster)) },
+    ],
+  });
+}
+
+function clusterPage(cluster) {
+  const [canonical, ...duplicates] = clusters.members[cluster];
+  const size = clusters.size[cluster];
+  byId("cluster-title").textContent = `Cluster ${cluster + 1}: ${count(size)} ${size === 1 ? "duplicate" : "duplicates"}`;
+  const host = el("div", { id: "members" });
+  const notes = clusterNotes(size, duplicates.length).map((note) => el("p", { class: "quiet" }, note));
+  byId("cluster-body").replaceChildren(clusterFacts(cluster, canonical), ...notes, host);
+  table(host, {
+    caption: "The duplicates, and why each is one", noun: "duplicates", rows: duplicates, text: pageText,
+    filters: pageFilters((page) => [page], duplicates),
+    columns: [
+      { name: "Duplicate", head: true, key: (page) => pages.url[page], cell: pageCell },
+      { name: "Why", kind: "why", key: (page) => pages.reason[page], cell: (page) => el("div", {}, reasonTag(page), el("div", {}, why(page))) },
+      ...figureColumns,
+      { name: "Texts", cell: (page) => textsButton(canonical, page) },
+    ],
+  });
+}
+
+function clusterFacts(cluster, canonical) {
+  const [one, other] = clusters.pair[cluster];
+  const facts = el("dl", { class: "facts" },
+    el("dt", {}, "Canonical"), el("dd", {}, pageCell(canonical)),
+    el("dt", {}, "Seen"), el("dd", {}, `run ${pages.run[canonical]}, ${pages.time[canonical]} UTC; ${count(pages.tokens[canonical])} tokens`),
+    el("dt", {}, "Least similar"),
+    el("dd", {}, `${similarity(clusters.least[cluster])}, between`, pageCell(one), "and", pageCell(other)));
+  const best = clusters.best[cluster] ?? canonical;
+  if (best !== canonical) facts.append(el("dt", {}, `Best by ${data.keep}`), el("dd", {}, pageCell(best)));
+  return facts;
+}
+
+function clusterNotes(size, listed) {
+  const notes = [];
+  if (size > listed) notes.push(`Only the first ${count(listed)} duplicates are in this file.`);
+  if (listed + 1 > data.compared) notes.push(`The least similar are those of the first ${data.compared} pages.`);
+  return notes;
+}
+
+function duplicateList() {
+  const duplicates = clusters.members.flatMap((members) => members.slice(1));
+  table(byId("duplicates-table"), {
+    caption: "Duplicates, those of the largest clusters first", noun: "duplicates", rows: duplicates, text: pageText,
+    filters: pageFilters((page) => [page], duplicates),
+    columns: [
+      { name: "Duplicate", head: true, key: (page) => pages.url[page], cell: pageCell },
+      { name: "Canonical", cell: (page) => pageCell(canonicalOf(clusterOf.get(page))) },
+      { name: "Reason", key: (page) => pages.reason[page], cell: reasonTag },
+      ...figureColumns,
+      { name: "Cluster", number: true, key: (page) => clusterOf.get(page), cell: clusterLink },
+    ],
+  });
+}
+
+function pairList(id, caption, pairs) {
+  table(byId(id), {
+    caption, noun: "pairs", rows: pairs, text: (pair) => `${pageText(pair.first)} ${pageText(pair.second)}`,
+    columns: [
+      { name: "Seen first", cell: (pair) => pageCell(pair.first) },
+      { name: "Seen later", cell: (pair) => pageCell(pair.second) },
+      { name: "Why", kind: "why", cell: (pair) => pair.why },
+      ...distanceColumns,
+      { name: "Texts", cell: (pair) => textsButton(pair.first, pair.second) },
+    ],
+  });
+}
+
+function templateList() {
+  table(byId("templates-table"), {
+    caption: "Templates, the most used first", noun: "templates", rows: data.templates,
+    text: (template) => template.examples.map(pageText).join(" "),
+    columns: [
+      { name: "Pages", number: true, key: (template) => template.pages, cell: (template) => count(template.pages) },
+      { name: "Duplicates among them", key: (template) => template.duplicates / template.pages, cell: (template) => shareCell(template.duplicates, template.pages) },
+      { name: "Different structures", number: true, key: (template) => template.structures, cell: (template) => count(template.structures) },
+      { name: "Sites", number: true, key: (template) => template.sites, cell: (template) => count(template.sites) },
+      { name: "First pages", cell: (template) => el("div", {}, ...template.examples.map(pageCell)) },
+    ],
+  });
+}

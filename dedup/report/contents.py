@@ -1,0 +1,149 @@
+"""What is in an HTML report, as values: the figures of all rows, and what is shown page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from dedup.index import Glance, Index, Run
+from dedup.recipes.config import DedupConfig
+from dedup.report.book import Book, ShownCluster, shown_clusters
+from dedup.report.borderline import Borderline, borderline_of
+from dedup.report.columns import Columns, columns_of
+from dedup.report.overview import Overview, overview_of
+from dedup.report.side_by_side import SideBySide, TextOf, side_by_side, stored_texts
+from dedup.report.templates import Templates, templates_of
+from dedup.values.errors import ConfigError
+
+MAX_PAGES = 100_000
+# The texts of so many pairs of pages are shown.
+MAX_TEXT_PAIRS = 150
+
+T = TypeVar("T")
+RowPair = tuple[int, int]
+
+
+class Track(Protocol):
+    """Something that watches what goes by, for instance a progress bar."""
+
+    def __call__(self, values: Iterable[T], description: str, total: int) -> Iterable[T]:
+        """Return *values* as they are."""
+
+
+def _unwatched(values: Iterable[T], description: str, total: int) -> Iterable[T]:  # noqa: ARG001
+    return values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What an HTML report is about, and how much of it is shown.
+
+    *glances* are the rows that it is about, all of the index unless given; their canonicals and texts
+    are looked up in the index.  *config* has the thresholds, *keep* the rule for the best of a cluster
+    (`dedup.report.clusters.KEEPS`), *max_pages* bounds the file.  *text_of* gives the text of the page
+    of a row, None where there is none; unless given, `stored_texts` do.  *note* is a sentence that
+    stands among the facts.
+    """
+
+    index: Index
+    config: DedupConfig
+    name: str
+    note: str = ""
+    glances: Iterable[Glance] | None = None
+    keep: str = "first"
+    max_pages: int = MAX_PAGES
+    text_of: TextOf | None = None
+    track: Track = field(default=_unwatched)
+
+    def __post_init__(self) -> None:
+        if self.max_pages < 2:
+            raise ConfigError(f"max_pages ({self.max_pages}) must be 2 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What is in a report: figures of all rows, and what is shown page by page.
+
+    *book* has the pages of *clusters*, of *borderline* pairs and of *templates*; *texts* are those of
+    two rows side by side.
+    """
+
+    choices: Choices
+    columns: Columns
+    overview: Overview
+    runs: Mapping[int, Run]
+    book: Book
+    clusters: Sequence[ShownCluster]
+    borderline: Borderline
+    templates: Templates
+    texts: Mapping[RowPair, SideBySide]
+
+    @property
+    def listed(self) -> int:
+        """How many duplicates are listed."""
+        return sum(len(cluster.rows) - 1 for cluster in self.clusters)
+
+    @property
+    def left_out(self) -> int:
+        """How many duplicates are counted in the figures only."""
+        return self.overview.duplicates - self.listed
+
+
+def contents_of(choices: Choices) -> Contents:
+    """Return what a report shows, read from the index of *choices*."""
+    index, config = choices.index, choices.config
+    columns = _columns(choices)
+    book = Book(index)
+    clusters = shown_clusters(
+        columns,
+        book,
+        choices.max_pages,
+        choices.keep,
+        lambda rows, total: choices.track(rows, "looking up", total),
+    )
+    borderline = borderline_of(columns, index, config)
+    templates = templates_of(columns, config.same_template_distance)
+    pairs = [(pair.first, pair.second) for pair in (*borderline.inside, *borderline.outside)]
+    book.add_all(row for pair in pairs for row in pair)
+    book.add_all(row for template in templates.groups for row in template.examples)
+    return Contents(
+        choices=choices,
+        columns=columns,
+        overview=overview_of(columns),
+        runs={run.id: run for run in index.runs()},
+        book=book,
+        clusters=clusters,
+        borderline=borderline,
+        templates=templates,
+        texts=_texts(choices, _text_pairs(pairs, clusters)),
+    )
+
+
+def _columns(choices: Choices) -> Columns:
+    if choices.glances is not None:
+        return columns_of(choices.glances)
+    index = choices.index
+    return columns_of(choices.track(index.views.glances(), "reading", index.views.statistics().rows))
+
+
+def _text_pairs(borderline: Sequence[RowPair], clusters: Sequence[ShownCluster]) -> list[RowPair]:
+    """Return the pairs whose texts are shown: borderline ones, then some of each cluster in turn."""
+    pairs = list(borderline[: MAX_TEXT_PAIRS // 2])
+    for turn in range(1, 1 + max((len(cluster.rows) for cluster in clusters), default=0)):
+        if len(pairs) >= MAX_TEXT_PAIRS:
+            break
+        pairs += [
+            (cluster.rows[0], cluster.rows[turn]) for cluster in clusters if turn < len(cluster.rows)
+        ]
+    return pairs[:MAX_TEXT_PAIRS]
+
+
+def _texts(choices: Choices, pairs: Sequence[RowPair]) -> dict[RowPair, SideBySide]:
+    text_of = choices.text_of or stored_texts(choices.index)
+    texts: dict[RowPair, SideBySide] = {}
+    for first, second in choices.track(pairs, "comparing texts", len(pairs)):
+        one, other = text_of(first), text_of(second)
+        if one is not None and other is not None and one != other:
+            texts[first, second] = side_by_side(one, other)
+    return texts

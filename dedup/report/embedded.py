@@ -1,0 +1,134 @@
+"""What the file of a report holds for its script, ready for JSON: what is none is null."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from dedup.index import Run
+from dedup.report.borderline import Pair
+from dedup.report.columns import OUTCOMES, REASONS, listed
+from dedup.report.contents import Contents
+from dedup.report.likeness import MAX_COMPARED
+from dedup.report.overview import Share
+from dedup.report.sentences import MAX_SITES, MEANINGS, fate, moment, why
+from dedup.report.templates import Template
+from dedup.rule.verifier import verifier_of
+from dedup.values.printable import printable
+
+Places = dict[int, int]
+
+
+def embedded(contents: Contents) -> dict[str, object]:
+    """Return the data of the tables; pages stand for themselves by their place in *pages*."""
+    overview, borderline = contents.overview, contents.borderline
+    places = {row: place for place, row in enumerate(contents.book.pages)}
+    pages = _pages(contents)
+    sites, pages["site"] = _distinct(page.site for page in contents.book.pages.values())
+    sentences, pages["why"] = _distinct(_why(contents, pages))
+    return {
+        "keep": contents.choices.keep,
+        "compared": MAX_COMPARED,
+        "reasons": [reason.value for reason in REASONS],
+        "outcomes": [outcome.value for outcome in OUTCOMES],
+        "by_site": [asdict(share) for share in overview.sites[:MAX_SITES]],
+        "by_run": [_run(share, contents.runs.get(int(share.name))) for share in overview.runs],
+        "by_reason": [
+            {"name": reason.value, "pages": overview.reasons[reason], "meaning": MEANINGS[reason]}
+            for reason in REASONS
+            if reason in overview.reasons
+        ],
+        "pages": pages,
+        "sites": sites,
+        "sentences": sentences,
+        "clusters": _clusters(contents, places),
+        "inside": [_pair(pair, places) for pair in borderline.inside],
+        "outside": [_pair(pair, places) for pair in borderline.outside],
+        "templates": [_template(template, places) for template in contents.templates.groups],
+        "texts": {
+            f"{places[first]}:{places[second]}": asdict(texts)
+            for (first, second), texts in contents.texts.items()
+        },
+    }
+
+
+def _run(share: Share, run: Run | None) -> dict[str, object]:
+    return {
+        **asdict(share),
+        "spider": printable(run.spider) if run else "",
+        "started": moment(run.started) if run else "",
+        "ending": (printable(run.ending) or "not ended") if run else "",
+        "fate": fate(run.action) if run else "",
+    }
+
+
+def _pages(contents: Contents) -> dict[str, Sequence[Any]]:
+    """Return what is shown of each page, as columns; figures are of pages that the report counts."""
+    pages = list(contents.book.pages.values())
+    columns = contents.columns
+    places = columns.places(np.array([page.row for page in pages], np.int64))
+    return {
+        "url": [page.url for page in pages],
+        "title": [page.title for page in pages],
+        "time": [moment(page.time) for page in pages],
+        "tokens": [page.tokens for page in pages],
+        "run": [page.run for page in pages],
+        "reason": listed(columns.reason, places),
+        "outcome": listed(columns.outcome, places),
+        "content": listed(columns.content_distance, places),
+        "structure": listed(columns.structure_distance, places),
+        "similarity": [_rounded(value) for value in listed(columns.similarity, places)],
+    }
+
+
+def _why(contents: Contents, pages: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """Yield why each page is a duplicate, "" where it is none or is not counted."""
+    threshold = verifier_of(contents.choices.config).bounds.get("similarity")
+    figures = (pages[name] for name in ("reason", "content", "structure", "similarity"))
+    for reason, content, structure, similarity in zip(*figures, strict=True):
+        known = None if reason is None else REASONS[reason]
+        yield why(known, content, structure, similarity, threshold)
+
+
+def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:
+    """Return the different *texts*, and the place of each text among them."""
+    numbers: dict[str, int] = {}
+    places = [numbers.setdefault(text, len(numbers)) for text in texts]
+    return list(numbers), places
+
+
+def _clusters(contents: Contents, places: Places) -> dict[str, Sequence[object]]:
+    """Return the clusters as columns: the pages of each, and of the two that are least alike."""
+    clusters, keep = contents.clusters, contents.choices.keep
+    return {
+        "members": [[places[row] for row in cluster.rows] for cluster in clusters],
+        "size": [cluster.size for cluster in clusters],
+        "least": [_rounded(cluster.least.similarity) for cluster in clusters],
+        "pair": [
+            [places[cluster.rows[place]] for place in (cluster.least.first, cluster.least.second)]
+            for cluster in clusters
+        ],
+        "best": [places[cluster.best] for cluster in clusters if keep != "first"],
+    }
+
+
+def _pair(pair: Pair, places: Places) -> dict[str, object]:
+    return {
+        "first": places[pair.first],
+        "second": places[pair.second],
+        "similarity": _rounded(pair.match.similarity),
+        "content": pair.match.content_distance,
+        "structure": pair.match.structure_distance,
+        "why": pair.match.sentence,
+    }
+
+
+def _template(template: Template, places: Places) -> dict[str, object]:
+    return {**asdict(template), "examples": [places[row] for row in template.examples]}
+
+
+def _rounded(similarity: float | None) -> float | None:
+    return None if similarity is None else round(similarity, 3)

@@ -1,0 +1,231 @@
+"""What an HTML report says in words; its figures come from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dedup import __version__
+from dedup.recipes.config import DedupConfig
+from dedup.report.book import MAX_CHARACTERS, MAX_MEMBERS
+from dedup.report.borderline import PAIRS, Borderline
+from dedup.report.contents import MAX_TEXT_PAIRS, Contents
+from dedup.report.overview import STEPS, Overview
+from dedup.report.side_by_side import MAX_TEXT
+from dedup.report.templates import MAX_STRUCTURES, MAX_TEMPLATES, Templates
+from dedup.rule.keys import banding_of, uses_content, uses_structure
+from dedup.rule.verifier import verifier_of
+from dedup.values.printable import printable
+from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.verdict import Reason
+
+# So many sites are listed.
+MAX_SITES = 1000
+
+MEANINGS = {
+    Reason.NEW: "kept: no page like it was known",
+    Reason.EXACT_DUPLICATE: "another page has the same bytes",
+    Reason.NEAR_DUPLICATE: "another page has nearly the same text",
+    Reason.CANONICAL_LINK: "it names another page as its canonical (rel=canonical)",
+    Reason.UNCHANGED: "an earlier crawl saw the same text at this URL",
+    Reason.UPDATED: "kept: an earlier crawl saw another text at this URL",
+    Reason.NOT_JUDGED: "kept: there was nothing to judge",
+}
+# What became of duplicates, by the action of their run.
+_FATES = {"drop": "dropped", "mark": "marked", "dry run": "let through"}
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """A chart in words: its *title*, a *summary*, and the *figures* of each step of what *label* names.
+
+    A figure is the name of the step and how many exact and other duplicates are in it.
+    """
+
+    title: str
+    label: str
+    summary: str
+    figures: Sequence[tuple[str, str, str]]
+
+
+def headline(overview: Overview) -> str:
+    """Return the first sentence of a report."""
+    return (
+        f"Of {overview.pages:,} pages seen, {overview.duplicates:,} ({overview.share:.1%}) are "
+        f"duplicates of {overview.clusters:,} canonical pages."
+    )
+
+
+def tiles(overview: Overview) -> list[tuple[str, str]]:
+    """Return the totals, each with its name."""
+    return [
+        ("pages seen", f"{overview.pages:,}"),
+        ("kept", f"{overview.pages - overview.duplicates:,}"),
+        ("duplicates", f"{overview.duplicates:,}"),
+        ("duplicate share", f"{overview.share:.1%}"),
+        ("clusters", f"{overview.clusters:,}"),
+        ("sites", f"{len(overview.sites):,}"),
+        ("runs", f"{len(overview.runs):,}"),
+    ]
+
+
+def distances(overview: Overview, threshold: int | None) -> Histogram:
+    """Return the distances of duplicates in words; *threshold* is None where they find no candidates."""
+    bound = "No threshold." if threshold is None else f"Threshold: at most {threshold} bits."
+    names = [str(distance) for distance in range(len(overview.distances[0]))]
+    return _histogram(
+        "Content distance of duplicates from their canonical", "bits", overview.distances, names, bound
+    )
+
+
+def similarities(overview: Overview, threshold: float | None) -> Histogram:
+    """Return the similarities of duplicates in words; *threshold* is None where none is asked for."""
+    bound = "No threshold." if threshold is None else f"Threshold: at least {threshold:g}."
+    names = [f"{step / STEPS:.2f} to {(step + 1) / STEPS:.2f}" for step in range(STEPS)]
+    return _histogram(
+        "Similarity of duplicates to their canonical", "similarity", overview.similarities, names, bound
+    )
+
+
+def _histogram(
+    title: str, label: str, counts: Sequence[Sequence[int]], names: Sequence[str], bound: str
+) -> Histogram:
+    rows = list(zip(names, *counts, strict=True))
+    name, exact, near = max(rows, key=lambda row: row[1] + row[2])
+    summary = (
+        f"Histogram of {sum(map(sum, counts)):,} duplicates by {label}; "
+        f"most of them, {exact + near:,}, at {name}. {bound}"
+    )
+    figures = [(name, f"{exact:,}", f"{near:,}") for name, exact, near in rows if exact or near]
+    return Histogram(title, label, summary, figures)
+
+
+def rule(config: DedupConfig) -> str:
+    """Return what makes a page a duplicate."""
+    return f"Candidates are {candidates(config)}. {_confirmation(config)}"
+
+
+def candidates(config: DedupConfig) -> str:
+    """Return which pages are candidates."""
+    return f"pages {' or '.join(_keys(config))}"
+
+
+def _keys(config: DedupConfig) -> Iterator[str]:
+    if uses_content(config):
+        yield f"whose content simhashes differ in at most {config.max_distance} bits"
+    if uses_structure(config):
+        yield f"whose structure simhashes differ in at most {config.structure_max_distance} bits"
+    if banding := banding_of(config):
+        yield f"whose sketches have one of {banding.bands} bands in common"
+
+
+def _confirmation(config: DedupConfig) -> str:
+    asked = verifier_of(config).rule
+    return f"They are duplicates if they {asked}." if asked else "All candidates are duplicates."
+
+
+def looked_up(borderline: Borderline) -> str:
+    """Return where the pairs just outside were searched for."""
+    some = f"{borderline.looked_up:,} of {borderline.kept:,} canonical pages, evenly spread, were"
+    if borderline.looked_up == borderline.kept:
+        some = f"All {borderline.kept:,} canonical pages were"
+    return f"{some} searched for others that are almost duplicates."
+
+
+def templates(found: Templates, config: DedupConfig) -> str:
+    """Return what a template is, and how many there are."""
+    return (
+        "A template is a group of pages whose structure simhashes differ in at most "
+        f"{config.same_template_distance} bits from the most frequent one among them. Structure alone "
+        f"makes no page a duplicate. These are the {len(found.groups):,} largest groups (at most "
+        f"{MAX_TEMPLATES}, of the {MAX_STRUCTURES:,} most frequent structures); "
+        f"{found.outside:,} other pages are in no group."
+    )
+
+
+def why(
+    reason: Reason | None,
+    content: int | None,
+    structure: int | None,
+    similarity: float | None,
+    threshold: float | None,
+) -> str:
+    """Return why a page is a duplicate, given what was measured; "" where it is none.
+
+    *reason* is None for a page that the report does not count.  *threshold* is the similarity that the
+    report asks for, None for none.
+    """
+    match reason:
+        case Reason.EXACT_DUPLICATE:
+            return "Its bytes are those of the canonical page."
+        case Reason.UNCHANGED:
+            return "An earlier crawl saw the same text at this URL."
+        case Reason.CANONICAL_LINK:
+            link = "It names that page as its canonical (rel=canonical)."
+            return " ".join((link, *_measured(content, structure, similarity, None)))
+        case Reason.NEAR_DUPLICATE:
+            return " ".join(_measured(content, structure, similarity, threshold))
+        case _:
+            return ""
+
+
+def _measured(
+    content: int | None, structure: int | None, similarity: float | None, threshold: float | None
+) -> Iterator[str]:
+    if similarity is not None:
+        # A similarity below the threshold comes from a crawl that had another one.
+        is_reached = threshold is not None and similarity >= threshold
+        asked = f" (at least {threshold:g} is asked for)" if is_reached else ""
+        yield f"The similarity is {similarity:.2f}{asked}."
+    if content is not None:
+        shape = "" if structure is None else f", the structure simhashes in {structure}"
+        yield f"The content simhashes differ in {content} of {SIMHASH_BITS} bits{shape}."
+
+
+def facts(contents: Contents) -> list[tuple[str, str]]:
+    """Return what a report was made of, each fact with its name."""
+    choices = contents.choices
+    return [
+        ("Index", printable(choices.name)),
+        *([("Judged again", choices.note)] if choices.note else []),
+        ("Written", f"{moment(datetime.now(UTC).timestamp())} UTC by scrapy-dedup {__version__}"),
+        ("Rule", rule(choices.config)),
+        ("Best of a cluster", choices.keep),
+        ("Forgotten rows", f"{contents.overview.forgotten:,}, left out of everything"),
+    ]
+
+
+def left_out(contents: Contents) -> Iterator[str]:
+    """Yield what a report does not show, or shows in part."""
+    overview, borderline = contents.overview, contents.borderline
+    if contents.left_out:
+        yield (
+            f"{contents.left_out:,} of {overview.duplicates:,} duplicates are counted in the figures "
+            f"but not listed. The file lists the {len(contents.clusters):,} largest of "
+            f"{overview.clusters:,} clusters (at most {contents.choices.max_pages:,} pages and "
+            f"{MAX_CHARACTERS:,} characters), and the first {MAX_MEMBERS:,} duplicates of each."
+        )
+    if len(overview.sites) > MAX_SITES:
+        yield (
+            f"Of {len(overview.sites):,} sites, the {MAX_SITES:,} with the most duplicates are listed."
+        )
+    if PAIRS in (len(borderline.inside), len(borderline.outside)):
+        yield f"Of the borderline pairs, the {PAIRS} nearest to the threshold are listed on each side."
+    if contents.texts:
+        yield (
+            f"The texts of {len(contents.texts):,} pairs can be compared (at most {MAX_TEXT_PAIRS} "
+            f"pairs, the first {MAX_TEXT:,} characters of each text)."
+        )
+    elif overview.duplicates:
+        yield "No texts can be compared, because the texts of the pages are not stored."
+
+
+def fate(action: str) -> str:
+    """Return what became of the duplicates of a run that had this *action*."""
+    return _FATES.get(action, printable(action))
+
+
+def moment(seconds: float) -> str:
+    """Return a time in UTC, to the minute."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
