@@ -17,6 +17,7 @@ from dedup.values.sighting import Sighting
 from dedup.values.verdict import Candidates, Canonical, Outcome, Standing, Version
 
 _NO_RUNS: frozenset[int] = frozenset()
+_FEW = 2
 
 
 @dataclass(slots=True)
@@ -31,8 +32,7 @@ class Evidence:
     sighting: Sighting
     crawl: Crawl = field(init=False)
     dry_runs: frozenset[int] = field(init=False)
-    _newest: Row | None = field(init=False, default=None)
-    _was_looked_up: bool = field(init=False, default=False)
+    _latest: list[Row] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.crawl = self.facts.crawl(self.sighting.run)
@@ -60,34 +60,39 @@ class Evidence:
         seen = self.sighting
         if not seen.is_named:
             return self._still_shown(_NO_RUNS) if seen.seen_on is not None else []
-        if not (newest := self._last_version()):
-            return []
-        last, own = newest.sighting.run, self.crawl.own
-        rows = [newest, *self.store.rows(self._of_it(runs=own | {last}, but=newest.id))]
-        met_again = {row.verdict.previous for row in rows if row.sighting.run in own}
+        last, rows = self._last_met()
+        met_again = {row.verdict.previous for row in rows if row.sighting.run in self.crawl.own}
         left = [row for row in rows if row.sighting.run == last and row.origin not in met_again]
-        left.sort(key=lambda row: row.id)
-        versions = [self._version(row) for row in left]
+        versions = [self._version(row) for row in sorted(left, key=lambda row: row.id)]
         if versions and not any(version.is_standing(seen.fingerprint) for version in versions):
             versions += self._still_shown(met_again)
         return versions
 
-    def _last_version(self) -> Row | None:
-        """Return the newest row of the last earlier run of another crawl that has met it."""
-        newest, run = self._newest_version(), self.sighting.run
-        if newest and newest.sighting.run > run:  # of a crawl that began later
-            return self._last_of_others(before_run=run)
-        return newest
+    def _last_met(self) -> tuple[int, list[Row]]:
+        """Return the last earlier run of another crawl that met it, and the rows of that and its own.
 
-    def _newest_version(self) -> Row | None:
-        if not self._was_looked_up:
-            self._newest, self._was_looked_up = self._last_of_others(), True
-        return self._newest
+        0 where there is no such run.
+        """
+        own, latest = self.crawl.own, self._latest_rows()
+        earlier = [row.sighting.run for row in latest if self._is_earlier(row)]
+        if len(latest) < _FEW:
+            return max(earlier, default=0), latest
+        if len(earlier) == len(set(earlier)) == _FEW and max(earlier) < min(own):
+            return earlier[0], latest[:1]
+        query = self._of_it(not_runs=own, before_run=self.sighting.run, order=Order.LAST_RUN, limit=1)
+        if not (newest := first(self.store.rows(query))):
+            return 0, latest
+        last = newest.sighting.run
+        return last, list(self.store.rows(self._of_it(runs=own | {last})))
 
-    def _last_of_others(self, **conditions: Any) -> Row | None:
-        own = self.crawl.own
-        query = self._of_it(not_runs=own, order=Order.LAST_RUN, limit=1, **conditions)
-        return first(self.store.rows(query))
+    def _is_earlier(self, row: Row) -> bool:
+        return row.sighting.run < self.sighting.run and row.sighting.run not in self.crawl.own
+
+    def _latest_rows(self) -> list[Row]:
+        """Return the latest rows of the same identity, as many as mostly tell all that is asked."""
+        if self._latest is None:
+            self._latest = list(self.store.rows(self._of_it(order=Order.LAST_RUN, limit=_FEW)))
+        return self._latest
 
     def _of_it(self, **conditions: Any) -> Query:
         """Return the query of the rows of the same identity that count and were not taken back."""
@@ -129,7 +134,7 @@ class Evidence:
         """Return what it is compared with: no own versions, unless its crawl has met them again."""
         seen = self.sighting
         group = (seen.kind, seen.scope)
-        if not seen.is_named or not self._newest_version():
+        if not (seen.is_named and self._latest_rows()):
             return Pool(group, dry_runs=self.dry_runs)
         own = self.store.rows(self._same(listed=True, not_runs=self.crawl.own))
         without = {row.id for row in own}
@@ -150,7 +155,9 @@ class Evidence:
 
     def rivals(self, canonical: Canonical) -> list[Canonical]:
         """Return what it is compared with of the cluster of *canonical*, but for that one."""
-        members = list(self.store.rows(Query(represents=canonical.cluster)))
+        if not self.facts.has_stand_ins():
+            return []
+        members = list(self.store.rows(Query(cluster=canonical.cluster)))
         if canonical.cluster != canonical.id:
             members.append(the_row(self.store, canonical.cluster))
         if not members:  # as for nearly every page: nothing has ever stood in its place

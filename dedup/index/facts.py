@@ -12,6 +12,9 @@ from dedup.values.verdict import Outcome
 
 _T = TypeVar("_T")
 
+_WANTED = Query(outcomes=(Outcome.RESTORED,), limit=1)
+_STAND_INS = Query(represents=True, limit=1)
+
 
 class Facts:
     """The facts of one *store*; kept until `changed`, or until somebody else changes it."""
@@ -32,10 +35,14 @@ class Facts:
 
     def has_wanted(self) -> bool:
         """Return whether somebody wants any page back that was dropped."""
-        return self._fact("wanted", self._has_wanted)
+        return self._fact("wanted", lambda: self._is_any(_WANTED))
 
-    def _has_wanted(self) -> bool:
-        return first(self._store.rows(Query(outcomes=(Outcome.RESTORED,), limit=1))) is not None
+    def has_stand_ins(self) -> bool:
+        """Return whether any page was kept in the place of another one that a crawl had not met."""
+        return self._fact("stand-ins", lambda: self._is_any(_STAND_INS))
+
+    def _is_any(self, query: Query) -> bool:
+        return first(self._store.rows(query)) is not None
 
     def has_visited(self, runs: frozenset[int]) -> bool:
         """Return whether one of *runs* has visited any host."""
@@ -49,7 +56,7 @@ class Facts:
         return bool(self._store.select(Visit, limit=1, **fields))
 
     def changed(self) -> None:
-        """Forget all: runs, visits or what is wanted were changed here."""
+        """Forget all: something that facts tell was changed here."""
         self._known.clear()
 
     def _fact(self, name: Hashable, read: Callable[[], _T]) -> _T:

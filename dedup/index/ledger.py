@@ -109,7 +109,7 @@ class Ledger:
         """Store *row* with its verdict and outcome, unjudged; return its number here, the next one."""
         with self._store.transaction(writing=True):
             listed = row.listed and is_canonical(row.verdict)
-            return self._store.add(replace(row, listed=listed)).id
+            return self._store_row(replace(row, listed=listed)).id
 
     def evidence(self, sighting: Sighting) -> Evidence:
         """Return what is known about the page of *sighting*."""
@@ -127,7 +127,12 @@ class Ledger:
         return row
 
     def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome, page: bytes = b"") -> Row:
-        return self._store.add(Row(0, sighting, verdict, outcome, is_canonical(verdict)), page)
+        return self._store_row(Row(0, sighting, verdict, outcome, is_canonical(verdict)), page)
+
+    def _store_row(self, row: Row, page: bytes = b"") -> Row:
+        if row.verdict.represents:
+            self._facts.changed()
+        return self._store.add(row, page)
 
     # Settling
 

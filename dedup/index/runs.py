@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dedup.index.facts import Facts, next_event
 from dedup.index.ledger import Ledger
-from dedup.index.stores.base import Note, Order, Prefix, Query, Store, first
+from dedup.index.stores.base import Note, Prefix, Query, Store
 from dedup.values.row import Visit, Withheld
 from dedup.values.run import Run
 from dedup.values.urls import kept_url
@@ -107,8 +107,7 @@ class RunBook:
     def restore_visit(self, visit: Visit) -> None:
         """Record *visit* as it is, but for its place: it comes after the rows that are here."""
         with self._store.transaction(writing=True):
-            last = first(self._store.rows(Query(order=Order.NEWEST, limit=1)))
-            self._store.put(visit._replace(after=last.id if last else 0), renew=False)
+            self._store.put(visit._replace(after=self._store.last()), renew=False)
             self._facts.changed()
 
     def visits(self) -> list[Visit]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # The first and the last moment (seconds since 1970) that are dates in every time zone; a machine
 # whose clock lost the time may say any of them.
@@ -37,7 +37,7 @@ class Run:
     crawl: str = ""
     began: int = 0
     over: int = 0
-    is_imported: bool = False
+    is_imported: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

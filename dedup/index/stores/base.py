@@ -37,10 +37,11 @@ class Query(NamedTuple):
 
     *after*, *before* and *but* are numbers of rows.  *runs* and *not_runs* are the runs that rows may,
     or may not, be of.  With *dry_runs* rows of dry runs count only if they are of one of these.
-    *replaces* and *elsewhere* say whether a row replaces another one, and whether it leans on a page of
-    a host that its crawl had not visited; *met_again* takes `Row.is_met_again` only.  *unseen_since*
-    takes rows from before a moment that no later row repeats, unless that one is forgotten.  *text*
-    stands somewhere in URL or title, upper and lower case alike (ASCII).
+    *cluster* is the canonical in whose place a row was kept.  *replaces*, *represents* and *elsewhere*
+    say whether a row replaces another one, was kept in the place of one, and leans on a page of a host
+    that its crawl had not visited; *met_again* takes `Row.is_met_again` only.  *unseen_since* takes
+    rows from before a moment that no later row repeats, unless that one is forgotten.  *text* stands
+    somewhere in URL or title, upper and lower case alike (ASCII).
     """
 
     ids: Sequence[int] | None = None
@@ -54,7 +55,7 @@ class Query(NamedTuple):
     token_digest: bytes | None = None
     canonical: int | None = None
     previous: int | None = None
-    represents: int | None = None
+    cluster: int | None = None
     before_run: int | None = None
     unseen_since: float | None = None
     text: str | None = None
@@ -67,6 +68,7 @@ class Query(NamedTuple):
     kept: bool | None = None
     listed: bool | None = None
     replaces: bool | None = None
+    represents: bool | None = None
     elsewhere: bool | None = None
     met_again: bool | None = None
     order: Order = Order.OLDEST
@@ -202,6 +204,9 @@ class Store(Protocol):
         """Return whether a living process holds *run*."""
 
     # What would mean to read a million rows
+
+    def last(self) -> int:
+        """Return the highest number of a row, 0 if there is none."""
 
     def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
         """Yield all rows behind *after*, or those of an outcome, at a glance; in batches like `rows`."""

@@ -22,6 +22,11 @@ class Counts:
         self._database = database
         self._connection = database.connection
 
+    def last(self) -> int:
+        """See `Store.last`."""
+        (row,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
+        return int(row)
+
     def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
         """See `Store.glances`."""
         last = after
@@ -40,7 +45,6 @@ class Counts:
 
     def statistics(self) -> Statistics:
         """See `Store.statistics`."""
-        (rows,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
         outcomes = dict(
             self._connection.execute(
                 "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
@@ -49,7 +53,7 @@ class Counts:
         path = self._database.path
         files = (path, path.with_name(path.name + "-wal"))
         return Statistics(
-            rows=rows,
+            rows=self.last(),
             orphans=outcomes.get("orphaned", 0),
             released=outcomes.get("released", 0),
             forgotten=outcomes.get("forgotten", 0),

@@ -64,7 +64,7 @@ _CONDITIONS: dict[str, Callable[[Row, Any], bool]] = {
     "token_digest": lambda row, digest: row.sighting.fingerprint.token_digest == digest,
     "canonical": lambda row, number: row.verdict.canonical == number,
     "previous": lambda row, number: row.verdict.previous == number,
-    "represents": lambda row, number: row.verdict.represents == number,
+    "cluster": lambda row, number: row.verdict.represents == number,
     "runs": lambda row, runs: row.sighting.run in runs,
     "not_runs": lambda row, runs: row.sighting.run not in runs,
     "before_run": lambda row, run: row.sighting.run < run,
@@ -73,6 +73,7 @@ _CONDITIONS: dict[str, Callable[[Row, Any], bool]] = {
     "kept": lambda row, kept: row.verdict.kept is kept,
     "listed": lambda row, listed: row.listed is listed,
     "replaces": lambda row, replaces: (row.verdict.replaces is not None) is replaces,
+    "represents": lambda row, stands_in: (row.verdict.represents is not None) is stands_in,
     "elsewhere": lambda row, elsewhere: is_elsewhere(row.verdict) is elsewhere,
     "met_again": lambda row, met: row.is_met_again is met,
     "text": lambda row, text: _has(text, row.sighting.url, row.sighting.title),
@@ -201,6 +202,9 @@ class MemoryStore(Store):
 
     def is_leased(self, run: int) -> bool:  # noqa: ARG002
         return True
+
+    def last(self) -> int:
+        return len(self._held.rows)
 
     def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
         wanted = None if outcome is None else (outcome,)

@@ -38,7 +38,7 @@ _CONDITIONS = {
     "token_digest": "p.token_digest = ?",
     "canonical": "p.canonical = ?",
     "previous": "p.previous = ?",
-    "represents": "p.represents = ?",
+    "cluster": "p.represents = ?",
     "before_run": "p.run < ?",
     "unseen_since": "p.time < ? AND NOT EXISTS (SELECT 1 FROM pages r WHERE r.canonical = p.id "
     "AND r.time >= ? AND r.outcome != 'forgotten')",
@@ -48,6 +48,7 @@ _FLAGS = {
     "kept": "p.kept",
     "listed": "p.listed",
     "replaces": "p.replaces IS NOT NULL",
+    "represents": "p.represents IS NOT NULL",
     "elsewhere": "p.is_elsewhere",
     "met_again": "p.reason = 'unchanged' AND p.canonical = p.previous "
     "AND p.outcome IN ('confirmed', 'pending')",
@@ -91,11 +92,10 @@ def condition(query: Query, scope: int) -> tuple[str, list[Any]]:
     return compiled.condition, values
 
 
-def clauses(query: Query, scope: int) -> tuple[str, list[Any]]:
+def clauses(query: Query, scope: int, limit: int | None) -> tuple[str, list[Any]]:
     """Return all that stands behind the tables of a SELECT: ``WHERE``, ``ORDER BY`` and ``LIMIT``."""
     compiled, values = _filled(query, scope)
-    if query.limit is not None:
-        values.append(query.limit)
+    values.append(-1 if limit is None else limit)
     return compiled.clauses, values
 
 
@@ -107,12 +107,12 @@ def _filled(query: Query, scope: int) -> tuple[_Compiled, list[Any]]:
         shape[_IDS] = _ONE if is_one else _FILLED
         bound[_IDS] = query.ids[0] if is_one else json.dumps(query.ids)
     bound[_GROUP] = scope
-    compiled = _compiled(tuple(shape), query[_BOUND + 1 :], query.limit is not None)
+    compiled = _compiled(tuple(shape), query[_BOUND + 1 :])
     return compiled, [bound[place] for place in compiled.places]
 
 
 @lru_cache(maxsize=2048)
-def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...], is_limited: bool) -> _Compiled:
+def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...]) -> _Compiled:
     kinds = dict(zip(Query._fields, shape, strict=False))
     given = dict(zip(Query._fields[_BOUND + 1 :], parts, strict=True))
     order = given.pop("order")
@@ -129,8 +129,7 @@ def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...], is_limited: bool) 
     # The sign keeps SQLite from reading another index, in this order, until there are enough.
     sign = "+" if is_anywhere or (given["met_again"] and order is not Order.LAST_RUN) else ""
     text = " AND ".join(texts) or "1"
-    limit = " LIMIT ?" if is_limited else ""
-    return _Compiled(text, f"WHERE {text} ORDER BY {sign}{_ORDERS[order]}{limit}", tuple(places))
+    return _Compiled(text, f"WHERE {text} ORDER BY {sign}{_ORDERS[order]} LIMIT ?", tuple(places))
 
 
 def _bound_text(name: str, kind: int) -> str:

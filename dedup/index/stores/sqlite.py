@@ -197,19 +197,19 @@ class SQLiteStore(Store):
 
     def rows(self, query: Query) -> Iterator[Row]:
         if query.limit is not None or query.order is not Order.OLDEST:
-            yield from self._select(query)
-            return
-        batch = query._replace(limit=_BATCH)
-        while rows := self._select(batch):
-            yield from rows
-            if len(rows) < _BATCH:
-                return
-            batch = batch._replace(after=rows[-1].id)
+            return iter(self._select(query, query.limit))
+        rows = self._select(query, _BATCH)
+        return iter(rows) if len(rows) < _BATCH else self._batches(query, rows)
 
-    def _select(self, query: Query) -> list[Row]:
+    def _batches(self, query: Query, rows: list[Row]) -> Iterator[Row]:
+        while rows:
+            yield from rows
+            rows = self._select(query._replace(after=rows[-1].id), _BATCH)
+
+    def _select(self, query: Query, limit: int | None = None) -> list[Row]:
         with self._database.errors():
-            text, values = clauses(query, self._scope_of(query))
-            return [row_of(fields) for fields in self._connection.execute(SELECT + text, values)]
+            text, values = clauses(query, self._scope_of(query), limit)
+            return list(map(row_of, self._connection.execute(SELECT + text, values)))
 
     def _scope_of(self, query: Query) -> int:
         return self._scope(query.group) if query.group else 0
@@ -267,6 +267,10 @@ class SQLiteStore(Store):
             return self._leases.is_held(run)
 
     # Counting and looking around
+
+    def last(self) -> int:
+        with self._database.errors():
+            return self._counts.last()
 
     def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
         return self._counts.glances(after, outcome)
