@@ -1,4 +1,4 @@
-"""One crawl of the plan, as anyone would run it: a Scrapy crawl with the add-on, and a feed."""
+"""One crawl of the plan, as a user would run it: a Scrapy crawl with the add-on, and a feed."""
 
 from __future__ import annotations
 

@@ -13,9 +13,7 @@ from rich.text import Text
 from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
 from dedup.cli.pages import (
     HOW_TO_GET_PAGES,
-    Pages,
     Side,
-    feed_option,
     is_file,
     limit_option,
     newest,
@@ -45,7 +43,6 @@ NOT_A_COPY = 3
 @click.argument("b", metavar="B")
 @index_option
 @settings_option
-@feed_option
 @click.option(
     "--diff",
     is_flag=False,
@@ -62,7 +59,6 @@ def compare(
     b: str,
     path: Path | None,
     settings: tuple[tuple[str, str], ...],
-    feed: Path | None,
     diff: str | None,
     limit: int,
     as_json: bool,
@@ -73,8 +69,8 @@ def compare(
     counts. Two files need no index. The limits are those of the project, of the index's recipe, or
     of -s.
 
-    Hashes, tags and --diff need the pages themselves: files, or rows whose pages the index keeps
-    (DEDUP_STORE_PAGES) or a feed gives.
+    Words, tags and --diff need the pages themselves: files, or rows whose pages the index keeps
+    (DEDUP_STORE_PAGES).
 
     The exit code is 0 if B is a copy of A, 3 if it is none, 1 for an error, 2 for a wrong option.
 
@@ -84,7 +80,7 @@ def compare(
       dedup compare https://example.com/a https://example.com/b
       dedup compare https://example.com/a saved.html --diff side-by-side
     """
-    one, other, config = _sides((a, b), path, settings, feed)
+    one, other, config = _sides((a, b), path, settings)
     found = explain(one.fingerprint, other.fingerprint, config)
     if as_json:
         print_json(_record(one, other, found, config, limit=limit, diff=bool(diff)))
@@ -95,7 +91,7 @@ def compare(
 
 
 def _sides(
-    names: tuple[str, str], path: Path | None, given: tuple[tuple[str, str], ...], feed: Path | None
+    names: tuple[str, str], path: Path | None, given: tuple[tuple[str, str], ...]
 ) -> tuple[Side, Side, DedupConfig]:
     with ExitStack() as stack:
         rows: dict[str, Row] = {}
@@ -105,9 +101,8 @@ def _sides(
             if any(map(is_file, names)):
                 index.expect(settings.config)
             rows = {name: newest(rows_at(index, name)) for name in names if not is_file(name)}
-            pages = Pages(index, settings, feed, {row.sighting.url_key for row in rows.values()})
             sides = [
-                pages.side(rows[name])
+                Side.from_row(index, rows[name])
                 if name in rows
                 else _file_side(name, settings.config, index.secret)
                 for name in names

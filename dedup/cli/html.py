@@ -27,7 +27,6 @@ def write_html(
     output: Path,
     *,
     keep: str,
-    max_pages: int,
 ) -> None:
     """Write the HTML report on the *selection* of *index*, or of its *replay*, with a bar."""
     source = replay.index if replay else index
@@ -40,7 +39,6 @@ def write_html(
             note=str(replay or ""),
             glances=glances,
             keep=keep,
-            max_pages=max_pages,
             text_of=stored_texts(index),
             track=track,
         )

@@ -21,22 +21,22 @@ _GROUP = 8
 _SIGNS = {EQUAL: "=", INSERT: "+", DELETE: "-", REPLACE: "~"}
 
 
-def bits(word: int) -> str:
-    """Return the bits of *word*, the highest first, in groups of eight."""
-    digits = f"{word:0{SIMHASH_BITS}b}"
+def bits(simhash: int) -> str:
+    """Return the bits of *simhash*, the highest first, in groups of eight."""
+    digits = f"{simhash:0{SIMHASH_BITS}b}"
     return " ".join(digits[start : start + _GROUP] for start in range(0, SIMHASH_BITS, _GROUP))
 
 
 def distance_lines(distance: Distance) -> Iterator[Text]:
-    """Yield two words bit by bit, with a mark under each bit in which they differ."""
-    yield Text(f"{distance.field} words", "bold")
+    """Yield two simhashes bit by bit, with a mark under each bit in which they differ."""
+    yield Text(f"{distance.field} simhashes", "bold")
     if distance.bits is None:
         yield Text("  not both pages have one")
         return
     differing = bits(distance.canonical ^ distance.page)
-    for word in (distance.canonical, distance.page):
+    for simhash in (distance.canonical, distance.page):
         line = Text("  ")
-        for digit, differs in zip(bits(word), differing, strict=True):
+        for digit, differs in zip(bits(simhash), differing, strict=True):
             line.append(digit, "bold red" if differs == "1" else "")
         yield line
     marks = "".join("^" if differs == "1" else " " for differs in differing).rstrip()
@@ -103,7 +103,7 @@ def _shown(change: Change, text: str) -> str:
 
 
 def explanation_record(found: Explanation) -> dict[str, Any]:
-    """Return an explanation for JSON; words are 16 hexadecimal digits."""
+    """Return an explanation for JSON; simhashes are 16 hexadecimal digits."""
     return {
         "reason": found.match.reason.value,
         "is_duplicate": found.match.is_duplicate,

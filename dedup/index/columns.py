@@ -72,6 +72,11 @@ class Column:
         return not self.optional and self.default is _REQUIRED
 
     @property
+    def absent(self) -> Any:
+        """The value where it is missing, of one that is not required."""
+        return None if self.optional else self.default
+
+    @property
     def types(self) -> type | tuple[type, ...]:
         """What type a stored value may have, as `isinstance` takes it."""
         found = _TYPES[self.kind.sql]

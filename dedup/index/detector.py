@@ -16,9 +16,9 @@ from dedup.recipes.fingerprinter import fingerprinter_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Neighbour
 from dedup.values.run import DRY_RUN, Run
+from dedup.values.scope import scope_key
 from dedup.values.sighting import Sighting
 from dedup.values.simhashes import SIMHASH_BITS
-from dedup.values.urls import scope_key
 from dedup.values.verdict import Verdict
 
 _DEFAULT = DedupConfig()

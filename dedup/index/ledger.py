@@ -43,7 +43,7 @@ class Ledger:
         self, sighting: Sighting, config: DedupConfig, *, is_wanted: bool = False
     ) -> tuple[Verdict, Token]:
         """Return the verdict on *sighting*, and what `claim` takes to tell if it still holds."""
-        sighting = sighting.kept()
+        sighting = sighting.bounded()
         with self._store.transaction(writing=False):
             token = self._store.token((sighting.kind, sighting.scope))
             return self._verdict(sighting, config, is_wanted=is_wanted), token
@@ -61,7 +61,7 @@ class Ledger:
         with self._store.transaction(writing=True):
             if self._store.token((sighting.kind, sighting.scope)) != token:
                 return AskAgain()
-            return self._record(sighting.kept(), verdict, confirmed=confirmed, page=page)
+            return self._record(sighting.bounded(), verdict, confirmed=confirmed, page=page)
 
     def find_or_add(
         self,
@@ -83,7 +83,7 @@ class Ledger:
         by a dry run drops nothing in other runs; what *is_wanted* is kept, whatever it repeats.  *page*
         is stored with the row, for `page_of`: what `dedup.reading.stored.pack` returns, b"" for nothing.
         """
-        sighting = sighting.kept()
+        sighting = sighting.bounded()
         with self._store.transaction(writing=True):
             verdict = self._verdict(sighting, config, is_wanted=is_wanted)
             standing = verdict.standing

@@ -11,7 +11,7 @@ from dedup.index.ledger import Ledger
 from dedup.index.stores.base import Note, Prefix, Query, Store
 from dedup.values.row import Visit, Withheld
 from dedup.values.run import Run
-from dedup.values.urls import kept_url
+from dedup.values.urls import bounded_url
 
 
 class RunBook:
@@ -116,7 +116,7 @@ class RunBook:
 
     def withhold(self, run: Run, requests: Iterable[Withheld]) -> None:
         """Record what *run* did not request because of a copy; each URL once."""
-        kept = [replace(one, run=run.id, url=kept_url(one.url)) for one in requests]
+        kept = [replace(one, run=run.id, url=bounded_url(one.url)) for one in requests]
         with self._store.transaction(writing=True):
             self._store.put(*kept, renew=False)
 

@@ -50,7 +50,7 @@ class DedupPipeline:
         self._settings = settings
         self._reader = ItemReader(crawler, settings)
         self._tracker = Tracker()
-        self._marker = Marker(settings.mark_prefix) if settings.action == "mark" else None
+        self._marker = Marker() if settings.action == "mark" else None
         self._dropped = self._dropped_feed()
         self._records = RecordNotice(settings)
         self._ending: Any = None
@@ -62,7 +62,7 @@ class DedupPipeline:
         pipeline = cls(crawler, read_settings(crawler.settings))
         pipeline.judge.check()
         if pipeline._marker:
-            pipeline._marker.require(known_item_classes(pipeline._settings, crawler.settings))
+            pipeline._marker.require(known_item_classes(crawler.settings))
         for signal, receiver in (
             (signals.item_scraped, pipeline._item_scraped),
             (signals.item_dropped, pipeline._item_dropped),
@@ -170,8 +170,8 @@ class DedupPipeline:
     def _dropped_feed(self) -> DroppedFeed | None:
         if not self._settings.dropped_feed:
             return None
-        marker, index = Marker(self._settings.mark_prefix), Path(index_path(self._settings))
-        return DroppedFeed(self._crawler, self._settings.dropped_feed, marker, index)
+        index = Path(index_path(self._settings))
+        return DroppedFeed(self._crawler, self._settings.dropped_feed, Marker(), index)
 
     def _let_go(self, item: Any, token: Token, verdict: Verdict) -> Any:
         self._counts.add("would_drop" if self._settings.dry_run else "marked")

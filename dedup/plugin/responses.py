@@ -51,8 +51,8 @@ class DedupResponseMiddleware:
     """Judges responses, and skips the links or the callback of those that are copies.
 
     With ``DEDUP_SKIP = "nothing"`` it only reads them, before a callback can change their trees.
-    Start pages (``DEDUP_MIN_DEPTH``) and a share of the copies (``DEDUP_EXPLORATION_SHARE``, by
-    URL, the same ones each time) are followed all the same, so that a crawl cannot starve.  A
+    Start pages and a share of the copies (``DEDUP_EXPLORATION_SHARE``, by URL, the same ones each
+    time) are followed all the same, so that a crawl cannot starve.  A
     response that repeats one whose callback is still running is not judged.
     """
 
@@ -117,7 +117,7 @@ class DedupResponseMiddleware:
         if not (verdict.canonical_was_met or self._was_followed(response, sighting, verdict)):
             judge.counts.add("responses/canonical_not_met")
             return False
-        if _depth(response) < self._settings.min_depth:
+        if not _depth(response):
             return False
         if is_explored(response.url, self._settings.exploration_share):
             judge.counts.add("responses/explored")

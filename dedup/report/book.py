@@ -9,7 +9,7 @@ import numpy as np
 
 from dedup.index import Index, Row
 from dedup.report.clusters import KEEPS
-from dedup.report.columns import Columns, Integers, site_name
+from dedup.report.columns import Columns, Integers, SiteNames
 from dedup.report.likeness import LeastAlike, least_alike
 from dedup.values.printable import printable, printable_url
 
@@ -56,6 +56,7 @@ class Book:
     index: Index
     pages: dict[int, Shown] = field(default_factory=dict)
     characters: int = 0
+    _sites: SiteNames = field(default_factory=SiteNames)
 
     def add(self, row: Row) -> None:
         """Show the page of *row*."""
@@ -64,7 +65,7 @@ class Book:
         seen = row.sighting
         url, title = printable_url(seen.url, URL_LIMIT), printable(seen.title.strip(), TITLE_LIMIT)
         self.pages[row.id] = Shown(
-            *(row.id, url, site_name(seen.url), title),
+            *(row.id, url, self._sites.of(seen.url), title),
             *(seen.fingerprint.tokens, seen.run, seen.time),
         )
         self.characters += len(url) + len(title)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from dedup.report.columns import OUTCOMES, REASONS, listed
 from dedup.report.contents import Contents
 from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import Share
-from dedup.report.sentences import MAX_SITES, MEANINGS, fate, moment, why
+from dedup.report.sentences import MAX_SITES, MEANINGS, fate, moment, run_end, why
 from dedup.report.templates import Template
 from dedup.rule.verifier import verifier_of
 from dedup.values.printable import printable
@@ -60,7 +61,7 @@ def _run(share: Share, run: Run | None) -> dict[str, object]:
         **asdict(share),
         "spider": printable(run.spider) if run else "",
         "started": moment(run.started) if run else "",
-        "ending": (printable(run.ending) or "not ended") if run else "",
+        "ending": run_end(run) if run else "",
         "fate": fate(run.action) if run else "",
     }
 
@@ -88,9 +89,10 @@ def _why(contents: Contents, pages: Mapping[str, Sequence[Any]]) -> Iterator[str
     """Yield why each page is a duplicate, "" where it is none or is not counted."""
     threshold = verifier_of(contents.choices.config).bounds.get("similarity")
     figures = (pages[name] for name in ("reason", "content", "structure", "similarity"))
+    sentence = cache(why)  # most have the figures of another one
     for reason, content, structure, similarity in zip(*figures, strict=True):
         known = None if reason is None else REASONS[reason]
-        yield why(known, content, structure, similarity, threshold)
+        yield sentence(known, content, structure, similarity, threshold)
 
 
 def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:

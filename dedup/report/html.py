@@ -46,7 +46,7 @@ def _context(contents: Contents) -> dict[str, object]:
         "charts": _charts(contents),
         "rule": sentences.rule(config),
         "looked_up": sentences.looked_up(contents.borderline),
-        "templates": sentences.templates(contents.templates, config),
+        "templates": sentences.about_templates(contents.templates, config),
         "facts": sentences.facts(contents),
         "left_out": list(sentences.left_out(contents)),
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dedup import __version__
+from dedup.index import Run
 from dedup.recipes.config import DedupConfig
 from dedup.report.book import MAX_CHARACTERS, MAX_MEMBERS
 from dedup.report.borderline import PAIRS, Borderline
@@ -133,14 +134,14 @@ def looked_up(borderline: Borderline) -> str:
     return f"{some} searched for others that are almost duplicates."
 
 
-def templates(found: Templates, config: DedupConfig) -> str:
+def about_templates(templates: Templates, config: DedupConfig) -> str:
     """Return what a template is, and how many there are."""
     return (
         "A template is a group of pages whose structure simhashes differ in at most "
         f"{config.same_template_distance} bits from the most frequent one among them. Structure alone "
-        f"makes no page a duplicate. These are the {len(found.groups):,} largest groups (at most "
+        f"makes no page a duplicate. These are the {len(templates.groups):,} largest groups (at most "
         f"{MAX_TEMPLATES}, of the {MAX_STRUCTURES:,} most frequent structures); "
-        f"{found.outside:,} other pages are in no group."
+        f"{templates.outside:,} other pages are in no group."
     )
 
 
@@ -226,6 +227,15 @@ def fate(action: str) -> str:
     return _FATES.get(action, printable(action))
 
 
-def moment(seconds: float) -> str:
-    """Return a time in UTC, to the minute."""
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
+def run_end(run: Run) -> str:
+    """Return how *run* ended."""
+    return printable(run.ending) or "not ended"
+
+
+def moment(seconds: float, timespec: str = "minutes") -> str:
+    """Return a time (seconds since 1970) in UTC.
+
+    >>> moment(0)
+    '1970-01-01 00:00'
+    """
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(" ", timespec)

@@ -87,21 +87,26 @@ class _Views:
         query = request.query_params
         wanted: dict[str, Any] = {
             "before": _number(query.get("before", "")) or None,
-            "copies": query.get("copies") == "1",
             "run": _number(query.get("run", "")),
             "part": query.get("q", "")[:500],
         }
-        rows = self.index.views.newest(PAGE_SIZE + 1, **wanted)
+        duplicates = query.get("duplicates") == "1"
+        rows = self.index.views.newest(PAGE_SIZE + 1, copies=duplicates, **wanted)
         older = rows[PAGE_SIZE - 1].id if len(rows) > PAGE_SIZE else None
         return self._page(
-            "pages.html", rows=rows[:PAGE_SIZE], runs=self.index.runs(), older=older, **wanted
+            "pages.html",
+            rows=rows[:PAGE_SIZE],
+            runs=self.index.runs(),
+            older=older,
+            duplicates=duplicates,
+            **wanted,
         )
 
     async def clusters(self, request: Request) -> Response:
         start = _number(request.query_params.get("start", ""))
-        found = self.index.views.clusters(start + PAGE_SIZE + 1)[start:]
-        more = start + PAGE_SIZE if len(found) > PAGE_SIZE else None
-        return self._page("clusters.html", clusters=found[:PAGE_SIZE], start=start, more=more)
+        clusters = self.index.views.clusters(start + PAGE_SIZE + 1)[start:]
+        more = start + PAGE_SIZE if len(clusters) > PAGE_SIZE else None
+        return self._page("clusters.html", clusters=clusters[:PAGE_SIZE], start=start, more=more)
 
     async def page(self, request: Request) -> Response:
         try:
@@ -115,7 +120,7 @@ class _Views:
             canonical=canonical,
             changes=self._changes(canonical, row) if canonical else [],
             history=[one for one in self.index.views.history(row.sighting.url) if one.id != row.id],
-            copies=self.index.views.copies_of(row.id, PAGE_SIZE),
+            duplicates=self.index.views.copies_of(row.id, PAGE_SIZE),
         )
 
     def _changes(self, canonical: Row, row: Row) -> list[Change]:

@@ -101,7 +101,10 @@ class Row:
 
 
 class Glance(NamedTuple):
-    """What reports count of a `Row`: a tenth of its size, and of the time to read it."""
+    """What reports count of a `Row`: a tenth of its size, and of the time to read it.
+
+    *structure* is the structure simhash, 0 for none as in a `Fingerprint`; elsewhere None is none.
+    """
 
     id: int
     run: int
@@ -138,7 +141,7 @@ def glance_of(row: Row) -> Glance:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A canonical, and how far its word is from the one asked about (0 to 64 bits)."""
+    """A canonical, and the *distance* of its simhash to the one asked about (0 to 64 bits)."""
 
     row: Row
     distance: int

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.limits import MAX_REDIRECTS, MAX_TITLE, MAX_URL
-from dedup.values.urls import host_of, joined_key, kept_url, valid
+from dedup.values.urls import bounded_url, host_of, joined_key, valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class Sighting:
         """The canonical form of the URL that the page declares as its canonical one, "" for none."""
         return joined_key(self.url, self.canonical_link) if self.canonical_link else ""
 
-    def kept(self) -> Sighting:
-        """Return it as an index keeps it: URL, link and title valid, and of bounded length."""
+    def bounded(self) -> Sighting:
+        """Return it as an index stores it: URL, link and title valid, and of bounded length."""
         link = self.canonical_link if len(self.canonical_link) <= MAX_URL else ""
-        texts = kept_url(self.url), valid(self.title[:MAX_TITLE]), valid(link)
-        redirects = tuple(map(kept_url, self.redirects[:MAX_REDIRECTS]))
+        texts = bounded_url(self.url), valid(self.title[:MAX_TITLE]), valid(link)
+        redirects = tuple(map(bounded_url, self.redirects[:MAX_REDIRECTS]))
         if (*texts, redirects) == (self.url, self.title, self.canonical_link, self.redirects):
             return self
         url, title, link = texts

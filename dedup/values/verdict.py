@@ -157,11 +157,6 @@ class Verdict:
     sentence: str = field(default="", compare=False)
 
     @property
-    def is_duplicate(self) -> bool:
-        """Whether the page should be dropped."""
-        return not self.kept
-
-    @property
     def canonical_is_pending(self) -> bool:
         """Whether it is still open if the page that this one repeats is kept in this crawl."""
         return self.standing is not None and self.standing.is_pending

@@ -387,16 +387,6 @@ def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
     assert output.read_bytes() == b"".join(kept)
 
 
-def test_strict_stops_at_the_first_bad_record(tmp_path: Path) -> None:
-    formats.jsonl(tmp_path / "a.jsonl", PAGES)
-    with (tmp_path / "a.jsonl").open("a") as file:
-        file.write("{\n")
-    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--strict", "--jobs", 1)
-    assert done.exit_code == 1
-    assert "line 6: is no JSON" in done.stderr
-    assert rows(tmp_path / "x.db") == []
-
-
 def test_a_function_that_raises_costs_its_record_only(tmp_path: Path) -> None:
     pages = [*PAGES, ("http://a/6", html("raise"))]
     formats.jsonl(tmp_path / "a.jsonl", pages)
@@ -550,7 +540,7 @@ def test_fields_are_those_of_the_settings(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows_))
     done = add(
         *("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1, "--json"),
-        *("--text-fields", "t", "--url-field", "link"),
+        *("-s", "DEDUP_TEXT_FIELDS=t", "-s", "DEDUP_URL_FIELD=link"),
     )
     assert json.loads(done.stdout)["exact_duplicate"] == 1
     assert rows(tmp_path / "x.db")[1][1] == "http://a/1"
@@ -778,10 +768,10 @@ def test_records_that_are_no_pages_stop_it_until_fields_are_named(tmp_path: Path
     done = add(feed, *chosen)
     assert done.exit_code == 1
     assert "line 1 is no page: it has no HTML" in done.output
-    assert "--text-fields title,text" in done.output
+    assert "-s DEDUP_TEXT_FIELDS=title,text" in done.output
     assert not out.exists()
     assert rows(tmp_path / "pages.db") == []
-    named = ("--text-fields", "name,text", "-s", "DEDUP_KEY_FIELDS=sku")
+    named = ("-s", "DEDUP_TEXT_FIELDS=name,text", "-s", "DEDUP_KEY_FIELDS=sku")
     assert add(feed, *chosen, *named).exit_code == 0
     assert out.read_text() == feed.read_text()
     assert add(records(tmp_path / "more.jsonl", *RECORDS), *chosen, *named[:2]).exit_code == 0

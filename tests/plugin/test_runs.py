@@ -113,7 +113,8 @@ def site(*, moved: bool = False, link: str = "") -> dict[str, str]:
 @pytest.mark.parametrize("skip", ["nothing", "links", "callback"])
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])
 def test_a_site_that_moved_is_crawled_whole(tmp_path: Path, skip: str, unchanged: str) -> None:
-    settings: dict[str, Any] = {"DEDUP_SKIP": skip, "DEDUP_MIN_DEPTH": 0, "DEDUP_EXPLORATION_SHARE": 0}
+    settings: dict[str, Any] = {"DEDUP_SKIP": skip, "DEDUP_EXPLORATION_SHARE": 0}
+    settings["spider"] = "tests.plugin.spiders.LinkedSite"
     with serving({**site(), **site(moved=True)}) as url:
         crawled(tmp_path, url, **settings)
         done = crawled(tmp_path, f"{url}new/", DEDUP_UNCHANGED=unchanged, **settings)

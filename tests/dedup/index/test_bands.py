@@ -130,7 +130,7 @@ def test_bands_find_what_words_do_not(index: Index, candidates: str, found: bool
     first, second = unlike_words(1, sketch_like(0, 0)), unlike_words(2, sketch_like(0, 60))
     find_or_add(index, first, "http://a/", run=run, config=config)
     verdict = find_or_add(index, second, "http://b/", run=run, config=config)
-    assert verdict.is_duplicate is found
+    assert verdict.kept is not found
     assert verdict.content_distance is None or verdict.content_distance > config.max_distance
 
 
@@ -171,7 +171,7 @@ def test_a_crowd_in_one_band_is_looked_at_up_to_the_cap(index: Index) -> None:
 def test_the_largest_banding_there_is(index: Index) -> None:
     with Detector(index, DedupConfig(candidates="minhash", bands=256, rows=1)) as detector:
         detector.check(page(text(1), "http://a/"))
-        assert detector.check(page(edited(1), "http://b/")).is_duplicate
+        assert not detector.check(page(edited(1), "http://b/")).kept
 
 
 # The file
@@ -184,13 +184,13 @@ def test_bands_are_made_for_the_pages_that_are_there(tmp_path: Path) -> None:
         assert index.banding is None
         with Detector(index, MINHASH) as detector:
             assert index.banding == Banding(24, 3)
-            assert detector.check(page(edited(1), "http://b/")).is_duplicate
+            assert not detector.check(page(edited(1), "http://b/")).kept
         with Detector(index) as detector:  # bands stay and are kept up
             detector.check(page(text(2), "http://c/"))
         other = DedupConfig(candidates="both", bands=50, rows=4)
         with Detector(index, other) as detector:
             assert index.banding == Banding(50, 4)
-            assert detector.check(page(edited(2), "http://d/")).is_duplicate
+            assert not detector.check(page(edited(2), "http://d/")).kept
         assert index.problems() == []
 
 
