@@ -98,9 +98,10 @@ def contents_of(choices: Choices) -> Contents:
     clusters = shown_clusters(
         columns,
         book,
+        config,
         choices.max_pages,
-        choices.keep,
-        lambda rows, total: choices.track(rows, "looking up", total),
+        keep=choices.keep,
+        track=lambda rows, total: choices.track(rows, "looking up", total),
     )
     borderline = borderline_of(columns, index, config)
     templates = templates_of(columns, config.same_template_distance)
