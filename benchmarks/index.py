@@ -460,10 +460,11 @@ def _canonical(sighting: Sighting) -> Row:
 
 def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, crowded: str = "") -> None:
     """Put *count* pages into an empty index at once, as so many calls of `find_or_add` would."""
-    connection = index._connection
+    store = index.store
+    connection = store._connection
     prints = [_random_page(rng, crowded) for _ in range(count)]
-    with index._writing():
-        scope = index._scope("page", "bench", create=True)
+    with index.batch():
+        scope = store._scope(("page", "bench"), create=True)
         urls = (f"http://old.example/{number}" for number in range(count))
         connection.executemany(
             INSERT,
@@ -474,7 +475,7 @@ def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, cr
         )
         for field in ("content", "structure"):
             simhashes = np.array([p.simhash(field) for p in prints], np.uint64)
-            index._postings(field, scope).add_many(simhashes)
+            store._lists.postings(field, scope).add_many(simhashes)
 
 
 def curve(folder: Path, largest: int, output: Path | None) -> None:

@@ -205,7 +205,7 @@ def _measure(
         opened.find_or_add(_sighting(one.seen, run, f"http://a.example/{number}"), config)
         adding.append(time.process_time() - begin)
     found, times, candidates = _ask(opened, run, config, asked, known)
-    opened._database.checkpoint()
+    opened.store._database.checkpoint()
     size = opened.path.stat().st_size / len(stored)
     new = [time for time, (source, _) in zip(times, known, strict=True) if source < 0]
     edits = [time for time, (source, _) in zip(times, known, strict=True) if source >= 0]
@@ -226,11 +226,11 @@ def _ask(
 ) -> tuple[list[bool], list[float], float]:
     """Return what is found, how long it takes, and the candidates that a new page has on average."""
     found, times, looked_at = [], [], []
-    with opened._writing():
+    with opened.batch():
         for one, (source, _) in zip(asked, known, strict=True):
             sighting = _sighting(one.seen, run)
             begin = time.process_time()
-            verdict = opened._decide(sighting, config)
+            verdict = opened.judge(sighting, config)
             times.append(time.process_time() - begin)
             found.append(verdict.canonical == source + 1)
             if source < 0:

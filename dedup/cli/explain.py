@@ -91,7 +91,7 @@ def _other(index: SQLiteIndex, row: Row, config: DedupConfig) -> Row | None:
         return None
     if banding_of(config) != index.banding:  # there are no lists of them
         config = replace(config, candidates="simhash")
-    near = index.candidates_of(row, config)
+    near = index.views.candidates_of(row, config)
     return next((index.row(c.id) for c in near if is_refused(c.fingerprint, page, config)), None)
 
 
@@ -117,7 +117,7 @@ def _show_pair(
             )
         )
     show_explanation(screen, explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config))
-    show_agreement(screen, index.page_of(canonical), index.page_of(row), config, limit)
+    show_agreement(screen, index.views.page_of(canonical), index.views.page_of(row), config, limit)
 
 
 def _comparison(
@@ -128,4 +128,6 @@ def _comparison(
     record: dict[str, Any] = {"now": explanation_record(now)}
     if row.verdict.canonical is None:
         record["refused_url"] = canonical.sighting.url
-    return record | agreement_record(index.page_of(canonical), index.page_of(row), config, limit)
+    return record | agreement_record(
+        index.views.page_of(canonical), index.views.page_of(row), config, limit
+    )

@@ -76,7 +76,7 @@ def _outside(sample: Integers, index: Index, config: DedupConfig) -> tuple[Pair,
     wider = replace(loosened(verifier_of(config).loosened()), candidates="simhash")
     pairs: dict[tuple[int, int], Pair] = {}
     for row in index.rows_of(sample.tolist()):
-        for canonical in index.candidates_of(row, wider):
+        for canonical in index.views.candidates_of(row, wider):
             first, second = sorted((canonical, row.as_canonical()), key=lambda page: page.id)
             compared = match(first.fingerprint, second.fingerprint, config)
             if compared.reason is Reason.NEW:

@@ -125,7 +125,7 @@ def _columns(choices: Choices) -> Columns:
     if choices.glances is not None:
         return columns_of(choices.glances)
     index = choices.index
-    return columns_of(choices.track(index.glances(), "reading", index.statistics().rows))
+    return columns_of(choices.track(index.views.glances(), "reading", index.views.statistics().rows))
 
 
 def _text_pairs(borderline: Sequence[RowPair], clusters: Sequence[ShownCluster]) -> list[RowPair]:

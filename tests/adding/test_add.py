@@ -204,7 +204,7 @@ def test_interrupted_and_resumed_is_uninterrupted(
         assert list(adding.fates(0)) == list(expected.fates(0))
         assert adding.tally.counts == expected.tally.counts
         assert len(index.runs()) == 1
-        assert index.journal(1) == []
+        assert index.book.journal(1) == []
 
 
 def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
@@ -224,7 +224,7 @@ def wait_for_rows(index: Path) -> None:
     while time.monotonic() < deadline:
         if index.exists():
             with SQLiteIndex(index) as opened:
-                if opened.statistics().rows:
+                if opened.views.statistics().rows:
                     return
         time.sleep(0.01)
     raise AssertionError("nothing came")
@@ -357,7 +357,7 @@ def test_a_run_that_is_forgotten_begins_anew(tmp_path: Path) -> None:
         adding = Adding(index, found, Choices())
         next(adding.work())
         adding.stop("interrupted")
-        index.forget_run(1)
+        index.book.forget(1)
         assert Adding(index, found, Choices()).tally.resumed_at == 0
 
 
@@ -501,7 +501,7 @@ def test_pages_over_a_limit_are_counted_and_repeat_equal_bytes_only(tmp_path: Pa
     found = json.loads(done.stdout)
     assert (found["over_limit"], found["new"], found["exact_duplicate"]) == (3, 2, 1)
     with SQLiteIndex(tmp_path / "x.db") as index:
-        assert [index.page_of(row) for row in index.rows()] == [None] * 3
+        assert [index.views.page_of(row) for row in index.rows()] == [None] * 3
     assert "3 over a limit of size" in add(*arguments, *settings, "--restart").output
 
 
@@ -728,7 +728,7 @@ def test_pages_are_stored_where_that_is_wanted(tmp_path: Path, store_pages: bool
     with MemoryIndex() as index:
         config = DedupConfig(store_pages=store_pages)
         list(Adding(index, find_feeds([source], FieldRule()), Choices(config=config)).work())
-        stored = [index.page_of(row) for row in index.rows()]
+        stored = [index.views.page_of(row) for row in index.rows()]
     assert [page is not None for page in stored] == [store_pages] * len(PAGES)
 
 

@@ -130,7 +130,7 @@ def test_a_url_that_is_not_there_is_an_error_with_likely_ones(index: Path, comma
 
 def test_a_damaged_stored_page_is_one_clear_line(stored: Path) -> None:
     with SQLiteIndex(stored) as opened:
-        opened._connection.execute("UPDATE stored_pages SET page = x'00'")
+        opened.store._connection.execute("UPDATE stored_pages SET page = x'00'")
     result = run("explain", "http://a.example/2", "--index", stored)
     assert (result.exit_code, "the page of row 1: it is not in a form" in result.output) == (1, True)
     result = run("check", "--index", stored)

@@ -127,7 +127,7 @@ class Adding:
         self._run_number = self.run.id
         try:
             if restart:
-                self._index.forget_run(self.run.id)
+                self._index.book.forget(self.run.id)
             self._journal = Journal(self._index, self.run.id, self._choices.signature, self._feeds)
         except BaseException:
             self._index.end_run(self.run, "interrupted")

@@ -101,7 +101,7 @@ def test_reports_and_commands_quote_it(tmp_path: Path, monkeypatch: pytest.Monke
     path, config, file = tmp_path / "pages.db", DedupConfig(), io.StringIO()
     with SQLiteIndex(path) as opened:
         crawled(opened)
-        borderline = borderline_of(columns_of(opened.glances()), opened, config)
+        borderline = borderline_of(columns_of(opened.views.glances()), opened, config)
         choices = Choices(index=opened, config=config, name="pages")
         data = embedded(contents_of(choices))
         write_report(choices, file)
