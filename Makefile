@@ -1,16 +1,18 @@
-# make crawl   makes the environment, installs, serves the example site and crawls it
+# make crawl   makes the environment, installs the project, serves the example site and crawls it
 # make test    runs the tests in the same environment, in under five minutes on two cores
-# make slow    runs those that take longer: browsers, kills, the documentation's examples
+# make slow    runs the tests that take longer: browsers, kills, the examples of the documentation
 # make cover   runs all tests and lists the lines that none of them reaches
-# make docs    makes the documentation in build/docs; a warning is an error
-# make oldest  runs the tests of the plugin on the oldest Scrapy, in an environment beside it
-# make audit   asks for known vulnerabilities of what is installed there; needs a network
+# make docs    builds the documentation in build/docs; a warning is an error
+# make oldest  runs the tests of the plugin on the oldest Scrapy, in a second environment
+# make lint    runs the linters; make types runs the type checker
+# make check   runs lint, types, docs, test, slow and oldest
+# make audit   looks for known vulnerabilities in the installed packages; needs a network
 VENV ?= .venv
 OLDEST_VENV ?= $(VENV)-oldest
 OLDEST_SCRAPY = scrapy==2.13.*
 PYTHON ?= python3
 BIN = $(VENV)/bin
-# Tests wait for crawls more than they compute.
+# Tests spend more time waiting for crawls than computing.
 WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 INSTALL = -m pip install --quiet --editable ".[fast]" --group dev

@@ -1,9 +1,9 @@
-"""The HTML report of a large index: seconds, memory, and the size of the file.
+"""The HTML report of a large index: its time, memory and file size.
 
     python -m benchmarks.report                   # one million synthetic rows
     python -m benchmarks.report --rows 100000 --output report.html
 
-Three in eight rows are copies, in clusters of 2 to some thousands, on a thousand sites, in ten runs.
+Three in eight rows are copies, in clusters of 2 to some thousand pages, on a thousand sites, in ten runs.
 """
 
 from __future__ import annotations
@@ -22,13 +22,17 @@ import click
 import numpy as np
 
 from dedup import DedupConfig, SQLiteIndex
-from dedup.index.tables import INSERT
+from dedup.index.tables import PAGES
 from dedup.recipes.sketch import BINS
 from dedup.values.simhashes import signed
 
 SEED = 6
-# No key, redirects or check sketch; no dry run; on the host of its URL.
-REST = ("", "", b"", 0, 0, None, None)
+COLUMNS = (
+    *("run", "scope", "url", "url_key", "time", "title", "canonical_link"),
+    *("content_simhash", "structure_simhash", "sketch", "body_digest", "token_digest", "tokens"),
+    *("reason", "kept", "content_distance", "structure_distance", "similarity"),
+    *("canonical", "outcome", "listed"),
+)
 SITES = 1000
 RUNS = 10
 TEMPLATES = 3000
@@ -43,7 +47,9 @@ CHILD = (
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.option("--rows", default=1_000_000, show_default=True, help="Rows of the index.")
-@click.option("--index", type=click.Path(path_type=Path), help="Keep the index here, or use it again.")
+@click.option(
+    "--index", type=click.Path(path_type=Path), help="Keep the index here, or use the one that is here."
+)
 @click.option("--output", type=click.Path(path_type=Path), help="Keep the report here.")
 def main(rows: int, index: Path | None, output: Path | None) -> None:
     with tempfile.TemporaryDirectory() as scratch:
@@ -78,14 +84,14 @@ def fill(path: Path, rows: int) -> None:
     connection = sqlite3.connect(path)
     with connection:
         connection.execute("INSERT INTO scopes VALUES (1, 'page', '')")
-        connection.executemany(INSERT, ((*row, *REST) for row in synthetic(rows)))
+        connection.executemany(PAGES.insert(COLUMNS), synthetic(rows))
     connection.close()
     with SQLiteIndex(path) as index:
         index.rebuild()
 
 
 def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:
-    """Yield what `INSERT` takes for each row, but for `REST`.
+    """Yield the `COLUMNS` of each row.
 
     Each fourth row is a page that others may repeat, half of the others are copies of one before them:
     most clusters are small, a few have thousands.  A copy's sketch is its canonical's but for some bins.
@@ -96,7 +102,7 @@ def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:
     for start in range(1, rows + 1, CHUNK):
         numbers = np.arange(start, min(start + CHUNK, rows + 1))
         count = len(numbers)
-        words = rng.integers(1, 2**64, count, np.uint64).tolist()
+        simhashes = rng.integers(1, 2**64, count, np.uint64).tolist()
         power = np.where(rng.random(count) < 0.1, 8, 1)
         canonicals = (numbers * rng.random(count) ** power).astype(int) // 4 * 4 + 1
         is_copy = (numbers % 4 != 1) & (rng.random(count) < 0.5) & (canonicals < numbers)
@@ -112,11 +118,11 @@ def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:
                 *(number * RUNS // (rows + 1) + 1, 1),
                 *(f"https://site{sites[place]}.example/section/page-{number}.html",) * 2,
                 *(1_700_000_000.0 + number, f"Page {number} of a site with long titles", ""),
-                *(signed(words[place]), templates[number % TEMPLATES], sketches[place].tobytes()),
+                *(signed(simhashes[place]), templates[number % TEMPLATES], sketches[place].tobytes()),
                 *(number.to_bytes(16), number.to_bytes(16), 300 + number % 700),
                 *("near_duplicate" if copy else "new", not copy, distance, distance),
                 *(1 - int(changed[place]) / BINS if copy else None,),
-                *(int(canonicals[place]) if copy else None, None, None, "confirmed", not copy),
+                *(int(canonicals[place]) if copy else None, "confirmed", not copy),
             )
 
 

@@ -1,9 +1,10 @@
-"""The stored files of `tests/fixtures`: one for each schema that was ever in use.
+"""The stored files of `tests/fixtures`: one for each schema, and each format of exports, ever in use.
 
     python -m tests.stored
 
-writes those of the schema that the code has now.  It is run once, by whoever raises `SCHEMA_VERSION`;
-the files of earlier schemas were written by the code of their time and are never made anew.
+writes those of the schema that the code has now.  It is run once, by whoever raises `SCHEMA_VERSION`.
+Files of earlier schemas, and `export-version-1.jsonl`, were written by the code of their time and are
+never made anew.
 """
 
 from __future__ import annotations

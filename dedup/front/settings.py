@@ -42,23 +42,16 @@ class DedupSettings:
     """A function, or its dotted path, that makes the page of an item, None for one not to judge."""
     action: str = "drop"
     """What becomes of a copy: `drop` it, or `mark` it with what it repeats and let it go on."""
-    mark_prefix: str = "dedup_"
-    """What the names of the fields begin with that `mark` fills."""
-    item_classes: tuple[Any, ...] = ()
-    """Classes of items, or their dotted paths, whose fields are checked at start for `mark`."""
     dry_run: bool = False
     """Judge, record and report, but let every item and request go on as it is."""
     wait: float = 30.0
     """How many seconds a copy waits for the fate of the item that it repeats."""
     skip: str = "nothing"
     """What is skipped of a response that is a copy: `nothing`, the `links` that its callback gives,
-    or the whole `callback`; unless `nothing`, responses are judged before their callback."""
-    min_depth: int = 1
-    """Of responses at less depth than this (start pages are at 0) nothing is skipped."""
+    or the whole `callback`; unless `nothing`, responses are judged before their callback.  Of start
+    pages nothing is skipped."""
     exploration_share: float = 0.05
     """The share (0 to 1) of copies of which nothing is skipped all the same."""
-    cluster_share: float = 0.2
-    """The log warns when copies of one page are more than this share (0 to 1) of a host's pages."""
     crawl: str = ""
     """The name of a crawl that several processes work at, one after the other or at the same time; all
     that share a name are one crawl."""
@@ -71,12 +64,10 @@ class DedupSettings:
             value = getattr(self, name)
             if value not in choices:
                 raise ConfigError(f"{name} ({shown(value)}) must be one of {', '.join(choices)}")
-        for name, rule in (("wait", "0 seconds or more"), ("min_depth", "0 or more")):
-            if not getattr(self, name) >= 0:
-                raise ConfigError(f"{name} ({shown(getattr(self, name))}) must be {rule}")
-        for name in ("exploration_share", "cluster_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} ({shown(getattr(self, name))}) must be 0 to 1")
+        if not self.wait >= 0:
+            raise ConfigError(f"wait ({shown(self.wait)}) must be 0 seconds or more")
+        if not 0 <= self.exploration_share <= 1:
+            raise ConfigError(f"exploration_share ({shown(self.exploration_share)}) must be 0 to 1")
         if self.key_fields and self.skip == "callback":
             raise ConfigError(
                 f"key_fields ({', '.join(map(str, self.key_fields))}) cannot go with skip ('callback'): "
@@ -84,8 +75,6 @@ class DedupSettings:
             )
         if not self.index:
             raise ConfigError("index ('') must be the path of a file")
-        if not self.mark_prefix.isidentifier():
-            raise ConfigError(f"mark_prefix ({shown(self.mark_prefix)}) must be the beginning of a name")
 
     @property
     def fields(self) -> FieldRule:

@@ -11,6 +11,8 @@ from dedup.values.urls import host_of
 
 # Fewer copies than this are no sign of anything.
 MIN_COPIES = 20
+# The share (0 to 1) of a host's pages from which on a page swallows too many.
+LARGE_SHARE = 0.2
 # A near-duplicate that shares less than this with what it repeats may have text of its own.
 DOUBTFUL = 0.85
 # The name under which all hosts are counted together: that of none.
@@ -48,7 +50,7 @@ class _Host:
 class Shares:
     """Counts of pages by host and of copies by page, in bounded memory."""
 
-    def __init__(self, limit: float) -> None:
+    def __init__(self, limit: float = LARGE_SHARE) -> None:
         self._limit = limit
         self._hosts: dict[str, _Host] = {}
         self._pages = 0

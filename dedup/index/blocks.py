@@ -13,7 +13,7 @@ from typing import Self
 from dedup.index import chunks, pairs, postings
 from dedup.index.database import BUSY_TIMEOUT, META, Database
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList
-from dedup.index.tables import layout_of
+from dedup.index.rows import layout_of
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hashes
 from dedup.values.simhashes import SIMHASH_BITS
@@ -119,6 +119,10 @@ class BlockIndex:
         return pairs.near_pairs(simhashes, max_distance)
 
     def verify(self) -> list[str]:
+        """Return `problems`, under their first name."""
+        return self.problems()
+
+    def problems(self) -> list[str]:
         """Return what is wrong with the file, a line for each; nothing is repaired."""
         problems = self._database.integrity()
         with self._database.reading():

@@ -1,9 +1,9 @@
-"""Items that are marked instead of dropped: which fields, and can a type of item hold them?"""
+"""Items that are marked instead of dropped: the fields of a mark, and which items can have them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from itemadapter import ItemAdapter
 from scrapy.utils.misc import load_object
@@ -14,21 +14,18 @@ from dedup.values.verdict import Verdict
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from dedup.front.settings import DedupSettings
-
 # Attributes of a verdict; a field is named after them, behind a prefix.
 MARKS = ("reason", "canonical_url", "content_distance", "structure_distance", "similarity")
 
 
 class CannotMark(DedupError):  # noqa: N818
-    """An item has no place for the marks."""
+    """An item cannot hold the marks."""
 
 
 class Marker:
-    """Writes verdicts into the fields of items whose names begin with *prefix*."""
+    """Writes verdicts into the fields of items whose names begin with ``dedup_``."""
 
-    def __init__(self, prefix: str) -> None:
-        self.fields = {prefix + mark: mark for mark in MARKS}
+    fields: ClassVar = {f"dedup_{mark}": mark for mark in MARKS}
 
     def mark(self, item: Any, verdict: Verdict) -> None:
         """Fill the fields of *item*; raises `CannotMark`, and changes nothing, if one is missing."""
@@ -41,11 +38,11 @@ class Marker:
                 adapter[field] = str(value) if attribute == "reason" else value
         except CannotMark:
             raise
-        except Exception as error:  # frozen, validated by other rules, or no item that Scrapy knows
+        except Exception as error:  # frozen, validated, or of a type that Scrapy does not know
             raise CannotMark(f"{type(item).__qualname__} refuses a mark: {error}") from error
 
     def missing(self, item_class: type) -> list[str]:
-        """Return the fields that *item_class* has no place for; a dict has place for all.
+        """Return the fields that *item_class* does not have; a dict may have all.
 
         Raises TypeError for what is no item class.
         """
@@ -63,22 +60,17 @@ class Marker:
                 raise ConfigError(f"DEDUP_ACTION ('mark') fails: {_explained(item_class, missing)}")
 
 
-def known_item_classes(own: DedupSettings, settings: BaseSettings) -> list[type]:
-    """Return the item classes that the settings name: ``DEDUP_ITEM_CLASSES``, and those of feeds."""
-    named = list(own.item_classes)
+def known_item_classes(settings: BaseSettings) -> list[type]:
+    """Return the item classes that the feeds of a project name."""
+    named: list[Any] = []
     for feed in settings.getdict("FEEDS").values():
         named += feed.get("item_classes") or []
     try:
         return [load_object(name) for name in named]
     except (ImportError, NameError, TypeError, ValueError) as error:
-        raise ConfigError(
-            f"DEDUP_ITEM_CLASSES, with those of FEEDS, ({named!r}) must be classes: {error}"
-        ) from error
+        raise ConfigError(f"item_classes of FEEDS ({named!r}) must be classes: {error}") from error
 
 
 def _explained(item_class: type, missing: list[str]) -> str:
     name = f"{item_class.__module__}.{item_class.__qualname__}"
-    return (
-        f"{name} has no field {', '.join(missing)}; "
-        "declare them, set DEDUP_MARK_PREFIX, or use DEDUP_ACTION = 'drop'"
-    )
+    return f"{name} has no field {', '.join(missing)}; declare them, or use DEDUP_ACTION = 'drop'"

@@ -28,7 +28,7 @@ class Notices:
     def __init__(self, settings: DedupSettings, counts: Counts) -> None:
         self._settings = settings
         self._counts = counts
-        self._shares = Shares(settings.cluster_share)
+        self._shares = Shares()
         self._given: set[str] = set()
 
     def over_limit(self, url: str, excess: Excess) -> None:
@@ -81,9 +81,9 @@ class Notices:
             logger.warning(
                 "%d of %d pages of %s (%.0f%%) so far were dropped for pages that they share less than "
                 "%.0f%% with: are they really copies? See `dedup report`, and raise "
-                "DEDUP_MIN_SIMILARITY if they are not; DEDUP_CLUSTER_SHARE is %g",
+                "DEDUP_MIN_SIMILARITY if they are not",
                 *(share.copies, share.seen, printable(share.host) or "this crawl", 100 * share.share),
-                *(100 * DOUBTFUL, self._settings.cluster_share),
+                100 * DOUBTFUL,
             )
 
     def _copy(self, url: str, canonical: int, canonical_url: str) -> None:
@@ -91,9 +91,9 @@ class Notices:
             self._counts.add("large_clusters")
             logger.warning(
                 "%d of %d pages of %s (%.0f%%) so far are copies of <%s>: a trap, or pages of one "
-                "template that only look alike? See `dedup report`; DEDUP_CLUSTER_SHARE is %g",
+                "template that only look alike? See `dedup report`",
                 *(swallowed.copies, swallowed.seen, printable(swallowed.host), 100 * swallowed.share),
-                *(printable(swallowed.canonical_url), self._settings.cluster_share),
+                printable(swallowed.canonical_url),
             )
 
     def swallowed(self) -> list[Swallowed]:

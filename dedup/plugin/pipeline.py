@@ -1,4 +1,4 @@
-"""The item pipeline: judge, then keep, drop or mark."""
+"""The item door, a pipeline: judge, then keep, drop or mark."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class DedupPipeline:
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self.judge = Judge(crawler, settings)
-        """What decides on items and responses of this crawl."""
+        """What judges the items and responses of this crawl."""
         self._counts = self.judge.counts
         self._crawler = crawler
         self._settings = settings
         self._reader = ItemReader(crawler, settings)
         self._tracker = Tracker()
-        self._marker = Marker(settings.mark_prefix) if settings.action == "mark" else None
+        self._marker = Marker() if settings.action == "mark" else None
         self._dropped = self._dropped_feed()
         self._records = RecordNotice(settings)
         self._ending: Any = None
@@ -58,11 +58,11 @@ class DedupPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         if only_looks():
-            raise NotConfigured("nothing is judged: this command delivers nothing")
+            raise NotConfigured("nothing is judged: this command stores no items")
         pipeline = cls(crawler, read_settings(crawler.settings))
         pipeline.judge.check()
         if pipeline._marker:
-            pipeline._marker.require(known_item_classes(pipeline._settings, crawler.settings))
+            pipeline._marker.require(known_item_classes(crawler.settings))
         for signal, receiver in (
             (signals.item_scraped, pipeline._item_scraped),
             (signals.item_dropped, pipeline._item_dropped),
@@ -96,8 +96,8 @@ class DedupPipeline:
         ]
         return f", after {', '.join(before)}" if before else ""
 
-    # Not a coroutine function: between asking the index and adding to it nothing else may run,
-    # and an item that need not wait costs no task.
+    # Not a coroutine function: nothing else may run between the verdict on a copy and the moment when it
+    # waits, and an item that need not wait costs no task.
     def process_item(self, item: Any, spider: Any = None) -> Any:
         """Return *item*, an awaitable of it if it must wait, or raise `DuplicatePage`."""
         token = self._tracker.judged(item)
@@ -128,7 +128,7 @@ class DedupPipeline:
         except NoHtml as error:
             self._records.note(error.record)
         except Exception:
-            # A page that we cannot read is our fault: a traceback in the log, and the item goes on.
+            # A page that we cannot read is our error: a traceback is logged, and the item is kept.
             logger.exception("An item could not be judged and is kept")
         finally:
             token.response = None
@@ -163,15 +163,15 @@ class DedupPipeline:
         if self._dropped:
             try:
                 self._dropped.write(item, verdict, self._crawler.spider)
-            except Exception:  # whatever an exporter makes of an item, or a disk
+            except Exception:  # an exporter or a disk may raise anything
                 self._counts.add("dropped_feed_errors")
                 logger.exception("A dropped item could not be written to DEDUP_DROPPED_FEED")
 
     def _dropped_feed(self) -> DroppedFeed | None:
         if not self._settings.dropped_feed:
             return None
-        marker, index = Marker(self._settings.mark_prefix), Path(index_path(self._settings))
-        return DroppedFeed(self._crawler, self._settings.dropped_feed, marker, index)
+        index = Path(index_path(self._settings))
+        return DroppedFeed(self._crawler, self._settings.dropped_feed, Marker(), index)
 
     def _let_go(self, item: Any, token: Token, verdict: Verdict) -> Any:
         self._counts.add("would_drop" if self._settings.dry_run else "marked")
@@ -188,7 +188,7 @@ class DedupPipeline:
         return item
 
     def _end_crawl(self, error: CannotMark) -> None:
-        """Stop: whoever asked for marks shall not get a crawl without them."""
+        """Close the spider: a crawl that should mark its items must not go on without marks."""
         self._counts.add("mark_errors")
         if self._ending is None:
             logger.error("The crawl is ended, items are kept unmarked: %s", error)
@@ -223,7 +223,7 @@ class DedupPipeline:
             self.settle_page(fate)
 
     def settle_page(self, fate: Fate) -> None:
-        """Settle a page that shares its items' fate, if that is known."""
+        """Settle a page that shares the fate of its items, if that is known."""
         if not fate.is_open:
             self._settle_row(fate.row, kept=not fate.is_lost)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dedup.reading.page import Page
 from dedup.values.fingerprint import Fingerprint
+from dedup.values.scope import scope_key
 from dedup.values.sighting import Sighting
-from dedup.values.urls import scope_key, url_key
+from dedup.values.urls import url_key
 
 
 def sighting_of(

@@ -28,10 +28,10 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How many selected pages there are by reason, and which runs saw copies among them.
+    """How many selected pages there are by reason, and which runs saw duplicates among them.
 
-    *members* are the numbers of the copies, cluster by cluster, the largest first; *sizes* is how
-    many each has, *canonicals* what they repeat.
+    *members* are the numbers of the duplicates, cluster by cluster, the largest first; *sizes* is how
+    many each cluster has, *canonicals* the canonical of each.
     """
 
     reasons: Mapping[str, int]
@@ -43,11 +43,11 @@ class Totals:
 
 @dataclass(frozen=True)
 class Report:
-    """What was dropped of a *selection* of *source*, and for which pages; see `report_of`.
+    """The duplicates among a *selection* of *source*, and their canonicals; see `report_of`.
 
-    *actions* says for each run what was done with copies (see `dedup.index.Run`), *replay* is what
+    *actions* says for each run what was done with duplicates (see `dedup.index.Run`), *replay* is what
     the rows come from if not from the index itself.  Rows are read when they are asked for: no more
-    of them are held than the largest cluster has, and two numbers for each copy.
+    of them are held than the largest cluster has, and two numbers for each duplicate.
     """
 
     source: Source
@@ -57,7 +57,7 @@ class Report:
     replay: Replay | None = None
 
     def rows(self) -> Iterator[Row]:
-        """Yield the selected rows, copies or not, as they were seen."""
+        """Yield the selected rows, duplicates or not, in the order in which they were seen."""
         return self.selection.rows(self.source)
 
     def clusters(self) -> Iterator[Cluster]:
@@ -76,7 +76,7 @@ class Report:
 
     @property
     def duplicates(self) -> int:
-        """How many pages repeat another one."""
+        """How many duplicates there are."""
         return len(self.totals.members)
 
     @cached_property
@@ -87,7 +87,7 @@ class Report:
         canonicals, members = array("q"), array("q")
         for row in self.rows():
             reasons[row.verdict.reason.value] += 1
-            if is_copy(row):
+            if is_duplicate(row):
                 runs.add(row.sighting.run)
                 canonicals.append(row.verdict.canonical or 0)
                 members.append(row.id)
@@ -95,7 +95,7 @@ class Report:
 
     @cached_property
     def best_urls(self) -> Mapping[int, str]:
-        """The URL of the best page of a cluster by its canonical, where that is not the best itself."""
+        """The URL of the best page of a cluster by its canonical, unless that is the best itself."""
         if self.keep == "first":
             return {}
         return {
@@ -110,8 +110,8 @@ def report_of(
 ) -> Report:
     """Return the report on the *selection* of *source*, an index or its *replay*.
 
-    A crawl keeps the first page that it sees of several copies.  *keep* is another rule to choose
-    one by: `first`, `newest`, `longest` (most words), `shortest-url`, `https` or `canonical-link`
+    A crawl keeps the first page of a cluster that it sees.  *keep* is another rule to choose the best
+    one by: `first`, `newest`, `longest` (most tokens), `shortest-url`, `https` or `canonical-link`
     (the one that the members name as their ``rel=canonical``); among equals, the first seen.  A
     page that several runs saw counts once for each.  Forgotten rows are left out.
     """
@@ -119,8 +119,8 @@ def report_of(
     return Report(source, selection, keep, actions, replay)
 
 
-def is_copy(row: Row) -> bool:
-    """Return whether the page of *row* was taken for a copy of another one."""
+def is_duplicate(row: Row) -> bool:
+    """Return whether the page of *row* was judged a duplicate of another one."""
     return not row.verdict.kept and row.verdict.canonical is not None
 
 
@@ -160,7 +160,7 @@ def _canonical_link(rows: Sequence[Row]) -> Row:
     return min(rows, key=lambda row: (-named[row.sighting.url_key], row.id))
 
 
-# Rules to choose one of several copies by.
+# Rules to choose the best page of a cluster by.
 KEEPS: dict[str, Callable[[Sequence[Row]], Row]] = {
     "first": _first,
     "newest": _newest,

@@ -96,13 +96,13 @@ def _spans(one: Sequence[str], other: Sequence[str]) -> list[_Span]:
     left, right = (
         [numbers.setdefault(unit.strip(), len(numbers)) for unit in units] for units in (one, other)
     )
-    found = [
+    spans = [
         _Span(
             code.tag == EQUAL, one[code.src_start : code.src_end], other[code.dest_start : code.dest_end]
         )
         for code in Indel.opcodes(left, right)
     ]
-    return _merged(found)
+    return _merged(spans)
 
 
 def _by_lines(a: str, b: str) -> Iterator[_Span]:

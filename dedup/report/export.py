@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import IO, Any
 
 from dedup.index import Row
-from dedup.report.clusters import Cluster, Report, is_copy
+from dedup.report.clusters import Cluster, Report, is_duplicate
 from dedup.values.limits import MAX_URL
-from dedup.values.printable import printable
+from dedup.values.printable import printable, printable_url
 from dedup.values.simhashes import simhash_hex
 
 COLUMNS = (
@@ -35,7 +35,7 @@ COLUMNS = (
     "best_url",
     "best_by",
 )
-# What became of a copy, by the action of its run.
+# What became of a duplicate, by the action of its run.
 _VERDICTS = {"drop": "dropped", "mark": "marked", "dry run": "would_drop"}
 # A spreadsheet takes a cell that begins like this for a formula; some do so after what shows as
 # nothing or as a quote, and some fold full-width, small and raised signs.
@@ -57,13 +57,13 @@ _LONGEST = 32_767
 
 
 def records(report: Report, *, everything: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield a record for each page that repeats another one, or for each page, as they were seen.
+    """Yield a record for each duplicate, or for each page, in the order in which they were seen.
 
     The keys are `COLUMNS`; `docs/reference/exports.md` says what they mean.  *time* is in UTC, to the
     second.
     """
     for row in report.rows():
-        if everything or is_copy(row):
+        if everything or is_duplicate(row):
             yield _record(row, report)
 
 
@@ -103,22 +103,14 @@ def write_text(report: Report, file: IO[str]) -> None:
     """Write the clusters for a person to read."""
     if report.replay:
         file.write(f"{report.replay}\n")
-    file.write(f"{report.duplicates:,} {_participle(report)} in {report.size:,} clusters\n")
+    file.write(f"{_headline(report)}\n")
     for cluster in report.clusters():
         canonical, best = cluster.canonical, cluster.best
         file.write(f"\n{_url(canonical)}  (kept in run {canonical.sighting.run}{_state(canonical)})\n")
         if best.id != canonical.id:
             file.write(f"  best by {report.keep}: {_url(best)}  (seen in run {best.sighting.run})\n")
         for row in cluster.duplicates:
-            found = row.verdict
-            measures = (
-                f"content {_bits(found.content_distance)}  structure "
-                f"{_bits(found.structure_distance)}  similarity {found.similarity or 0:.2f}"
-            )
-            action = report.actions.get(row.sighting.run, "drop")
-            what = "" if action == "drop" else f", {printable(action)}"
-            where = f"run {row.sighting.run}{what}{_state(row)}  {_url(row)}"
-            file.write(f"  {found.reason:<16} {measures}  {where}\n")
+            file.write(f"  {_line(row, report)}\n")
 
 
 def inert(value: object) -> object:
@@ -145,23 +137,41 @@ def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(int(seconds), UTC)
 
 
-def _participle(report: Report) -> str:
-    """Return what became of all the pages, in words."""
+def _headline(report: Report) -> str:
+    """Return how many duplicates there are, and what became of them."""
+    pages, clusters = _counted(report.duplicates, "page"), _counted(report.size, "cluster")
     if report.replay:
-        return "pages would be dropped"
-    actions = {report.actions.get(run, "drop") for run in report.totals.runs}
-    return "pages dropped" if actions <= {"drop"} else "copies found, not all of them dropped,"
+        return f"{pages} would be dropped in {clusters}"
+    if {report.actions.get(run, "drop") for run in report.totals.runs} <= {"drop"}:
+        return f"{pages} dropped in {clusters}"
+    return f"{_counted(report.duplicates, 'duplicate')} in {clusters}, not all of them dropped"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _line(row: Row, report: Report) -> str:
+    """Return a duplicate on one line: why, what was measured, and where it was seen."""
+    verdict, run = row.verdict, row.sighting.run
+    measured = (
+        f"content {_bits(verdict.content_distance)}  structure {_bits(verdict.structure_distance)}  "
+        f"similarity {'   -' if verdict.similarity is None else f'{verdict.similarity:.2f}'}"
+    )
+    action = report.actions.get(run, "drop")
+    what = "" if action == "drop" else f", {printable(action)}"
+    return f"{verdict.reason:<16} {measured}  run {run}{what}{_state(row)}  {_url(row)}"
 
 
 def _record(row: Row, report: Report) -> dict[str, Any]:
-    seen, found = row.sighting, row.verdict
-    similarity = None if found.similarity is None else round(found.similarity, 4)
-    heads = row.id if found.canonical is None else found.canonical
-    best = report.best_urls.get(heads) or (seen.url if heads == row.id else found.canonical_url)
+    seen, verdict = row.sighting, row.verdict
+    similarity = None if verdict.similarity is None else round(verdict.similarity, 4)
+    heads = row.id if verdict.canonical is None else verdict.canonical
+    best = report.best_urls.get(heads) or (seen.url if heads == row.id else verdict.canonical_url)
     values = (
-        *(seen.url, found.canonical_url, _verdict(row, report), found.reason.value),
-        *(found.content_distance, found.structure_distance, similarity),
-        *(seen.run, found.canonical_run, _moment(seen.time), seen.title, row.outcome.value),
+        *(seen.url, verdict.canonical_url, _verdict(row, report), verdict.reason.value),
+        *(verdict.content_distance, verdict.structure_distance, similarity),
+        *(seen.run, verdict.canonical_run, _moment(seen.time), seen.title, row.outcome.value),
         *(
             simhash_hex(seen.fingerprint.content_simhash),
             simhash_hex(seen.fingerprint.structure_simhash),
@@ -187,7 +197,7 @@ def _cluster(cluster: Cluster, report: Report) -> dict[str, Any]:
 
 
 def _url(row: Row) -> str:
-    return printable(row.sighting.url, MAX_URL) or "(no URL)"
+    return printable_url(row.sighting.url, MAX_URL)
 
 
 def _bits(distance: int | None) -> str:

@@ -21,7 +21,7 @@ Progress = Callable[[int, int], None]
 class Changes:
     """How many pages were judged again, and what became of them.
 
-    *dropped* were kept before, *kept* were dropped before, *moved* repeat another page now.
+    *dropped* were kept before, *kept* were dropped before, *moved* have another canonical now.
     """
 
     pages: int = 0
@@ -32,7 +32,7 @@ class Changes:
     def __str__(self) -> str:
         return (
             f"{self.pages:,} pages judged again: {self.dropped:,} more would be dropped, "
-            f"{self.kept:,} more kept, and {self.moved:,} would repeat another page"
+            f"{self.kept:,} more kept, and {self.moved:,} would have another canonical"
         )
 
     def with_verdict(self, was: Verdict, now: Verdict) -> Changes:
@@ -79,13 +79,13 @@ class Replay:
 def replayed(index: Index, config: DedupConfig, progress: Progress | None = None) -> Iterator[Replay]:
     """Judge the pages of *index* again in their order by the thresholds of *config*.
 
-    Hashes and sketches are those that are stored, scopes too; nothing is written to *index*.  The
-    replay is in a file in the folder for temporary files, somewhat smaller than the index, and
-    goes with the context.  *progress* is told how many rows are done, of how many.
+    Fingerprints and scopes are those that are stored; nothing is written to *index*.  The replay is
+    a temporary file, somewhat smaller than the index, which is deleted at the end of the context.
+    *progress* is called with the number of rows done and of all rows.
 
     Where every page was confirmed at once, the thresholds of the crawl give the verdicts of the
-    crawl.  Pages that were pending, released or forgotten keep their verdicts and are nobody's
-    canonical, all along; what was orphaned is judged like any other page.
+    crawl.  Pages that are pending, released or forgotten keep their verdicts and are never a
+    canonical; orphaned ones are judged like any other page.
     """
     with (
         tempfile.TemporaryDirectory(prefix="dedup-") as folder,
@@ -100,16 +100,16 @@ def replay_into(
     """Judge the pages of *index* again and record them in *target*, which is empty; see `replayed`."""
     changes = Changes()
     target.prepare(config)
-    total = index.statistics().rows
+    total = index.views.statistics().rows
     with target.batch():
         for run in index.runs():
-            target.restore_run(run)
-        visits = deque(index.visits())
+            target.book.restore(run)
+        visits = deque(index.book.visits())
         for row in _first(total, index.rows()):
             while visits and visits[0].after < row.id:
-                target.restore_visit(visits.popleft())
+                target.book.restore_visit(visits.popleft())
             if not row.outcome.stands:
-                number: int | None = target.restore(replace(row, listed=False))
+                number: int | None = target.ledger.restore(replace(row, listed=False))
             else:
                 verdict = target.find_or_add(row.sighting, config)
                 changes = changes.with_verdict(row.verdict, verdict)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from dedup.values.printable import printable
+from dedup.report.sentences import moment, recorded, run_end
+from dedup.report.side_by_side import one_line
+from dedup.values.printable import printable, printable_url
 from dedup.values.simhashes import simhash_hex
 
 _LONG = 300
+_NONE = "–"
 
 
 def link(url: str) -> str:
@@ -21,40 +24,33 @@ def link(url: str) -> str:
         return ""
 
 
-def when(seconds: float) -> str:
-    """Return a time in UTC, to the second."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
 def share(part: int, whole: int) -> str:
     """Return *part* of *whole* in percent."""
-    return f"{part / whole:.1%}" if whole else "–"
+    return f"{part / whole:.1%}" if whole else _NONE
 
 
 def bits(distance: int | None) -> str:
     """Return a distance, or a dash where there is none."""
-    return "–" if distance is None else str(distance)
+    return _NONE if distance is None else str(distance)
 
 
 def similarity(value: float | None) -> str:
     """Return a similarity, or a dash where there is none."""
-    return "–" if value is None else f"{value:.2f}"
-
-
-def text(words: str) -> str:
-    """Return a piece of a text on one line, with all that acts rather than shows escaped."""
-    return printable(" ".join(words.split()), len(words))
+    return _NONE if value is None else f"{value:.2f}"
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
     "shown": lambda text: printable(text, _LONG),
-    "text": text,
+    "url": lambda url: printable_url(url, _LONG),
+    "text": one_line,
     "link": link,
-    "when": when,
+    "when": partial(moment, timespec="seconds"),
+    "ended": run_end,
     "share": share,
     "bits": bits,
     "similarity": similarity,
-    "words": lambda name: str(name).replace("_", " "),
+    "why": lambda row: recorded(row.verdict),
+    "spaced": lambda name: str(name).replace("_", " "),
     "hex": simhash_hex,
     "count": lambda number: f"{number:,}",
 }

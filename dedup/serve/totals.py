@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from dedup.index import Glance, Index
-from dedup.report.columns import MAX_SITES, OTHER_SITES, site_name
+from dedup.report.columns import MAX_SITES, OTHER_SITES, SiteNames
+from dedup.report.counts import Count, fate_of, largest_first
 from dedup.values.verdict import UNDONE
 
 # Rows read at once, half a second's worth; a large index is read in several goes.
@@ -16,82 +17,66 @@ LARGEST_SITES = 30
 
 
 @dataclass(slots=True)
-class Counts:
-    """Pages seen, kept and dropped, as `dedup stats` counts; the others were released or forgotten."""
-
-    seen: int = 0
-    kept: int = 0
-    copies: int = 0
-
-    @property
-    def withdrawn(self) -> int:
-        """How many were released or forgotten."""
-        return self.seen - self.kept - self.copies
-
-    def add(self, kept: bool, pages: int) -> None:
-        """Count *pages* among those that stand, or take them out again."""
-        self.kept += pages * kept
-        self.copies += pages * (not kept)
-
-
-@dataclass(slots=True)
 class Totals:
     """What the rows up to number *read* come to: over all, by verdict, run and site.
 
-    A verdict never changes, so a row is read once, and once more when it is released or forgotten:
-    that is for good.
+    A verdict never changes, so a row is read once, and once more when it is released or forgotten.
     """
 
     read: int = 0
-    whole: Counts = field(default_factory=Counts)
+    whole: Count = field(default_factory=lambda: Count("all"))
     by_reason: Counter[str] = field(default_factory=Counter)
-    by_run: dict[int, Counts] = field(default_factory=dict)
-    by_site: dict[str, Counts] = field(default_factory=dict)
-    _withdrawn: set[int] = field(default_factory=set)
+    by_run: dict[int, Count] = field(default_factory=dict)
+    by_site: dict[str, Count] = field(default_factory=dict)
+    _sites: SiteNames = field(default_factory=SiteNames)
+    _undone: dict[int, str] = field(default_factory=dict)
     _known: tuple[int, int] = (0, 0)
 
     def read_on(self, index: Index, step: int = STEP) -> None:
-        """Count at most *step* rows that came since, and take out those withdrawn since."""
-        for glance in islice(index.glances(after=self.read), step):
+        """Count at most *step* rows that came since, and those that were undone since."""
+        for glance in islice(index.views.glances(after=self.read), step):
             self.read = glance.id
             self.by_reason[glance.reason] += 1
-            for counts in self._counts(glance):
-                counts.seen += 1
-                counts.add(glance.kept, 1)
+            fate = fate_of(glance)
+            for count in self._counts(glance):
+                count.add(fate)
             if glance.outcome in UNDONE:
-                self._withdraw(glance)
-        self._find_withdrawn(index)
+                self._undone[glance.id] = fate
+        self._find_undone(index)
 
-    def _find_withdrawn(self, index: Index) -> None:
-        found, known = index.statistics(), self._known
-        self._known = found.released, found.forgotten
+    def _find_undone(self, index: Index) -> None:
+        statistics, known = index.views.statistics(), self._known
+        self._known = statistics.released, statistics.forgotten
         if self._known == known:
             return
         # Many may be forgotten, so these are looked through only where they became more.
-        for outcome in UNDONE if found.forgotten != known[1] else UNDONE[:1]:
-            for glance in index.glances(outcome=outcome):
+        for outcome in UNDONE if statistics.forgotten != known[1] else UNDONE[:1]:
+            for glance in index.views.glances(outcome=outcome):
                 if glance.id <= self.read:
-                    self._withdraw(glance)
+                    self._undo(glance)
 
-    def _withdraw(self, glance: Glance) -> None:
-        if glance.id not in self._withdrawn:
-            self._withdrawn.add(glance.id)
-            for counts in self._counts(glance):
-                counts.add(glance.kept, -1)
+    def _undo(self, glance: Glance) -> None:
+        before, after = (
+            self._undone.get(glance.id, "kept" if glance.kept else "dropped"),
+            fate_of(glance),
+        )
+        if before != after:
+            self._undone[glance.id] = after
+            for count in self._counts(glance):
+                count.move(before, after)
 
-    def _counts(self, glance: Glance) -> tuple[Counts, Counts, Counts]:
-        site = site_name(glance.url)
+    def _counts(self, glance: Glance) -> tuple[Count, Count, Count]:
+        site = self._sites.of(glance.url)
         if site not in self.by_site and len(self.by_site) >= MAX_SITES:
             site = OTHER_SITES
-        run = self.by_run.setdefault(glance.run, Counts())
-        return self.whole, run, self.by_site.setdefault(site, Counts())
+        run = self.by_run.setdefault(glance.run, Count(str(glance.run)))
+        return self.whole, run, self.by_site.setdefault(site, Count(site))
 
-    def run(self, run: int) -> Counts:
+    def run(self, run: int) -> Count:
         """Return what was read of *run*."""
-        return self.by_run.get(run, Counts())
+        return self.by_run.get(run, Count(str(run)))
 
     @property
-    def sites(self) -> list[tuple[str, Counts]]:
+    def sites(self) -> list[Count]:
         """The sites with most pages, the largest first."""
-        largest = sorted(self.by_site.items(), key=lambda site: (-site[1].seen, site[0]))
-        return largest[:LARGEST_SITES]
+        return largest_first(self.by_site.values())[:LARGEST_SITES]

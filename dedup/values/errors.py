@@ -18,7 +18,7 @@ class IndexUnavailable(DedupError):  # noqa: N818 - it says what is the matter
 
 
 class IndexMismatch(IndexUnavailable):
-    """The index was built with another recipe, so its words mean something else."""
+    """The index was built with another recipe, so its simhashes mean something else."""
 
 
 def shown(value: object) -> str:

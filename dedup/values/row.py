@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from dedup.values.errors import DedupError
 from dedup.values.sighting import Sighting
+from dedup.values.urls import url_key
 from dedup.values.verdict import Canonical, Outcome, Reason, Verdict, Version
 
 
@@ -100,18 +101,21 @@ class Row:
 
 
 class Glance(NamedTuple):
-    """What reports count of a `Row`: a tenth of its size, and of the time to read it."""
+    """What reports count of a `Row`: a tenth of its size, and of the time to read it.
+
+    *structure* is the structure simhash, 0 for none as in a `Fingerprint`; elsewhere None is none.
+    """
 
     id: int
     run: int
     url: str
     structure: int
+    canonical: int | None
+    similarity: float | None
     reason: str
     kept: bool
     content_distance: int | None
     structure_distance: int | None
-    similarity: float | None
-    canonical: int | None
     outcome: str
     listed: bool
 
@@ -124,12 +128,12 @@ def glance_of(row: Row) -> Glance:
         seen.run,
         seen.url,
         seen.fingerprint.structure_simhash,
+        found.canonical,
+        found.similarity,
         found.reason,
         found.kept,
         found.content_distance,
         found.structure_distance,
-        found.similarity,
-        found.canonical,
         row.outcome,
         row.listed,
     )
@@ -137,7 +141,7 @@ def glance_of(row: Row) -> Glance:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A canonical, and how far its word is from the one asked about (0 to 64 bits)."""
+    """A canonical, and the *distance* of its simhash to the one asked about (0 to 64 bits)."""
 
     row: Row
     distance: int
@@ -175,6 +179,11 @@ class Withheld:
     what: str
     request: str = ""
     run: int = 0
+
+    @property
+    def url_key(self) -> str:
+        """The URL in canonical form: what a run withholds once only."""
+        return url_key(self.url)
 
 
 def is_elsewhere(verdict: Verdict) -> bool:

@@ -1,12 +1,10 @@
-"""URLs as keys: which two are one, and which pages a page is compared with."""
+"""URLs as keys: which two are one, how an index keeps them, and the host of one."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
 from urllib.parse import urljoin, urlsplit
 
-from tldextract import TLDExtract
 from w3lib.url import canonicalize_url
 
 from dedup.values.hashes import digest
@@ -22,12 +20,12 @@ _IS_CANONICAL = re.compile(
 def url_key(url: str) -> str:
     """Return *url* in canonical form (w3lib: sorted query, no fragment), "" for an unknown one.
 
-    A URL that cannot be parsed is its own key, and so is a very long one, as `kept_url` leaves it.
+    A URL that cannot be parsed is its own key, and so is a very long one, as `bounded_url` leaves it.
 
     >>> url_key("HTTP://Example.com/?b=2&a=1#top")
     'http://example.com/?a=1&b=2'
     """
-    url = kept_url(url)
+    url = bounded_url(url)
     if not url or len(url) == MAX_URL or _IS_CANONICAL.fullmatch(url):
         return url
     try:
@@ -36,8 +34,8 @@ def url_key(url: str) -> str:
         return url
 
 
-def kept_url(url: str) -> str:
-    """Return *url* as an index keeps it: in at most `MAX_URL` characters, all of which UTF-8 can have.
+def bounded_url(url: str) -> str:
+    """Return *url* as an index stores it: in at most `MAX_URL` characters, all of which UTF-8 can have.
 
     The end of a longer one is a digest of the whole, so that different URLs stay different.
     """
@@ -60,7 +58,7 @@ def joined_key(base: str, link: str) -> str:
     'http://example.com/c'
     """
     if len(link) > MAX_URL:
-        return kept_url(link)
+        return bounded_url(link)
     try:
         return url_key(urljoin(base, link))
     except ValueError:
@@ -81,16 +79,6 @@ def variants(key: str) -> list[str]:
     return [f"{scheme}://{host}" for host in hosts for scheme in schemes]
 
 
-def scope_key(scope: str, *, spider: str, url: str) -> str:
-    """Return the group within which a page is compared: a spider, host, domain or "" for all."""
-    if scope == "spider":
-        return spider
-    if scope == "global":
-        return ""
-    host = host_of(url)
-    return host if scope == "host" else _domain(host)
-
-
 def host_of(url: str) -> str:
     """Return the host of *url* in lower case, "" where it has none or is not valid.
 
@@ -104,18 +92,6 @@ def host_of(url: str) -> str:
     ('::1', '', '')
     """
     try:
-        return urlsplit(kept_url(url)).hostname or ""
+        return urlsplit(bounded_url(url)).hostname or ""
     except ValueError:
         return ""
-
-
-def _domain(host: str) -> str:
-    # An address or a name without a public suffix ("localhost") is a domain of its own.
-    return _extract()(host).top_domain_under_public_suffix or host
-
-
-@cache
-def _extract() -> TLDExtract:
-    # The list that comes with the package: no request, no cache folder.  Private suffixes count:
-    # alice.github.io and evil.github.io have two owners.
-    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)

@@ -14,6 +14,9 @@ from scrapy.spiders import CrawlSpider, Rule, SitemapSpider, XMLFeedSpider
 
 from tests.attacks.site import PARTS, Known, read
 
+# Nothing is skipped of start pages; these are to be skipped where they can be.
+LINKED = {"depth": 1}
+
 
 class Reading:
     """What the spiders have in common: *site* is its URL, *pages* is what there is.
@@ -44,7 +47,7 @@ class Plain(Reading, Spider):
     name = "plain"
 
     async def start(self) -> AsyncIterator[Any]:
-        yield Request(f"{self.site}/", self.parse)
+        yield Request(f"{self.site}/", self.parse, meta=LINKED)
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         assert isinstance(response, TextResponse)
@@ -56,14 +59,14 @@ class Following(Reading, CrawlSpider):
     rules = (Rule(LinkExtractor(allow=r"/[pc]/"), callback="items_of"),)
 
     async def start(self) -> AsyncIterator[Any]:
-        yield Request(f"{self.site}/")
+        yield Request(f"{self.site}/", meta=LINKED)
 
 
 class Mapped(Reading, SitemapSpider):
     name = "mapped"
 
     async def start(self) -> AsyncIterator[Any]:
-        yield Request(f"{self.site}/sitemap.xml", self._parse_sitemap)
+        yield Request(f"{self.site}/sitemap.xml", self._parse_sitemap, meta=LINKED)
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         yield from self.items_of(response)
@@ -74,7 +77,7 @@ class Fed(Reading, XMLFeedSpider):
     itertag = "page"
 
     async def start(self) -> AsyncIterator[Any]:
-        yield Request(f"{self.site}/feed.xml")
+        yield Request(f"{self.site}/feed.xml", meta=LINKED)
 
     def parse_node(self, response: Response, selector: Any) -> Iterator[Any]:
         yield from self.items(selector.xpath("path/text()").get())
@@ -103,7 +106,7 @@ class Starting(Reading, Spider):
     async def start(self) -> AsyncIterator[Any]:
         for number, path in enumerate(read(self.pages)):
             if number % 2:
-                yield Request(self.site + path, self.items_of)
+                yield Request(self.site + path, self.items_of, meta=LINKED)
             else:
                 for item in self.items(path):
                     yield item

@@ -22,7 +22,7 @@ from tests.attacks.storages import PIPELINES
 from tests.serving import serving
 
 SELECT = "twisted.internet.selectreactor.SelectReactor"
-ALL = {"DEDUP_MIN_DEPTH": 0, "DEDUP_EXPLORATION_SHARE": 0}
+ALL = {"DEDUP_EXPLORATION_SHARE": 0}
 OPTIONS: dict[str, dict[str, Any]] = {
     "default": {},
     "response": {"DEDUP_SOURCE": "response"},

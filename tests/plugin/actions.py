@@ -31,11 +31,11 @@ class Marked(Plain):
 class MarkedData:
     url: str
     text: str
-    near_reason: str | None = None
-    near_canonical_url: str | None = None
-    near_content_distance: int | None = None
-    near_structure_distance: int | None = None
-    near_similarity: float | None = None
+    dedup_reason: str | None = None
+    dedup_canonical_url: str | None = None
+    dedup_content_distance: int | None = None
+    dedup_structure_distance: int | None = None
+    dedup_similarity: float | None = None
 
 
 Frozen = make_dataclass(

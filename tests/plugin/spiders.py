@@ -14,6 +14,7 @@ from scrapy.exceptions import DropItem
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
+from crawler.spiders.site import SiteSpider
 from tests.pages import edited, text
 
 
@@ -156,3 +157,11 @@ class StartItems(Spider):
         await asyncio.sleep(0.2)
         return
         yield
+
+
+class LinkedSite(SiteSpider):
+    """Comes to its start pages as if by a link: copies of them may be skipped."""
+
+    async def start(self) -> AsyncIterator[Request]:
+        for url in self.start_urls:
+            yield Request(url, self.parse, meta={"depth": 1})

@@ -26,15 +26,11 @@ def run(folder: Path, *, type: str = "dict", spider: str = "TypedSpider", **sett
     return crawl(folder, f"tests.plugin.actions.{spider}", settings, arguments)
 
 
-@pytest.mark.parametrize(
-    ("type_", "prefix"), [("dict", "dedup_"), ("Marked", "dedup_"), ("MarkedData", "near_")]
-)
-def test_marked_items_say_what_they_repeat(tmp_path: Path, type_: str, prefix: str) -> None:
-    done = run(tmp_path, type=type_, DEDUP_ACTION="mark", DEDUP_MARK_PREFIX=prefix)
+@pytest.mark.parametrize("type_", ["dict", "Marked", "MarkedData"])
+def test_marked_items_say_what_they_repeat(tmp_path: Path, type_: str) -> None:
+    done = run(tmp_path, type=type_, DEDUP_ACTION="mark")
     items = {item["url"]: item for item in done.items}
-    marks = {
-        url: (item[f"{prefix}reason"], item[f"{prefix}canonical_url"]) for url, item in items.items()
-    }
+    marks = {url: (item["dedup_reason"], item["dedup_canonical_url"]) for url, item in items.items()}
     assert marks == {
         "http://a/1": ("new", ""),
         "http://a/2": ("exact_duplicate", "http://a/1"),
@@ -42,9 +38,9 @@ def test_marked_items_say_what_they_repeat(tmp_path: Path, type_: str, prefix: s
         "http://a/4": ("new", ""),
     }
     near = items["http://a/3"]
-    assert near[f"{prefix}content_distance"] <= 10
-    assert 0.6 <= near[f"{prefix}similarity"] < 1
-    assert near[f"{prefix}structure_distance"] is None
+    assert near["dedup_content_distance"] <= 10
+    assert 0.6 <= near["dedup_similarity"] < 1
+    assert near["dedup_structure_distance"] is None
     counts = done.dedup()
     assert (counts["marked"], counts["kept"], counts.get("dropped")) == (2, 2, None)
     assert "Marked near_duplicate: <http://a/3> repeats <http://a/1>" in done.log
@@ -64,14 +60,13 @@ def test_what_was_marked_is_on_record_like_what_was_dropped(tmp_path: Path) -> N
     assert run(tmp_path).dedup()["unchanged"] == 4
 
 
-@pytest.mark.parametrize("where", ["DEDUP_ITEM_CLASSES", "FEEDS"])
-def test_an_item_class_without_the_fields_is_refused_at_start(tmp_path: Path, where: str) -> None:
-    name = "tests.plugin.actions.Plain"
-    settings: dict[str, Any] = {"DEDUP_ITEM_CLASSES": [name]}
-    if where == "FEEDS":
-        feed = {"format": "jsonlines", "item_classes": [name]}
-        settings = {"FEEDS": {str(tmp_path / "items.jsonl"): feed}}
-    done = run(tmp_path, type="Plain", DEDUP_ACTION="mark", **settings)
+def feed_of(folder: Path, name: str) -> dict[str, Any]:
+    feed = {"format": "jsonlines", "item_classes": [f"tests.plugin.actions.{name}"]}
+    return {str(folder / "items.jsonl"): feed}
+
+
+def test_an_item_class_without_the_fields_is_refused_at_start(tmp_path: Path) -> None:
+    done = run(tmp_path, type="Plain", DEDUP_ACTION="mark", FEEDS=feed_of(tmp_path, "Plain"))
     assert (
         "DEDUP_ACTION ('mark') fails: tests.plugin.actions.Plain has no field dedup_reason" in done.log
     )
@@ -86,8 +81,7 @@ def test_an_item_class_without_the_fields_is_refused_at_start(tmp_path: Path, wh
 def test_an_unknown_item_class_without_the_fields_ends_the_crawl(
     tmp_path: Path, type_: str, message: str
 ) -> None:
-    prefix = "dedup_" if type_ == "Plain" else "near_"
-    done = run(tmp_path, type=type_, DEDUP_ACTION="mark", DEDUP_MARK_PREFIX=prefix)
+    done = run(tmp_path, type=type_, DEDUP_ACTION="mark")
     assert done.stats["finish_reason"] == "dedup_cannot_mark"
     assert "The crawl is ended, items are kept unmarked: " in done.log
     assert message in done.log
@@ -105,7 +99,7 @@ def test_items_of_an_odd_kind_are_judged_and_not_lost_by_a_mark(tmp_path: Path) 
     assert done.stats["finish_reason"] == "dedup_cannot_mark"
     assert "Odd refuses a mark" in done.log
     assert done.stats["item_scraped_count"] == done.dedup()["mark_errors"] == 4
-    done = run(tmp_path, DEDUP_ACTION="mark", DEDUP_ITEM_CLASSES=["tests.plugin.actions.Odd"], **choices)
+    done = run(tmp_path, DEDUP_ACTION="mark", **{**choices, "FEEDS": feed_of(tmp_path, "Odd")})
     assert "DEDUP_ACTION ('mark') fails: " in done.log
     assert "item_scraped_count" not in done.stats
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from dedup import Reason, SQLiteIndex
+from dedup.front.shares import MIN_COPIES
 from dedup.values.limits import Excess
 from tests.crawling import ROOT, crawl
 from tests.pages import edited, text
@@ -47,15 +48,14 @@ def test_orphans_of_earlier_runs_are_counted(tmp_path: Path) -> None:
     once = {"DEDUP_UNCHANGED": "drop"}
     crawl(tmp_path, "tests.plugin.actions.TypedSpider", once, {"items": json.dumps(ITEMS[5:8])})
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        index.forget_run(1)
+        index.book.forget(1)
     done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, arguments)
     assert done.stats["dedup/index/orphans"] == 3
 
 
 def test_a_cluster_that_swallows_a_site_is_warned_about_once_and_in_the_summary(tmp_path: Path) -> None:
     arguments = {"items": json.dumps(SWALLOWED + ITEMS)}
-    settings = {"DEDUP_CLUSTER_SHARE": 0.5}
-    done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", settings, arguments)
+    done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, arguments)
     warnings = [line for line in done.log.splitlines() if "WARNING: " in line and "trap" in line]
     assert len(warnings) == 2
     assert re.search(
@@ -66,8 +66,8 @@ def test_a_cluster_that_swallows_a_site_is_warned_about_once_and_in_the_summary(
 
 
 def test_small_clusters_are_not_warned_about(tmp_path: Path) -> None:
-    arguments = {"items": json.dumps(SWALLOWED + ITEMS)}
-    done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {"DEDUP_CLUSTER_SHARE": 1}, arguments)
+    arguments = {"items": json.dumps(SWALLOWED[:MIN_COPIES] + ITEMS)}
+    done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, arguments)
     assert "large_clusters" not in done.dedup()
 
 

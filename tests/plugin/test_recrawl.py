@@ -19,10 +19,15 @@ def document(content: str, *, links: tuple[str, ...] = (), canonical: str = "") 
     return f"<html><head>{head}</head><body><p>{content}</p><nav>{anchors}</nav></body></html>"
 
 
-def crawled(folder: Path, url: str, *, source: str = "response", **settings: Any) -> Crawl:
+SITE = "crawler.spiders.site.SiteSpider"
+
+
+def crawled(
+    folder: Path, url: str, *, source: str = "response", spider: str = SITE, **settings: Any
+) -> Crawl:
     in_order = {"CONCURRENT_REQUESTS": 1, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
     everything = {"DEDUP_SOURCE": source, **in_order, **settings}
-    return crawl(folder, "crawler.spiders.site.SiteSpider", everything, {"url": url, "html": "1"})
+    return crawl(folder, spider, everything, {"url": url, "html": "1"})
 
 
 def paths(done: Crawl) -> list[str]:

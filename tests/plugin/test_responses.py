@@ -35,17 +35,18 @@ def doors(folder: Path, *contents: str, how: str = "parse", meta: Any = None, **
     everything = {
         "CONCURRENT_REQUESTS": 1,
         "DEDUP_SKIP": "links",
-        "DEDUP_MIN_DEPTH": 0,
         "DEDUP_EXPLORATION_SHARE": 0,
         **settings,
     }
-    arguments = {"contents": json.dumps(contents), "how": how, "meta": json.dumps(meta or {})}
+    # At depth 0 they would be start pages, of which nothing is skipped.
+    meta = {"depth": 1, **(meta or {})}
+    arguments = {"contents": json.dumps(contents), "how": how, "meta": json.dumps(meta)}
     return crawl(folder, "tests.plugin.doors.DoorSpider", everything, arguments)
 
 
 def rows(folder: Path) -> list[tuple[str, Reason, Outcome]]:
     with SQLiteIndex(folder / "pages.db") as index:
-        assert index.verify() == []
+        assert index.problems() == []
         return [(row.sighting.kind, row.verdict.reason, row.outcome) for row in index.rows()]
 
 
@@ -107,8 +108,8 @@ def test_links_of_copies_are_withheld_and_their_items_judged(tmp_path: Path) -> 
     ]
 
 
-def test_start_pages_are_followed_at_the_default_depth(tmp_path: Path) -> None:
-    done = doors(tmp_path, text(1), text(1), DEDUP_MIN_DEPTH=1, RETRY_ENABLED=False)
+def test_start_pages_are_followed(tmp_path: Path) -> None:
+    done = doors(tmp_path, text(1), text(1), meta={"depth": 0}, RETRY_ENABLED=False)
     assert done.stats["scheduler/enqueued"] == 2 + 3
     assert done.dedup()["responses/near_duplicate"] == 1
     assert "requests_saved" not in done.dedup()
@@ -290,7 +291,7 @@ def test_what_is_not_html_is_followed(tmp_path: Path) -> None:
     done = crawl(
         tmp_path,
         "tests.plugin.actions.TypedSpider",
-        {"DEDUP_SKIP": "callback", "DEDUP_MIN_DEPTH": 0},
+        {"DEDUP_SKIP": "callback"},
         {"items": json.dumps([{"url": "http://a/", "text": text(1)}])},
     )
     assert len(done.items) == 1

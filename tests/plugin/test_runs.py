@@ -113,7 +113,8 @@ def site(*, moved: bool = False, link: str = "") -> dict[str, str]:
 @pytest.mark.parametrize("skip", ["nothing", "links", "callback"])
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])
 def test_a_site_that_moved_is_crawled_whole(tmp_path: Path, skip: str, unchanged: str) -> None:
-    settings: dict[str, Any] = {"DEDUP_SKIP": skip, "DEDUP_MIN_DEPTH": 0, "DEDUP_EXPLORATION_SHARE": 0}
+    settings: dict[str, Any] = {"DEDUP_SKIP": skip, "DEDUP_EXPLORATION_SHARE": 0}
+    settings["spider"] = "tests.plugin.spiders.LinkedSite"
     with serving({**site(), **site(moved=True)}) as url:
         crawled(tmp_path, url, **settings)
         done = crawled(tmp_path, f"{url}new/", DEDUP_UNCHANGED=unchanged, **settings)
@@ -165,7 +166,7 @@ def test_a_feed_for_dropped_items_that_cannot_be_is_refused(tmp_path: Path, name
     assert "DEDUP_DROPPED_FEED (" in done.log
     assert done.items == []
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert index.verify() == []
+        assert index.problems() == []
 
 
 def test_a_page_whose_callback_was_skipped_is_fetched_when_it_is_wanted_back(tmp_path: Path) -> None:

@@ -66,10 +66,8 @@ def test_a_function_is_given_itself_or_by_its_path(value: object) -> None:
         ("DEDUP_WAIT", -1, r"DEDUP_WAIT \(-1.0\) must be 0 seconds or more"),
         ("DEDUP_ACTION", "keep", r"DEDUP_ACTION \('keep'\) must be one of drop, mark"),
         ("DEDUP_SKIP", "all", r"DEDUP_SKIP \('all'\) must be one of nothing, links, callback"),
-        ("DEDUP_MIN_DEPTH", -1, r"DEDUP_MIN_DEPTH \(-1\) must be 0 or more"),
         ("DEDUP_EXPLORATION_SHARE", 2, r"DEDUP_EXPLORATION_SHARE \(2.0\) must be 0 to 1"),
-        ("DEDUP_CLUSTER_SHARE", "nan", r"DEDUP_CLUSTER_SHARE \(nan\) must be 0 to 1"),
-        ("DEDUP_MARK_PREFIX", "", r"DEDUP_MARK_PREFIX \(''\) must be the beginning of a name"),
+        ("DEDUP_EXPLORATION_SHARE", "nan", r"DEDUP_EXPLORATION_SHARE \(nan\) must be 0 to 1"),
         ("DEDUP_CANONICAL_LINK", "x", r"DEDUP_CANONICAL_LINK \('x'\) must be one of record, decide"),
         (
             "DEDUP_PAGE_FROM_ITEM",
@@ -278,8 +276,6 @@ def test_the_reference_gives_types_and_examples_that_work(
 
 
 def test_what_is_no_class_of_items_is_named() -> None:
-    settings = Settings({"DEDUP_ITEM_CLASSES": ["no.such.module"]})
-    with pytest.raises(
-        ConfigError, match=r"DEDUP_ITEM_CLASSES, with those of FEEDS, .* must be classes"
-    ):
-        known_item_classes(read_settings(settings), settings)
+    settings = Settings({"FEEDS": {"a.jsonl": {"item_classes": ["no.such.module"]}}})
+    with pytest.raises(ConfigError, match=r"item_classes of FEEDS .* must be classes"):
+        known_item_classes(settings)

@@ -85,11 +85,11 @@ def test_what_was_not_dropped_is_not_called_dropped(tmp_path: Path) -> None:
         out = io.StringIO()
         write_text(report_of(index), out)
         lines = out.getvalue().splitlines()
-        assert lines[0] == "4 copies found, not all of them dropped, in 2 clusters"
+        assert lines[0] == "4 duplicates in 2 clusters, not all of them dropped"
         assert sum("run 1, dry run" in line for line in lines[2:]) == 1
         assert sum(", mark  http" in line for line in lines[2:]) == 1
         # A dry run is no reason to drop what comes later.
         assert not any("run 2" in line and "/dry" in line for line in lines)
         out = io.StringIO()
         write_text(report_of(index, Selection(run=3)), out)
-        assert out.getvalue().startswith("2 pages dropped in 1 clusters")
+        assert out.getvalue().startswith("2 pages dropped in 1 cluster")

@@ -46,8 +46,8 @@ def test_shows_figures_copies_and_what_changed(path: Path) -> None:
         assert "<ins>" in shown
         assert "http://a.example/1" in shown
         assert 'class="number">1</td>' in client.get("/clusters").text
-        copies = client.get("/pages", params={"copies": "1", "q": "B.EXAMPLE"}).text
-        assert copies.count('class="verdict copy"') == 1
+        duplicates = client.get("/pages", params={"duplicates": "1", "q": "B.EXAMPLE"}).text
+        assert duplicates.count('class="verdict duplicate"') == 1
 
 
 def test_shows_what_a_crawl_drops_while_it_runs(path: Path) -> None:
@@ -92,7 +92,7 @@ def test_reads_only_for_this_machine(path: Path) -> None:
         assert client.get("/static/%2e%2e/app.py").status_code == 404
         assert client.get("/page/99").status_code == 404
         assert client.get(f"/page/{2**80}").status_code == 404
-        assert client.get("/pages?before=x&run=-1&copies=%00").status_code == 200
+        assert client.get("/pages?before=x&run=-1&duplicates=%00").status_code == 200
         port = client.base_url.port
         assert port
         hosts = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None)}
@@ -120,10 +120,10 @@ def test_counts_what_stats_counts_also_after_something_is_forgotten(path: Path) 
         return dict(re.findall(r"<dt>([a-z ]+)</dt><dd>(\d+)", overview))
 
     with served(path) as client:
-        assert shown(client).items() >= {"pages seen": "4", "kept": "2", "copies": "2"}.items()
+        assert shown(client).items() >= {"pages seen": "4", "kept": "2", "duplicates": "2"}.items()
         with SQLiteIndex(path) as index:
-            index.forget_url("http://a.example/1")
-            index.forget_url("http://b.example/2")
+            index.ledger.forget_url("http://a.example/1")
+            index.ledger.forget_url("http://b.example/2")
         found = json.loads(CliRunner().invoke(main, ["stats", "--index", str(path), "--json"]).output)[
             "total"
         ]
@@ -132,7 +132,7 @@ def test_counts_what_stats_counts_also_after_something_is_forgotten(path: Path) 
             >= {
                 "pages seen": str(found["rows"]),
                 "kept": str(found["kept"]),
-                "copies": str(found["dropped"]),
+                "duplicates": str(found["dropped"]),
                 "released or forgotten": str(found["forgotten"]),
             }.items()
         )
@@ -152,18 +152,16 @@ def test_totals_are_those_of_the_tallies_whatever_changes_meanwhile(step: int) -
         if number % 5 == 0 and pending:
             index.release(pending.pop(0))
         if number % 11 == 0:
-            index.forget_url(f"http://{chance.randrange(3)}.example/{chance.randrange(7)}")
+            index.ledger.forget_url(f"http://{chance.randrange(3)}.example/{chance.randrange(7)}")
         totals.read_on(index, step)
-    while totals.read < index.statistics().rows:
+    while totals.read < index.views.statistics().rows:
         totals.read_on(index, step)
-    (found,) = counts(index.tallies(), lambda _: "all")
+    (found,) = counts(index.views.tallies(), lambda _: "all")
     whole = totals.whole
-    assert (whole.seen, whole.kept, whole.copies) == (found.rows, found.kept, found.dropped)
-    assert whole.withdrawn == found.released + found.forgotten > 0
-    assert totals.run(run.id) == whole
-    sites = {count.name: count for count in counts(index.tallies(), lambda tally: tally.site)}
-    for site, total in totals.sites:
-        assert (total.kept, total.copies) == (sites[site].kept, sites[site].dropped)
+    assert whole == found
+    assert whole.undone > whole.released > 0
+    assert [totals.run(run.id)] == counts(index.views.tallies(), lambda tally: tally.run)
+    assert totals.sites == counts(index.views.tallies(), lambda tally: tally.site)
 
 
 def test_more_sites_than_have_room_count_as_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +169,7 @@ def test_more_sites_than_have_room_count_as_one(path: Path, monkeypatch: pytest.
     totals = Totals()
     with SQLiteIndex(path, read_only=True) as index:
         totals.read_on(index)
-    assert {site: total.seen for site, total in totals.sites} == {
+    assert {count.name: count.rows for count in totals.sites} == {
         "a.example": 1,
         "b.example": 1,
         OTHER_SITES: 2,
@@ -184,11 +182,11 @@ def test_totals_read_each_row_once(path: Path) -> None:
         steps = []
         for _ in range(4):
             totals.read_on(index, step=3)
-            steps.append((totals.read, totals.whole.seen, totals.whole.copies))
+            steps.append((totals.read, totals.whole.rows, totals.whole.dropped))
     assert steps == [(3, 3, 1), (4, 4, 2), (4, 4, 2), (4, 4, 2)]
-    assert totals.run(1).copies == 2
+    assert totals.run(1).dropped == 2
     assert dict(totals.by_reason) == {"new": 2, "near_duplicate": 2}
-    assert [site for site, _ in totals.sites] == [NO_SITE, "a.example", "b.example", "c.example"]
+    assert [count.name for count in totals.sites] == [NO_SITE, "a.example", "b.example", "c.example"]
 
 
 def test_only_addresses_of_the_web_become_links() -> None:

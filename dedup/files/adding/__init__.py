@@ -1,7 +1,7 @@
 """Pages of files into an index: fingerprints on all cores, verdicts in the order of the input.
 
-`work` makes fingerprints in other processes, `adding` asks the index and keeps the journal by which an
-interrupted work goes on, `output` writes what is kept.
+`work` makes sightings in other processes, `adding` asks the index about them, `journal` is how an
+interrupted pass goes on, `output` writes what was kept.
 """
 
 from __future__ import annotations

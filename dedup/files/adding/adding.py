@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field, replace
 
+from dedup.files.adding.journal import DROPPED, KEPT, UNREAD, Entry, Journal, signature
 from dedup.files.adding.work import (
     BATCH_BYTES,
     BATCH_RECORDS,
-    Answer,
     Batch,
-    Seen,
+    Result,
+    Sighted,
     Workers,
     WorkerSettings,
 )
-from dedup.files.feeds import START, Feed, FeedError, Found, Place, Record
+from dedup.files.feeds import START, FeedError, Inputs, Place, Record
 from dedup.index import Index, Run
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.reading.page import PARSER
@@ -34,8 +32,7 @@ from dedup.values.verdict import Verdict
 class Choices:
     """How records are judged: *kind* is what they are compared with, "page" or "item".
 
-    With *record* False nothing is recorded, and records are not compared with one another.  With
-    *strict* the first that cannot be read ends the work.
+    With *record* False nothing is recorded, and records are not compared with one another.
     """
 
     config: DedupConfig = field(default_factory=DedupConfig)
@@ -44,7 +41,6 @@ class Choices:
     spider: str = ""
     jobs: int = 1
     record: bool = True
-    strict: bool = False
 
     @property
     def signature(self) -> str:
@@ -54,7 +50,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What is worth a word: a *problem* with a record or file, or a *verdict* on a page at *url*."""
+    """What is reported: a *problem* with a record or file, or a *verdict* on a page at *url*."""
 
     name: str
     problem: str = ""
@@ -64,10 +60,10 @@ class Event:
 
 @dataclass(slots=True)
 class Tally:
-    """What was found so far.
+    """What was counted so far.
 
     *counts* are by verdict, with `seen`, `kept`, `dropped`, `dropped_for_earlier_run`, `bad`
-    (records that cannot be read, kept), `unreadable` (files that cannot, from some place on) and
+    (records that cannot be read, kept), `unreadable` (files that cannot be read to their end) and
     `over_limit/...` as the stats of a crawl.
     """
 
@@ -77,22 +73,12 @@ class Tally:
     resumed_at: int = 0
 
 
-# What became of a record: a letter in the journal.
-DROPPED, KEPT, UNREAD = "0", "1", "?"
+@dataclass(slots=True)
+class _Judged:
+    """What one batch adds to the tally, and what is to be reported of it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One batch in the journal: what became of each record, and where it ended.
-
-    `UNREAD` is kept too, if there is anything of it.
-    """
-
-    feed: int
-    after: Place
-    fates: str
-    counts: dict[str, int]
-    ends: bool = False
+    counts: Counter[str] = field(default_factory=Counter)
+    events: list[Event] = field(default_factory=list)
 
 
 class NoPages(DedupError):  # noqa: N818 - it says what is the matter
@@ -100,17 +86,17 @@ class NoPages(DedupError):  # noqa: N818 - it says what is the matter
 
 
 class Adding:
-    """One pass of the feeds that were *found* through *index*.
+    """One pass of the *inputs* through *index*.
 
-    *tell* hears of problems and, where nothing is recorded, of copies.  Raises `DedupError` if an
-    interrupted pass through the same paths cannot go on, because what is there or the choices have
+    *tell* is called with problems and, where nothing is recorded, with copies.  Raises `DedupError` if
+    an interrupted pass through the same paths cannot go on, because the files or the choices have
     changed.
     """
 
     def __init__(
         self,
         index: Index,
-        found: Found,
+        inputs: Inputs,
         choices: Choices,
         tell: Callable[[Event], None] = lambda _: None,
         *,
@@ -122,51 +108,31 @@ class Adding:
         else:
             index.expect(choices.config)
         self._index = index
-        self._found = found
-        self._feeds = found.feeds
+        self._inputs = inputs
+        self._feeds = inputs.feeds
         self._choices = choices
         self._tell = tell
         self.tally = Tally()
         self.entries: list[Entry] = []
         self.run: Run | None = None
+        self._journal: Journal | None = None
         self._run_number = max((run.id for run in index.runs()), default=0) + 1
         if choices.record:
             self._begin(restart=restart)
 
     def _begin(self, *, restart: bool) -> None:
-        # The paths as they were given: a file more in a folder must be refused, and make no other job.
-        job = "dedup add " + _digest(sorted(str(path.absolute()) for path in self._found.paths))
+        # The paths as they were given: with one more file in a folder it is the same job, and refused.
+        job = "dedup add " + signature(sorted(str(path.absolute()) for path in self._inputs.paths))
         self.run = self._index.begin_run(self._choices.spider, job=job, settings=self._choices.signature)
         self._run_number = self.run.id
         try:
             if restart:
-                self._index.forget_run(self.run.id)
-            self._resume(self.run)
+                self._index.book.forget(self.run.id)
+            self._journal = Journal(self._index, self.run.id, self._choices.signature, self._feeds)
         except BaseException:
             self._index.end_run(self.run, "interrupted")
             raise
-
-    def _resume(self, run: Run) -> None:
-        begun = {"choices": self._choices.signature, "files": _stamp(self._feeds)}
-        journal = self._index.journal(run.id)
-        if not journal:
-            self._index.extend_journal(run.id, 0, json.dumps(begun))
-            return
-        try:
-            before = _begun(journal[0])
-            entries = [_entry(text) for text in journal[1:]]
-        except (ValueError, RecursionError) as error:
-            raise DedupError(
-                f"the journal of the run {run.id}, which was interrupted and would go on, is damaged "
-                f"({error}); --restart takes back what it recorded and begins anew"
-            ) from error
-        for name, now in begun.items():
-            if before[name] != now:
-                raise DedupError(
-                    f"the {name} are not those of the run {run.id}, which was interrupted and would "
-                    "go on; --restart takes back what it recorded and begins anew"
-                )
-        for entry in entries:
+        for entry in self._journal.entries:
             self._take(entry)
         self.tally.resumed_at = self.tally.records
 
@@ -179,23 +145,26 @@ class Adding:
         """Go through all records; yields the tally after each batch."""
         choices = self._choices
         settings = WorkerSettings(
-            choices.rule, choices.config, choices.spider, choices.kind, self._index.secret
+            rule=choices.rule,
+            config=choices.config,
+            spider=choices.spider,
+            kind=choices.kind,
+            secret=self._index.secret,
         )
         with (
             Workers(choices.jobs, settings) as workers,
-            closing(workers.answered(self._batches())) as answered,
+            closing(workers.results(self._batches())) as judged,
         ):
-            for batch, answers in answered:
-                self._settle(batch, answers)
-                feed = self._feeds[batch.feed]
-                self.tally.share = (batch.feed + feed.share) / len(self._feeds)
+            for batch, results in judged:
+                self._settle(batch, results)
+                self.tally.share = (batch.number + batch.feed.share) / len(self._feeds)
                 yield self.tally
 
     def finish(self) -> None:
         """End the run, which need not go on any more."""
-        if self.run is not None:
-            with self._index.batch():  # a journal that is gone from a run that goes on would lie
-                self._index.end_journal(self.run.id)
+        if self.run is not None and self._journal is not None:
+            with self._index.batch():  # a run that goes on needs its journal
+                self._journal.end()
                 self._index.end_run(self.run, "finished")
 
     def stop(self, ending: str) -> None:
@@ -226,133 +195,84 @@ class Adding:
                 records.append(record)
                 size += record.size
                 if len(records) >= BATCH_RECORDS or size >= BATCH_BYTES:
-                    yield Batch(number, feed.raw_page, records)
+                    yield Batch(number, feed, records)
                     records, size = [], 0
         except FeedError as error:
             trouble = str(error)
-        yield Batch(number, feed.raw_page, records, ends=True, trouble=trouble)
+        yield Batch(number, feed, records, ends=True, trouble=trouble)
 
     # Judging
 
-    def _settle(self, batch: Batch, answers: list[Answer]) -> None:
+    def _settle(self, batch: Batch, results: Sequence[Result]) -> None:
         try:
-            self._judge(batch, answers)
+            judged = self._judge(batch, results)
         except NoPages:
-            if self.run and not self.entries:  # the next try will have other choices
-                self._index.end_journal(self.run.id)
+            if self._journal and not self.entries:  # the next try will have other choices
+                self._journal.end()
             raise
-
-    def _judge(self, batch: Batch, answers: list[Answer]) -> None:
-        counts: Counter[str] = Counter()
-        events: list[Event] = []
-        feed = self._feeds[batch.feed]
-        with self._index.batch() if self.run else nullcontext():
-            fates = "".join(
-                self._fate(feed, record, found, counts, events)
-                for record, found in zip(batch.records, answers, strict=True)
-            )
-            if batch.trouble:
-                counts["unreadable"] += 1
-                events.append(Event(feed.name, batch.trouble))
-            problem = next((event for event in events if event.problem), None)
-            if self._choices.strict and problem:
-                raise DedupError(f"{problem.name}: {problem.problem}")
-            after = batch.records[-1].after if batch.records else START
-            entry = Entry(batch.feed, after, fates, dict(counts), batch.ends)
-            if self.run:
-                number = len(self.entries) + 1
-                self._index.extend_journal(self.run.id, number, json.dumps(asdict(entry)))
-        self._take(entry)
-        for event in events:
+        for event in judged.events:
             self._tell(event)
 
-    def _fate(
-        self, feed: Feed, record: Record, found: Answer, counts: Counter[str], events: list[Event]
-    ) -> str:
-        """Judge a record; return what becomes of it."""
-        if problem := record.problem or (found if isinstance(found, str) else ""):
-            counts["bad"] += 1
-            events.append(Event(record.name, problem))
+    def _judge(self, batch: Batch, results: Sequence[Result]) -> _Judged:
+        """Judge the records of *batch* in one transaction, its entry in the journal included."""
+        judged = _Judged()
+        with self._index.batch() if self.run else nullcontext():
+            fates = "".join(
+                self._fate(batch, record, result, judged)
+                for record, result in zip(batch.records, results, strict=True)
+            )
+            if batch.trouble:
+                judged.counts["unreadable"] += 1
+                judged.events.append(Event(batch.feed.name, batch.trouble))
+            after = batch.records[-1].after if batch.records else START
+            entry = Entry(batch.number, after, fates, dict(judged.counts), batch.ends)
+            if self._journal:
+                self._journal.write(len(self.entries) + 1, entry)
+        self._take(entry)
+        return judged
+
+    def _fate(self, batch: Batch, record: Record, result: Result, judged: _Judged) -> str:
+        """Judge a record; return its fate."""
+        if problem := record.problem or (result if isinstance(result, str) else ""):
+            judged.counts["bad"] += 1
+            judged.events.append(Event(record.name, problem))
             if record.source is None:
                 return DROPPED
-        elif record.payload is None or (found is None and not feed.has_pages_only):
+        elif record.payload is None or (result is None and not batch.feed.has_pages_only):
             return KEPT
-        counts["seen"] += 1
-        if isinstance(found, NoHtml):
-            return self._without_html(record, found, counts)
-        if not isinstance(found, Seen):
-            counts.update(("kept", "not_judged"))
-            return UNREAD if problem else KEPT
-        if found.excess:
-            counts[f"over_limit/{found.excess}"] += 1
-        verdict = self._verdict(found)
-        counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
+        judged.counts["seen"] += 1
+        if isinstance(result, Sighted):
+            return self._fate_of_page(record, result, judged)
+        if isinstance(result, NoHtml):
+            self._refuse_records(record, result, judged)
+        judged.counts.update(("kept", "not_judged"))
+        return UNREAD if problem else KEPT
+
+    def _refuse_records(self, record: Record, no_html: NoHtml, judged: _Judged) -> None:
+        """Raise `NoPages` where no page was seen so far: one record among pages is kept."""
+        counts = self.tally.counts + judged.counts
+        if counts["seen"] == counts["not_judged"] + 1:
+            names = ", ".join(no_html.record) or "none"
+            raise NoPages(
+                f"{record.name} is no page: {no_html} (its fields are {names}). Name the fields to "
+                "judge it by, -s DEDUP_TEXT_FIELDS=title,text or -s DEDUP_HTML_FIELD=content, and with "
+                "-s DEDUP_KEY_FIELDS=... what tells records apart; nothing has been judged without"
+            )
+
+    def _fate_of_page(self, record: Record, sighted: Sighted, judged: _Judged) -> str:
+        if sighted.excess:
+            judged.counts[f"over_limit/{sighted.excess}"] += 1
+        verdict = self._verdict(sighted)
+        judged.counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
         if not verdict.kept and verdict.canonical_run != self._run_number:
-            counts["dropped_for_earlier_run"] += 1
+            judged.counts["dropped_for_earlier_run"] += 1
         if not verdict.kept and not self.run:
-            events.append(Event(record.name, url=found.sighting.url, verdict=verdict))
+            judged.events.append(Event(record.name, url=sighted.sighting.url, verdict=verdict))
         return KEPT if verdict.kept else DROPPED
 
-    def _without_html(self, record: Record, found: NoHtml, counts: Counter[str]) -> str:
-        """Keep a record among pages; raises `NoPages` where there were none so far."""
-        judged = self.tally.counts + counts
-        if judged["seen"] == judged["not_judged"] + 1:
-            names = ", ".join(found.record) or "none"
-            raise NoPages(
-                f"{record.name} is no page: {found} (its fields are {names}). Name the fields to judge "
-                "it by, --text-fields title,text or --html-field content, and with DEDUP_KEY_FIELDS "
-                "what tells records apart; nothing has been judged without"
-            )
-        counts.update(("kept", "not_judged"))
-        return KEPT
-
-    def _verdict(self, seen: Seen) -> Verdict:
+    def _verdict(self, sighted: Sighted) -> Verdict:
         config = self._choices.config
-        sighting = replace(seen.sighting, run=self._run_number, time=time.time())
+        sighting = replace(sighted.sighting, run=self._run_number, time=time.time())
         if self.run:
-            return self._index.find_or_add(sighting, config, page=seen.stored)
+            return self._index.find_or_add(sighting, config, page=sighted.stored)
         return self._index.judge(sighting, config)
-
-
-def _begun(text: str) -> dict[str, Any]:
-    """Return what a journal begins with; raises ValueError."""
-    begun = json.loads(text)
-    if not (isinstance(begun, dict) and {"choices", "files"} <= begun.keys()):
-        raise ValueError("its beginning is none")
-    return begun
-
-
-def _entry(text: str) -> Entry:
-    """Return an entry of a journal; raises ValueError."""
-    match json.loads(text):
-        case {
-            "feed": int(feed),
-            "after": [int(offset), int(number)],
-            "fates": str(fates),
-            "counts": dict(counts),
-            "ends": bool(ends),
-        } if (
-            min(feed, offset, number) >= 0
-            and set(fates) <= {DROPPED, KEPT, UNREAD}
-            and all(isinstance(count, int) for count in counts.values())
-        ):
-            return Entry(feed, (offset, number), fates, counts, ends)
-    raise ValueError("an entry is none")
-
-
-def _stamp(feeds: Sequence[Feed]) -> str:
-    """Return a digest that changes when a file does, or comes, or goes."""
-    return _digest([(feed.form, _stamp_of(file)) for feed in feeds for file in feed.files])
-
-
-def _stamp_of(file: Path) -> tuple[str, int, int]:
-    name = str(file.absolute())
-    try:
-        stat = file.stat()
-    except OSError:  # which is told when it is read
-        return (name, 0, 0)
-    return (name, stat.st_size, stat.st_mtime_ns)
-
-
-def _digest(value: object) -> str:
-    return digest(repr(value).encode("utf-8", "surrogateescape")).hex()

@@ -1,4 +1,4 @@
-"""Files of `dedup export`, written and read line by line; compressed if their name ends with .gz."""
+"""Files of `dedup export`, written and read line by line, compressed by gzip or not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 # More than a line with a title of a million characters, all of them escaped.
 _LONGEST = 1 << 26
 
-# Told how many rows are done, of how many.
+# Called with how many rows are done, and of how many.
 Progress = Callable[[int, int], None]
 
 _T = TypeVar("_T")
@@ -32,7 +32,7 @@ def export_lines(index: Index, progress: Progress | None = None) -> Iterator[str
 
     Raises `DedupError` for an index that was never used.
     """
-    rows = index.statistics().rows
+    rows = index.views.statistics().rows
     runs = index.runs()
     if not index.recipe():
         raise DedupError(f"there is nothing in {index.name} to export")
@@ -46,7 +46,7 @@ def export_lines(index: Index, progress: Progress | None = None) -> Iterator[str
 
 @contextmanager
 def writing(path: Path, *, compressed: bool) -> Iterator[IO[str]]:
-    """Open *path* for lines; equal lines make equal files, compressed or not."""
+    """Open *path* to write lines; equal lines make equal files, compressed too."""
     with path.open("wb") as raw:
         packed = gzip.GzipFile("", "wb", 6, raw, mtime=0) if compressed else None
         with io.TextIOWrapper(packed or raw, "ascii", newline="\n") as file:

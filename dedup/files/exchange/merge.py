@@ -1,4 +1,4 @@
-"""An export recorded in another index: as it is in an empty one, judged again in one that has pages."""
+"""An import: an empty index gets what was exported as it is, one with pages judges it again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of the *rows* of an export: *known* ones were there, of the others some are *kept*."""
+    """How many *rows* an export has, how many were *known* to the index, how many others are *kept*."""
 
     rows: int
     known: int
@@ -55,17 +55,17 @@ def import_export(
     """Record the rows of *export* in *index*, those that it does not have yet.
 
     An index without pages and runs becomes equal to the one that was exported, all at once or not at
-    all; what was still open there counts as lost.  In any other index each page is judged by the
+    all; what was still pending there counts as lost.  In any other index each page is judged by the
     thresholds of *config* as if it was crawled now, in new runs, some hundred pages in a transaction;
-    an import that was interrupted goes on when it is started again.  Pages that were dropped are
-    nobody's canonical here either: where they repeat nothing, they are orphans.
+    an import that was interrupted goes on when it is started again.  A page that was dropped becomes
+    nobody's canonical here either: where it repeats nothing, it is an orphan.
 
     Raises `IndexMismatch` for fingerprints of another recipe.
     """
     check_recipes(index, (export,))
     index.require_recipe(export.header.recipe)
-    index.require_bands(config)
-    if not index.runs() and not index.statistics().rows:
+    index.store.prepare(config)
+    if not index.runs() and not index.views.statistics().rows:
         return _restored(index, export, progress)
     return _Merge(index, export, config).run(progress)
 
@@ -76,10 +76,10 @@ def _restored(index: Index, export: Exported, progress: Progress | None) -> Impo
         if export.header.parser:
             index.note_parser(export.header.parser)
         for run in export.runs:
-            index.restore_run(_ended(run))
+            index.book.restore(_ended(run))
         for row in export.rows():
             settled = _settled(row)
-            index.restore(settled)
+            index.ledger.restore(settled)
             kept += settled.verdict.kept and settled.outcome.stands
             if progress:
                 progress(row.id, export.header.rows)
@@ -98,47 +98,47 @@ class _Merge:
         self._rows = array("q", [0])
 
     def run(self, progress: Progress | None) -> Imported:
-        known = self._take_runs()
-        found = kept = 0
+        numbers = self._take_runs()
+        known = kept = 0
         rows = self._export.rows()
         while batch := list(islice(rows, _BATCH)):
             with self._index.batch():
                 for row in batch:
                     here = self._translated(row)
-                    number = known.get(_identity(here))
+                    number = numbers.get(_identity(here))
                     if number is None:
                         number, is_kept = self._recorded(here)
                         kept += is_kept
                     else:
-                        found += 1
+                        known += 1
                     self._rows.append(number)
             if progress:
                 progress(batch[-1].id, self._export.header.rows)
-        return Imported(self._export.header.rows, found, kept)
+        return Imported(self._export.header.rows, known, kept)
 
     def _take_runs(self) -> dict[bytes, int]:
-        """Find or make the runs of the export; return the rows that the index has of them."""
-        known: dict[bytes, int] = {}
+        """Find or make the runs of the export; return which rows of them the index has, by identity."""
+        numbers: dict[bytes, int] = {}
         runs = {_run_identity(run): run.id for run in self._index.runs()}
         for run in self._export.runs:  # in no transaction: crawls write while this reads
             if number := runs.get(_run_identity(run)):
                 self._runs[run.id] = number
-                known.update((_identity(row), row.id) for row in self._index.rows(number))
+                numbers.update((_identity(row), row.id) for row in self._index.rows(number))
         with self._index.batch():
             for run in self._export.runs:
                 if run.id not in self._runs:
-                    self._runs[run.id] = self._index.restore_run(_ended(run)).id
-        return known
+                    self._runs[run.id] = self._index.book.restore(_ended(run)).id
+        return numbers
 
     def _translated(self, row: Row) -> Row:
         """Return *row* with the numbers of this index."""
-        found = row.verdict
+        there = row.verdict
         verdict = replace(
-            found,
-            canonical=self._rows[found.canonical or 0] or None,
-            previous=self._rows[found.previous or 0] or None,
-            replaces=self._rows[found.replaces or 0] or None,
-            represents=self._rows[found.represents or 0] or None,
+            there,
+            canonical=self._rows[there.canonical or 0] or None,
+            previous=self._rows[there.previous or 0] or None,
+            replaces=self._rows[there.replaces or 0] or None,
+            represents=self._rows[there.represents or 0] or None,
         )
         sighting = replace(row.sighting, run=self._runs[row.sighting.run])
         return replace(row, sighting=sighting, verdict=verdict)
@@ -146,23 +146,23 @@ class _Merge:
     def _recorded(self, row: Row) -> tuple[int, bool]:
         """Return the number of the row here, and whether its page is kept."""
         if not row.outcome.stands:
-            return self._index.restore(replace(_settled(row), listed=False)), False
+            return self._index.ledger.restore(replace(_settled(row), listed=False)), False
         if row.verdict.kept:
             verdict = self._index.find_or_add(row.sighting, self._config)
         else:
-            verdict = self._index.record_copy(row, self._config)
+            verdict = self._index.ledger.add_copy(row, self._config)
         assert verdict.row is not None
         return verdict.row, verdict.kept
 
 
 def _ended(run: Run) -> Run:
-    """Return a run that nobody goes on with here, and that is no part of a crawl of this index."""
+    """Return the run as one that has ended, and that is no part of a crawl of this index."""
     run = replace(run, crawl="", began=0, over=0)
     return run if run.ended is not None else replace(run, ended=time.time(), ending="unfinished")
 
 
 def _settled(row: Row) -> Row:
-    """Return a row whose fate is no longer open: nobody will settle it here."""
+    """Return the row as one that is not pending: nobody will confirm it here."""
     if row.outcome is not Outcome.PENDING:
         return row
     return replace(row, outcome=Outcome.RELEASED, listed=False)
@@ -173,7 +173,7 @@ def _run_identity(run: Run) -> tuple[str, str, str, float]:
 
 
 def _identity(row: Row) -> bytes:
-    """Return what tells a row from all others of its run."""
+    """Return what distinguishes a row from all others of its run."""
     seen, page = row.sighting, row.sighting.fingerprint
     facts = repr((seen.run, seen.kind, seen.scope, seen.url, seen.time, page.content_simhash)).encode()
     return blake2b(facts + page.body_digest + page.token_digest, digest_size=16).digest()

@@ -12,7 +12,7 @@ async function refresh() {
     state.innerHTML = (await answer.json()).state;
     fresh.textContent = "";
   } catch (error) {
-    fresh.textContent = "The server does not answer; the figures are old.";
+    fresh.textContent = "The server does not answer. The figures are not up to date.";
   }
 }
 

@@ -19,12 +19,14 @@ from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.files.exchange.files import Exported, export_lines, writing
 from dedup.files.exchange.merge import Imported, import_export
 from dedup.index import Index, Row
+from dedup.index.tables import PAGES, RUNS, SCOPES
 from dedup.rule.match import match
 from dedup.values.errors import DedupError, IndexMismatch
 from dedup.values.verdict import Outcome, Reason
 from tests.dedup.index.test_laws import CONFIGS
 from tests.pages import edited, page, text
 from tests.report.test_replay import LIVES, Life, lived
+from tests.stored import FIXTURES
 
 CONFIG = DedupConfig()
 FORGOTTEN = st.sampled_from(["", "http://a/1", "http://b/1"])
@@ -47,12 +49,12 @@ def ended(index: Index) -> Index:
 @given(LIVES, st.sampled_from(CONFIGS), FORGOTTEN)
 def test_an_empty_index_becomes_equal(life: Life, config: DedupConfig, url: str) -> None:
     index = ended(lived(life, config))
-    index.forget_url(url)
+    index.ledger.forget_url(url)
     with tempfile.TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as copy:
         export = exported(index, Path(folder))
         export.check()
         import_export(copy, export, config)
-        assert copy.verify() == []
+        assert copy.problems() == []
         assert list(export_lines(copy)) == list(export_lines(index))
         memory = MemoryIndex()
         import_export(memory, export, config)
@@ -66,14 +68,14 @@ def test_two_indexes_become_one(
 ) -> None:
     with tempfile.TemporaryDirectory() as name, SQLiteIndex(Path(name) / "pages.db") as merged:
         sources = [ended(lived(one, config)), ended(lived(two, config))]
-        sources[1].forget_url(url)
+        sources[1].ledger.forget_url(url)
         exports = [exported(found, Path(name), f"{n}.jsonl") for n, found in enumerate(sources)]
         first = import_export(merged, exports[0], other)
         before = list(merged.rows())
         second = import_export(merged, exports[1], other)
         rows = list(merged.rows())
         assert (len(rows), first.known, second.known) == (len(one) + len(two), 0, 0)
-        assert merged.verify() == []
+        assert merged.problems() == []
         if one:
             assert [replace(row, listed=True) for row in rows[: len(one)]] == [
                 replace(row, listed=True) for row in before
@@ -171,7 +173,7 @@ def test_what_nobody_kept_is_nobodys_canonical(tmp_path: Path) -> None:
     one = crawled([(a, "http://a/")])
     two = crawled([(pages[url], url) for url in ("http://b/", "http://c/")])
     target = merged(tmp_path, one, two)
-    assert [row.sighting.url for row in target.orphans()] == ["http://c/"]
+    assert [row.sighting.url for row in target.views.orphans()] == ["http://c/"]
     assert [row.listed for row in target.rows()] == [True, False, False]
     with Detector(target, spider="s") as detector:
         assert detector.check(page(c, "http://d/")).kept
@@ -246,6 +248,50 @@ def test_equal_indexes_make_equal_files(tmp_path: Path) -> None:
 def test_an_index_without_pages_has_nothing_to_export() -> None:
     with pytest.raises(DedupError, match="there is nothing in the index in memory to export"):
         list(export_lines(MemoryIndex()))
+
+
+# Written by the code of its time: twelve pages in two runs, with every key in use.
+STORED = FIXTURES / "export-version-1.jsonl"
+
+
+@pytest.mark.parametrize("store", [MemoryIndex, SQLiteIndex])
+def test_a_stored_export_is_read_and_written_again_byte_by_byte(
+    store: Callable[..., Index], tmp_path: Path
+) -> None:
+    with store(*[tmp_path / "pages.db"] * (store is SQLiteIndex)) as index:
+        imported = import_export(index, Exported.opened(STORED), CONFIG)
+        assert (imported.rows, imported.known, imported.kept) == (12, 0, 7)
+        assert "".join(export_lines(index)) == STORED.read_text("ascii")
+        assert index.problems() == []
+
+
+LATER = {"item_key": "", "redirects": (), "seen_on": None, "is_dry": False}
+
+
+def test_an_export_from_before_some_keys_has_their_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "older.jsonl"
+    later = {column.export for column in PAGES.exported if column.name in LATER}
+    assert len(later) == len(LATER)
+    lines = [json.loads(line) for line in STORED.read_text("ascii").splitlines()]
+    older = [{key: value for key, value in line.items() if key not in later} for line in lines]
+    path.write_text("".join(json.dumps(line) + "\n" for line in older), "ascii")
+    for row in Exported.opened(path).rows():
+        assert {name: getattr(row.sighting, name) for name in LATER} == LATER
+
+
+def test_no_key_that_a_row_needs_may_be_missing(tmp_path: Path) -> None:
+    lines = STORED.read_text("ascii").splitlines(keepends=True)
+    for number, columns in ((1, RUNS.exported), (3, (*PAGES.exported, *SCOPES.exported))):
+        for column in columns:
+            values = json.loads(lines[number])
+            del values[column.export]
+            damaged = [*lines[:number], json.dumps(values) + "\n", *lines[number + 1 :]]
+            (tmp_path / "damaged.jsonl").write_text("".join(damaged), "ascii")
+            if column.is_required:
+                with pytest.raises(DedupError, match=rf"line {number + 1}: {column.export} "):
+                    Exported.opened(tmp_path / "damaged.jsonl").check()
+            else:
+                Exported.opened(tmp_path / "damaged.jsonl").check()
 
 
 def field(line: int, name: str, value: Any) -> Callable[[list[str]], list[str]]:

@@ -15,7 +15,7 @@ from tests.sightings import find_or_add
 def test_a_first_page_is_new(index: Index) -> None:
     with Detector(index) as detector:
         verdict = detector.check(page(text(1), "http://a/"))
-    assert (verdict.reason, verdict.kept, verdict.is_duplicate) == (Reason.NEW, True, False)
+    assert (verdict.reason, verdict.kept) == (Reason.NEW, True)
     assert verdict.canonical is None
 
 
@@ -123,7 +123,7 @@ def test_pages_are_compared_within_their_scope(
     with Detector(index, config, "one") as detector:
         detector.check(page(text(1), "http://www.example.co.uk/"))
     with Detector(index, config, spider) as detector:
-        assert detector.check(page(text(1), url)).is_duplicate is found
+        assert detector.check(page(text(1), url)).kept is not found
 
 
 def test_without_verification_the_distance_decides_alone(index: Index) -> None:
@@ -132,9 +132,9 @@ def test_without_verification_the_distance_decides_alone(index: Index) -> None:
         detector.check(page(text(1), "http://a/"))
         edits = [detector.check(page(edited(1, n), f"http://b/{n}")) for n in (1, 5, 60)]
     distances = [verdict.content_distance for verdict in edits]
-    assert [verdict.is_duplicate for verdict in edits] == [d is not None for d in distances]
-    assert edits[0].is_duplicate
-    assert not edits[2].is_duplicate
+    assert [verdict.kept for verdict in edits] == [d is None for d in distances]
+    assert not edits[0].kept
+    assert edits[2].kept
 
 
 def test_structure_finds_what_content_alone_does_not(index: Index) -> None:
@@ -142,7 +142,7 @@ def test_structure_finds_what_content_alone_does_not(index: Index) -> None:
     with Detector(index, config) as detector:
         detector.check(page(text(1), "http://a/", template=2))
         same_template = detector.check(page(edited(1, 9), "http://b/", template=2))
-    assert same_template.is_duplicate
+    assert not same_template.kept
     assert same_template.content_distance
 
 

@@ -98,7 +98,9 @@ def test_neither_recipes_nor_equal_fingerprints_depend_on_it(index: Index) -> No
 
 def test_no_repr_shows_it(index: Index) -> None:
     detector = Detector(index)
-    settings = WorkerSettings(FieldRule(), DedupConfig(), "s", "item", index.secret)
+    settings = WorkerSettings(
+        rule=FieldRule(), config=DedupConfig(), spider="s", kind="item", secret=index.secret
+    )
     assert pickle.loads(pickle.dumps(settings)).secret == index.secret
     for value in (index, detector, settings, detector.fingerprint(page(text(1)))):
         assert not shows(repr(value).encode(), index.secret)
@@ -111,7 +113,7 @@ COMMANDS = [
     ["report", "--all", "--format", "csv", "--output", "OUT"],
     ["report", "--all", "--format", "parquet", "--output", "OUT"],
     ["report", "--format", "html", "--output", "OUT"],
-    ["report", "--min-similarity", "0.9"],
+    ["report", "-s", "DEDUP_MIN_SIMILARITY=0.9"],
     ["explain", "http://a/1"],
     ["explain", "http://a/1", "--json"],
     ["compare", "http://a/0", "http://a/1"],
@@ -119,12 +121,11 @@ COMMANDS = [
     ["find", "http://a/1", "--json"],
     ["find", "some words that are on no page"],
     ["stats", "--json"],
-    ["clusters", "--json"],
     ["runs", "--json"],
     ["orphans", "--json"],
-    ["withheld", "--json"],
-    ["restore", "--run", "1", "--json"],
-    ["check", "--json"],
+    ["withheld"],
+    ["restore", "--run", "1"],
+    ["check"],
     ["rebuild"],
     ["forget", "--url", "http://a/3"],
     ["export", "--output", "OUT"],

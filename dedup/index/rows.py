@@ -1,0 +1,219 @@
+"""How rows of the tables become values, checked, and how values become rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
+from operator import attrgetter, itemgetter
+from typing import Any
+
+from dedup.index import postings
+from dedup.index.columns import COUNT, NUMBER, TEXT, Column
+from dedup.index.files import Damaged
+from dedup.index.tables import PAGES, RUNS, SCOPES, VISITS, WITHHELD
+from dedup.recipes.bands import Banding
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.hashes import SECRET_SIZE
+from dedup.values.row import Glance, Row, Tally, Visit, Withheld
+from dedup.values.run import Run
+from dedup.values.sighting import Sighting
+from dedup.values.urls import host_of
+from dedup.values.verdict import Canonical, Outcome, Standing, Verdict
+
+_SHOWN = 40
+
+Picker = Callable[[Sequence[Any]], tuple[Any, ...]]
+
+
+class Reader:
+    """Makes values of ours of what a SELECT of *columns* gives, in their order.
+
+    *noun* names in errors what they are columns of, "{}" in it is the first of them.  Made once for
+    each SELECT: indexes read millions of rows.
+    """
+
+    def __init__(self, noun: str, columns: Iterable[Column]) -> None:
+        self.columns = tuple(columns)
+        self._noun = noun
+        # Of those at the end that are looked up, no type is asked for: it takes as long as the look-up.
+        self._types: tuple[Any, ...] = tuple(column.types for column in _but_looked_up(self.columns))
+        readers = enumerate(column.reader for column in self.columns)
+        self._readers = [(place, reader) for place, reader in readers if reader]
+
+    def values(self, stored: Sequence[Any]) -> list[Any]:
+        """Return the values; raises `Damaged` where one is invalid."""
+        values = list(stored)
+        if not all(map(isinstance, values, self._types)):
+            raise Damaged(self._fault(stored))
+        try:
+            for place, read in self._readers:
+                values[place] = read(values[place])
+        except (KeyError, ValueError) as error:
+            raise Damaged(self._fault(stored)) from error
+        return values
+
+    def picker(self, cls: type, path: str = "") -> Picker:
+        """Return what picks those of the values that are fields of *cls*, in their order.
+
+        *path* leads to the object of *cls* and ends with a dot.
+        """
+        places = {column.field: place for place, column in enumerate(self.columns)}
+        paths = (path + field.name for field in fields(cls))
+        return itemgetter(*(places[path] for path in paths if path in places))
+
+    @property
+    def sql(self) -> str:
+        """The columns as SELECT names them."""
+        return ", ".join(column.name for column in self.columns)
+
+    def _fault(self, stored: Sequence[Any]) -> str:
+        noun = self._noun.format(stored[0])
+        for value, column in zip(stored, self.columns, strict=True):
+            if not column.is_valid(value):
+                # Bytes may be keyed with the secret, which no message shall help to guess.
+                shown = f"{len(value)} bytes" if isinstance(value, bytes) else f"{value!r:.{_SHOWN}}"
+                return f"{noun} has an invalid {column.name}: {shown}"
+        return noun
+
+
+def _but_looked_up(columns: Sequence[Column]) -> Sequence[Column]:
+    while columns and columns[-1].kind.values:
+        columns = columns[:-1]
+    return columns
+
+
+# A row with its group, and with the URL and the run of its canonical.
+_JOINED = (
+    *((f"p.{column.name}", column) for column in PAGES.columns if column.field),
+    *((f"s.{column.name}", column) for column in SCOPES.columns if column.field),
+    ("p.id", Column("id", NUMBER, "verdict.row")),
+    ("ifnull(c.url, '')", Column("canonical's url", TEXT, "verdict.canonical_url")),
+    ("c.run", Column("canonical's run", NUMBER, "verdict.canonical_run", optional=True)),
+)
+SELECT = (
+    f"SELECT {', '.join(sql for sql, _ in _JOINED)} "
+    "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
+)
+_ROW = Reader("row {}", (column for _, column in _JOINED))
+_row_of, _sighting_of = _ROW.picker(Row), _ROW.picker(Sighting, "sighting.")
+_page_of, _verdict_of = (
+    _ROW.picker(Fingerprint, "sighting.fingerprint."),
+    _ROW.picker(Verdict, "verdict."),
+)
+
+
+def row_of(stored: Sequence[Any]) -> Row:
+    """Return the row behind what `SELECT` gave; raises `Damaged`."""
+    values = _ROW.values(stored)
+    row, outcome, listed = _row_of(values)
+    sighting = Sighting(Fingerprint(*_page_of(values)), *_sighting_of(values))
+    verdict = Verdict(*_verdict_of(values))
+    if verdict.standing:
+        standing = Standing(verdict.canonical or 0, verdict.canonical_run or 0, is_elsewhere=True)
+        verdict = replace(verdict, standing=standing)
+    return Row(row, sighting, verdict, outcome, listed)
+
+
+_OF_ROW = tuple(column for column in PAGES.columns if column.field and column.name != "id")
+_given = attrgetter(*(column.field for column in _OF_ROW))
+_WRITERS = [(place, column.kind.write) for place, column in enumerate(_OF_ROW, 1) if column.kind.write]
+INSERT = PAGES.insert(["scope", *(column.name for column in _OF_ROW)])
+
+
+def values_of(row: Row, scope: int) -> list[Any]:
+    """Return what `INSERT` takes; *scope* is the number of its group."""
+    values = [scope, *_given(row)]
+    for place, write in _WRITERS:
+        values[place] = write(values[place])
+    return values
+
+
+_GLANCE = Reader(
+    "row {}",
+    PAGES.select("structure_simhash" if name == "structure" else name for name in Glance._fields),
+)
+SELECT_GLANCE = f"SELECT {_GLANCE.sql} FROM pages WHERE id > ?1 "
+
+
+def glance_of(stored: Sequence[Any]) -> Glance:
+    """Return what `SELECT_GLANCE` gave; raises `Damaged`."""
+    return Glance._make(_GLANCE.values(stored))
+
+
+_PAGE = PAGES.select(field.name for field in fields(Fingerprint))
+_CANONICAL = Reader(
+    "row {}", (*PAGES.select(("id", "url", "run", "outcome", "represents", "seen_on")), *_PAGE)
+)
+SELECT_CANONICAL = f"SELECT {_CANONICAL.sql} FROM pages WHERE scope = ?1 AND listed "
+
+
+def canonical_of(stored: Sequence[Any]) -> Canonical:
+    """Return the canonical behind what `SELECT_CANONICAL` gave; raises `Damaged`."""
+    row, url, run, outcome, represents, seen_on, *page = _CANONICAL.values(stored)
+    host = host_of(url) if seen_on is None else seen_on
+    is_pending = outcome is Outcome.PENDING
+    return Canonical(row, url, run, is_pending, Fingerprint(*page), represents, host)
+
+
+_RUN = Reader("run {}", (column for column in RUNS.columns if column.field))
+
+
+def run_of(stored: Sequence[Any]) -> Run:
+    """Return the run behind its columns; raises `Damaged`."""
+    return Run(*_RUN.values(stored))
+
+
+_TALLY = Reader(
+    "rows of run {}",
+    (
+        *PAGES.select(["run"]),
+        Column("site", TEXT),
+        *PAGES.select(("reason", "kept", "outcome")),
+        Column("rows", COUNT),
+    ),
+)
+
+
+def tally_of(stored: Sequence[Any]) -> Tally:
+    """Return the tally of a run, a site, a reason, a flag, an outcome and a number; raises `Damaged`."""
+    return Tally(*_TALLY.values(stored))
+
+
+_VISIT = Reader("a visit", VISITS.select(Visit._fields))
+
+
+def visit_of(stored: Sequence[Any]) -> Visit:
+    """Return a visit behind its columns; raises `Damaged`."""
+    return Visit(*_VISIT.values(stored))
+
+
+_WITHHELD = Reader("row {}", WITHHELD.select(field.name for field in fields(Withheld)))
+
+
+def withheld_of(stored: Sequence[Any]) -> Withheld:
+    """Return what was withheld, of its row, URL, kind, request and run; raises `Damaged`."""
+    return Withheld(*_WITHHELD.values(stored))
+
+
+# What the table `meta` says
+
+
+def secret_of(found: Sequence[Any] | None) -> bytes:
+    """Return the secret behind what `meta` gave, if it did; raises `Damaged`, which quotes nothing."""
+    with suppress(TypeError, ValueError):
+        secret = bytes.fromhex(found[0].decode() if found else "")
+        if len(secret) == SECRET_SIZE:
+            return secret
+    raise Damaged("its secret is gone")
+
+
+def layout_of(found: Mapping[str, Any]) -> tuple[int, Banding | None]:
+    """Return the number of blocks, and the bands, that `meta` tells; raises `Damaged`."""
+    try:
+        blocks = int(found["blocks"])
+        postings.layout(blocks)  # refuses wrong numbers
+        bands, _, rows = found.get("bands", "").partition("x")
+        return blocks, Banding(int(bands), int(rows)) if rows else None
+    except (KeyError, TypeError, ValueError) as error:
+        raise Damaged(f"it does not tell its layout: {error}") from error

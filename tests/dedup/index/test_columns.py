@@ -1,0 +1,199 @@
+"""What a column may hold is said once: SQL and Python agree, and what is written is read again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import fields, replace
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import MemoryIndex, SQLiteIndex
+from dedup.index import Row, Sighting, glance_of, rows
+from dedup.index.columns import Column, Table
+from dedup.index.files import Damaged
+from dedup.index.postings import DEFAULT_BLOCKS
+from dedup.index.rows import (
+    INSERT,
+    SELECT,
+    SELECT_GLANCE,
+    Reader,
+    row_of,
+    values_of,
+)
+from dedup.index.tables import PAGES, RUNS, SCOPES, VISITS, WITHHELD, create
+from dedup.recipes.sketch import BINS, CHECK_BINS
+from dedup.values.errors import IndexUnavailable
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.run import EARLIEST, LATEST, Run
+from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.verdict import Outcome, Reason, Standing, Verdict
+
+TABLES = (PAGES, RUNS, SCOPES, VISITS, WITHHELD)
+COLUMNS = [(table, column) for table in TABLES for column in table.columns]
+# On the limits, beside them, and of other types.
+STORED = (
+    *(None, 0, 1, -1, 2, 5, SIMHASH_BITS, SIMHASH_BITS + 1, 2**63 - 1, -(2**63)),
+    *(0.0, 1.0, 0.5, 1.001, -0.001, EARLIEST, EARLIEST - 1, LATEST, LATEST + 1, inf),
+    *("", "new", "confirmed", "nEw", "a\nb", "five"),
+    *(bytes(size) for size in (0, 1, 15, 16, CHECK_BINS, BINS, BINS + 1)),
+)
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS, ids=lambda one: one.name)
+def test_sql_and_python_agree_on_what_is_valid(table: Table, column: Column) -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.execute(f"CREATE TABLE t ({column.name})")
+    for stored in STORED:
+        connection.execute("DELETE FROM t")
+        connection.execute("INSERT INTO t VALUES (?)", (stored,))
+        (is_valid,) = connection.execute(f"SELECT {column.condition} FROM t").fetchone()
+        assert bool(is_valid) is column.is_valid(stored), stored
+    connection.close()
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS, ids=lambda one: one.name)
+def test_a_reader_takes_what_is_valid(table: Table, column: Column) -> None:
+    # The one in front has the place of a number that errors name.
+    reader = Reader("row {}", (*PAGES.select(["id"]), column, *WITHHELD.select(["url"])))
+    for stored in STORED:
+        if column.is_valid(stored):
+            value = reader.values((7, stored, "http://a/"))[1]
+            written = column.kind.write(value) if column.kind.write else value
+            assert written == stored, stored
+        else:
+            with pytest.raises(Damaged, match=rf"^row 7 has an invalid {column.name}: "):
+                reader.values((7, stored, "http://a/"))
+
+
+def test_no_bytes_are_quoted() -> None:
+    reader = Reader("row {}", PAGES.select(("id", "check_sketch")))
+    with pytest.raises(Damaged, match=r"^row 1 has an invalid check_sketch: 6 bytes$"):
+        reader.values((1, b"secret"))
+
+
+digests = st.sampled_from([b"", bytes(16), b"0123456789abcdef"])
+simhashes = st.sampled_from([0, 1, 2**63 - 1, 2**63, 2**64 - 1]) | st.integers(0, 2**64 - 1)
+distances = st.none() | st.integers(0, SIMHASH_BITS)
+texts = st.sampled_from(["", "http://a/", "ä\x00\ud7ff", "'; --"])
+
+
+@st.composite
+def seen_rows(draw: st.DrawFn) -> Row:
+    """Return the second row of an index, whose first one it may refer to."""
+    page = Fingerprint(
+        draw(simhashes),
+        draw(simhashes),
+        draw(st.binary(min_size=BINS, max_size=BINS)),
+        draw(digests),
+        draw(digests),
+        draw(st.integers(0, 2**63 - 1)),
+        draw(st.sampled_from([b"", bytes(range(CHECK_BINS))])),
+    )
+    sighting = Sighting(
+        page,
+        url=draw(texts),
+        url_key=draw(texts),
+        kind=draw(texts),
+        scope=draw(texts),
+        run=1,
+        time=draw(st.floats(EARLIEST, LATEST)),
+        title=draw(texts),
+        canonical_link=draw(texts),
+        item_key=draw(texts),
+        is_dry=draw(st.booleans()),
+        redirects=tuple(draw(st.lists(st.sampled_from(["http://a/", "http://b/"]), max_size=3))),
+        seen_on=draw(st.none() | texts),
+    )
+    references = [draw(st.sampled_from([None, 1])) for _ in range(4)]
+    is_elsewhere = bool(references[0]) and draw(st.booleans())
+    verdict = Verdict(
+        draw(st.sampled_from(Reason)),
+        draw(st.booleans()),
+        draw(distances),
+        draw(distances),
+        draw(st.none() | st.floats(0, 1)),
+        canonical=references[0],
+        canonical_url="http://first/" if references[0] else "",
+        canonical_run=1 if references[0] else None,
+        standing=Standing(1, 1, is_elsewhere=True) if is_elsewhere else None,
+        previous=references[1],
+        replaces=references[2],
+        represents=references[3],
+        row=2,
+    )
+    return Row(2, sighting, verdict, draw(st.sampled_from(Outcome)), draw(st.booleans()))
+
+
+def typed(value: object) -> tuple[type, object]:
+    return type(value), value
+
+
+@given(row=seen_rows())
+def test_what_is_written_is_read_again(row: Row) -> None:
+    first = replace(row, id=1, sighting=replace(row.sighting, url="http://first/"))
+    with closing(sqlite3.connect(":memory:")) as connection:
+        create(connection, DEFAULT_BLOCKS)
+        connection.execute(SCOPES.insert(("kind", "scope")), (row.sighting.kind, row.sighting.scope))
+        for one in (first, row):
+            connection.execute(INSERT, values_of(one, 1))
+        _, read = map(row_of, connection.execute(SELECT + "ORDER BY p.id"))
+        assert read == row
+        assert read.sighting.fingerprint.check_sketch == row.sighting.fingerprint.check_sketch
+        (glance,) = connection.execute(SELECT_GLANCE, (1,))
+        assert [*map(typed, rows.glance_of(glance))] == [*map(typed, glance_of(row))]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteIndex]:
+    """Return an index of one row."""
+    with SQLiteIndex(tmp_path_factory.mktemp("columns") / "pages.db") as index:
+        run = index.begin_run("s")
+        page = Fingerprint(1, 1, bytes(BINS), b"", b"", 0)
+        sighting = Sighting(page, "http://first/", "http://first/", "page", "", run.id, 0.0)
+        index.ledger.restore(
+            Row(1, sighting, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=True)
+        )
+        yield index
+
+
+def test_what_is_written_of_a_run_is_read_again(filled: SQLiteIndex) -> None:
+    run = Run(2, "s", "j", "d", 1.5, 2.5, "finished", "mark", "c", 7, 8, is_imported=True)
+    assert [getattr(run, field.name) for field in fields(Run)] != [
+        getattr(Run(2, "", "", "", 0.0), field.name) for field in fields(Run)
+    ]
+    assert filled.book.restore(run) == run
+    assert filled.runs()[1] == run
+
+
+def test_columns_of_pages_are_fields_of_a_row(filled: SQLiteIndex) -> None:
+    row = next(iter(filled.rows()))
+    for column in (*PAGES.columns, *SCOPES.columns):
+        value = row
+        for name in filter(None, column.field.split(".")):
+            value = getattr(value, name)
+    exported = [column.export for column in PAGES.exported]
+    assert len(exported) == len(set(exported))
+
+
+@pytest.mark.parametrize("name", ["title", "kept", "listed", "tokens", "time", "redirects"])
+def test_an_invalid_value_is_told_with_its_row_and_column(filled: SQLiteIndex, name: str) -> None:
+    connection = filled.store._connection
+    (before,) = connection.execute(f"SELECT {name} FROM pages WHERE id = 1").fetchone()
+    connection.execute(f"UPDATE pages SET {name} = x'ff' WHERE id = 1")
+    with pytest.raises(IndexUnavailable, match=rf"row 1 has an invalid {name}: 1 bytes\); see"):
+        list(filled.rows())
+    assert filled.problems() == ["1 rows contain invalid values, the first is 1"]
+    connection.execute(f"UPDATE pages SET {name} = ? WHERE id = 1", (before,))
+    assert filled.problems() == []
+
+
+def test_both_stores_give_the_same_glances(filled: SQLiteIndex) -> None:
+    memory = MemoryIndex()
+    memory.book.restore(filled.runs()[0])
+    memory.ledger.restore(next(iter(filled.rows())))
+    assert list(memory.views.glances()) == list(filled.views.glances())
