@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
-from dedup.cli.pages import HOW_TO_GET_PAGES, limit_option, rows_at
-from dedup.cli.showing import explanation_record, features_record, show_explanation, show_features
+from dedup.cli.pages import limit_option, rows_at
+from dedup.cli.showing import agreement_record, explanation_record, show_agreement, show_explanation
 from dedup.cli.terminal import console, place, print_json, row_record, url_text
 from dedup.cli.times import moment
 from dedup.index import Row, Run, SQLiteIndex
 from dedup.recipes.config import DedupConfig
-from dedup.report.explanation import compare_tags, compare_terms, is_refused, verdict_sentence
 from dedup.report.explanation import explain as explained
+from dedup.report.explanation import is_refused, verdict_sentence
 from dedup.rule.keys import banding_of
 from dedup.values.printable import printable
 
@@ -42,10 +42,9 @@ def explain(
     """Say what became of the page at URL, and why.
 
     For each time that the page was seen (the newest ten), it shows the verdict, the page that this one
-    repeats, both simhashes bit by bit with a mark where they differ, and how much text the pages share.
-    Distances and similarity are shown with the thresholds of today's settings; -s tries others. If a
-    page was kept because the check sketches of the index refused a match, the page that it would have
-    been dropped for is shown.
+    repeats, both simhashes bit by bit with a mark where they differ, and what the rule says of the two
+    with today's settings; -s tries others. If a page was kept because the check sketches of the index
+    refused a match, the page that it would have been dropped for is shown.
 
     Where the index keeps the pages (DEDUP_STORE_PAGES), it also shows the words and the runs of tags
     that agree and that differ. Beside each is its share of the weight of the page that was kept, then
@@ -92,7 +91,7 @@ def _other(index: SQLiteIndex, row: Row, config: DedupConfig) -> Row | None:
         return None
     if banding_of(config) != index.banding:  # there are no lists of them
         config = replace(config, candidates="simhash")
-    near = index.candidates_of(row, config)
+    near = index.views.candidates_of(row, config)
     return next((index.row(c.id) for c in near if is_refused(c.fingerprint, page, config)), None)
 
 
@@ -118,12 +117,7 @@ def _show_pair(
             )
         )
     show_explanation(screen, explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config))
-    one, other = index.page_of(canonical), index.page_of(row)
-    if one is None or other is None:
-        screen.print(Text(HOW_TO_GET_PAGES))
-        return
-    show_features(screen, "words", compare_terms(one, other, config), limit)
-    show_features(screen, "tags", compare_tags(one, other, config), limit)
+    show_agreement(screen, index.views.page_of(canonical), index.views.page_of(row), config, limit)
 
 
 def _comparison(
@@ -134,8 +128,6 @@ def _comparison(
     record: dict[str, Any] = {"now": explanation_record(now)}
     if row.verdict.canonical is None:
         record["refused_url"] = canonical.sighting.url
-    one, other = index.page_of(canonical), index.page_of(row)
-    if one and other:
-        record["terms"] = features_record(compare_terms(one, other, config), limit)
-        record["tags"] = features_record(compare_tags(one, other, config), limit)
-    return record
+    return record | agreement_record(
+        index.views.page_of(canonical), index.views.page_of(row), config, limit
+    )

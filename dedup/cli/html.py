@@ -31,7 +31,7 @@ def write_html(
     """Write the HTML report on the *selection* of *index*, or of its *replay*, with a bar."""
     source = replay.index if replay else index
     glances = None if selection == Selection() else map(glance_of, selection.rows(source))
-    with index.unmapped(), text_output(output) as file, _watched() as track:
+    with index.store.unmapped(), text_output(output) as file, _watched() as track:
         choices = Choices(
             index=source,
             config=replay.config if replay else config,

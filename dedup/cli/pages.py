@@ -49,7 +49,7 @@ class Side:
     @classmethod
     def from_row(cls, index: Index, row: Row) -> Side:
         """Return the page of *row*, as the index keeps it."""
-        return cls(row.sighting.url, row.sighting.fingerprint, index.page_of(row), row)
+        return cls(row.sighting.url, row.sighting.fingerprint, index.views.page_of(row), row)
 
 
 def is_file(name: str) -> bool:
@@ -80,9 +80,9 @@ def page_of_file(path: Path, config: DedupConfig) -> Page:
 
 def rows_at(index: Index, url: str) -> list[Row]:
     """Return the rows of *url*, the oldest first; `DedupError` with likely URLs if there is none."""
-    if rows := index.history(url):
+    if rows := index.views.history(url):
         return rows
-    likely = " or ".join(printable(one) for one in index.similar_urls(url))
+    likely = " or ".join(printable(one) for one in index.views.similar_urls(url))
     hint = f"; did you mean {likely}" if likely else ""
     raise DedupError(f"{printable(url)} is not in {index.name}{hint}")
 

@@ -107,7 +107,7 @@ def report(
                 config = settings_for(index, settings).config
                 write_html(index, replay, selection, config, output, keep=keep)
                 return
-            with _reading(replay or index, index.statistics().rows, output) as source:
+            with _reading(replay or index, index.views.statistics().rows, output) as source:
                 clusters = report_of(source, selection, keep=keep, replay=replay)
                 _write(clusters, form, output, everything=everything)
 

@@ -37,7 +37,7 @@ def restore(url: str | None, path: Path | None, run: int | None, look: bool) -> 
         raise click.UsageError("give a URL or --run")
     with opened(path) as index:
         rows = _looked_at(index, url, run) if look else _restored(index, url, run)
-        skipped = {one.row for one in index.withheld() if one.what == "callback"}
+        skipped = {one.row for one in index.book.withheld() if one.what == "callback"}
     for row in rows:
         click.echo(_line(row, row.id in skipped))
     fetched = sum(row.id in skipped for row in rows)
@@ -57,7 +57,7 @@ def withheld(path: Path | None, run: int | None) -> None:
       dedup withheld --run 3
     """
     with opened(path) as index:
-        links = index.never_met(run)
+        links = index.book.never_met(run)
     for url in dict.fromkeys(one.url for one in links):
         click.echo(address(url))
     click.echo(f"{len(links):,} links were withheld and not met since", err=True)
@@ -66,14 +66,14 @@ def withheld(path: Path | None, run: int | None) -> None:
 def _restored(index: SQLiteIndex, url: str | None, run: int | None) -> list[Row]:
     if run is not None:
         _require_run(index, run)
-        return index.restore_run_copies(run)
-    return index.restore_url_copies(url or "")
+        return index.ledger.restore_run_copies(run)
+    return index.ledger.restore_url_copies(url or "")
 
 
 def _looked_at(index: SQLiteIndex, url: str | None, run: int | None) -> list[Row]:
     if run is not None:
         _require_run(index, run)
-    rows = index.history(url) if url is not None else index.rows(run)
+    rows = index.views.history(url) if url is not None else index.rows(run)
     return [row for row in rows if not row.verdict.kept and row.outcome.stands]
 
 

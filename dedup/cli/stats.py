@@ -50,8 +50,8 @@ def stats(path: Path | None, as_json: bool) -> None:
     """
     with opened(path) as index:
         with working("counting"):
-            tallies = index.tallies()
-            clusters = index.clusters(_MOST_LINES)
+            tallies = index.views.tallies()
+            clusters = index.views.clusters(_MOST_LINES)
         tables = {name: counts(tallies, key) for name, key in _BY.items()}
         total = next(iter(counts(tallies, lambda _: "all")), Count("all", 0, 0, 0, 0, 0))
         facts = _facts(index)
@@ -79,7 +79,7 @@ def _cluster_record(cluster: ClusterSize) -> dict[str, Any]:
 
 
 def _facts(index: SQLiteIndex) -> dict[str, Any]:
-    statistics = index.statistics()
+    statistics = index.views.statistics()
     return {
         "orphans": statistics.orphans,
         "bytes": statistics.bytes,

@@ -60,7 +60,7 @@ def check(path: Path | None) -> None:
     anew), and the stored pages are read.
     """
     with opened(path) as index, working("checking"):
-        problems = index.verify()
+        problems = index.problems()
     for problem in problems:
         click.echo(printable(problem))
     if problems:

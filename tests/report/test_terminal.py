@@ -69,7 +69,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 )
                 detector.check(replace(evil, text=f"{content} {EVIL} \ud800"))
             detector.close(EVIL)
-        index.forget_url("http://b.example/4")
+        index.ledger.forget_url("http://b.example/4")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Fingerprints of records, in as many processes as wanted."""
+"""Sightings of records, made in one process or several."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dedup.values.errors import DedupError
 from dedup.values.limits import Excess
 from dedup.values.sighting import Sighting
 
-# A batch is what one process gets at once, and one transaction of the index.
+# A batch goes to one process as a whole, and is one transaction of the index.
 BATCH_RECORDS = 64
 BATCH_BYTES = 2 * 1024 * 1024
 
@@ -100,8 +100,8 @@ def _sighted(raw: RawPage, settings: WorkerSettings) -> Sighted:
 class Workers:
     """*jobs* processes that make fingerprints; with one job it is this process.
 
-    They are started anew rather than forked, so that threads of the caller do no harm, and end
-    when the caller ends, however.
+    They are not forked from the caller, whose threads could do harm, and end when the caller ends,
+    in whatever way.
     """
 
     def __init__(self, jobs: int, settings: WorkerSettings) -> None:
@@ -133,8 +133,8 @@ class Workers:
                 yield done, future.result()
         except BrokenProcessPool as error:
             raise DedupError(
-                "a process that makes fingerprints was killed, perhaps for want of memory; "
-                "the same command goes on from here, with fewer --jobs if you like"
+                "a process that makes fingerprints was killed, perhaps because memory ran out; "
+                "the same command continues from here, with fewer --jobs if memory is short"
             ) from error
 
     def __enter__(self) -> Self:
@@ -159,7 +159,7 @@ _given: list[WorkerSettings] = []
 
 
 def _begin_work(settings: WorkerSettings) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asks
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the calling process
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _given[:] = [settings]
 
