@@ -50,11 +50,11 @@ def is_public(address: str) -> bool:
     >>> is_public("127.0.0.1"), is_public("168.63.129.16"), is_public("::ffff:10.0.0.1")
     (False, False, False)
     """
-    found = ip_address(address)
-    if isinstance(found, IPv6Address) and (inner := _embedded(found)):
-        found = inner
-    is_set_aside = found.is_multicast or found.is_reserved or any(found in net for net in _SET_ASIDE)
-    return found.is_global and not is_set_aside
+    host = ip_address(address)
+    if isinstance(host, IPv6Address) and (embedded := _embedded(host)):
+        host = embedded
+    is_set_aside = host.is_multicast or host.is_reserved or any(host in net for net in _SET_ASIDE)
+    return host.is_global and not is_set_aside
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:
@@ -106,8 +106,8 @@ class PrivateHosts:
         """Return whether the crawl may connect to *host*, which has *address*, on *port*."""
         if (host, port) in self.named or is_public(address):
             return True
-        found = ip_address(address)
-        return is_within(host, self._names) or any(found in network for network in self._networks)
+        number = ip_address(address)
+        return is_within(host, self._names) or any(number in network for network in self._networks)
 
 
 def is_within(host: str, domains: Iterable[str]) -> bool:

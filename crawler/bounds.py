@@ -106,9 +106,9 @@ class ConnectionMiddleware:
         self._bounds().after_failing(request, exception)
 
     def _bounds(self) -> BoundsMiddleware:
-        found = self._crawler.get_downloader_middleware(BoundsMiddleware)
-        assert found is not None
-        return found
+        bounds = self._crawler.get_downloader_middleware(BoundsMiddleware)
+        assert bounds is not None
+        return bounds
 
 
 def _guard() -> AddressGuard:

@@ -83,11 +83,11 @@ def read_urls(name: str, value: str) -> list[str]:
 
 def read_domains(urls: Iterable[str], value: str) -> list[str]:
     """Return the hosts of *urls* and the domains in *value*, separated by white space."""
-    found = {urlsplit(url).hostname or "" for url in urls} | set(value.lower().split())
-    for domain in found:
+    names = {urlsplit(url).hostname or "" for url in urls} | set(value.lower().split())
+    for domain in names:
         if "/" in domain:
             raise ArgumentError(f"domains ({value!r}) must be names, such as example.com")
-    return sorted(found)
+    return sorted(names)
 
 
 def read_number(name: str, value: str) -> int | None:

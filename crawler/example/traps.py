@@ -34,8 +34,8 @@ _sessions = count(1)
 
 def trap_page(path: str) -> str | None:
     """Return the page at *path* if it is in a trap, else None."""
-    if found := _MONTH.fullmatch(path):
-        return _month(int(found[1]), int(found[2]))
+    if match := _MONTH.fullmatch(path):
+        return _month(int(match[1]), int(match[2]))
     name = urlsplit(path).path.removeprefix("/sessions/").removesuffix(".html")
     return _guide(name) if path.startswith("/sessions/") and name in _GUIDES else None
 

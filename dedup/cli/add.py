@@ -38,13 +38,20 @@ _MAX_PROBLEMS = 20
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
-    help="Where to write what is kept, in the input's format: a file, or for HTML a folder.",
+    help="Where to write the kept records, in the format of the input: a file, or a folder for HTML.",
 )
 @click.option("--judge", is_flag=True, help="Only compare with the index; record nothing.")
-@click.option("--format", "form", type=click.Choice(_FORMATS), help="The format, whatever the names.")
-@click.option("--spider", default="", help="Compare with the pages of this spider, and record as its.")
-@click.option("--jobs", type=click.IntRange(1), help="How many processes [default: the cores].")
-@click.option("--restart", is_flag=True, help="Take back an interrupted run of these files, begin anew.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    help="The format of all FILES, whatever their names.",
+)
+@click.option(
+    "--spider", default="", help="Compare with the pages of this spider, and record as its pages."
+)
+@click.option("--jobs", type=click.IntRange(1), help="How many processes [default: one for each core].")
+@click.option("--restart", is_flag=True, help="Undo an interrupted run of these files and begin anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @settings_option
 def add(
@@ -88,15 +95,15 @@ def add(
       dedup add new.csv --judge --spider news
     """
     if judge and restart:
-        raise click.UsageError("--judge records nothing that --restart could take back")
+        raise click.UsageError("--judge records nothing that --restart could undo")
     with SQLiteIndex(index_path(path), read_only=judge) as index:
         from dedup.files.adding import Adding, Choices, check_output
         from dedup.files.feeds import find_feeds
 
         chosen = settings_for(index, settings)
-        found = find_feeds(files, chosen.fields, form or "")
+        feeds = find_feeds(files, chosen.fields, form or "")
         if output:
-            check_output(output, found)
+            check_output(output, feeds)
         choices = Choices(
             config=chosen.config,
             rule=chosen.fields,
@@ -106,15 +113,15 @@ def add(
             record=not judge,
         )
         talk = _Talk(as_json=as_json)
-        adding = Adding(index, found, choices, talk.tell, restart=restart)
-        seconds = _work(adding, found, output, talk)
-        _sum_up(adding, index, found, seconds, as_json=as_json)
-    if adding.tally.counts["unreadable"] or found.troubles:
+        adding = Adding(index, feeds, choices, talk.tell, restart=restart)
+        seconds = _work(adding, feeds, output, talk)
+        _sum_up(adding, index, feeds, seconds, as_json=as_json)
+    if adding.tally.counts["unreadable"] or feeds.troubles:
         sys.exit(1)
 
 
-def _work(adding: Adding, found: Inputs, output: Path | None, talk: _Talk) -> float:
-    """Do it all, with a bar; return how many seconds judging took."""
+def _work(adding: Adding, feeds: Inputs, output: Path | None, talk: _Talk) -> float:
+    """Judge all records and write the output, with a progress bar; return the seconds of judging."""
     from dedup.files.adding import write_output
 
     begin = time.perf_counter()
@@ -122,7 +129,7 @@ def _work(adding: Adding, found: Inputs, output: Path | None, talk: _Talk) -> fl
         with bars(
             TextColumn("{task.description}"), BarColumn(), _Rate(), TimeRemainingColumn()
         ) as shown:
-            for trouble in found.troubles:
+            for trouble in feeds.troubles:
                 talk.say(trouble)
             if adding.tally.resumed_at:
                 talk.say(f"resuming at record {adding.tally.resumed_at + 1:,}")
@@ -133,7 +140,7 @@ def _work(adding: Adding, found: Inputs, output: Path | None, talk: _Talk) -> fl
             seconds = time.perf_counter() - begin
             if output:
                 bar = shown.add_task("writing", total=1.0)
-                for share in write_output(output, found.feeds, adding):
+                for share in write_output(output, feeds.feeds, adding):
                     shown.update(bar, completed=share)
         adding.finish()
     except KeyboardInterrupt:
@@ -147,7 +154,7 @@ def _work(adding: Adding, found: Inputs, output: Path | None, talk: _Talk) -> fl
 
 
 class _Talk:
-    """What is said on the way: problems on stderr, copies on stdout where nothing is recorded."""
+    """Messages on the way: problems on stderr, copies on stdout where nothing is recorded."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.console = Console(stderr=True)
@@ -198,11 +205,11 @@ class _Rate(ProgressColumn):
         return Text(f"{pages:,} records, {pages / task.elapsed:,.0f}/s")
 
 
-def _sum_up(adding: Adding, index: SQLiteIndex, found: Inputs, seconds: float, *, as_json: bool) -> None:
+def _sum_up(adding: Adding, index: SQLiteIndex, feeds: Inputs, seconds: float, *, as_json: bool) -> None:
     counts = adding.tally.counts
     done = adding.tally.records - adding.tally.resumed_at
     rate = done / seconds if seconds else 0.0
-    troubles = counts["unreadable"] + len(found.troubles)
+    troubles = counts["unreadable"] + len(feeds.troubles)
     if as_json:
         values: dict[str, Any] = {
             "run": adding.run.id if adding.run else None,
@@ -212,7 +219,7 @@ def _sum_up(adding: Adding, index: SQLiteIndex, found: Inputs, seconds: float, *
             **{name: counts[name] for name in _COUNTS},
             "over_limit": sum(counts[f"over_limit/{excess}"] for excess in Excess),
             "unreadable": troubles,
-            "left_out": found.left_out,
+            "left_out": feeds.left_out,
             "seconds": round(seconds, 3),
             "records_per_second": round(rate, 1),
         }
@@ -222,7 +229,7 @@ def _sum_up(adding: Adding, index: SQLiteIndex, found: Inputs, seconds: float, *
     for count, text in (
         (counts["bad"], "records could not be read, and were kept where they are whole"),
         (troubles, "files or folders could not be read to their end"),
-        (found.left_out, "files of folders were left out: their names tell no format"),
+        (feeds.left_out, "files in folders were left out: their names do not tell a format"),
     ):
         lines += [f"  {count:,} {text}"] if count else []
     lines.append(f"  {rate:,.0f} records a second, {seconds:,.1f} seconds")

@@ -29,7 +29,7 @@ _NO_CHECK = (
     help="The file to write; compressed if its name ends with .gz.",
 )
 def export(argument: Path | None, path: Path | None, output: Path) -> None:
-    """Write the fingerprints of an index, with all that is known of its pages, for another index.
+    """Write the fingerprints of an index, and all that is known of its pages, for another index.
 
     The file is JSON Lines: a header, the runs, and a line for each page, as
     docs/reference/exports.md describes. `dedup import` reads it, so that the indexes of two
@@ -64,17 +64,17 @@ def export(argument: Path | None, path: Path | None, output: Path) -> None:
 @index_option
 @settings_option
 def import_(files: tuple[Path, ...], path: Path | None, settings: tuple[tuple[str, str], ...]) -> None:
-    """Bring what `dedup export` wrote into an index; it is made if there is none.
+    """Import what `dedup export` wrote into an index; a missing index is created.
 
-    An empty index becomes equal to the one that was exported. In one that has pages or runs, the
-    pages of the file are judged as if they were crawled now, in new runs: what the index has already
-    is the older one and stays, so import the index whose pages shall be kept first.
+    An empty index becomes equal to the exported one. If the index has pages or runs already, the pages
+    of the file are judged as if they were crawled now, in new runs: the pages that are already there
+    count as the older ones and stay. So import the index whose pages shall be kept first.
 
-    What an index has of a file it does not take again, so the same file may be imported twice,
-    and a later export of the same index brings what is new in it. A file that is damaged or has
-    fingerprints of another recipe is refused before anything is written.
+    What was imported once is not imported again: the same file may be given twice, and a later export
+    of the same index adds only what is new in it. A file that is damaged, or whose fingerprints were
+    made by another recipe, is refused before anything is written.
 
-    Check sketches stay in their index, with its secret: what is imported is compared without them.
+    Check sketches stay in their index with its secret; imported pages are compared without them.
 
     \b
     Examples:
@@ -82,17 +82,17 @@ def import_(files: tuple[Path, ...], path: Path | None, settings: tuple[tuple[st
       dedup import monday.jsonl.gz tuesday.jsonl.gz --index week.db
     """
     exports = [Exported.opened(file) for file in files]
-    for found in exports:
-        with progress_bar(f"reading {printable(found.path.name)}") as progress:
-            found.check(progress)
+    for exported in exports:
+        with progress_bar(f"reading {printable(exported.path.name)}") as progress:
+            exported.check(progress)
     with SQLiteIndex(index_path(path)) as index:
         check_recipes(index, exports)
         new = 0
-        for found in exports:
+        for exported in exports:
             config = settings_for(index, settings).config
-            with progress_bar(f"importing {printable(found.path.name)}") as progress:
-                imported = import_export(index, found, config, progress)
-            click.echo(f"{named(found.path)}: {imported}")
+            with progress_bar(f"importing {printable(exported.path.name)}") as progress:
+                imported = import_export(index, exported, config, progress)
+            click.echo(f"{named(exported.path)}: {imported}")
             new += imported.rows - imported.known
     if new:
         click.echo(_NO_CHECK, err=True)

@@ -46,12 +46,12 @@ def find(
 ) -> None:
     """List the pages of the index that are near a page, the nearest first.
 
-    The page is a file (HTML or plain text), a URL that the index knows, or else the text itself.
-    What is looked through are the pages that others are compared with: all that were kept and are
-    not forgotten, in all scopes. Near are those whose content simhash differs in at most --max-distance
-    bits, 64 for all there are, and those whose structure simhash differs in at most
-    the recipe's structure_max_distance, and those of the same bytes. "copy" says that the page would be
-    dropped for this one.
+    The page is a file (HTML or plain text), a URL that the index knows, or else the text itself. It is
+    compared with the pages that a crawl would compare it with: all that were kept and are not
+    forgotten, in all scopes. A page is near if its content simhash differs in at most --max-distance
+    bits (64 lists all pages), if its structure simhash differs in at most the structure_max_distance
+    of the recipe, or if its bytes are the same. "copy" marks the pages that the page would be dropped
+    for.
 
     \b
     Examples:
@@ -64,16 +64,16 @@ def find(
         page, own = _asked(index, what, config)
         reach = config.max_distance if max_distance is None else max_distance
         with working("searching"):
-            found = _near(index, page, own, config, reach=reach, limit=limit)
+            nearest = _near(index, page, own, config, reach=reach, limit=limit)
     if as_json:
-        print_json([_record(row, how) for row, how in found])
+        print_json([_record(row, how) for row, how in nearest])
         return
     screen = console()
-    if not found:
+    if not nearest:
         screen.print(Text("nothing in the index is near it"))
         return
     screen.print(Text("content structure similarity        page", "bold"))
-    for row, how in found:
+    for row, how in nearest:
         copy = "copy" if how.is_duplicate else ""
         measures = f"{_bits(how.content_distance)} {_bits(how.structure_distance):>9}"
         where = f"{url_text(row.sighting.url)}  {place(row)}"
@@ -109,12 +109,12 @@ def _near(
     )
     rows = [*index.views.with_body(page.body_digest, limit + 1), *(neighbour.row for neighbour in near)]
     others = {row.id: row for row in rows if row.id != own}
-    found = [(row, match(row.sighting.fingerprint, page, config)) for row in others.values()]
-    return sorted(found, key=_order)[:limit]
+    matches = [(row, match(row.sighting.fingerprint, page, config)) for row in others.values()]
+    return sorted(matches, key=_order)[:limit]
 
 
-def _order(found: tuple[Row, Match]) -> tuple[bool, int, int, int]:
-    row, how = found
+def _order(candidate: tuple[Row, Match]) -> tuple[bool, int, int, int]:
+    row, how = candidate
     is_exact = how.reason is Reason.EXACT_DUPLICATE  # with no words there is no distance
     far = SIMHASH_BITS + 1
     distances = (how.content_distance, how.structure_distance)

@@ -15,12 +15,16 @@ from dedup.values.errors import DedupError
 @index_option
 @click.option("--run", type=int, help="Undo the run of this number, see `dedup runs`.")
 @click.option("--url", help="Forget what was seen at this URL.")
-@click.option("--older-than", type=Age(), help="Forget what no page has repeated for so long: 30d, 12h.")
+@click.option(
+    "--older-than",
+    type=Age(),
+    help="Forget what was neither seen nor repeated for so long: 30d.",
+)
 def forget(path: Path | None, run: int | None, url: str | None, older_than: float | None) -> None:
     """Forget pages: nothing is compared with them any more.
 
-    What was dropped for them is marked as orphaned; `dedup orphans` lists it. No row is deleted:
-    the rows stay in the index, as forgotten, without the pages that DEDUP_STORE_PAGES kept.
+    Pages that were dropped for them become orphans; `dedup orphans` lists these. No row is deleted:
+    the rows stay in the index as forgotten, but the texts that DEDUP_STORE_PAGES kept are deleted.
 
     \b
     Examples:

@@ -44,8 +44,8 @@ class _Group(click.Group):
         if cmd_name not in COMMANDS:
             return None
         function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        found: click.Command = getattr(import_module(COMMANDS[cmd_name]), function)
-        return found
+        command: click.Command = getattr(import_module(COMMANDS[cmd_name]), function)
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

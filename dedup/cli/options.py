@@ -1,4 +1,4 @@
-"""What several commands ask for: the index, and settings."""
+"""Options that several commands have: the index, settings, JSON."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 class Writing(click.Command):
-    """A command whose `--output` can be nothing that it reads, and no database."""
+    """A command whose `--output` must not be one of its inputs, nor a database."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Look at the output, then do it."""
+        """Check the output, then run the command."""
         given = ctx.params
         if output := given["output"]:
             index = index_path(given.get("argument") or given["path"]) if "path" in given else None
@@ -111,7 +111,7 @@ def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
         type=Setting(),
         multiple=True,
         metavar="NAME=VALUE",
-        help="A setting, before the project's; may be repeated.",
+        help="A setting, which goes before that of the project; may be repeated.",
     )(function)
 
 

@@ -1,4 +1,4 @@
-"""Outputs of text, and bars that show how far a command is."""
+"""Files of text, and progress bars."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _LONGEST_PATH = 4096
 
 
 def named(path: Path) -> str:
-    """Return *path* to show: a name may be of any bytes, and no text."""
+    """Return *path* for a message: a file name may be any bytes."""
     return printable(str(path), _LONGEST_PATH)
 
 
 @contextmanager
 def text_output(path: Path | None) -> Iterator[IO[str]]:
-    """Open *path* for text as `replacing` does; None is the terminal, or wherever output goes."""
+    """Open *path* for text as `replacing` does; None is the standard output."""
     if path is None:
         with click.open_file("-", "w", encoding="utf-8") as file:
             yield file
@@ -67,7 +67,7 @@ def rate_of(task: Task) -> str:
 
 @contextmanager
 def progress_bar(what: str, *, show: bool = True) -> Iterator[Callable[[int, int], None]]:
-    """Give a function to tell how many are done of how many; a bar shows it on a terminal."""
+    """Give a function that takes how many are done, and of how many; a bar shows it on a terminal."""
     with rated_bars(show=show) as shown:
         bar = shown.add_task(what, total=None, rate="")
 

@@ -82,7 +82,7 @@ def rows_at(index: Index, url: str) -> list[Row]:
     """Return the rows of *url*, the oldest first; `DedupError` with likely URLs if there is none."""
     if rows := index.views.history(url):
         return rows
-    likely = " or ".join(printable(found) for found in index.views.similar_urls(url))
+    likely = " or ".join(printable(one) for one in index.views.similar_urls(url))
     hint = f"; did you mean {likely}" if likely else ""
     raise DedupError(f"{printable(url)} is not in {index.name}{hint}")
 

@@ -108,25 +108,25 @@ def report(
                 write_html(index, replay, selection, config, output, keep=keep)
                 return
             with _reading(replay or index, index.views.statistics().rows, output) as source:
-                found = report_of(source, selection, keep=keep, replay=replay)
-                _write(found, form, output, everything=everything)
+                clusters = report_of(source, selection, keep=keep, replay=replay)
+                _write(clusters, form, output, everything=everything)
 
 
-def _write(found: Report, form: str, output: Path | None, *, everything: bool) -> None:
-    if found.replay and form not in _DOCUMENTS:
-        click.echo(found.replay, err=True)
+def _write(clusters: Report, form: str, output: Path | None, *, everything: bool) -> None:
+    if clusters.replay and form not in _DOCUMENTS:
+        click.echo(clusters.replay, err=True)
     if form == "parquet":
         from dedup.report.parquet import write_parquet
 
         assert output is not None
         with replacing(output) as part:
-            write_parquet(records(found, everything=everything), COLUMNS, part)
+            write_parquet(records(clusters, everything=everything), COLUMNS, part)
         return
     with text_output(output) as file:
         if form in _DOCUMENTS:
-            _DOCUMENTS[form](found, file)
+            _DOCUMENTS[form](clusters, file)
         else:
-            _LINES[form](found, file, everything=everything)
+            _LINES[form](clusters, file, everything=everything)
 
 
 def _check_run(index: SQLiteIndex, run: int | None) -> None:
@@ -149,7 +149,7 @@ def _replay(index: SQLiteIndex, settings: tuple[tuple[str, str], ...]) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    """A source that tells how far it is read."""
+    """A source that reports how much of it has been read."""
 
     source: Source
     rows_in_all: int
@@ -169,6 +169,6 @@ class _Watched:
 
 @contextmanager
 def _reading(source: Source, rows: int, output: Path | None) -> Iterator[Source]:
-    """Give *source*, with a bar where what is written does not go to the terminal itself."""
+    """Give *source*, with a progress bar unless the output goes to the terminal itself."""
     with progress_bar("reading", show=output is not None) as progress:
         yield _Watched(source, rows, progress)

@@ -36,13 +36,13 @@ def restore(url: str | None, path: Path | None, run: int | None, look: bool) -> 
     if (run is None) == (url is None):
         raise click.UsageError("give a URL or --run")
     with opened(path) as index:
-        found = _looked_at(index, url, run) if look else _restored(index, url, run)
+        rows = _looked_at(index, url, run) if look else _restored(index, url, run)
         skipped = {one.row for one in index.book.withheld() if one.what == "callback"}
-    for row in found:
+    for row in rows:
         click.echo(_line(row, row.id in skipped))
-    fetched = sum(row.id in skipped for row in found)
+    fetched = sum(row.id in skipped for row in rows)
     what = "were dropped" if look else "will be kept by the next crawl that meets them"
-    click.echo(f"{len(found):,} pages {what}; {fetched:,} of them had their callback skipped", err=True)
+    click.echo(f"{len(rows):,} pages {what}; {fetched:,} of them had their callback skipped", err=True)
 
 
 @click.command()
@@ -57,10 +57,10 @@ def withheld(path: Path | None, run: int | None) -> None:
       dedup withheld --run 3
     """
     with opened(path) as index:
-        found = index.book.never_met(run)
-    for url in dict.fromkeys(one.url for one in found):
+        links = index.book.never_met(run)
+    for url in dict.fromkeys(one.url for one in links):
         click.echo(address(url))
-    click.echo(f"{len(found):,} links were withheld and not met since", err=True)
+    click.echo(f"{len(links):,} links were withheld and not met since", err=True)
 
 
 def _restored(index: SQLiteIndex, url: str | None, run: int | None) -> list[Row]:

@@ -27,11 +27,11 @@ def runs(path: Path | None, as_json: bool) -> None:
       dedup runs --json | jq '.[-1].id'
     """
     with opened(path) as index:
-        found = index.runs()
+        known = index.runs()
     if as_json:
-        print_json([asdict(run) for run in found])
+        print_json([asdict(run) for run in known])
         return
-    for run in found:
+    for run in known:
         click.echo(_run_line(run))
 
 
@@ -41,9 +41,9 @@ def runs(path: Path | None, as_json: bool) -> None:
 def orphans(path: Path | None, as_json: bool) -> None:
     """List the pages that were dropped for a page which is gone.
 
-    Their canonical was kept by a run that was forgotten, or was lost on its way to storage after
-    another process had dropped them. Crawl these URLs again to have them; what has no URL is only
-    counted, and in the JSON.
+    The page that they repeat was kept by a run that was forgotten, or was lost on its way to storage
+    after another process had dropped its copies. Crawl these URLs again to get the pages. Pages
+    without URL are counted and are in the JSON.
 
     \b
     Examples:
@@ -51,18 +51,18 @@ def orphans(path: Path | None, as_json: bool) -> None:
       dedup orphans --json
     """
     with opened(path) as index:
-        found = index.views.orphans()
+        rows = index.views.orphans()
     if as_json:
-        print_json([row_record(row) for row in found])
+        print_json([row_record(row) for row in rows])
         return
-    for row in found:
+    for row in rows:
         if row.sighting.url:
             click.echo(address(row.sighting.url))
-    click.echo(f"{len(found):,} orphans", err=True)
+    click.echo(f"{len(rows):,} orphans", err=True)
 
 
 def address(url: str) -> str:
-    """Return *url* whole, what acts rather than shows percent-encoded: it can still be crawled."""
+    """Return *url* with all that could act on a terminal percent-encoded; it can still be crawled."""
     return "".join(
         letter if letter.isprintable() and letter != " " else quote(letter, "") for letter in url
     )

@@ -25,8 +25,8 @@ HOST = "127.0.0.1"
 def serve(argument: Path | None, path: Path | None, port: int) -> None:
     """Look into an index with a browser, also while a crawl fills it.
 
-    The pages are on 127.0.0.1, for this machine only. Nothing is written: the index is opened to
-    read only, so a crawl goes on undisturbed. Ctrl-C ends it.
+    The pages are served on 127.0.0.1, for this machine only. The index is only read, so a crawl is
+    not disturbed. Ctrl-C ends the server.
 
     \b
     Examples:
@@ -41,14 +41,14 @@ def serve(argument: Path | None, path: Path | None, port: int) -> None:
         raise DedupError(
             f'{error.name} is not installed; get it by: pip install "scrapy-dedup[serve]"'
         ) from error
-    found = index_path(argument or path)
-    SQLiteIndex(found, read_only=True).close()  # an error is one line here, and a trace in the server
+    index = index_path(argument or path)
+    SQLiteIndex(index, read_only=True).close()  # an error is one line here, in the server a traceback
     with _listening(port) as listening:
         click.echo(
-            f"{named(found)} is shown on http://{HOST}:{listening.getsockname()[1]}/ (Ctrl-C ends it)"
+            f"{named(index)} is shown on http://{HOST}:{listening.getsockname()[1]}/ (Ctrl-C ends it)"
         )
         config = uvicorn.Config(
-            application(found), log_level="warning", server_header=False, proxy_headers=False
+            application(index), log_level="warning", server_header=False, proxy_headers=False
         )
         uvicorn.Server(config).run(sockets=[listening])
 
@@ -58,5 +58,5 @@ def _listening(port: int) -> socket.socket:
         return socket.create_server((HOST, port))
     except OSError as error:
         raise DedupError(
-            f"port {port} of {HOST} cannot be had: {error.strerror}; take another --port"
+            f"port {port} of {HOST} is not available: {error.strerror}; choose another --port"
         ) from error

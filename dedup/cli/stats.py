@@ -79,10 +79,10 @@ def _cluster_record(cluster: ClusterSize) -> dict[str, Any]:
 
 
 def _facts(index: SQLiteIndex) -> dict[str, Any]:
-    found = index.views.statistics()
+    statistics = index.views.statistics()
     return {
-        "orphans": found.orphans,
-        "bytes": found.bytes,
+        "orphans": statistics.orphans,
+        "bytes": statistics.bytes,
         "blocks": index.blocks,
         "bands": str(index.banding) if index.banding else "",
         "parser": index.parser,

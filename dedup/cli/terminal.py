@@ -1,4 +1,4 @@
-"""How things are shown: text of strangers made safe, colours on a terminal only, JSON for scripts."""
+"""Output: text of pages made safe, colours on a terminal only, JSON for scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_URL = 2000
 
 
 def console() -> Console:
-    """Return the standard output, which takes nothing in a text for markup."""
+    """Return the standard output, which never takes a text for markup."""
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
@@ -50,7 +50,7 @@ def place(row: Row) -> str:
 
 def row_record(row: Row) -> dict[str, Any]:
     """Return a row for JSON."""
-    seen, found = row.sighting, row.verdict
+    seen, verdict = row.sighting, row.verdict
     return {
         "row": row.id,
         "url": seen.url,
@@ -59,13 +59,13 @@ def row_record(row: Row) -> dict[str, Any]:
         "time": seen.time,
         "kind": seen.kind,
         "scope": seen.scope,
-        "reason": found.reason.value,
-        "kept": found.kept,
+        "reason": verdict.reason.value,
+        "kept": verdict.kept,
         "outcome": row.outcome.value,
-        "canonical_row": found.canonical,
-        "canonical_url": found.canonical_url,
-        "content_distance": found.content_distance,
-        "structure_distance": found.structure_distance,
-        "similarity": found.similarity,
+        "canonical_row": verdict.canonical,
+        "canonical_url": verdict.canonical_url,
+        "content_distance": verdict.content_distance,
+        "structure_distance": verdict.structure_distance,
+        "similarity": verdict.similarity,
         "words": seen.fingerprint.tokens,
     }

@@ -1,4 +1,4 @@
-"""The names of settings, and what was meant by one that there is not."""
+"""The names of settings, and proposals for a wrong one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def setting_names() -> dict[str, Any]:
 
 
 def refuse_unknown(names: Iterable[str]) -> None:
-    """Raise `ConfigError` for a name that begins with ``DEDUP_`` or is nearly one of ours, and is none.
+    """Raise `ConfigError` for an unknown name that begins with ``DEDUP_`` or is similar to one of ours.
 
     Others are left alone: they may belong to a package whose settings begin with DEDUPE.
     """
@@ -62,7 +62,7 @@ def refuse_unknown(names: Iterable[str]) -> None:
             continue
         near = get_close_matches(rest, [*_rests(known), *map(str.upper, PARAMETERS)], 1, _NEAR)
         if near or name.startswith(PREFIX):
-            raise ConfigError(f"{name} is no setting of dedup; {_way_out(rest, near, known)}")
+            raise ConfigError(f"{name} is not a setting of dedup; {_way_out(rest, near, known)}")
 
 
 def normal_form(name: str) -> str:
@@ -88,7 +88,7 @@ def _way_out(rest: str, near: list[str], known: Iterable[str]) -> str:
 
 
 def _meant(rest: str) -> list[str]:
-    """Return which settings a name without prefix may mean by its words.
+    """Return the settings that a name without prefix may mean, by its parts.
 
     >>> _meant("TRESHOLD"), _meant("SIMILARITY_THRESHOLD")
     (['MIN_SIMILARITY', 'MAX_DISTANCE'], ['MIN_SIMILARITY'])

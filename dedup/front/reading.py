@@ -76,10 +76,10 @@ def _pairs(value: Any) -> dict[str, Any]:
 
 def _unknown(parameter: Any) -> str:
     if parameter in _DEFAULTS:
-        return f"{parameter} is no parameter of a recipe; set {setting_of(parameter)}"
+        return f"{parameter} is not a parameter of a recipe; set {setting_of(parameter)}"
     near = get_close_matches(str(parameter), PARAMETERS, 1)
     hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(PARAMETERS)}"
-    return f"{shown(parameter)} is no parameter of a recipe; {hint}"
+    return f"{shown(parameter)} is not a parameter of a recipe; {hint}"
 
 
 def _parameters(given: Mapping[str, Any]) -> dict[str, Any]:

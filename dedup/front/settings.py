@@ -1,4 +1,4 @@
-"""What the settings of dedup can be, and what they are when nobody sets them."""
+"""The settings of dedup that are not part of its configuration: values, defaults, checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHOICES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupSettings:
-    """What becomes of pages and items; the field `text_fields` is the setting ``DEDUP_TEXT_FIELDS``."""
+    """Where pages come from and what becomes of them; the field `wait` is the setting ``DEDUP_WAIT``."""
 
     index: str = "dedup.db"
     """Path of the index; a relative one is inside the data directory of the Scrapy project,
@@ -39,11 +39,11 @@ class DedupSettings:
     """The fields that tell items apart: items that differ in one of them are never copies of each other,
     and the same key in a later crawl is the same item, whatever its URL."""
     page_from_item: PageFromItem | None = field(default=None, repr=False)
-    """A function, or its dotted path, that makes the page of an item, None for one not to judge."""
+    """A function, or its dotted path, that makes the page of an item, or None where it is not judged."""
     action: str = "drop"
     """What becomes of a copy: `drop` it, or `mark` it with what it repeats and let it go on."""
     dry_run: bool = False
-    """Judge, record and report, but let every item and request go on as it is."""
+    """Judge, record and report, but neither drop, mark nor skip anything."""
     wait: float = 30.0
     """How many seconds a copy waits for the fate of the item that it repeats."""
     skip: str = "nothing"
@@ -53,10 +53,9 @@ class DedupSettings:
     exploration_share: float = 0.05
     """The share (0 to 1) of copies of which nothing is skipped all the same."""
     crawl: str = ""
-    """The name of a crawl that several processes work at, one after the other or at the same time; all
-    that share a name are one crawl."""
+    """The name of a crawl that several processes share, at the same time or one after the other."""
     dropped_feed: str = ""
-    """Where dropped items are written, whole, with what they repeat: as Scrapy's option ``-o``."""
+    """The URI of a feed for dropped items, with what they repeat; as for Scrapy's option ``-o``."""
     config: DedupConfig = field(default_factory=DedupConfig)
 
     def __post_init__(self) -> None:
@@ -88,7 +87,7 @@ class DedupSettings:
 
     @property
     def judged(self) -> str:
-        """What is judged, for people."""
+        """What is judged, in words for the log."""
         if self.source == "response":
             return "pages by their response, other items by `html`"
         if self.page_from_item:

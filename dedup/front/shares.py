@@ -1,4 +1,4 @@
-"""How much of a site one page swallows: the sign of a template trap, or of a real one."""
+"""Which share of a host are copies of one page: many are the sign of a trap."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from operator import itemgetter
 
 from dedup.values.urls import host_of
 
-# Fewer copies than this are no sign of anything.
+# Fewer copies than this are not worth a warning.
 MIN_COPIES = 20
 # The share (0 to 1) of a host's pages from which on a page swallows too many.
 LARGE_SHARE = 0.2
 # A near-duplicate that shares less than this with what it repeats may have text of its own.
 DOUBTFUL = 0.85
-# The name under which all hosts are counted together: that of none.
+# The name under which all hosts are counted together; no host has it.
 _ALL = ""
-# Hosts, and pages with copies, that are counted at a time; beyond it the smaller half is let go.
+# Hosts, and pages with copies, that are counted at a time; beyond it the smaller half is forgotten.
 MAX_COUNTED = 10_000
 # More notices than this say nothing new.
 MAX_NOTICED = 100
@@ -66,45 +66,46 @@ class Shares:
     def doubt(self, url: str) -> list[Swallowed]:
         """Count the page at *url* as a copy that shares little; return the shares over the limit.
 
-        That of its host, and that of all hosts, named "", each for the first time; without canonical.
+        These are the share of its host and that of all hosts, named "", each for the first time.  They
+        have no canonical.
         """
         name, host = self._host(url)
-        found = []
+        notable = []
         for place, counts in ((name, host), (_ALL, self._all)):
             counts.doubtful += 1
             share = Swallowed(place, "", counts.doubtful, max(counts.doubtful, counts.seen))
             is_notable = counts.doubtful >= MIN_COPIES and share.share > self._limit
             if is_notable and place not in self._doubted and len(self._doubted) < MAX_NOTICED:
                 self._doubted.add(place)
-                found.append(share)
-        return found
+                notable.append(share)
+        return notable
 
     def copy(self, url: str, canonical: int, canonical_url: str) -> Swallowed | None:
-        """Count the page at *url* as a copy; return what is over the limit for the first time."""
+        """Count the page at *url* as a copy; return its share if it is over the limit, once."""
         name, host = self._host(url)
         host.copies[canonical] += 1
         copies = host.copies[canonical]
-        found = Swallowed(name, canonical_url, copies, max(copies, host.seen))
+        swallowed = Swallowed(name, canonical_url, copies, max(copies, host.seen))
         if copies == 1:
             self._pages += 1
             self._forget_pages()
         is_first = (name, canonical) not in self._noticed
         if is_first and (
-            copies < MIN_COPIES or found.share <= self._limit or len(self._noticed) == MAX_NOTICED
+            copies < MIN_COPIES or swallowed.share <= self._limit or len(self._noticed) == MAX_NOTICED
         ):
             return None
         if is_first or copies > self._noticed[name, canonical].copies:
-            self._noticed[name, canonical] = found
-        return found if is_first else None
+            self._noticed[name, canonical] = swallowed
+        return swallowed if is_first else None
 
     def noticed(self) -> list[Swallowed]:
-        """Return all that was over the limit once, as far as it was counted, the largest first."""
-        found = []
+        """Return all shares that were over the limit at some time, the largest first."""
+        noticed = []
         for (name, canonical), last in self._noticed.items():
             host = self._hosts.get(name, _Host())
             is_counted = host.copies[canonical] == last.copies
-            found.append(replace(last, seen=max(last.copies, host.seen)) if is_counted else last)
-        return sorted(found, key=lambda one: -one.copies)
+            noticed.append(replace(last, seen=max(last.copies, host.seen)) if is_counted else last)
+        return sorted(noticed, key=lambda one: -one.copies)
 
     def _host(self, url: str) -> tuple[str, _Host]:
         name = host_of(url)

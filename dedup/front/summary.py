@@ -45,7 +45,7 @@ def summary(
     ]
     lines.append(f"  {label:<18}{copies:>10,}  ({share:.1%} of all seen)")
     lines += _earlier(counts, run) + _skipped(counts) + _troubles(counts)
-    lines += [_warning(found) for found in swallowed[:LARGEST]]
+    lines += [_warning(one) for one in swallowed[:LARGEST]]
     if swallowed[LARGEST:]:
         lines.append(f"  and {len(swallowed) - LARGEST:,} more such warnings in the log")
     lines += _clusters(index, run)
@@ -72,21 +72,21 @@ def _skipped(counts: Counter[str]) -> list[str]:
     explored = counts["responses/explored"]
     return [
         f"  {saved:,} requests saved: {seen:,} responses were judged before their callback, "
-        f"{explored:,} copies explored all the same"
+        f"{explored:,} copies were followed all the same"
     ]
 
 
-def _warning(found: Swallowed) -> str:
+def _warning(one: Swallowed) -> str:
     return (
-        f"  WARNING: {found.copies:,} of {found.seen:,} pages of {printable(found.host)} "
-        f"({found.share:.0%}) are copies of {printable(found.canonical_url)}: look whether they are"
+        f"  WARNING: {one.copies:,} of {one.seen:,} pages of {printable(one.host)} "
+        f"({one.share:.0%}) are copies of {printable(one.canonical_url)}: check that they really are"
     )
 
 
 def _troubles(counts: Counter[str]) -> list[str]:
     texts = (
         ("released", "kept here but dropped or failed in a later pipeline"),
-        ("wait_timeout", "kept because the item they repeat took too long"),
+        ("wait_timeout", "kept because the item that they repeat took too long"),
         ("index_errors", "errors of the index, see above"),
         ("not_asked", "times the index was not asked because it had been locked for too long"),
         ("dropped_feed_errors", "dropped items that could not be written, see above"),
@@ -94,7 +94,7 @@ def _troubles(counts: Counter[str]) -> list[str]:
     )
     troubles = [(counts[name], text) for name, text in texts]
     unread = sum(counts[f"over_limit/{excess}"] for excess in Excess)
-    troubles.append((unread, "over a limit of size: not read, copies only of pages of the same bytes"))
+    troubles.append((unread, "over a size limit: not read, and compared by their bytes only"))
     return [f"  {count:,} {text}" for count, text in troubles if count]
 
 
@@ -102,7 +102,7 @@ def _clusters(index: Index, run: Run) -> list[str]:
     largest = index.views.largest_clusters(run.id, LARGEST)
     if not largest:
         return []
-    lines = ["  largest clusters (copies found in this run, page they repeat):"]
+    lines = ["  largest clusters (copies in this run, page that they repeat):"]
     return lines + [
         f"    {copies:>8,}  {printable(canonical.sighting.url) or '(no URL)'}"
         for canonical, copies in largest

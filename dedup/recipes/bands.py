@@ -24,7 +24,7 @@ from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hasher, Hashes, hashes_of, mixed, murmur3
 
 DEFAULT_LENGTH = 128
-# What stands in every place of the signature of a set that has too little in it to be found.
+# Every place of the signature of a set with too few members has this value.
 NOTHING = np.uint64(2**64 - 1)
 # Two sketches with one filled bin are equal by chance once in 65,280 times.
 MIN_FILLED_BINS = 2
@@ -197,9 +197,9 @@ def densified(sketch: bytes, length: int = BINS) -> Hashes:
     empty = np.flatnonzero(~filled[:length])
     for tries in (_FEW_BINS, BINS):
         orders = _bin_orders()[empty, :tries]
-        found = filled[orders]
-        sources[empty] = orders[np.arange(len(empty)), found.argmax(axis=1)]
-        empty = empty[~found.any(axis=1)]
+        is_filled = filled[orders]
+        sources[empty] = orders[np.arange(len(empty)), is_filled.argmax(axis=1)]
+        empty = empty[~is_filled.any(axis=1)]
     signature: Hashes = sources.astype(np.uint64) << _BIN_BITS | values[sources]
     return signature
 

@@ -49,7 +49,7 @@ def structure_features(page: Page, config: DedupConfig) -> dict[str, float]:
 def decayed_ngrams(page: Page, config: DedupConfig) -> Mapping[str, float]:
     """Return each different run of five tags in document order, weighted decay^depth (0.97).
 
-    The depth is that of its outermost tag, where it stands nearest to the root.  How often a run
+    The depth is that of its outermost tag, at the place nearest to the root.  How often a run
     occurs does not count: lists grow and shrink, the template stays.  A page of fewer tags is one
     run.
     """
@@ -68,7 +68,7 @@ def _runs(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
 
 
 def _hashed_runs(page: Page, config: DedupConfig, hasher: Hasher) -> tuple[Hashes, Weights]:
-    """Return what `decayed_ngrams` does, a run's word being made of the words of its tags."""
+    """Return what `decayed_ngrams` does; the hash of a run is made of the hashes of its tags."""
     size = min(RUN, len(page.tags))
     if not size:
         return np.zeros(0, np.uint64), np.zeros(0)
@@ -108,8 +108,8 @@ def tag_ngrams(page: Page, _: DedupConfig) -> Mapping[str, float]:
 def tag_decay(page: Page, config: DedupConfig) -> Mapping[str, float]:
     """Return each tag with the sum of decay^depth over its occurrences, the root at depth 0.
 
-    The plain form of the literature.  Nearly all weight lies on the outermost tags, so most pages
-    of the web look alike to it: measure before you use it.
+    The plain form of the literature.  Nearly all weight lies on the outermost tags, so most pages of
+    the web are similar by it: measure before you use it.
     """
     return _decayed(zip(page.tags, page.depths, strict=True), config.structure_decay or PLAIN_DECAY)
 

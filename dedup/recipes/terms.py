@@ -29,7 +29,7 @@ from dedup.values.hashes import Hasher, Hashes, hashes_of, murmur3
 CHARACTER_NGRAM = 4
 WORD_SHINGLE = 3
 
-# Without a number of its own a page has a keyword for every so many words, within these bounds.
+# Without `keywords` a page has one keyword for every so many words, within these bounds.
 WORDS_PER_KEYWORD = 20
 FEWEST_KEYWORDS, MOST_KEYWORDS = 10, 200
 
@@ -66,8 +66,8 @@ class Terms:
     def idf(self, frequencies: str = "") -> NDArray[np.float64]:
         """Return the inverse document frequency of each of *names*.
 
-        By the user's table in the file *frequencies*; without one, by jieba's for Han words, and 1
-        for all others.
+        It is looked up in the user's table, the file *frequencies*.  Without one, it is jieba's for Han
+        words and 1 for all others.
         """
         if frequencies:
             return own_frequencies(frequencies)[self.names]
@@ -81,7 +81,7 @@ class Terms:
 
 
 def tokens_of(text: str, config: DedupConfig) -> list[str]:
-    """Return the words of *text* in their order, as sketch and digest see them."""
+    """Return the tokens of *text* in their order, as sketch and digest see them."""
     return tokens(text, segment=segmenter(config.user_dictionary))
 
 
@@ -91,9 +91,9 @@ def terms_of(text: str, config: DedupConfig, words: Sequence[str] | None = None)
     *words* are those of `tokens_of`, if they are known already.  Raises `ConfigError` where a
     function of the user's does not return texts.
     """
-    found = tokens_of(text, config) if words is None else list(words)
+    words = tokens_of(text, config) if words is None else words
     if config.terms in _OF_WORDS:
-        terms = _OF_WORDS[config.terms](found, config)
+        terms = _OF_WORDS[config.terms](words, config)
     elif config.terms in _OF_TEXT:
         terms = _OF_TEXT[config.terms](text, config)
     else:
@@ -137,7 +137,7 @@ def unicode_words(text: str, _: DedupConfig) -> list[str]:
 def keywords_tfidf(words: Sequence[str], config: DedupConfig) -> list[str]:
     """Return the occurrences of the words with the highest tf * idf, as `jieba.analyse` ranks them.
 
-    Hashes of one character are none.  How many: see `keyword_count`.
+    Words of one character are never keywords.  How many: see `keyword_count`.
     """
     terms = Terms.from_tokens(words)
     if not terms.names:
@@ -149,7 +149,7 @@ def keywords_textrank(words: Sequence[str], config: DedupConfig) -> list[str]:
     """Return the occurrences of the words with the highest TextRank among those near each other.
 
     As `jieba.analyse` has it: Han words must be nouns, place names or verbs in jieba's dictionary,
-    words of one character are none; words of other scripts are taken for nouns.
+    words of one character are never keywords; words of other scripts count as nouns.
     """
     topics = topical_words() if any(map(is_han, words)) else frozenset[str]()
     ranks = textrank(words, lambda word: len(word) > 1 and (not is_han(word) or word in topics))
@@ -184,10 +184,10 @@ def _own_terms(text: str, config: DedupConfig) -> list[str]:
     terms = own_function("terms", config.terms)(text)
     if isinstance(terms, str) or not isinstance(terms, Iterable):
         raise ConfigError(f"terms ({config.terms!r}) must return a list of texts")
-    found = list(terms)
-    if not all(isinstance(term, str) for term in found):
+    listed = list(terms)
+    if not all(isinstance(term, str) for term in listed):
         raise ConfigError(f"terms ({config.terms!r}) must return a list of texts")
-    return found
+    return listed
 
 
 def _runs(parts: Sequence[str], size: int) -> Iterable[Sequence[str]]:

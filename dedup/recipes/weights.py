@@ -46,7 +46,7 @@ def uniform(terms: Terms, _text: str, _config: DedupConfig) -> Weights:
 def tf(terms: Terms, _text: str, _config: DedupConfig) -> Weights:
     """Return how often each term occurs.
 
-    Function words and menus outweigh everything else: unrelated pages come out alike.
+    Function words and menus outweigh everything else: unrelated pages become similar.
     """
     return terms.counts.astype(np.float64)
 
@@ -70,12 +70,12 @@ def sublinear_tf_idf(terms: Terms, text: str, config: DedupConfig) -> Weights:
 def line_tf_idf(terms: Terms, text: str, config: DedupConfig) -> Weights:
     """Return tf * idf where the documents are the page's own lines: ln((1 + lines) / (1 + df)) + 1.
 
-    Needs no table; a word on every line, as in lists of products, counts little.
+    It needs no table.  A word on every line, as in lists of products, weighs little.
     """
     lines = text.splitlines()
     df = Counter(term for line in lines for term in set(terms_of(line, config)))
-    found = np.array([df[name] for name in terms.names], np.float64)
-    weights: Weights = terms.counts * (np.log((1 + len(lines)) / (1 + found)) + 1)
+    documents = np.array([df[name] for name in terms.names], np.float64)
+    weights: Weights = terms.counts * (np.log((1 + len(lines)) / (1 + documents)) + 1)
     return weights
 
 
@@ -97,14 +97,18 @@ def levels(terms: Terms, text: str, config: DedupConfig) -> Weights:
 
 
 def _own_weights(terms: Terms, config: DedupConfig) -> Weights:
-    found = own_function("weights", config.weights)([terms.names[number] for number in terms.sequence])
-    return np.array(list(finite("weights", config.weights, found, terms.names).values()))
+    returned = own_function("weights", config.weights)(
+        [terms.names[number] for number in terms.sequence]
+    )
+    return np.array(list(finite("weights", config.weights, returned, terms.names).values()))
 
 
-def finite(field: str, function: str, found: object, names: list[str] | None = None) -> dict[str, float]:
-    """Return what a user's function returned, for *names* if given; `ConfigError` if it is no map."""
-    if isinstance(found, Mapping):
-        chosen = found if names is None else {name: found.get(name, 0.0) for name in names}
+def finite(
+    field: str, function: str, returned: object, names: list[str] | None = None
+) -> dict[str, float]:
+    """Return the weights, of *names* if given, that a user's function *returned*; checks them."""
+    if isinstance(returned, Mapping):
+        chosen = returned if names is None else {name: returned.get(name, 0.0) for name in names}
         try:
             weights = {str(name): float(weight) for name, weight in chosen.items()}
         except (TypeError, ValueError):

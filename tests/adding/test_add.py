@@ -502,7 +502,7 @@ def test_pages_over_a_limit_are_counted_and_repeat_equal_bytes_only(tmp_path: Pa
     assert (found["over_limit"], found["new"], found["exact_duplicate"]) == (3, 2, 1)
     with SQLiteIndex(tmp_path / "x.db") as index:
         assert [index.views.page_of(row) for row in index.rows()] == [None] * 3
-    assert "3 over a limit of size" in add(*arguments, *settings, "--restart").output
+    assert "3 over a size limit" in add(*arguments, *settings, "--restart").output
 
 
 def test_judge_wants_an_index(tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def test_a_users_own_place_for_the_pipeline_wins(tmp_path: Path) -> None:
     [
         (
             {"DEDUP_MAX_DISTNCE": 3},
-            "DEDUP_MAX_DISTNCE is no setting of dedup; did you mean DEDUP_MAX_DISTANCE?",
+            "DEDUP_MAX_DISTNCE is not a setting of dedup; did you mean DEDUP_MAX_DISTANCE?",
         ),
         ({"DEDUP_MAX_DISTANCE": 99}, "DEDUP_MAX_DISTANCE (99) must be 0 to 12"),
         ({"DEDUP_RECIPE": "verify=maybe"}, "DEDUP_RECIPE: verify ('maybe') must be of type bool"),

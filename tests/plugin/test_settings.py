@@ -57,9 +57,9 @@ def test_a_function_is_given_itself_or_by_its_path(value: object) -> None:
         (
             "DEDUP_MAXDISTANCE",
             3,
-            "DEDUP_MAXDISTANCE is no setting of dedup; did you mean DEDUP_MAX_DISTANCE?",
+            "DEDUP_MAXDISTANCE is not a setting of dedup; did you mean DEDUP_MAX_DISTANCE?",
         ),
-        ("DEDUP_QQQQQQQQQQQ", 3, "DEDUP_QQQQQQQQQQQ is no setting of dedup; known are DEDUP_"),
+        ("DEDUP_QQQQQQQQQQQ", 3, "DEDUP_QQQQQQQQQQQ is not a setting of dedup; known are DEDUP_"),
         ("DEDUP_MAX_DISTANCE", 2.5, r"DEDUP_MAX_DISTANCE \(2.5\) must be a whole number"),
         ("DEDUP_MAX_DISTANCE", "x", r"DEDUP_MAX_DISTANCE \('x'\) must be of type int"),
         ("DEDUP_MIN_SIMILARITY", 2, r"DEDUP_MIN_SIMILARITY \(2.0\) must be 0 to 1"),
@@ -89,10 +89,14 @@ def test_a_function_is_given_itself_or_by_its_path(value: object) -> None:
         (
             "DEDUP_RECIPE",
             "trems=jieba",
-            r"DEDUP_RECIPE: 'trems' is no parameter .* did you mean terms\?",
+            r"DEDUP_RECIPE: 'trems' is not a parameter .* did you mean terms\?",
         ),
-        ("DEDUP_RECIPE", "qq=1", r"DEDUP_RECIPE: 'qq' is no parameter of a recipe; known are terms, "),
-        ("DEDUP_RECIPE", "scope=host", r"DEDUP_RECIPE: scope is no parameter .*; set DEDUP_SCOPE"),
+        (
+            "DEDUP_RECIPE",
+            "qq=1",
+            r"DEDUP_RECIPE: 'qq' is not a parameter of a recipe; known are terms, ",
+        ),
+        ("DEDUP_RECIPE", "scope=host", r"DEDUP_RECIPE: scope is not a parameter .*; set DEDUP_SCOPE"),
         ("DEDUP_RECIPE", "rows=x", r"DEDUP_RECIPE: rows \('x'\) must be of type int"),
         ("DEDUP_RECIPE", "terms=tree", r"DEDUP_RECIPE: terms \('tree'\) must be one of words, "),
         ("DEDUP_RECIPE", "terms=no.such", r"DEDUP_RECIPE: terms \('no.such'\) must be the path of a"),
@@ -101,8 +105,12 @@ def test_a_function_is_given_itself_or_by_its_path(value: object) -> None:
             "stop_words=/no",
             r"DEDUP_RECIPE: stop_words \('/no'\) must be a file that can",
         ),
-        ("DEDUP_TERMS", "x", r"DEDUP_TERMS is no setting .*; use DEDUP_RECIPE = 'default,terms=...'"),
-        ("dedup-shingles", 3, r"dedup-shingles is no setting .* DEDUP_RECIPE = 'default,shingle=...'"),
+        ("DEDUP_TERMS", "x", r"DEDUP_TERMS is not a setting .*; use DEDUP_RECIPE = 'default,terms=...'"),
+        (
+            "dedup-shingles",
+            3,
+            r"dedup-shingles is not a setting .* DEDUP_RECIPE = 'default,shingle=...'",
+        ),
         ("DEDUP_INDEX", "", r"DEDUP_INDEX \(''\) must be the path of a file"),
     ],
 )
@@ -160,7 +168,7 @@ def test_a_name_in_another_form_is_refused_and_the_right_one_proposed(
 ) -> None:
     other = prefix + form(name.removeprefix("DEDUP_")).replace("_", sign)
     if other not in NAMES:
-        assert refusal({other: 1}) == f"{other} is no setting of dedup; did you mean {name}?"
+        assert refusal({other: 1}) == f"{other} is not a setting of dedup; did you mean {name}?"
 
 
 @given(st.sampled_from(NAMES), st.data())
@@ -170,7 +178,9 @@ def test_a_name_with_a_letter_too_few_is_refused_in_any_form(name: str, data: st
         place = data.draw(st.integers(0, len(rest) - 1))
         wrong = f"DEDUPE_{rest[:place]}{rest[place + 1 :]}"
         for other in (wrong, wrong.lower()):
-            assert refusal({other: 1}).startswith(f"{other} is no setting of dedup; did you mean DEDUP_")
+            assert refusal({other: 1}).startswith(
+                f"{other} is not a setting of dedup; did you mean DEDUP_"
+            )
 
 
 @pytest.mark.parametrize(
@@ -188,7 +198,7 @@ def test_a_name_with_a_letter_too_few_is_refused_in_any_form(name: str, data: st
     ],
 )
 def test_what_is_meant_is_proposed(name: str, proposal: str) -> None:
-    assert refusal({name: 1}) == f"{name} is no setting of dedup; did you mean {proposal}?"
+    assert refusal({name: 1}) == f"{name} is not a setting of dedup; did you mean {proposal}?"
 
 
 @pytest.mark.parametrize(
@@ -204,7 +214,7 @@ def test_a_small_name_in_the_module_of_a_project_is_refused(monkeypatch: pytest.
     vars(module).update(dedup_scope="global", dedup_page=len, re=re)
     monkeypatch.setitem(sys.modules, "small_settings", module)
     monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "small_settings")
-    assert refusal({}) == "dedup_scope is no setting of dedup; did you mean DEDUP_SCOPE?"
+    assert refusal({}) == "dedup_scope is not a setting of dedup; did you mean DEDUP_SCOPE?"
     assert refusal({"DEDUP_SCOPE": "host"}) == ""
 
 
