@@ -143,31 +143,34 @@ def _fields(glances: Sequence[Glance], sites: _Sites) -> Iterator[tuple[str, Seq
 
 
 @dataclass(slots=True)
+class SiteNames:
+    """The sites of URLs as a report shows them; URLs that begin alike are parsed once."""
+
+    _by_start: dict[str, str] = field(default_factory=dict)
+
+    def of(self, url: str) -> str:
+        """Return the host of *url*, `NO_SITE` where there is none."""
+        start = "/".join(url.split("/", 3)[:3])
+        name = self._by_start.get(start)
+        if name is None:
+            name = printable(host_of(url)) or NO_SITE
+            if len(self._by_start) < MAX_SITES:
+                self._by_start[start] = name
+        return name
+
+
+@dataclass(slots=True)
 class _Sites:
-    """The host of each URL, as a number."""
+    """The sites of URLs as numbers."""
 
     numbers: dict[str, int] = field(default_factory=dict)
-    _by_start: dict[str, int] = field(default_factory=dict)
+    _names: SiteNames = field(default_factory=SiteNames)
 
     def of(self, urls: Iterable[str]) -> list[int]:
         """Return the numbers of the sites of *urls*."""
-        numbers = []
-        for url in urls:
-            start = "/".join(url.split("/", 3)[:3])
-            number = self._by_start.get(start)
-            numbers.append(self._add(start, url) if number is None else number)
-        return numbers
+        return [self._number(self._names.of(url)) for url in urls]
 
-    def _add(self, start: str, url: str) -> int:
-        name = site_name(url)
+    def _number(self, name: str) -> int:
         if name not in self.numbers and len(self.numbers) >= MAX_SITES:
             name = OTHER_SITES
-        number = self.numbers.setdefault(name, len(self.numbers))
-        if len(self._by_start) < MAX_SITES:
-            self._by_start[start] = number
-        return number
-
-
-def site_name(url: str) -> str:
-    """Return the host of *url* as a report shows it, `NO_SITE` where there is none."""
-    return printable(host_of(url)) or NO_SITE
+        return self.numbers.setdefault(name, len(self.numbers))

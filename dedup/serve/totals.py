@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from dedup.index import Glance, Index
-from dedup.report.columns import MAX_SITES, OTHER_SITES, site_name
+from dedup.report.columns import MAX_SITES, OTHER_SITES, SiteNames
 from dedup.report.counts import Count, fate_of, largest_first
 from dedup.values.verdict import UNDONE
 
@@ -28,12 +28,13 @@ class Totals:
     by_reason: Counter[str] = field(default_factory=Counter)
     by_run: dict[int, Count] = field(default_factory=dict)
     by_site: dict[str, Count] = field(default_factory=dict)
+    _sites: SiteNames = field(default_factory=SiteNames)
     _undone: dict[int, str] = field(default_factory=dict)
     _known: tuple[int, int] = (0, 0)
 
     def read_on(self, index: Index, step: int = STEP) -> None:
         """Count at most *step* rows that came since, and those that were undone since."""
-        for glance in islice(index.glances(after=self.read), step):
+        for glance in islice(index.views.glances(after=self.read), step):
             self.read = glance.id
             self.by_reason[glance.reason] += 1
             fate = fate_of(glance)
@@ -44,13 +45,13 @@ class Totals:
         self._find_undone(index)
 
     def _find_undone(self, index: Index) -> None:
-        statistics, known = index.statistics(), self._known
+        statistics, known = index.views.statistics(), self._known
         self._known = statistics.released, statistics.forgotten
         if self._known == known:
             return
         # Many may be forgotten, so these are looked through only where they became more.
         for outcome in UNDONE if statistics.forgotten != known[1] else UNDONE[:1]:
-            for glance in index.glances(outcome=outcome):
+            for glance in index.views.glances(outcome=outcome):
                 if glance.id <= self.read:
                     self._undo(glance)
 
@@ -65,7 +66,7 @@ class Totals:
                 count.move(before, after)
 
     def _counts(self, glance: Glance) -> tuple[Count, Count, Count]:
-        site = site_name(glance.url)
+        site = self._sites.of(glance.url)
         if site not in self.by_site and len(self.by_site) >= MAX_SITES:
             site = OTHER_SITES
         run = self.by_run.setdefault(glance.run, Count(str(glance.run)))

@@ -14,10 +14,12 @@ from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex
 from dedup.index import Glance
 from dedup.recipes.sketch import BINS, similarity
 from dedup.report.borderline import borderline_of
-from dedup.report.columns import MAX_SITES, NO_SITE, OTHER_SITES, Columns, columns_of, site_name
+from dedup.report.columns import MAX_SITES, NO_SITE, OTHER_SITES, Columns, SiteNames, columns_of
 from dedup.report.likeness import least_alike
 from dedup.report.overview import STEPS, overview_of
 from dedup.report.templates import templates_of
+from dedup.values.printable import printable
+from dedup.values.urls import host_of
 from dedup.values.verdict import Outcome, Reason
 from tests.pages import edited, page, text
 
@@ -53,8 +55,8 @@ def lives(draw: st.DrawFn) -> list[Glance]:
     return rows
 
 
-def host_of(row: Glance) -> str:
-    return site_name(row.url)
+def site_of(row: Glance) -> str:
+    return SiteNames().of(row.url)
 
 
 def run_of(row: Glance) -> str:
@@ -73,7 +75,7 @@ def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
         len({row.canonical for row in copies}),
     )
     assert overview.reasons == Counter(row.reason for row in standing)
-    for shares, of in ((overview.sites, host_of), (overview.runs, run_of)):
+    for shares, of in ((overview.sites, site_of), (overview.runs, run_of)):
         assert {share.name: share.pages for share in shares} == Counter(map(of, standing))
         assert {share.name: share.duplicates for share in shares if share.duplicates} == Counter(
             map(of, copies)
@@ -152,7 +154,20 @@ def test_equal_bytes_are_alike_even_without_a_sketch() -> None:
     ],
 )
 def test_a_report_shows_the_host_or_says_that_there_is_none(url: str, site: str) -> None:
-    assert site_name(url) == site
+    names = SiteNames()
+    assert [names.of(url), names.of(url)] == [site, site]
+
+
+@given(
+    st.lists(
+        st.text("ht:p/?#@[]ab.\\\n é", max_size=14).flatmap(
+            lambda end: st.sampled_from([end, f"http://{end}"])
+        )
+    )
+)
+def test_the_site_of_a_url_depends_on_no_other_url(urls: list[str]) -> None:
+    names = SiteNames()
+    assert [names.of(url) for url in urls] == [printable(host_of(url)) or NO_SITE for url in urls]
 
 
 def test_sites_beyond_the_limit_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,4 +204,4 @@ def test_borderline_pairs_stand_on_both_sides_of_the_threshold() -> None:
 
 
 def filled(index: MemoryIndex) -> Columns:
-    return columns_of(index.glances())
+    return columns_of(index.views.glances())
