@@ -222,12 +222,12 @@ def test_an_invalid_visit_is_found_by_its_run(tmp_path: Path) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
         for _ in range(2):
             run = index.begin_run("s")
-            index._connection.execute(
+            index.store._connection.execute(
                 VISITS.insert(("scope", "host", "run", "after")), ("", "a", run.id, 0)
             )
-        assert index.verify() == []
-        index._connection.execute("UPDATE visits SET host = x'ff' WHERE run = 2")
-        assert index.verify() == ["1 visits contain invalid values, the first is 2"]
+        assert index.problems() == []
+        index.store._connection.execute("UPDATE visits SET host = x'ff' WHERE run = 2")
+        assert index.problems() == ["1 visits contain invalid values, the first is 2"]
 
 
 def test_both_stores_give_the_same_glances(filled: SQLiteIndex) -> None:
