@@ -141,9 +141,10 @@ class Table:
 
     @property
     def count_invalid(self) -> str:
-        """The statement that counts the rows with an invalid value, and gives the first `id`."""
+        """The statement that counts the rows with an invalid value, and gives the first id, or run."""
+        number = "id" if self.columns[0].name == "id" else "run"
         valid = " AND ".join(column.condition for column in self.columns)
-        return f"SELECT count(*), min(id) FROM {self.name} WHERE NOT ({valid})"
+        return f"SELECT count(*), min({number}) FROM {self.name} WHERE NOT ({valid})"
 
     def insert(self, names: Collection[str]) -> str:
         """Return the statement that adds a row with values of the columns *names*, in their order."""

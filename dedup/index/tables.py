@@ -217,9 +217,10 @@ INVALID = {
     "rows": PAGES.count_invalid,
     "runs": RUNS.count_invalid,
     "scopes": SCOPES.count_invalid,
+    "visits": VISITS.count_invalid,
     "withheld": WITHHELD.count_invalid,
 }
-"""How many of them contain invalid values, and the first one."""
+"""How many of them contain invalid values, and the first one; of visits, its run."""
 
 
 def create(connection: sqlite3.Connection, blocks: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import fields, replace
 from math import inf
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,31 @@ def test_sql_and_python_agree_on_what_is_valid(table: Table, column: Column) -> 
         (is_valid,) = connection.execute(f"SELECT {column.condition} FROM t").fetchone()
         assert bool(is_valid) is column.is_valid(stored), stored
     connection.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "valid", "invalid"),
+    [
+        ("tokens", [0, 2**63 - 1], [-1, 0.5, "five", None]),
+        ("content_simhash", [0, -(2**63), 2**63 - 1], ["five", None]),
+        ("sketch", [bytes(256)], [b"", bytes(255), bytes(257), None]),
+        ("check_sketch", [b"", bytes(64)], [bytes(63), bytes(256), None]),
+        ("body_digest", [b"", bytes(16)], [bytes(15), bytes(17), "", None]),
+        ("content_distance", [0, 64, None], [-1, 65, 3.5, "far"]),
+        ("similarity", [0.0, 1.0, None], [-0.001, 1.001, 1, "alike"]),
+        ("time", [EARLIEST, LATEST], [EARLIEST - 1, LATEST + 1, inf, None]),
+        ("kept", [0, 1], [2, -1, "yes", None]),
+        ("is_elsewhere", [0, 1], [2, None]),
+        ("reason", ["new", "not_judged"], ["nEw", b"new", None]),
+        ("outcome", ["pending", "forgotten"], ["new", 1, None]),
+        ("title", ["", "a"], [b"a", 1, None]),
+        ("seen_on", ["", "a", None], [b"a"]),
+        ("canonical", [1, None], ["first", 1.5]),
+    ],
+)
+def test_what_is_valid(name: str, valid: list[object], invalid: list[object]) -> None:
+    (column,) = PAGES.select([name])
+    assert [stored for stored in (*valid, *invalid) if column.is_valid(stored)] == valid
 
 
 @pytest.mark.parametrize(("table", "column"), COLUMNS, ids=lambda one: one.name)
@@ -190,6 +216,18 @@ def test_an_invalid_value_is_told_with_its_row_and_column(filled: SQLiteIndex, n
     assert filled.problems() == ["1 rows contain invalid values, the first is 1"]
     connection.execute(f"UPDATE pages SET {name} = ? WHERE id = 1", (before,))
     assert filled.problems() == []
+
+
+def test_an_invalid_visit_is_found_by_its_run(tmp_path: Path) -> None:
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        for _ in range(2):
+            run = index.begin_run("s")
+            index.store._connection.execute(
+                VISITS.insert(("scope", "host", "run", "after")), ("", "a", run.id, 0)
+            )
+        assert index.problems() == []
+        index.store._connection.execute("UPDATE visits SET host = x'ff' WHERE run = 2")
+        assert index.problems() == ["1 visits contain invalid values, the first is 2"]
 
 
 def test_both_stores_give_the_same_glances(filled: SQLiteIndex) -> None:
