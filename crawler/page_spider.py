@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from crawler.items import PageItem
 from dedup import DedupConfig, Page
-from dedup.plugin import page_from_response
+from dedup.plugin import page_from_response, read_settings
 
 _TRUE = frozenset(("1", "true", "yes", "on"))
 _FALSE = frozenset(("", "0", "false", "no", "off"))
@@ -32,11 +33,17 @@ class PageSpider(Spider):
             raise ArgumentError(f"{self.name} has no argument {unknown[0]!r}")
         super().__init__(**kwargs)
         self._with_html = read_bool("html", html)
+        self._max_bytes = DedupConfig().max_bytes
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider._max_bytes = read_settings(crawler.settings).config.max_bytes
+        return spider
 
     def page(self, response: Response) -> Page | None:
         """Return the page of *response*.  A response that is not HTML is counted, and gives None."""
-        limit = self.settings.getint("DEDUP_MAX_BYTES", DedupConfig().max_bytes)
-        page = page_from_response(response, max_bytes=limit)
+        page = page_from_response(response, max_bytes=self._max_bytes)
         if page is None:
             assert self.crawler.stats is not None
             self.crawler.stats.inc_value("pages/skipped_not_html")

@@ -24,7 +24,7 @@ from dedup.values.printable import printable
 
 if TYPE_CHECKING:
     from dedup.files.adding import Adding, Event
-    from dedup.files.feeds import Found
+    from dedup.files.feeds import Inputs
 
 _FORMATS = ("jsonl", "csv", "html", "warc", "parquet")
 _MAX_PROBLEMS = 20
@@ -113,7 +113,7 @@ def add(
         sys.exit(1)
 
 
-def _work(adding: Adding, found: Found, output: Path | None, talk: _Talk) -> float:
+def _work(adding: Adding, found: Inputs, output: Path | None, talk: _Talk) -> float:
     """Do it all, with a bar; return how many seconds judging took."""
     from dedup.files.adding import write_output
 
@@ -198,7 +198,7 @@ class _Rate(ProgressColumn):
         return Text(f"{pages:,} records, {pages / task.elapsed:,.0f}/s")
 
 
-def _sum_up(adding: Adding, index: SQLiteIndex, found: Found, seconds: float, *, as_json: bool) -> None:
+def _sum_up(adding: Adding, index: SQLiteIndex, found: Inputs, seconds: float, *, as_json: bool) -> None:
     counts = adding.tally.counts
     done = adding.tally.records - adding.tally.resumed_at
     rate = done / seconds if seconds else 0.0

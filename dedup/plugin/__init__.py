@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dedup.plugin.pages import page_from_response
     from dedup.plugin.pipeline import DedupPipeline
     from dedup.plugin.responses import DedupResponseMiddleware, DuplicateResponse
+    from dedup.plugin.settings import read_settings
 
 __all__ = [
     "Addon",
@@ -21,6 +22,7 @@ __all__ = [
     "DuplicatePage",
     "DuplicateResponse",
     "page_from_response",
+    "read_settings",
 ]
 
 _HOMES = {
@@ -31,6 +33,7 @@ _HOMES = {
     "DuplicatePage": "errors",
     "DuplicateResponse": "responses",
     "page_from_response": "pages",
+    "read_settings": "settings",
 }
 
 

@@ -28,7 +28,8 @@ class Counts:
 
     def add(self, name: str, by: int = 1) -> None:
         """Add *by* to the stat *name*."""
-        self._stats.inc_value(f"dedup/{name}", by)
+        assert self._crawler.stats is not None
+        self._crawler.stats.inc_value(f"dedup/{name}", by)
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:

@@ -14,8 +14,8 @@ _LONGEST_NAME = 80
 class DuplicatePage(DropItem):
     """The item repeats one that was kept; *verdict* names it.
 
-    Scrapy prints the whole item beside a drop, so this is raised at level DEBUG; the pipeline
-    writes a line of its own.
+    Scrapy logs the whole item with a drop, so this is at level DEBUG; the pipeline logs a line of its
+    own.
     """
 
     def __init__(self, url: str, verdict: Verdict, name: str = "") -> None:
@@ -26,7 +26,7 @@ class DuplicatePage(DropItem):
 def explained(url: str, verdict: Verdict, name: str = "") -> str:
     """Return one line on a dropped page: URL, reason, canonical, distances in bits, similarity.
 
-    *name* is what to call an item without URL: its key, or its first text.
+    *name* stands for an item without URL: its key, or its first line.
     """
     similarity = "-" if verdict.similarity is None else f"{verdict.similarity:.2f}"
     return (
@@ -47,7 +47,7 @@ def _number(distance: int | None) -> str:
 
 
 class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
-    """The crawl is refused because of its index; nothing of it, no feed either, was begun."""
+    """The crawl is refused because of its index, before any feed was opened."""
 
-    # Scrapy logs it when nobody waits for it; where it was raised tells the user nothing.
+    # Scrapy logs it with its traceback, which tells a user nothing.
     __traceback__ = None

@@ -1,4 +1,4 @@
-"""Scrapy's feeds: one of dropped items, and those of the project, which keep lines in a buffer."""
+"""Scrapy's feeds: one of the dropped items, and those of the project, which buffer lines."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class DroppedFeed:
-    """Where the items go that are dropped: a feed of Scrapy's own, at the URI *uri*.
+    """The feed of dropped items: one of Scrapy's own, at the URI *uri*.
 
-    Its form is told by its ending, as with the option ``-o``.  Raises `ConfigError` for a URI that
+    Its format is that of its ending, as with the option ``-o``.  Raises `ConfigError` for a URI that
     Scrapy cannot write to.
     """
 
@@ -37,7 +37,7 @@ class DroppedFeed:
             feeding = _Feeding(crawler)
             ((place, feed),) = feed_process_params_from_cli(feeding.settings, [uri]).items()
             if feed["format"] == "csv":
-                raise ValueError("CSV has the columns of its first item; take .jsonl")
+                raise ValueError("CSV has only the columns of its first item; use .jsonl")
             _spare(place, crawler, index)
             # All items whole, whatever the project says of its feeds.
             feeding.settings.set(
@@ -47,7 +47,7 @@ class DroppedFeed:
         except (UsageError, NotConfigured, ValueError, DedupError) as error:
             raise ConfigError(
                 f"DEDUP_DROPPED_FEED ({shown(uri)}) must be a file or URI that Scrapy can write a "
-                f"feed to: {error or 'its storage or its form is not supported'}"
+                f"feed to: {error or 'its storage or its format is not supported'}"
             ) from error
         crawler.signals.connect(self._open, signals.spider_opened)
         crawler.signals.connect(self._exporter.close_spider, signals.spider_closed)
@@ -56,7 +56,7 @@ class DroppedFeed:
         self._exporter.open_spider(spider)
 
     def write(self, item: Any, verdict: Verdict, spider: Spider) -> None:
-        """Write *item* as it is, with what it repeats; raises whatever an exporter raises."""
+        """Write *item* unchanged, with a mark of what it repeats; raises whatever an exporter raises."""
         record = {name: _as_text(value) for name, value in ItemAdapter(item).asdict().items()}
         self._marker.mark(record, verdict)
         self._exporter.item_scraped(record, spider)
@@ -90,7 +90,7 @@ class _Feeding:
 
 
 def _as_text(value: Any) -> Any:
-    """Return *value* as an exporter takes it: bytes are no JSON."""
+    """Return *value* as an exporter takes it, without bytes, which JSON does not have."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     if isinstance(value, dict):
@@ -99,10 +99,10 @@ def _as_text(value: Any) -> Any:
 
 
 def flush_feeds(crawler: Crawler) -> None:
-    """Hand all lines of the feeds to the system, where they outlive this process.
+    """Flush all feeds, so that their lines are not lost with this process.
 
-    To be called before a page is confirmed: a crawl that was killed would else have pages in the
-    index that are in no feed.  Feeds that are stored at the end only (S3, FTP) still lose them.
+    To be called before a page is confirmed: otherwise a killed crawl would leave pages in the index
+    that are in no feed.  Feeds that are stored only at the end (S3, FTP) still lose them.
     """
     exporter = crawler.get_extension(FeedExporter)
     for slot in exporter.slots if exporter else ():
@@ -112,6 +112,6 @@ def flush_feeds(crawler: Crawler) -> None:
 def _flush(slot: Any) -> None:
     file = getattr(slot, "file", None)
     if file is not None:
-        # What is compressed has no flush; a full disk is for the exporter to report.
+        # A compressed file has no flush; a full disk is reported by the exporter.
         with suppress(AttributeError, OSError, ValueError):
             file.flush()

@@ -1,4 +1,4 @@
-"""The item door: what is judged of an item is its response, its fields, or what the project says."""
+"""Items become pages: by their fields, by their response, or by a function of the project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which job a ``JOBDIR`` is: a folder that is deleted and made again is another one."""
+"""The name of the job in a ``JOBDIR``: a folder that was deleted and made again is another job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST = 100
 
 
 def job_of(folder: str | None) -> str:
-    """Return what the job in *folder* is called, "" for none; a new folder gets a name of its own."""
+    """Return the name of the job in *folder*, "" for none; a new folder gets a new name."""
     if not folder:
         return ""
     path = Path(folder, TOKEN)
@@ -28,7 +28,7 @@ def job_of(folder: str | None) -> str:
         path.write_text(name + "\n", "utf-8")
     except OSError as error:
         logger.warning(
-            "%s cannot be written (%s): a crawl that goes on in this JOBDIR will be another run",
+            "%s cannot be written (%s): a crawl that is resumed in this JOBDIR will be another run",
             printable(str(path)),
             error.strerror,
         )

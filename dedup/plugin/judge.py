@@ -46,7 +46,7 @@ _MAX_HOSTS = 20_000
 class Judge:
     """One crawl's run of the index.
 
-    A page that cannot be judged is kept by its door; here it is None instead of a verdict.
+    Of a page that cannot be judged there is None instead of a verdict; its door keeps it.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -63,14 +63,14 @@ class Judge:
         self._room = WaitingRoom()
         self._notices = Notices(settings, self.counts)
         self._patience = Patience()
-        # Rows whose fate is known and not yet in the index, which failed when it was to be told.
+        # Rows whose fate is known but not yet in the index, which failed when it was to be stored.
         self._unsettled: dict[int, bool] = {}
         self._hosts: dict[str, None] = {}
 
     # The run
 
     def check(self) -> None:
-        """Raise `CannotBegin` if the index cannot be used; when `open` finds out, Scrapy fails twice."""
+        """Raise `CannotBegin` if the index cannot be used; an error in `open` would be logged twice."""
         try:
             with SQLiteIndex(self._index_path) as index:
                 index.expect(self.settings.config)
@@ -79,12 +79,12 @@ class Judge:
             raise CannotBegin(str(error)) from None
 
     def open(self) -> Run:
-        """Open the index and begin a run, or go on with that of the same ``JOBDIR``."""
+        """Open the index and begin a run, or continue that of the same ``JOBDIR``."""
         index = SQLiteIndex(self._index_path)
         try:
             detector = self._detector_on(index)
             run = detector.run
-            detector.visit("")  # items of no response are met in every crawl
+            detector.visit("")  # items without a response are met in every crawl
             index.store.wait_at_most(LONGEST_WAIT)
         except BaseException:
             index.close()
@@ -138,7 +138,7 @@ class Judge:
         if page.excess:
             self._notices.over_limit(page.url, page.excess)
         with self.counts.timed("fingerprint"):
-            if self._detector is None:  # it is not asked about then
+            if self._detector is None:  # no index will be asked
                 return sighting_of(page, fingerprint(page, self.settings.config), kind=kind)
             return self._detector.sighting(page, kind=kind)
 
@@ -176,7 +176,7 @@ class Judge:
         return self._detector is not None and verdict.canonical_run != self._detector.run.id
 
     def _attempt(self, ask: Callable[[], _T]) -> _T | None:
-        """Return what the index answers, None where it fails or was locked for too long just now."""
+        """Return what *ask* returns, None where the index fails or was locked for too long just now."""
         if self._detector is None:
             return None
         if self._patience.is_over:
@@ -186,7 +186,7 @@ class Judge:
         try:
             with self.counts.timed("index"):
                 answer = ask()
-        except Exception as error:  # whatever it is: to lose the page would be worse
+        except Exception as error:  # whatever it is, to lose the page would be worse
             self._notices.failed(error)
             self._patience.note(begin, in_vain=True)
             return None
@@ -222,7 +222,7 @@ class Judge:
             self._attempt(partial(index.book.withhold, run, requests))
 
     def wanted(self) -> list[tuple[str, str]]:
-        """Return the URLs, and the requests, of skipped pages that somebody wants back."""
+        """Return the URLs, and the requests, of skipped pages that were restored."""
         if self._detector is None:
             return []
         index, spider = self._detector.index, self._detector.run.spider
@@ -255,7 +255,7 @@ class Judge:
         raise TimeoutError
 
     def settle(self, row: int, *, kept: bool) -> None:
-        """Confirm a pending row, or release it; if the index fails now, before the next question."""
+        """Confirm a pending row, or release it; if the index fails, do so before the next question."""
         if self._detector is None:
             return
         self._settle(row, kept=kept)
@@ -273,12 +273,12 @@ class Judge:
         return bool(is_settled)
 
     def _catch_up(self) -> None:
-        """Settle what could not be settled; a row that never can be does not hold up the others."""
+        """Settle what could not be settled; a row that never can be does not block the others."""
         if not self._unsettled or self._patience.is_over:
             return
         failures = 0
         for row, kept in list(self._unsettled.items()):
-            del self._unsettled[row]  # back behind the others, if it fails again
+            del self._unsettled[row]  # if it fails again, it comes after the others
             failures += not self._settle(row, kept=kept)
             if failures == _MOST_FAILURES or self._patience.is_over:
                 return

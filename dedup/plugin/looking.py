@@ -1,4 +1,4 @@
-"""Which commands of Scrapy only look: they deliver nothing, so nothing of theirs is recorded."""
+"""Recognizes commands of Scrapy that only show pages and store no items: nothing is recorded then."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LOOKING = (check.Command, fetch.Command, parse.Command, shell.Command)
 
 
 def only_looks() -> bool:
-    """Return whether this code runs inside of a command that shows pages and delivers none.
+    """Return whether this code runs inside a command that only shows pages.
 
-    Scrapy tells a crawler nothing of the command that made it, and a project may override every
-    setting that such a command sets; but until it ends, the command is on the stack.
+    A crawler does not know the command that made it, and a project may override every setting that
+    such a command sets; but until it ends, the command is on the stack.
     """
     frame: Any = sys._getframe()
     while frame:

@@ -1,4 +1,4 @@
-"""Items that are marked instead of dropped: which fields, and can a type of item hold them?"""
+"""Items that are marked instead of dropped: the fields of a mark, and which items can have them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MARKS = ("reason", "canonical_url", "content_distance", "structure_distance", "s
 
 
 class CannotMark(DedupError):  # noqa: N818
-    """An item has no place for the marks."""
+    """An item cannot hold the marks."""
 
 
 class Marker:
@@ -38,11 +38,11 @@ class Marker:
                 adapter[field] = str(value) if attribute == "reason" else value
         except CannotMark:
             raise
-        except Exception as error:  # frozen, validated by other rules, or no item that Scrapy knows
+        except Exception as error:  # frozen, validated, or of a type that Scrapy does not know
             raise CannotMark(f"{type(item).__qualname__} refuses a mark: {error}") from error
 
     def missing(self, item_class: type) -> list[str]:
-        """Return the fields that *item_class* has no place for; a dict has place for all.
+        """Return the fields that *item_class* does not have; a dict may have all.
 
         Raises TypeError for what is no item class.
         """

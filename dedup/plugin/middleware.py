@@ -1,4 +1,4 @@
-"""The place where a response and all that came of it are seen together."""
+"""The spider middleware, which sees a response together with all that its callback yields."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DedupSpiderMiddleware:
     With ``DEDUP_SOURCE = "response"`` an item stands for its response if it is the only one that the
     callback gave, so the first is held back until the callback yields a second item or ends;
     requests pass at once.  What was decided on the response before its callback is settled here,
-    when that has ended.  Pages that somebody wants back are requested when the crawl starts.
+    when that has ended.  Pages that were restored are requested when the crawl starts.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -45,7 +45,7 @@ class DedupSpiderMiddleware:
         return cls(crawler, read_settings(crawler.settings))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Yield the pages that somebody wants back, then what the spider starts with."""
+        """Yield requests for the pages that were restored, then what the spider starts with."""
         if self._judge:
             for request in wanted_requests(self._judge, self._crawler):
                 yield request
@@ -71,7 +71,7 @@ class DedupSpiderMiddleware:
             async for output in handled:
                 yield output
             has_ended = True
-        finally:  # what failed may be the callback or another middleware
+        finally:  # the callback may have failed, or another middleware
             self._settle(response, fate, kept=has_ended)
 
     @property
@@ -80,7 +80,7 @@ class DedupSpiderMiddleware:
         return pipeline.judge if pipeline else None
 
     def _was_given(self, response: Response) -> bool:
-        """Return whether *response* was given to its callback: else what comes is an errback's."""
+        """Return whether *response* reached its callback; otherwise the output is that of an errback."""
         from dedup.plugin.responses import DedupResponseMiddleware
 
         judge = self._judge
@@ -95,7 +95,7 @@ class DedupSpiderMiddleware:
     def _fate(self, response: Response) -> Fate | None:
         """Return the fate that a page shares with its items, None where it has one of its own.
 
-        Of its copies something is skipped, so what they have is lost if it is.
+        Where links or callbacks of its copies are skipped, all is lost if its own items are.
         """
         verdict = self._verdicts().get(response)
         if not (self._skips and verdict and verdict.kept and verdict.row is not None):
@@ -105,7 +105,7 @@ class DedupSpiderMiddleware:
     async def _with_page(
         self, result: AsyncIterator[Any], response: Response, tracker: Tracker, fate: Fate | None
     ) -> AsyncIterator[Any]:
-        """Yield all of *result*, the only item of it last and standing for *response*."""
+        """Yield all of *result*; an item that is the only one comes last and stands for *response*."""
         held: list[Any] = []
         is_only = True
         is_wanted = self._is_wanted(response)
@@ -115,7 +115,7 @@ class DedupSpiderMiddleware:
                 output = await anext(outputs)
             except StopAsyncIteration:
                 break
-            except BaseException:  # a cancelled callback, too: what it yielded before is not lost
+            except BaseException:  # even a cancelled callback: what it yielded before is not lost
                 for item in held:
                     tracker.hand_over(Handed(item, fate=fate, is_wanted=is_wanted), response)
                     yield item
@@ -123,8 +123,8 @@ class DedupSpiderMiddleware:
             if not _is_item(output):
                 yield output
             elif is_only and not held:
-                # A callback may fill the same dict again while this one waits; only what is exactly a
-                # dict is one with nothing else about it.
+                # A callback may fill the same dict again while this one waits; of other types nothing is
+                # known, so they are not copied.
                 held.append(dict(output) if type(output) is dict else output)
             else:
                 is_only = False
@@ -137,7 +137,7 @@ class DedupSpiderMiddleware:
             yield item
 
     def _only(self, item: Any, response: Response, fate: Fate | None) -> Handed:
-        if key_of(item, self._fields):  # which no verdict on the response has heard of
+        if key_of(item, self._fields):  # the verdict on the response was given without the key
             return Handed(item, is_only=True, fate=fate)
         verdict = self._verdicts().pop(response, None)
         if verdict is None or verdict.row is None:
@@ -145,7 +145,7 @@ class DedupSpiderMiddleware:
         return Handed(item, verdict=verdict, url=response.url)
 
     def _settle(self, response: Response, fate: Fate | None, *, kept: bool) -> None:
-        """Settle a response that was judged before its callback, unless its items will tell."""
+        """Settle a response that was judged before its callback, unless its items decide later."""
         verdict = self._verdicts().pop(response, None)
         pipeline = self._crawler.get_item_pipeline(DedupPipeline)
         if pipeline is None or verdict is None or not verdict.kept or verdict.row is None:

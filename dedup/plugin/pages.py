@@ -1,4 +1,4 @@
-"""The two doors: an item or a response becomes a page."""
+"""Responses, and items by their fields, become pages."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from dedup.reading.page import Page, markup_of
 from dedup.values.limits import MAX_BYTES, Excess
 from dedup.values.urls import host_of
 
-# A response is read once, for the spider and for the pipeline; responses cannot carry attributes.
+# A response is read once, for the spider and the pipeline; it can hold no attribute of ours.
 _pages: WeakKeyDictionary[Response, Page] = WeakKeyDictionary()
 
 
 def page_from_response(response: Response | None, *, max_bytes: int = MAX_BYTES) -> Page | None:
     """Return the page of an HTML *response*, None for any other one.
 
-    The tree that Scrapy parsed is used, and not changed, unless the bytes turn out to be in
-    another encoding than they claim, so call it before something else changes the tree.  A second
-    call for the same response costs nothing.  One over a limit is not parsed, see `Page`;
-    *max_bytes* is the setting ``DEDUP_MAX_BYTES``.
+    The tree that Scrapy parsed is used, and not changed, unless the bytes are in another encoding than
+    the declared one, so call this before something else changes the tree.  A second call for the same
+    response costs nothing.  A response over a limit is not parsed, see `Page`; *max_bytes* is the
+    setting ``DEDUP_MAX_BYTES``.
     """
     return _page_of(response, max_bytes) if isinstance(response, HtmlResponse) else None
 
 
 def page_after_callback(response: Response | None, *, max_bytes: int = MAX_BYTES) -> Page | None:
-    """Return what `page_from_response` has read, or else read the bytes.
+    """Return the page that `page_from_response` has read, or else read the bytes.
 
-    The tree that Scrapy parsed may be another one by now: callbacks take out what they do not want.
+    The tree that Scrapy parsed may have changed by now: callbacks remove what they do not want.
     """
     if not isinstance(response, HtmlResponse):
         return None
@@ -55,21 +55,21 @@ def page_from_item(
     """
     if not ItemAdapter.is_item(item):
         return None
-    found = raw_page_of(ItemAdapter(item), rule)
-    if found is None:
+    raw = raw_page_of(ItemAdapter(item), rule)
+    if raw is None:
         return None
-    if not found.url and response is not None:
-        found = replace(found, url=response.url)
+    if not raw.url and response is not None:
+        raw = replace(raw, url=response.url)
     if (
-        found.html
-        and len(found.html) <= max_bytes
+        raw.html
+        and len(raw.html) <= max_bytes
         and isinstance(response, HtmlResponse)
         and response in _pages
-        and _is_text_of(response, found.html)
+        and _is_text_of(response, raw.html)
     ):
-        page = _pages[response].at(found.url, found.html)
-        return replace(page, item_key=found.item_key) if found.item_key else page
-    return Page.from_raw(found, max_bytes=max_bytes)
+        page = _pages[response].at(raw.url, raw.html)
+        return replace(page, item_key=raw.item_key) if raw.item_key else page
+    return Page.from_raw(raw, max_bytes=max_bytes)
 
 
 def key_of(item: Any, rule: FieldRule) -> str:
@@ -78,7 +78,7 @@ def key_of(item: Any, rule: FieldRule) -> str:
 
 
 def located(page: Page, response: Response | None) -> Page:
-    """Return *page* with where it was seen: the host of its response, and the URLs that led there."""
+    """Return *page* with the host of its response, and the URLs that redirected to it."""
     if response is None:
         return replace(page, seen_on="")
     host = host_of(response.url)
@@ -110,7 +110,7 @@ def _read(response: HtmlResponse, max_bytes: int) -> Page:
 
 
 def _header_encoding(response: HtmlResponse) -> str | None:
-    # Not `response.encoding`: where nothing is declared that is a guess, and each Scrapy has its own.
+    # Not `response.encoding`: without a declaration that is a guess, another one in each Scrapy.
     content_type = response.headers.get("Content-Type") or b""
     return http_content_type_encoding(content_type.decode("latin-1"))
 

@@ -1,4 +1,4 @@
-"""The item pipeline: judge, then keep, drop or mark."""
+"""The item door, a pipeline: judge, then keep, drop or mark."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DedupPipeline:
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self.judge = Judge(crawler, settings)
-        """What decides on items and responses of this crawl."""
+        """What judges the items and responses of this crawl."""
         self._counts = self.judge.counts
         self._crawler = crawler
         self._settings = settings
@@ -58,7 +58,7 @@ class DedupPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         if only_looks():
-            raise NotConfigured("nothing is judged: this command delivers nothing")
+            raise NotConfigured("nothing is judged: this command stores no items")
         pipeline = cls(crawler, read_settings(crawler.settings))
         pipeline.judge.check()
         if pipeline._marker:
@@ -96,8 +96,8 @@ class DedupPipeline:
         ]
         return f", after {', '.join(before)}" if before else ""
 
-    # Not a coroutine function: between asking the index and adding to it nothing else may run,
-    # and an item that need not wait costs no task.
+    # Not a coroutine function: nothing else may run between the verdict on a copy and the moment when it
+    # waits, and an item that need not wait costs no task.
     def process_item(self, item: Any, spider: Any = None) -> Any:
         """Return *item*, an awaitable of it if it must wait, or raise `DuplicatePage`."""
         token = self._tracker.judged(item)
@@ -128,7 +128,7 @@ class DedupPipeline:
         except NoHtml as error:
             self._records.note(error.record)
         except Exception:
-            # A page that we cannot read is our fault: a traceback in the log, and the item goes on.
+            # A page that we cannot read is our error: a traceback is logged, and the item is kept.
             logger.exception("An item could not be judged and is kept")
         finally:
             token.response = None
@@ -163,7 +163,7 @@ class DedupPipeline:
         if self._dropped:
             try:
                 self._dropped.write(item, verdict, self._crawler.spider)
-            except Exception:  # whatever an exporter makes of an item, or a disk
+            except Exception:  # an exporter or a disk may raise anything
                 self._counts.add("dropped_feed_errors")
                 logger.exception("A dropped item could not be written to DEDUP_DROPPED_FEED")
 
@@ -188,7 +188,7 @@ class DedupPipeline:
         return item
 
     def _end_crawl(self, error: CannotMark) -> None:
-        """Stop: whoever asked for marks shall not get a crawl without them."""
+        """Close the spider: a crawl that should mark its items must not go on without marks."""
         self._counts.add("mark_errors")
         if self._ending is None:
             logger.error("The crawl is ended, items are kept unmarked: %s", error)
@@ -223,7 +223,7 @@ class DedupPipeline:
             self.settle_page(fate)
 
     def settle_page(self, fate: Fate) -> None:
-        """Settle a page that shares its items' fate, if that is known."""
+        """Settle a page that shares the fate of its items, if that is known."""
         if not fate.is_open:
             self._settle_row(fate.row, kept=not fate.is_lost)
 

@@ -1,4 +1,4 @@
-"""One word on items that are records, not pages: they are kept, and not judged."""
+"""A warning about items that are records, not pages: they are kept, and not judged."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from dedup.values.printable import printable
 
 logger = logging.getLogger(__name__)
 
-# What tells records apart, by custom; the first that an item has is proposed.
+# The usual names of keys; the first that an item has is proposed.
 _KEYS = ("id", "sku", "gtin", "isbn", "guid", "uuid", "key", "identifier", "url", "link")
-# A text of an article has more characters than a name or a price.
+# A text of an article is longer than this, a name or a price is not.
 _LONG_TEXT = 200
 _MOST_NAMES = 12
 
 
 class RecordNotice:
-    """Says once that an item without HTML is not judged, and what can be done for articles."""
+    """Warns once that an item without HTML is not judged, and what can be done for articles."""
 
     def __init__(self, settings: DedupSettings) -> None:
         self._settings = settings
-        self._was_said = False
+        self._was_given = False
 
     def note(self, record: Mapping[str, Any]) -> None:
         """Warn about *record*, the first time."""
-        if self._was_said:
+        if self._was_given:
             return
-        self._was_said = True
+        self._was_given = True
         logger.warning("%s", advice(record, comes_again=self._settings.config.unchanged == "drop"))
 
 
 def advice(record: Mapping[str, Any], *, comes_again: bool) -> str:
-    """Return what to say about *record*, an item without HTML.
+    """Return the warning about *record*, an item without HTML.
 
-    *comes_again* says that pages which did not change are dropped: such items are not.
+    *comes_again* says that unchanged pages are dropped, which such items are not.
 
     >>> print(advice({"id": 7, "title": "Sea", "text": "The tide. " * 30}, comes_again=False))
     An item has no HTML (its fields are id, title, text): it is kept and not judged, and so are all \
@@ -67,8 +67,8 @@ def _text_fields(record: Mapping[str, Any]) -> list[str]:
 
 
 def _key_fields(record: Mapping[str, Any]) -> list[str]:
-    found = [name for name in _KEYS if isinstance(record.get(name), str | int) and record[name] != ""]
-    return found[:1] or ["id"]
+    keys = [name for name in _KEYS if isinstance(record.get(name), str | int) and record[name] != ""]
+    return keys[:1] or ["id"]
 
 
 def _listed(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""The page door: responses are judged before their callback, and of copies something is skipped."""
+"""The page door: responses are judged before their callback; of copies links or callback are skipped."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# URLs of saved requests that are remembered, so that one that many copies link to counts once.
+# Saved requests whose URLs are remembered: one that many copies link to counts once.
 _REMEMBERED = 20_000
 
 
@@ -51,9 +51,9 @@ class DedupResponseMiddleware:
     """Judges responses, and skips the links or the callback of those that are copies.
 
     With ``DEDUP_SKIP = "nothing"`` it only reads them, before a callback can change their trees.
-    Start pages and a share of the copies (``DEDUP_EXPLORATION_SHARE``, by URL, the same ones each
-    time) are followed all the same, so that a crawl cannot starve.  A
-    response that repeats one whose callback is still running is not judged.
+    Start pages and a share of the copies (``DEDUP_EXPLORATION_SHARE``, chosen by URL, the same ones
+    each time) are followed nevertheless, so that a crawl does not run out of links.  A response that
+    repeats one whose callback is still running is not judged.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -61,7 +61,7 @@ class DedupResponseMiddleware:
         self._settings = settings
         self._withheld: WeakSet[Response] = WeakSet()
         self._saved: dict[str, None] = {}
-        # Of pages that this crawl has not met, the first copy that it has followed.
+        # For each canonical that this crawl has not met, the first copy that was followed.
         self._followed: dict[int, Fingerprint] = {}
         self._to_follow: WeakKeyDictionary[Response, tuple[int, Fingerprint]] = WeakKeyDictionary()
 
@@ -85,7 +85,7 @@ class DedupResponseMiddleware:
             return
         if self._settings.skip == "nothing":
             judge.given.add(response)
-            with suppress(Exception):  # the pipeline tries again, and tells
+            with suppress(Exception):  # the pipeline tries again, and reports it
                 _read(response, judge)
             return
         self._judge_response(response, judge)
@@ -125,10 +125,10 @@ class DedupResponseMiddleware:
         return True
 
     def _was_followed(self, response: Response, sighting: Sighting, verdict: Verdict) -> bool:
-        """Return whether the crawl has followed a copy of the same page that this one repeats too.
+        """Return whether the crawl has followed a copy of the same canonical that this page repeats too.
 
-        Else a trap on a site that has moved would never end: none of its pages has met the one that
-        all of them repeat.
+        Otherwise a trap on a site that has moved would never end, because the canonical of all its pages
+        is on the old site, which this crawl does not visit.
         """
         canonical, page = verdict.canonical or 0, sighting.fingerprint
         followed = self._followed.get(canonical)
@@ -140,7 +140,7 @@ class DedupResponseMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
-        """Yield what the callback gave, without the requests of a copy."""
+        """Yield what the callback yields, without the requests of a copy."""
         judge = self._judge if response in self._withheld else None
         self._withheld.discard(response)
         verdict = judge.verdicts.get(response) if judge else None
@@ -160,7 +160,7 @@ class DedupResponseMiddleware:
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Any = None
     ) -> Iterable[Any] | None:
-        """Take a skipped callback for done; release a page whose callback failed."""
+        """Treat a skipped callback as done; release a page whose callback failed."""
         if isinstance(exception, DuplicateResponse):
             return []
         self._withheld.discard(response)
@@ -173,7 +173,7 @@ class DedupResponseMiddleware:
         return None
 
     def _saved_now(self, urls: Iterable[str], judge: Judge) -> list[str]:
-        """Count requests that were not made; return those that are not remembered from before."""
+        """Count requests that were not made; return those that were not counted before."""
         new = []
         for url in urls:
             if url in self._saved:
@@ -187,7 +187,7 @@ class DedupResponseMiddleware:
 
 
 def is_explored(url: str, share: float) -> bool:
-    """Return whether *url* is in the *share* (0 to 1) of copies that are followed all the same."""
+    """Return whether *url* is in the *share* (0 to 1) of copies that are followed nevertheless."""
     return murmur3(url) < share * 2**64
 
 
@@ -200,7 +200,7 @@ def _judged(response: Response, judge: Judge) -> tuple[Page, Sighting, Verdict] 
         sighting = judge.sighting(page, "page")
         verdict = judge.ask(sighting, page)
     except Exception:
-        # A page that we cannot read is our fault: a traceback in the log, and it is followed.
+        # A page that we cannot read is our error: a traceback is logged, and it is followed.
         logger.exception("A response could not be judged and is followed")
         return None
     return None if verdict is None else (page, sighting, verdict)

@@ -1,9 +1,9 @@
-"""Which item is which, on its way through other people's pipelines.
+"""Follows items on their way through the pipelines of others.
 
 A canonical counts only when its item was kept to the end, and Scrapy says so by signals:
 `item_scraped` brings the object that came out of the last pipeline, `item_dropped` and
 `item_error` the one that went into the first.  Pipelines may replace items, so every item gets a
-token in front of all of them; it is found again by the identity of the item, or else through the
+token before all of them, which is found again by the identity of the item, or else through the
 context in which Scrapy runs the chain and sends the signals.
 """
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Fate:
     """What becomes of a page whose items are judged by themselves; *row* is its own, pending row.
 
-    It is lost if it gave items and none of them was *delivered*: came through all pipelines, or
-    repeats one that did.
+    It is lost if it gave items and none of them was *delivered*, that is, came through all pipelines
+    or repeats one that did.
     """
 
     row: int
@@ -50,9 +50,9 @@ class Fate:
 class Handed:
     """What the spider middleware knows of an item.
 
-    *is_only* says that the response is to be judged in its place, *verdict* (on the page *url*)
-    that it was judged already, *fate* that it has a part in that of its page, *is_exempt* that
-    nothing is to be judged, *is_wanted* that it is of a page that somebody wants back.
+    *is_only* says that its response is to be judged in its place, *is_exempt* that nothing is to be
+    judged, *is_wanted* that its page was restored.  *verdict* is one already given, on the page *url*;
+    *fate* is that of its page, if the item has a part in it.
     """
 
     item: Any
@@ -90,8 +90,8 @@ class Tracker:
     """The items of one crawler that are under way."""
 
     def __init__(self) -> None:
-        # Scrapy holds a response until all its items are through, so what another component has
-        # swallowed goes with it.
+        # Scrapy holds a response until all its items are through; items that another component has
+        # removed are forgotten with it.
         self._handed: WeakKeyDictionary[Response, dict[int, Handed]] = WeakKeyDictionary()
         self._responses: dict[int, ref[Response]] = {}
         self._exempt: WeakSet[Response] = WeakSet()
@@ -120,14 +120,14 @@ class Tracker:
         response = place() if place else None
         handed = self._handed[response].pop(id(item), None) if response else None
         if handed is None:
-            # Another component has replaced it, so it may be of any response that is under way.
+            # Another component has replaced it, so it may be of any response under way.
             return Handed(item, is_exempt=len(self._exempt) > 0), None
         return handed, response
 
     def begin(self, item: Any) -> Token:
         """Return the token of an item that enters the pipelines."""
         handed, response = self._received(item)
-        # Known before anybody can drop the item: its fate is that of the row.
+        # Set before anybody can drop the item: its fate is that of the row.
         row = handed.verdict.row if handed.verdict and handed.verdict.kept else None
         token = Token(self, item, handed, response, row=row, url=handed.url)
         self._tokens[id(item)] = token
@@ -144,7 +144,7 @@ class Tracker:
         return token
 
     def settle(self, item: Any) -> Token | None:
-        """Return the token of an item whose fate is known, and forget it; None if there is none."""
+        """Return the token of an item whose fate is known, and forget it; None for none."""
         current = self._current()
         if current is not None and (current.item is item or current.judged is item):
             token: Token | None = current
@@ -165,7 +165,7 @@ class Tracker:
 
 
 class TrackingPipeline:
-    """The pipeline in front of all others; it only gives every item its token."""
+    """The pipeline before all others; it only gives every item its token."""
 
     def __init__(self) -> None:
         self.tracker = Tracker()

@@ -1,4 +1,4 @@
-"""Where copies wait for the fate of the item that they repeat."""
+"""Copies wait here until the fate of the item that they repeat is known."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from twisted.internet.defer import Deferred
 
 
 class WaitingRoom:
-    """Where those sit who wait for rows of one index to be settled.
+    """Where copies wait for rows of one index to be settled.
 
-    *runs* are the runs of this process: what they leave pending can be waited for.
+    *runs* are the runs of this process: only for their pending rows can a copy wait.
     """
 
     def __init__(self) -> None:
@@ -23,28 +23,28 @@ class WaitingRoom:
         self._seats: defaultdict[int, list[Seat]] = defaultdict(list)
 
     def enter(self, row: int) -> Seat:
-        """Return a seat that is called when *row* is settled, from this moment on."""
+        """Return a seat that is called when *row* is settled, from now on."""
         seat = Seat()
         self._seats[row].append(seat)
         return seat
 
     def settled(self, row: int) -> None:
-        """Wake all that wait for *row*."""
+        """Wake all copies that wait for *row*."""
         for seat in self._seats.pop(row, ()):
             seat.call()
 
     def leave(self, run: int) -> None:
-        """Wake everybody: *run* is over, and with it whatever it left pending."""
+        """Wake all copies: *run* is over, and nothing of it is pending any more."""
         self.runs.discard(run)
         for row in list(self._seats):
             self.settled(row)
 
 
 class Seat:
-    """Who waits for a row; it may be called before it begins to wait.
+    """A copy that waits for a row; the seat may be called before the copy begins to wait.
 
-    Scrapy 2.13 runs the coroutine of a pipeline in a task of its own, which begins later than
-    the copy was judged: by then the item it repeats may be through.
+    Scrapy 2.13 runs the coroutine of a pipeline in a task of its own, which begins after the copy was
+    judged: by then the item that it repeats may have come through.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Seat:
         self._wake: Callable[[], None] | None = None
 
     def call(self) -> None:
-        """Wake whoever sits here, now or later."""
+        """Wake the copy, now or as soon as it waits."""
         self._is_called = True
         if self._wake:
             self._wake()
@@ -87,7 +87,7 @@ class Seat:
         return await maybe_deferred_to_future(settled)
 
 
-# Crawlers of one process that share an index share its room; nothing else knows them all.
+# Crawlers of one process that share an index share its room, and have no other place for it.
 _rooms: WeakValueDictionary[str, WaitingRoom] = WeakValueDictionary()
 
 

@@ -1,4 +1,4 @@
-"""Pages whose callback was skipped and that somebody wants back: requested when a crawl starts."""
+"""Pages whose callback was skipped and that were restored: requested when a crawl starts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A longer request is made anew from its URL.
+# Of a longer request only the URL is used.
 _MAX_REQUEST = 16_000
 
 
 def kept_request(request: Request | None, crawler: Crawler) -> str:
-    """Return *request* as JSON, "" where it cannot be told so."""
+    """Return *request* as JSON, "" where it cannot be written as JSON."""
     if request is None:
         return ""
     try:
@@ -42,20 +42,20 @@ def kept_request(request: Request | None, crawler: Crawler) -> str:
 
 
 def wanted_requests(judge: Judge, crawler: Crawler) -> Iterator[Request]:
-    """Yield a request for each page that was skipped and is wanted back."""
+    """Yield a request for each page that was skipped and then restored."""
     try:
-        found = judge.wanted()
+        skipped = judge.wanted()
     except IndexUnavailable as error:
-        logger.error("What is wanted back cannot be requested: %s", error)
+        logger.error("Restored pages cannot be requested: %s", error)
         return
-    for url, text in found:
+    for url, text in skipped:
         request = _request(text, crawler)
         if request is None:
-            logger.warning("<%s> is wanted back, and requested for the default callback", printable(url))
+            logger.warning("<%s> was restored; its request has the default callback", printable(url))
         try:
             yield request or Request(url, dont_filter=True)
         except ValueError as error:
-            logger.error("<%s> is wanted back and cannot be requested: %s", printable(url), error)
+            logger.error("<%s> was restored and cannot be requested: %s", printable(url), error)
 
 
 def _request(text: str, crawler: Crawler) -> Request | None:
@@ -63,7 +63,7 @@ def _request(text: str, crawler: Crawler) -> Request | None:
         fields = json.loads(text)
         fields["body"] = fields["body"].encode("ascii")
         fields["dont_filter"] = True
-        fields.pop("_class", None)  # nothing is imported that a file names
+        fields.pop("_class", None)  # a file must not name what is imported
         return request_from_dict(fields, spider=crawler.spider)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return None

@@ -1,4 +1,4 @@
-"""Bytes of a page to text, by the encoding they are in rather than the one they claim."""
+"""Bytes of a page to text, by their actual encoding rather than the one that is declared."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import codecs
 from bs4.dammit import EncodingDetector, UnicodeDammit
 from w3lib.encoding import read_bom, resolve_encoding
 
-# Enough to tell an encoding by, little enough that a 20 MB page is told as fast as a small one.
+# Enough to detect an encoding, and little enough that a page of 20 MB takes no longer.
 _SAMPLE = 64 * 1024
 # A declaration is believed while at most this share of the non-ASCII bytes cannot be decoded.
 _MAX_BROKEN = 0.02

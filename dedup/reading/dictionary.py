@@ -1,6 +1,6 @@
-"""Tables from outside: jieba's words and how rare each is, and the user's own files.
+"""Tables from outside: jieba's words and their frequencies, and the user's own files.
 
-All belong to the recipe by digest, because another table gives other words and other weights.
+The recipe contains the digest of each, because another table gives other tokens and other weights.
 A user's file is read once in a process, so that no fingerprint changes in the middle of a crawl.
 """
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 Segmenter = Callable[[str], Iterable[str]]
 
-# The dictionary of jieba 0.42.1, which rjieba carries compiled in and cannot be asked for.
+# The digest of jieba 0.42.1's dictionary: rjieba has it compiled in and does not give it out.
 RJIEBA_DICTIONARY = "abb0fde2fd1e81ed00bf609b85ac28bf"
 
-# Of jieba's tags, those that jieba.analyse takes for topics: nouns, place names, verbs.
+# The tags that jieba.analyse takes for topics: nouns, place names, verbs.
 _TOPICAL_TAGS = frozenset(("n", "ns", "v", "vn"))
 
 
@@ -46,7 +46,7 @@ def frequencies_digest() -> str:
 
 @cache
 def file_bytes(field: str, path: str) -> bytes:
-    """Return the bytes of the user's file at *path*, read once; `ConfigError` begins with *field*."""
+    """Return the bytes of the user's file at *path*, read once; a `ConfigError` names *field*."""
     try:
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
@@ -69,10 +69,10 @@ def file_digest(field: str, path: str) -> str:
 
 @cache
 def segmenter(user_dictionary: str = "") -> Segmenter:
-    """Return a function that cuts Han text into words: rjieba's if it knows the same ones, or jieba's.
+    """Return a function that cuts Han text into words: rjieba's if its words are the same, or jieba's.
 
-    Both run without the hidden Markov model, whose guesses at unknown words would make equal
-    passages come out unequal, and leave the user's own jieba (`jieba.dt`) alone.
+    Both run without the hidden Markov model, whose guesses at unknown words would cut equal passages
+    in different ways, and leave the user's own jieba (`jieba.dt`) alone.
     """
     if dictionary_digest() == RJIEBA_DICTIONARY and not user_dictionary:
         try:
@@ -88,9 +88,9 @@ def segmenter(user_dictionary: str = "") -> Segmenter:
 def jieba_segmenter(mode: str = "exact", user_dictionary: str = "") -> Segmenter:
     """Return jieba's own segmenter, loaded once (a second or so) at its first call.
 
-    *mode* is `exact`, `full` (all words that stand in the text, overlapping) or `search` (as
-    exact, and the words inside of long words); *user_dictionary* is the path of a file with more
-    words in jieba's format, a word a line with its frequency and tag if wanted.
+    *mode* is `exact`, `full` (all words in the text, overlapping ones too) or `search` (as exact, and
+    the words inside long words).  *user_dictionary* is the path of a file with more words in jieba's
+    format: a word on each line, with or without its frequency and tag.
     """
     tokenizer = _tokenizer(user_dictionary)
     return {
@@ -164,7 +164,7 @@ class InverseFrequencies:
 
     @classmethod
     def from_lines(cls, lines: Iterable[str]) -> InverseFrequencies:
-        """Return the table in *lines* of a word, a space and its value, as jieba's file has them."""
+        """Return the table in *lines* of a word, a space and its value, the format of jieba's file."""
         words, values = [], []
         for line in filter(None, lines):
             word, *value = line.rsplit(" ", 1)

@@ -1,9 +1,9 @@
-"""How much of a page is read: what is over a limit is judged by its bytes alone.
+"""Which pages are not read: what is over a limit is judged by its bytes alone.
 
-Reading takes time and memory in proportion to a page's size, at worst some 70 bytes and a
-microsecond a byte (`python -m benchmarks.bombs`), so one limit on the size bounds both.  Two things
-grow faster and are looked for beforehand: the attributes of one tag, of which libxml2 walks all to add
-one, and characters that become many in Unicode's normal form.
+Time and memory grow in proportion to a page's size, at worst a microsecond and some 70 bytes of memory
+for each byte (`python -m benchmarks.bombs`), so one limit on the size bounds both.  Two things grow
+faster and are checked beforehand: the attributes of one tag, because libxml2 compares each new one
+with all others, and characters that become many in Unicode's normal form.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from lxml import etree
 from dedup.reading.tokens import normalized
 from dedup.values.limits import MAX_ATTRIBUTES
 
-# A small page may have what tags it likes: 16,000 attributes take half a second.
+# Pages up to this size are not checked: 16,000 attributes, all they can hold, take half a second.
 _SMALL = 32 * 1024
-# An attribute has one character at least, and one that parts it from the next.
+# An attribute is one character at least, and one that separates it from the next.
 _LONG_TAG = 2 * MAX_ATTRIBUTES
 _TAG = re.compile(rb"<[A-Za-z_:]")
-# From what may open an attribute's value to what would close it, where a > stands in between.
+# A quotation mark that may open an attribute's value, to the one that closes it, with a > in between.
 _QUOTED = tuple(re.compile(rb"=\s*%b[^%b>]*+>[^%b]*+" % ((quote,) * 3)) for quote in (b'"', b"'"))
-# One character becomes at most so many bytes, those of U+FDFA.
+# The most bytes that one character becomes, U+FDFA.
 _MOST_EXPANDED = 33
 
 
@@ -56,7 +56,7 @@ class _Flood(Exception):  # noqa: N818
 
 
 class _TagReader:
-    """Sees the tags as the parser does; no tree is made."""
+    """Takes the tags from the parser, which makes no tree."""
 
     def start(self, _tag: str, attributes: Any) -> None:
         if len(attributes) > MAX_ATTRIBUTES:
@@ -67,10 +67,10 @@ class _TagReader:
 
 
 def _may_have_long_tag(markup: bytes) -> bool:
-    """Return False only if every tag ends within `_LONG_TAG` bytes: the parser need not be asked.
+    """Return False only if every tag ends within `_LONG_TAG` bytes, so that no parser is needed.
 
-    A tag ends at the first ``>`` outside of quotes.  Where quotes begin is known only to who has read
-    everything before, so each ``>`` that could stand in quotes is taken for one that does.
+    A tag ends at the first ``>`` outside quotes.  Only a parser knows where quotes begin, so every
+    ``>`` that could be inside quotes is treated as if it were.
     """
     for quoted in _QUOTED:
         markup = quoted.sub(_without_ends, markup)

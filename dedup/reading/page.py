@@ -28,7 +28,7 @@ class Page:
     *excess* says which limit the page is over: nothing but its digest is known then, so it repeats
     only a page of equal bytes.  *item_key* tells an item from all others, *redirects* are the URLs
     that led here, the first one first, *seen_on* is the host where an item was seen, None where that
-    is the host of its URL.  *max_bytes* is the setting of that name.
+    is the host of its URL.  In the functions below *max_bytes* is the setting of that name.
     """
 
     url: str
@@ -89,7 +89,7 @@ class Page:
 
     @classmethod
     def from_raw(cls, raw: RawPage, *, max_bytes: int = MAX_BYTES) -> Page:
-        """Return the page that was found in a record."""
+        """Return the page of a record."""
         if raw.html:
             page = cls.from_html(raw.html, url=raw.url, encoding=raw.encoding, max_bytes=max_bytes)
         else:
@@ -102,7 +102,7 @@ class Page:
         return cls(url=url, body_digest=_digest(body), text="", excess=excess)
 
     def at(self, url: str, body: bytes | str) -> Page:
-        """Return the same page at another URL, read off *body*, which has the same tree."""
+        """Return the same page at another URL, read from *body*, which has the same tree."""
         return replace(self, url=url, body_digest=_digest(_bytes(body)))
 
     @classmethod
@@ -127,7 +127,7 @@ class Page:
 
 
 def markup_of(text: str) -> bytes:
-    """Return the HTML *text* as the parser gets it, as Scrapy gives it, so that both see one tree."""
+    """Return the HTML *text* as Scrapy gives it to the parser, so that both make the same tree."""
     return text.strip().replace("\x00", "").encode("utf-8", "replace")
 
 
@@ -135,7 +135,7 @@ def _tree(markup: bytes) -> Any:
     parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
     try:
         return etree.fromstring(markup, parser)
-    except (etree.ParserError, etree.XMLSyntaxError):  # nothing in it that could be an element
+    except (etree.ParserError, etree.XMLSyntaxError):  # it has nothing that could be an element
         return None
 
 

@@ -1,6 +1,6 @@
-"""A page as an index keeps it: everything that was read off it but its links and its bytes, compressed.
+"""A page as an index stores it, compressed: all that was read, but for its links and its bytes.
 
-One byte says which form follows.  Form 1 is a zlib stream of JSON in UTF-8: text, title, language,
+The first byte says which form follows.  Form 1 is a zlib stream of JSON in UTF-8: text, title, language,
 tags, depths, and the classes as pairs of tag and attribute.
 """
 
@@ -14,8 +14,8 @@ from dedup.reading.page import Page
 from dedup.values.errors import DedupError
 
 FORM = b"\x01"
-# Characters and tags that unpack to more bytes than this are not kept: an index is read whole pages
-# at a time, and one that was tampered with could name any size.
+# A page that unpacks to more bytes than this is not stored: pages are read as a whole, and in an index
+# that was tampered with one could have any size.
 LIMIT = 1 << 28
 
 _MAX_DEPTH = (1 << 31) - 1
@@ -26,9 +26,9 @@ class UnreadablePage(DedupError):  # noqa: N818 - as its neighbours in `dedup.va
 
 
 def pack(page: Page) -> bytes:
-    """Return *page* as bytes to keep, b"" for one that was not read or has more than `LIMIT` bytes.
+    """Return *page* as bytes to store, b"" for one that was not read or takes more than `LIMIT` bytes.
 
-    URL, declared canonical link and digest stand in the index anyway; links and source are left out.
+    URL, declared canonical link and digest are in the index anyway; links and source are left out.
     """
     if page.excess:
         return b""
@@ -39,7 +39,7 @@ def pack(page: Page) -> bytes:
 
 
 def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"", canonical_link: str = "") -> Page:
-    """Return the page behind *stored*; what `pack` leaves out is given, or empty.
+    """Return the page that `pack` made *stored* from; what that leaves out is given, or empty.
 
     It has the fingerprint of the page that was packed, unless a structure function of the user's
     reads links.  Raises `UnreadablePage`.
@@ -76,9 +76,9 @@ def is_readable(stored: bytes) -> bool:
 
 def _inflated(stream: bytes) -> str:
     reader = zlib.decompressobj()
-    raw = reader.decompress(stream, LIMIT + 1)  # one more, to come to the end of one of that size
+    raw = reader.decompress(stream, LIMIT + 1)  # one byte more, to reach the end
     if not reader.eof or reader.unused_data:
-        raise ValueError("it does not end where it should")
+        raise ValueError("it has no end, or bytes after it")
     return raw.decode("utf-8", "surrogatepass")
 
 
@@ -86,12 +86,12 @@ def _check_texts(texts: list[Any], classes: Any) -> None:
     pairs_are_whole = all(isinstance(pair, list) and len(pair) == 2 for pair in classes)
     parts = [*texts, *(part for pair in classes for part in pair)]
     if not (pairs_are_whole and all(isinstance(part, str) for part in parts)):
-        raise ValueError("it has parts that are no text")
+        raise ValueError("a part of it is not text")
 
 
 def _check_depths(tags: Any, depths: Any) -> None:
     if len(depths) != len(tags) or not all(_is_depth(depth) for depth in depths):
-        raise ValueError("its tags and depths do not fit")
+        raise ValueError("its tags and depths do not match")
 
 
 def _is_depth(value: object) -> bool:

@@ -1,9 +1,9 @@
-"""Text to tokens: words of any script in document order.
+"""Text to tokens: the words of any script in document order.
 
-Hashes are found by letters where a script parts them, in Chinese by jieba's dictionary, and where
-nothing parts them, in Japanese, Thai, Lao, Khmer and Burmese, runs of a few characters stand for
-them (J. McCarley, S. Roukos and others on n-gram indexing; P. McNamee, J. Mayfield, Character
-n-gram tokenization for European language text retrieval, 2004).
+Where a script separates words, a token is a word.  Chinese is cut into words by jieba's dictionary.
+Japanese, Thai, Lao, Khmer and Burmese are cut into runs of a few characters instead (J. McCarley,
+S. Roukos and others on n-gram indexing; P. McNamee, J. Mayfield, Character n-gram tokenization for
+European language text retrieval, 2004).
 """
 
 from __future__ import annotations
@@ -44,31 +44,31 @@ _POINTS = (
 _OPTIONAL = re.compile(f"[{_POINTS}]")
 
 UNSPACED = _HAN + _UNSPACED
-"""What stands in a regular expression's brackets for the scripts that put no spaces between words."""
+"""A character class, without its brackets: the scripts that put no spaces between words."""
 
 JAPANESE_NGRAM = 2
 UNSPACED_NGRAM = 3
 
 _IS_HAN = re.compile(f"[{_HAN}]")
 _HAS_KANA = re.compile(f"[{_KANA}]")
-# Possessive: what is kept to go back to would be 100 bytes for each character of an endless word.
+# Possessive: to backtrack in an endless word would take 100 bytes of memory for each character.
 _RUNS = re.compile(
     rf"(?P<han>[{_HAN}]++)|(?P<unspaced>[{_UNSPACED}]++)"
     rf"|(?:[^\W{_HAN}{_UNSPACED}]|[{_MARKS}{_POINTS}]|(?<=[0-9])[.,:](?=[0-9]))++"
 )
-# Accents without end, which normalization puts in order in quadratic time.  No mark is a letter, but
-# two letters become marks: the sound marks of halfwidth kana.
+# Normalization sorts the marks of a letter in quadratic time, so there is a limit to them.  No mark is
+# a letter, but two letters become marks: the sound marks of halfwidth kana.
 MOST_MARKS = 200
 _HALFWIDTH_MARKS = "\uff9e\uff9f"
 _MARK_FLOOD = re.compile(
     rf"(?<![^\w\s!-~])(?<![{_HALFWIDTH_MARKS}])"
     rf"(?:[^\w\s!-~]|[{_HALFWIDTH_MARKS}]){{{MOST_MARKS + 1},}}+"
 )
-# Spaces for the ASCII bytes that are in no word; bytes of other characters stay.
+# ASCII bytes that are in no word become spaces; bytes of other characters stay.
 _ASCII_WORDS = bytes(
     code if code > 127 or chr(code).isalnum() or chr(code) == "_" else 32 for code in range(256)
 )
-# Of each byte whether it is a digit (d), may stand inside of a number (.), or neither.
+# For each byte: is it a digit (d), may it stand inside a number (.), or neither?
 _NUMERIC = bytes(
     ord("d" if chr(code).isdigit() and code < 128 else "." if code in b".,:" else " ")
     for code in range(256)
@@ -80,9 +80,9 @@ _BETWEEN = "\n"
 
 
 def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
-    """Return the words of *text*, NFKC-normalised and in lower case, in their order.
+    """Return the tokens of *text*, NFKC-normalised and in lower case, in their order.
 
-    A word is a run of letters with their marks, digits and underscores; a dot, comma or colon
+    A token is a run of letters with their marks, digits and underscores; a dot, comma or colon
     between two digits belongs to the number.  A run of Han characters is cut further by *segment*
     (default: jieba's dictionary, see `dedup.reading.dictionary.segmenter`); one with kana gives its runs
     of two characters, one of Thai, Lao, Khmer or Burmese its runs of three.  Points of Arabic and
@@ -95,47 +95,47 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
         return _pieces(text.lower())
     text = normalized(text)
     has_kana = bool(_HAS_KANA.search(text))
-    found: list[str | None] = []
+    cut_tokens: list[str | None] = []
     han: list[str] = []
     cut: dict[str, tuple[list[str | None], list[str]]] = {}
     for piece in _pieces(text):
         if piece.isascii():
-            found.append(piece)
+            cut_tokens.append(piece)
             continue
         if piece not in cut:
             cut[piece] = _cut(piece, has_kana)
         parts, runs = cut[piece]
-        found += parts
+        cut_tokens += parts
         han += runs
-    return _merged(found, iter((segment or segmenter())(_BETWEEN.join(han)) if han else ()))
+    return _merged(cut_tokens, iter((segment or segmenter())(_BETWEEN.join(han)) if han else ()))
 
 
 def _cut(piece: str, has_kana: bool) -> tuple[list[str | None], list[str]]:
     """Return the tokens of *piece*, with None for each run of Han, and these runs."""
-    found: list[str | None] = []
+    cut_tokens: list[str | None] = []
     han: list[str] = []
     for match in _RUNS.finditer(piece):
         run, kind = match[0], match.lastgroup
         if kind == "han" and has_kana and _HAS_KANA.search(run):
-            found += _ngrams(run, JAPANESE_NGRAM)
+            cut_tokens += _ngrams(run, JAPANESE_NGRAM)
         elif kind == "han":
             han.append(run)
-            found.append(None)  # its words come from one call for all runs, which is faster
+            cut_tokens.append(None)  # its words come from one call for all runs, which is faster
         elif kind == "unspaced":
-            found += _ngrams(run, UNSPACED_NGRAM)
+            cut_tokens += _ngrams(run, UNSPACED_NGRAM)
         elif run := _OPTIONAL.sub("", run):
-            found.append(run)
-    return found, han
+            cut_tokens.append(run)
+    return cut_tokens, han
 
 
 def normalized(text: str) -> str:
     """Return *text* in Unicode's form NFKC and in lower case.
 
-    More than `MOST_MARKS` marks in a row, which no script has, are parted.
+    A line break is put into more than `MOST_MARKS` marks in a row, which no script has.
     """
     if any(map(_is_mark, text[MOST_MARKS::MOST_MARKS])):
         text = _MARK_FLOOD.sub(_parted, text)
-    # Most Chinese text is in that form but for these; the full way costs ten times as much.
+    # Most Chinese text needs only these changes; to normalize in full costs ten times as much.
     for common, plain in _COMMON:
         text = text.replace(common, plain)
     return normalize("NFKC", text).lower()
@@ -170,10 +170,10 @@ def _ngrams(run: str, size: int) -> list[str]:
     return [run[start : start + size] for start in range(max(1, len(run) - size + 1))]
 
 
-def _merged(found: list[str | None], words: Iterator[str]) -> list[str]:
-    """Return *found* with the words of a run, up to `_BETWEEN`, in place of each None."""
+def _merged(cut_tokens: list[str | None], words: Iterator[str]) -> list[str]:
+    """Return *cut_tokens* with the words of a run, up to `_BETWEEN`, in place of each None."""
     merged: list[str] = []
-    for token in found:
+    for token in cut_tokens:
         if token is None:
             merged.extend(takewhile(_BETWEEN.__ne__, words))
         else:

@@ -72,7 +72,7 @@ INLINE = frozenset(
     ]
 )
 
-# Less text than this outside of navigation means that the navigation is the page.
+# With less text than this outside navigation, the navigation is the page.
 MIN_MAIN_WORDS = 20
 MIN_MAIN_SHARE = 0.10
 
@@ -111,7 +111,7 @@ class Walk:
             return _lines(everything)
         text = _lines("".join(self._main_chunks()))
         words = _word_count(text)
-        # A word and what parts it take two characters at least: mostly there is nothing to count.
+        # A word and the space after it are two characters at least: mostly no words need be counted.
         share = MIN_MAIN_SHARE * (len(everything) / 2 + 1)
         if words < share:
             share = MIN_MAIN_SHARE * _word_count(everything)
@@ -152,7 +152,7 @@ class Walk:
                 if state != _HIDDEN:
                     is_block = tag not in INLINE
                     own = _STATES.get(tag, _VISIBLE)
-                    # Asking for an attribute is dear, and nothing inside of a line is a region.
+                    # To look up an attribute is expensive, and nothing inside a line is a region.
                     if is_block and own == _VISIBLE and (role := element.get("role")):
                         own = _ASIDE if _is_boilerplate(role) else _VISIBLE
                     if own > state:
@@ -168,7 +168,7 @@ class Walk:
                     self.classes.append((tag, classes))
                 if tag in _NOTED:
                     self._note(tag, element)
-            else:  # a comment or processing instruction: only what follows it is text
+            else:  # a comment or processing instruction: only its tail is text
                 state = _HIDDEN
             open_elements.append(element)
             open_tags.append(tag)
@@ -200,6 +200,6 @@ def _lines(text: str) -> str:
 
 
 def _word_count(text: str) -> float:
-    # Two characters make a word, roughly, where words are not marked.
+    # In scripts without spaces a word has some two characters.
     unspaced = 0 if text.isascii() else len(_UNSPACED.findall(text))
     return len(text.split()) + unspaced / 2

@@ -13,8 +13,8 @@ from dedup.values.urls import bounded_url, host_of, joined_key, valid
 class Sighting:
     """A page that was seen: its fingerprint, and where and when.
 
-    *item_key* is what makes an item the same one in a later crawl, whatever its URL, "" for what has
-    only its URL.  *is_dry* says that it was seen by a dry run: no reason to drop anything.
+    *item_key* identifies an item in a later crawl, whatever its URL, "" for what has only its URL.
+    *is_dry* says that it was seen by a dry run, so that nothing is dropped because of it.
     *redirects* are the URLs that led to it, the first one first, *seen_on* is the host where an item
     was seen, None where that is the host of its URL.
     """
@@ -40,14 +40,14 @@ class Sighting:
 
     @property
     def is_named(self) -> bool:
-        """Whether it has a key or a URL: what has none is known by what it says."""
+        """Whether it has a key or a URL; what has none is identified by its text."""
         return bool(self.item_key or self.url_key)
 
     @property
     def identity(self) -> tuple[str, str | bytes]:
-        """What it is known by in a later crawl: a field of it, or of its fingerprint, and the value.
+        """What identifies it in a later crawl: a field of it, or of its fingerprint, and the value.
 
-        Its key, else its URL; of what a crawl met without either, its tokens, else its bytes.
+        Its key, else its URL; without either the digest of its tokens, or without tokens of its bytes.
         """
         if self.item_key:
             return "item_key", self.item_key
@@ -64,7 +64,7 @@ class Sighting:
         return joined_key(self.url, self.canonical_link) if self.canonical_link else ""
 
     def bounded(self) -> Sighting:
-        """Return it as an index stores it: URL, link and title valid, and of bounded length."""
+        """Return it as an index stores it: URL, link and title are valid and of bounded length."""
         link = self.canonical_link if len(self.canonical_link) <= MAX_URL else ""
         texts = bounded_url(self.url), valid(self.title[:MAX_TITLE]), valid(link)
         redirects = tuple(map(bounded_url, self.redirects[:MAX_REDIRECTS]))

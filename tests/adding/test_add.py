@@ -295,7 +295,7 @@ def test_a_killed_worker_is_a_clear_error_and_can_be_resumed(tmp_path: Path) -> 
     process = start(*arguments, KILL_WHILE_THIS_EXISTS=str(flag))
     stderr = process.communicate(timeout=120)[1]
     assert process.returncode == 1
-    assert "was killed, perhaps for want of memory; the same command goes on" in stderr
+    assert "was killed, perhaps because memory ran out; the same command continues" in stderr
     assert "Traceback" not in stderr
     flag.unlink()
     process = start(*arguments, "--json", KILL_WHILE_THIS_EXISTS=str(flag))
@@ -382,7 +382,9 @@ def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
         3,
         4,
     ]
-    assert [f"{feed}, line {number}: is no JSON" in done.stderr for number in (2, 3, 4)] == [True] * 3
+    assert [f"{feed}, line {number}: is not valid JSON" in done.stderr for number in (2, 3, 4)] == [
+        True
+    ] * 3
     kept = [lines[0], *bad[:3], *bad[4:], lines[1], lines[4]]
     assert output.read_bytes() == b"".join(kept)
 
@@ -438,7 +440,7 @@ def test_hostile_names_are_inert_on_a_terminal(tmp_path: Path) -> None:
     done = add("--index", tmp_path / "x.db", path, "--jobs", 1)
     assert "\x1b" not in done.output
     assert "\u202e" not in done.output
-    assert "\\x1b[31m\\u202e.jsonl, line 1: is no JSON" in done.stderr
+    assert "\\x1b[31m\\u202e.jsonl, line 1: is not valid JSON" in done.stderr
 
 
 def test_the_summary_names_any_index(tmp_path: Path) -> None:
@@ -585,7 +587,7 @@ def test_a_line_without_end_takes_little_memory(
         (["pages"], "pages", "must be none of the input"),
         (["pages"], "full", "must be an empty folder"),
         (["a.jsonl"], "full", "must be a file"),
-        (["a.jsonl"], "none/out.jsonl", "must be a folder that can be written"),
+        (["a.jsonl"], "none/out.jsonl", "must be a writable folder"),
         (["a.csv", "b.csv"], "out.csv", "differ in their columns"),
         (["a.parquet", "b.parquet"], "out.parquet", "differ in their columns"),
         (["a.parquet"], "out.gz", "must be Parquet"),
@@ -742,7 +744,7 @@ def test_a_table_with_two_columns_of_one_name_is_told(tmp_path: Path) -> None:
 def test_a_flood_of_bad_records_is_told_in_part_and_counted_whole(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("{\n" * 100)
     done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1)
-    assert done.stderr.count("is no JSON") == 20
+    assert done.stderr.count("is not valid JSON") == 20
     assert done.stderr.count("further problems are only counted") == 1
     assert "100 records could not be read" in done.stdout
 

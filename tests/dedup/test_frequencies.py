@@ -88,7 +88,7 @@ def test_broken_lines_name_their_file(tmp_path: Path, line: str) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"text": "the sea"}\n' + line)
     with pytest.raises(
-        ConfigError, match=r"^corpus \('.*x.jsonl'\) .* read: .*x.jsonl, line 2 is no JSON"
+        ConfigError, match=r"^corpus \('.*x.jsonl'\) .* read: .*x.jsonl, line 2 is not (valid|a) JSON"
     ):
         list(read_documents(path))
     done = CliRunner().invoke(main, ["frequencies", str(path), "--output", str(tmp_path / "y")])

@@ -163,12 +163,12 @@ def test_a_truncated_file_gives_all_that_can_be_read(tmp_path: Path, name: str) 
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (b"{", "is no JSON"),
-        (b"[1]", "is no JSON object but a list"),
-        (b'"text"', "is no JSON object but a str"),
-        (b'{"a": "\xff"}', "is no JSON"),
-        (b"[" * 200_000, "is no JSON"),
-        (b'{"a": ' * 200_000, "is no JSON"),
+        (b"{", "is not valid JSON"),
+        (b"[1]", "is not a JSON object but a list"),
+        (b'"text"', "is not a JSON object but a str"),
+        (b'{"a": "\xff"}', "is not valid JSON"),
+        (b"[" * 200_000, "is not valid JSON"),
+        (b'{"a": ' * 200_000, "is not valid JSON"),
     ],
 )
 def test_a_bad_line_says_what_it_is(line: bytes, problem: str) -> None:
@@ -371,7 +371,7 @@ def test_folders_are_read_in_order_and_tell_what_they_leave_out(tmp_path: Path) 
 def test_a_name_that_tells_no_format_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "pages.json"
     path.touch()
-    with pytest.raises(DedupError, match=r"pages\.json has a name that tells no format"):
+    with pytest.raises(DedupError, match=r"pages\.json has a name that shows no format"):
         find_feeds([path], RULE)
     assert find_feeds([path], RULE, "jsonl").feeds[0].form == "jsonl"
 

@@ -18,7 +18,7 @@ from dedup.files.adding.work import (
     Workers,
     WorkerSettings,
 )
-from dedup.files.feeds import START, FeedError, Found, Place, Record
+from dedup.files.feeds import START, FeedError, Inputs, Place, Record
 from dedup.index import Index, Run
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.reading.page import PARSER
@@ -86,7 +86,7 @@ class NoPages(DedupError):  # noqa: N818 - it says what is the matter
 
 
 class Adding:
-    """One pass of the feeds that were *found* through *index*.
+    """One pass of the *inputs* through *index*.
 
     *tell* is called with problems and, where nothing is recorded, with copies.  Raises `DedupError` if
     an interrupted pass through the same paths cannot go on, because the files or the choices have
@@ -96,7 +96,7 @@ class Adding:
     def __init__(
         self,
         index: Index,
-        found: Found,
+        inputs: Inputs,
         choices: Choices,
         tell: Callable[[Event], None] = lambda _: None,
         *,
@@ -108,8 +108,8 @@ class Adding:
         else:
             index.expect(choices.config)
         self._index = index
-        self._found = found
-        self._feeds = found.feeds
+        self._inputs = inputs
+        self._feeds = inputs.feeds
         self._choices = choices
         self._tell = tell
         self.tally = Tally()
@@ -121,8 +121,8 @@ class Adding:
             self._begin(restart=restart)
 
     def _begin(self, *, restart: bool) -> None:
-        # The paths as they were given: a file more in a folder must be refused, and make no other job.
-        job = "dedup add " + signature(sorted(str(path.absolute()) for path in self._found.paths))
+        # The paths as they were given: with one more file in a folder it is the same job, and refused.
+        job = "dedup add " + signature(sorted(str(path.absolute()) for path in self._inputs.paths))
         self.run = self._index.begin_run(self._choices.spider, job=job, settings=self._choices.signature)
         self._run_number = self.run.id
         try:
@@ -249,7 +249,7 @@ class Adding:
         return UNREAD if problem else KEPT
 
     def _refuse_records(self, record: Record, no_html: NoHtml, judged: _Judged) -> None:
-        """Raise `NoPages` where no page was found so far: one record among pages is kept."""
+        """Raise `NoPages` where no page was seen so far: one record among pages is kept."""
         counts = self.tally.counts + judged.counts
         if counts["seen"] == counts["not_judged"] + 1:
             names = ", ".join(no_html.record) or "none"

@@ -1,4 +1,4 @@
-"""Fingerprints of records, in as many processes as wanted."""
+"""Sightings of records, made in one process or several."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import cached_property
 from multiprocessing import connection
 from typing import Any, Self
 
@@ -20,12 +21,12 @@ from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
 from dedup.reading.stored import pack
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.fingerprinter import fingerprint
+from dedup.recipes.fingerprinter import Fingerprinter, fingerprinter_of
 from dedup.values.errors import DedupError
 from dedup.values.limits import Excess
 from dedup.values.sighting import Sighting
 
-# A batch is what one process gets at once, and one transaction of the index.
+# A batch goes to one process as a whole, and is one transaction of the index.
 BATCH_RECORDS = 64
 BATCH_BYTES = 2 * 1024 * 1024
 
@@ -71,37 +72,49 @@ class Batch:
     trouble: str = ""
 
 
-def sight(payload: Any, reader: Reader, settings: WorkerSettings) -> Result:
-    """Return what *reader* finds in the payload of one record."""
-    try:
-        raw = reader(payload, settings.rule)
-        return None if raw is None else _sighted(raw, settings)
-    except NoHtml as error:
-        return error
-    except BadRecord as error:
-        return str(error)
-    except Exception as error:  # a user's own function may raise anything; the others go on
-        return f"cannot be judged: {type(error).__name__}: {error}"
+class Sighter:
+    """Makes sightings of records in one process."""
 
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
 
-def _sighted(raw: RawPage, settings: WorkerSettings) -> Sighted:
-    config = settings.config
-    page = Page.from_raw(raw, max_bytes=config.max_bytes)
-    sighting = sighting_of(
-        page,
-        fingerprint(page, config, secret=settings.secret),
-        kind=settings.kind,
-        scope=config.scope,
-        spider=settings.spider,
-    )
-    return Sighted(sighting, pack(page) if config.store_pages else b"", page.excess)
+    @cached_property
+    def _fingerprint(self) -> Fingerprinter:
+        return fingerprinter_of(self._settings.config, secret=self._settings.secret)
+
+    def results(self, reader: Reader, payloads: Sequence[Any]) -> list[Result]:
+        """Return what *reader* finds in each payload, None where that is None."""
+        return [None if payload is None else self._result(reader, payload) for payload in payloads]
+
+    def _result(self, reader: Reader, payload: Any) -> Result:
+        try:
+            raw = reader(payload, self._settings.rule)
+            return None if raw is None else self._sighted(raw)
+        except NoHtml as error:
+            return error
+        except BadRecord as error:
+            return str(error)
+        except Exception as error:  # a user's own function may raise anything; the others go on
+            return f"cannot be judged: {type(error).__name__}: {error}"
+
+    def _sighted(self, raw: RawPage) -> Sighted:
+        settings, config = self._settings, self._settings.config
+        page = Page.from_raw(raw, max_bytes=config.max_bytes)
+        sighting = sighting_of(
+            page,
+            self._fingerprint(page),
+            kind=settings.kind,
+            scope=config.scope,
+            spider=settings.spider,
+        )
+        return Sighted(sighting, pack(page) if config.store_pages else b"", page.excess)
 
 
 class Workers:
     """*jobs* processes that make fingerprints; with one job it is this process.
 
-    They are started anew rather than forked, so that threads of the caller do no harm, and end
-    when the caller ends, however.
+    They are not forked from the caller, whose threads could do harm, and end when the caller ends,
+    in whatever way.
     """
 
     def __init__(self, jobs: int, settings: WorkerSettings) -> None:
@@ -118,8 +131,9 @@ class Workers:
         A bounded number of batches is read ahead.  Raises `DedupError` if a process was killed.
         """
         if self._pool is None:
+            sighter = Sighter(self._settings)
             for batch in batches:
-                yield batch, _results(batch.feed.raw_page, _payloads(batch), self._settings)
+                yield batch, sighter.results(batch.feed.raw_page, _payloads(batch))
             return
         waiting: deque[tuple[Batch, Future[list[Result]]]] = deque()
         try:
@@ -133,8 +147,8 @@ class Workers:
                 yield done, future.result()
         except BrokenProcessPool as error:
             raise DedupError(
-                "a process that makes fingerprints was killed, perhaps for want of memory; "
-                "the same command goes on from here, with fewer --jobs if you like"
+                "a process that makes fingerprints was killed, perhaps because memory ran out; "
+                "the same command continues from here, with fewer --jobs if memory is short"
             ) from error
 
     def __enter__(self) -> Self:
@@ -149,19 +163,15 @@ def _payloads(batch: Batch) -> list[Any]:
     return [record.payload for record in batch.records]
 
 
-def _results(reader: Reader, payloads: Sequence[Any], settings: WorkerSettings) -> list[Result]:
-    return [None if payload is None else sight(payload, reader, settings) for payload in payloads]
-
-
 # In the processes
 
-_given: list[WorkerSettings] = []
+_sighters: list[Sighter] = []
 
 
 def _begin_work(settings: WorkerSettings) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asks
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the calling process
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _given[:] = [settings]
+    _sighters[:] = [Sighter(settings)]
 
 
 def _end_with_parent() -> None:
@@ -172,7 +182,7 @@ def _end_with_parent() -> None:
 
 
 def _work(reader: Reader, payloads: Sequence[Any]) -> list[Result]:
-    return _results(reader, payloads, _given[0])
+    return _sighters[0].results(reader, payloads)
 
 
 def _context() -> Any:

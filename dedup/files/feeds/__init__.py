@@ -1,14 +1,14 @@
 """Files of pages: feeds, folders of HTML, web archives, tables; read, and written again unchanged.
 
-A `Feed` yields its records in order (`Feed.records`), says what a record holds (`Feed.raw_page`, a
-function that other processes can be sent), and opens a `Sink` that takes records as they were read.
-A module knows one format; `dedup.files.feeds.finding` finds the feeds behind paths.
+A `Feed` yields its records in order (`Feed.records`), gives the page in a record (`Feed.raw_page`, a
+function that can be sent to other processes), and opens a `Sink` that takes records as they were read.
+Each format has a module; `dedup.files.feeds.finding` finds the feeds behind paths.
 """
 
 from __future__ import annotations
 
 from dedup.files.feeds.base import START, BadRecord, Feed, FeedError, Place, Record, Sink
-from dedup.files.feeds.finding import FORMATS, Found, find_feeds
+from dedup.files.feeds.finding import FORMATS, Inputs, find_feeds
 
 __all__ = [
     "FORMATS",
@@ -16,7 +16,7 @@ __all__ = [
     "BadRecord",
     "Feed",
     "FeedError",
-    "Found",
+    "Inputs",
     "Place",
     "Record",
     "Sink",

@@ -11,17 +11,17 @@ from typing import Any, ClassVar, Self
 from dedup.reading.fields import FieldRule, RawPage
 from dedup.values.errors import DedupError
 
-# A record of more bytes than this is not judged: a file without line ends must not fill the memory.
+# A record of more bytes than this is not judged: a file without line ends would fill the memory.
 MAX_RECORD = 64 * 1024 * 1024
 
-# Where to go on reading: a position that only the reader understands (bytes, rows), and the number
-# of the line or record there, for people.
+# Where reading can go on: a position that only the reader understands (bytes, rows), and the number
+# of the line or record there, for messages.
 Place = tuple[int, int]
 START: Place = (0, 0)
 
 
 class FeedError(DedupError):
-    """A file that cannot be read, or not from here on."""
+    """A file that cannot be read, or not beyond this place."""
 
 
 class BadRecord(DedupError):  # noqa: N818 - it says what is the matter
@@ -30,11 +30,11 @@ class BadRecord(DedupError):  # noqa: N818 - it says what is the matter
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record where it stands in its feed.
+    """A record and its place in its feed.
 
-    *after* is the place of the next one, *name* says for people where it is.  *source* is what a
-    `Sink` writes, None where there is nothing whole to write.  *payload* is what `Feed.raw_page`
-    takes, None for what is no page or has a *problem*; *size* is how many bytes it has, about.
+    *after* is the place of the next one, *name* says in messages where it is.  *source* is what a
+    `Sink` writes, None where nothing whole can be written.  *payload* is what `Feed.raw_page` takes,
+    None for what is no page or has a *problem*; *size* is its approximate number of bytes.
     """
 
     after: Place
@@ -50,7 +50,7 @@ class Sink(ABC):
 
     @abstractmethod
     def write(self, source: Any) -> None:
-        """Write the `Record.source` of a record; raises `FeedError` if that can be read no more."""
+        """Write the `Record.source` of a record; raises `FeedError` if it can no longer be read."""
 
     @abstractmethod
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Feed(ABC):
         self.path = path
         self.rule = rule
         self.share = 0.0
-        """Which share (0 to 1) of it has been read."""
+        """The share (0 to 1) of the file that has been read."""
 
     @property
     def name(self) -> str:
@@ -88,7 +88,7 @@ class Feed(ABC):
 
     @abstractmethod
     def records(self, start: Place = START) -> Iterator[Record]:
-        """Yield the records from *start* on; raises `FeedError` where it cannot go on."""
+        """Yield the records from *start* on; raises `FeedError` where it cannot be read further."""
 
     @staticmethod
     @abstractmethod
@@ -97,12 +97,12 @@ class Feed(ABC):
 
     @abstractmethod
     def sink(self, path: Path, *, compressed: bool) -> Sink:
-        """Open *path* for records of this feed and of others that are like it."""
+        """Open *path* for records of this feed and of others of the same `likeness`."""
 
     def likeness(self) -> object:
-        """Return what feeds must have in common to be written to one file; raises `FeedError`."""
+        """Return what must be equal in feeds that are written to one file; raises `FeedError`."""
         return None
 
     def named(self, place: int, unit: str = "line") -> str:
-        """Return what to call a record in messages."""
+        """Return the name of a record in messages."""
         return f"{self.name}, {unit} {place:,}"

@@ -1,4 +1,4 @@
-"""CSV with a header: rows as they stand, cells that go over several lines included."""
+"""CSV with a header: rows are kept as they are, those with cells of several lines too."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dedup.files.feeds.lines import Line, LineSink, read_lines
 from dedup.reading.fields import FieldRule, RawPage, raw_page_of
 
 _DELIMITERS = (",", ";", "\t", "|")
-# Longer ones are no header: names would fill the memory.
+# A longer line is not taken for a header: its names would fill the memory.
 _MAX_HEADER = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """The names of *columns*, as they stand in *text*; rows begin *after* it."""
+    """The names of the *columns*, read from *text*; rows begin *after* it."""
 
     text: bytes
     columns: list[str]
@@ -39,8 +39,8 @@ class CsvRows(Feed):
     def records(self, start: Place = START) -> Iterator[Record]:
         """Yield the rows after the header.
 
-        A row that is no CSV, or so long that a quotation mark must be missing, has a problem; the
-        next line begins a new one.
+        A row that is not valid CSV, or so long that a quotation mark must be missing, has a problem;
+        the next line begins a new one.
         """
         header = self._checked_header()
         tape = _Tape(read_lines(self, max(start, header.after)))
@@ -52,7 +52,7 @@ class CsvRows(Feed):
             except StopIteration:
                 break
             except csv.Error as error:
-                problem = f"is no CSV: {error}"
+                problem = f"is not valid CSV: {error}"
             except FeedError:
                 if tape.taken:
                     yield self._record(tape, header.columns, [], "is cut off")
@@ -67,7 +67,7 @@ class CsvRows(Feed):
         is_start = tape.taken[0].is_start
         source = (text, is_start)
         payload = None if problem else (columns, row)
-        problem = problem if is_start else ""  # told where the line begins
+        problem = problem if is_start else ""  # reported where the line begins
         return Record(tape.after, name, source, payload, len(text), problem)
 
     def _reader(self, tape: Iterator[str], delimiter: str) -> Iterator[list[str]]:
@@ -84,7 +84,7 @@ class CsvRows(Feed):
         return header
 
     def _header(self) -> _Header:
-        """Return the header by the delimiter that makes most columns of it."""
+        """Return the header by the delimiter that splits it into most columns."""
         headers = [self._header_by(delimiter) for delimiter in _DELIMITERS]
         return max(headers, key=lambda header: len(header.columns))
 
@@ -93,7 +93,7 @@ class CsvRows(Feed):
         texts = (text.removeprefix("\ufeff") for text in tape)
         try:
             columns = next(self._reader(texts, delimiter), [])
-        except csv.Error:  # a quotation mark without an end: it must not take rows for names
+        except csv.Error:  # a quotation mark is not closed: rows must not become names
             del tape.taken[1:]
             if len(tape.taken[0].text) > _MAX_HEADER:
                 raise FeedError(f"{self.name} has no header: its first line is too long") from None
@@ -106,7 +106,7 @@ class CsvRows(Feed):
         try:
             return next(csv.reader(text.splitlines(), delimiter=delimiter), [])
         except csv.Error as error:
-            raise FeedError(f"{self.name} has no header that is CSV: {error}") from error
+            raise FeedError(f"{self.name} has no valid header: {error}") from error
 
     @staticmethod
     def raw_page(payload: tuple[list[str], list[str]], rule: FieldRule) -> RawPage | None:
@@ -126,7 +126,7 @@ class CsvRows(Feed):
 
 
 class _Tape(Iterator[str]):
-    """Lines as text, of which it is known which made the last row."""
+    """Lines as text; *taken* are those of the current row."""
 
     def __init__(self, lines: Iterator[Line], most: int = 0) -> None:
         self._lines = lines

@@ -1,4 +1,4 @@
-"""Which feeds are behind paths, by their names."""
+"""Finds the feeds behind paths, by the names of files."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ _FEEDS: dict[str, type[Feed]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """*feeds* in the order of the *paths* that were given; *troubles*: folders that could not be
-    read, a line each; *left_out*: how many files of folders have names that tell no format.
+class Inputs:
+    """The *feeds* behind *paths*, in that order.
+
+    *troubles* has a line for each folder that could not be read, *left_out* is the number of files in
+    folders whose names show no format.
     """
 
     paths: list[Path] = field(default_factory=list)
@@ -46,7 +48,7 @@ class Found:
 
 
 def format_of(path: Path) -> str:
-    """Return the format that the name of *path* tells, "" for none.
+    """Return the format that the name of *path* shows, "" for none.
 
     >>> format_of(Path("pages.jsonl.gz")), format_of(Path("notes.txt"))
     ('jsonl', '')
@@ -59,11 +61,11 @@ def format_of(path: Path) -> str:
     return ""
 
 
-def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Found:
+def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs:
     """Return the feeds in files and folders, inner ones too, in the order of their names.
 
-    All files are of the format *form*, a key of `FORMATS`, if given.  Files of HTML that follow one
-    another are one feed.  Raises `DedupError` for a file given by name whose format is not known.
+    All files are of the format *form*, a key of `FORMATS`, if given.  Consecutive files of HTML are one
+    feed.  Raises `DedupError` for a file given by name whose format is not known.
     """
     paths = list(paths)
     folders = [path for path in paths if path.is_dir()]
@@ -81,7 +83,7 @@ def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Found:
                 files.append((file, relative, kind))
             else:
                 left_out += 1
-    return Found(paths, _feeds(files, rule), troubles, left_out)
+    return Inputs(paths, _feeds(files, rule), troubles, left_out)
 
 
 def _feeds(files: list[tuple[Path, str, str]], rule: FieldRule) -> list[Feed]:
@@ -101,8 +103,8 @@ def _known(path: Path) -> str:
         return form
     endings = ", ".join(ending for endings in FORMATS.values() for ending in endings)
     raise DedupError(
-        f"{path} has a name that tells no format ({endings}, some of them with .gz); "
-        "say it with --format"
+        f"{path} has a name that shows no format ({endings}, some of them with .gz); "
+        "name the format with --format"
     )
 
 
@@ -115,4 +117,4 @@ def files_in(folder: Path, troubles: list[str]) -> Iterable[Path]:
     for place, folders, names in os.walk(folder, onerror=note):
         folders.sort()
         files = (Path(place, name) for name in sorted(names))
-        yield from (file for file in files if file.is_file())  # a pipe would never end
+        yield from (file for file in files if file.is_file())  # reading a pipe might never end

@@ -1,4 +1,4 @@
-"""Files of HTML, a page each: those of folders, and single ones."""
+"""Files of HTML, each of them a page: single ones, and those in folders."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dedup.values.errors import DedupError
 
 
 class HtmlFiles(Feed):
-    """Pages in files; *entries* are each one's path, and its path in an output folder.
+    """Pages in files; *entries* are the path of each, and its path in an output folder.
 
-    A page's URL is that of its file.
+    The URL of a page is that of its file.
     """
 
     form = "html"
@@ -48,7 +48,7 @@ class HtmlFiles(Feed):
             raise BadRecord(f"cannot be read: {error.strerror}") from error
 
     def likeness(self) -> object:
-        """Refuse two files that would be one in the output."""
+        """Raise `FeedError` for two files that would be the same one in the output."""
         seen: dict[str, Path] = {}
         for path, relative in self.entries:
             other = seen.setdefault(relative, path)
@@ -80,4 +80,4 @@ class _FolderSink(Sink):
             raise DedupError(f"{path} cannot be copied to {copy}: {error.strerror}") from error
 
     def close(self) -> None:
-        """Nothing is left to write."""
+        """Do nothing: all is written."""

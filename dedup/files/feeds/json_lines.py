@@ -1,4 +1,4 @@
-"""JSON Lines: what `scrapy crawl -o pages.jsonl` writes, a record a line."""
+"""JSON Lines, as `scrapy crawl -o pages.jsonl` writes them: a record on each line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dedup.reading.fields import FieldRule, RawPage, raw_page_of
 
 
 class JsonLines(Feed):
-    """A file with a JSON object a line; empty lines are no records."""
+    """A file with a JSON object on each line; empty lines are skipped."""
 
     form = "jsonl"
 
@@ -43,11 +43,11 @@ class JsonLines(Feed):
 
 
 def object_in(line: bytes) -> dict[str, Any]:
-    """Return the JSON object that *line* is; raises `BadRecord`."""
+    """Return the JSON object in *line*; raises `BadRecord`."""
     try:
-        found = json.loads(line.removeprefix(BOM_UTF8).decode("utf-8"))
+        value = json.loads(line.removeprefix(BOM_UTF8).decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise BadRecord(f"is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise BadRecord(f"is no JSON object but a {type(found).__name__}")
-    return found
+        raise BadRecord(f"is not valid JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise BadRecord(f"is not a JSON object but a {type(value).__name__}")
+    return value

@@ -1,4 +1,4 @@
-"""Lines of files, which may be compressed with gzip: as far as they can be read."""
+"""Lines of files, compressed with gzip or not, as far as they can be read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 from dedup.files.feeds.base import MAX_RECORD, START, Feed, FeedError, Place, Sink
 
 _CHUNK = 256 * 1024
-# What a line that is too long goes on in: it is only passed on, and need not be in memory as a whole.
+# A line that is too long continues in pieces of this size: it need not be in memory as a whole.
 _PIECE = 4 * 1024 * 1024
 
 
 def is_compressed(path: Path) -> bool:
-    """Return whether the name of *path* says gzip."""
+    """Return whether *path* is compressed with gzip, by its name."""
     return path.suffix.lower() == ".gz"
 
 
@@ -26,7 +26,7 @@ def is_compressed(path: Path) -> bool:
 class Line:
     """A line with its end, of that *number*, from 1.
 
-    One that is longer than `MAX_RECORD` comes in pieces; the first, of so many bytes, *is_start*, the
+    A line longer than `MAX_RECORD` comes in pieces: the first, of that many bytes, has *is_start*, the
     last *is_end*.
     """
 
@@ -38,14 +38,14 @@ class Line:
 
     @property
     def is_whole(self) -> bool:
-        """Whether this is all of it."""
+        """Whether this is the whole line."""
         return self.is_start and self.is_end
 
 
 def read_lines(feed: Feed, start: Place = START) -> Iterator[Line]:
-    """Yield the lines of a feed's file; raises `FeedError` where it cannot be read on.
+    """Yield the lines of a feed's file; raises `FeedError` where it cannot be read further.
 
-    What stands before that place comes out, the beginning of a line included.
+    Everything before that place is yielded first, even the beginning of a line.
     """
     offset, number = start
     parts: list[bytes] = []
@@ -59,7 +59,7 @@ def read_lines(feed: Feed, start: Place = START) -> Iterator[Line]:
         for part in _split(chunk):
             piece = part
             while piece:
-                # Cut at exactly so many bytes, wherever reading began: else no two readings agree.
+                # Cut at the same places wherever reading began: else two readings would differ.
                 most = MAX_RECORD if is_start else _PIECE
                 piece, rest = piece[: most - held], piece[most - held :]
                 parts.append(piece)
@@ -77,19 +77,19 @@ def read_lines(feed: Feed, start: Place = START) -> Iterator[Line]:
 
 
 def _joined(parts: list[bytes]) -> bytes:
-    """Return *parts* as one, and hold them no more."""
+    """Return *parts* joined, and free them."""
     text = b"".join(parts)
     parts.clear()
     return text
 
 
 def _is_start(feed: Feed, offset: int) -> bool:
-    """Whether a line begins there, rather than another piece of one."""
+    """Whether a line begins at *offset*, rather than another piece of one."""
     return not offset or next(_chunks(feed, offset - 1, size=1), b"\n") == b"\n"
 
 
 def _split(chunk: bytes) -> list[bytes]:
-    """Split at line feeds only: a carriage return may stand inside of a record."""
+    """Split at line feeds only: a carriage return may be part of a record."""
     pieces = chunk.split(b"\n")
     return [piece + b"\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
 
@@ -119,14 +119,14 @@ class LineSink(Sink):
     """A file of lines, which begins with *head*; takes `Line`s and runs of them."""
 
     def __init__(self, path: Path, *, compressed: bool, head: bytes = b"") -> None:
-        # No name and no time inside: equal input gives equal output.
+        # Without name and time, so that equal input gives equal output.
         self._file = path.open("wb")
         self._out: Any = gzip.GzipFile("", "wb", 6, self._file, mtime=0) if compressed else self._file
         self._last = b"\n"
         self._put(head)
 
     def write(self, source: tuple[bytes, bool]) -> None:
-        """Write bytes; the second value says that they begin a line."""
+        """Write bytes; the second value says whether they begin a line."""
         text, is_start = source
         if is_start and not self._last.endswith(b"\n"):
             self._put(b"\n")

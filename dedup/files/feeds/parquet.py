@@ -57,7 +57,7 @@ class ParquetRows(Feed):
                 yield Record((row, row), name, (batch, index), values, size)
 
     def _columns(self, schema: Any) -> list[str]:
-        """Return the columns that may be looked at: text, bytes and lists of text."""
+        """Return the columns that are read: text, bytes and lists of text."""
         import pyarrow.types as kinds
 
         missing = set(self.rule.names) - set(schema.names)
@@ -103,7 +103,7 @@ class ParquetRows(Feed):
 
 
 class _TableSink(Sink):
-    """Writes the rows of a batch that were wanted when the next batch comes, in groups of many."""
+    """Writes rows in large groups; those of a batch are taken when the next batch comes."""
 
     _GROUP_ROWS = 10_000
     _GROUP_BYTES = 32 * 1024 * 1024
@@ -155,7 +155,7 @@ def _compression(file: Any) -> str:
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """What reading raises: a codec that is not there is no `ValueError`."""
+    """The errors of reading; that a codec is not available is no `ValueError`."""
     import pyarrow
 
     return OSError, ValueError, pyarrow.ArrowException
@@ -166,6 +166,6 @@ def _parquet() -> Any:
         import pyarrow.parquet
     except ImportError as error:
         raise DedupError(
-            'pyarrow reads Parquet; it comes with: pip install "scrapy-dedup[parquet]"'
+            'Parquet is read with pyarrow; install it with: pip install "scrapy-dedup[parquet]"'
         ) from error
     return pyarrow.parquet

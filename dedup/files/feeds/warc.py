@@ -1,4 +1,4 @@
-"""Web archives (WARC, ISO 28500): their pages are judged, every record is written as its bytes stand."""
+"""Web archives (WARC, ISO 28500): pages are judged; every record is written byte by byte as it was."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})\r\n", re.IGNORECASE)
 
 
 class WebArchive(Feed):
-    """A file of WARC records; compressed, each has a gzip member of its own.
+    """A file of WARC records; in a compressed one each is a gzip member of its own.
 
     Pages are responses with a status of 2xx and resources, where they are HTML, and conversions,
     which are text (WET files).  Damage between records is left out, and so is a record that is cut
-    off: nobody could read what comes after.
+    off: what follows it in the output could not be read.
     """
 
     form = "warc"
@@ -36,7 +36,7 @@ class WebArchive(Feed):
         return is_compressed(self.path)
 
     def records(self, start: Place = START) -> Iterator[Record]:
-        """Yield the records; what damage stands between two is told in one with a problem."""
+        """Yield the records; damage between two of them is a record with a problem."""
         try:
             with (
                 self.path.open("rb") as file,
@@ -50,17 +50,17 @@ class WebArchive(Feed):
         position, number = start
         while position < len(view):
             begin = None
-            for found in self._starts(position):
+            for start_of_next in self._starts(position):
                 if begin is not None:
                     number += 1
-                    yield self._whole(begin, found, number, len(view))
-                begin = found
+                    yield self._whole(begin, start_of_next, number, len(view))
+                begin = start_of_next
             # The last one before the end of the file, or before damage.
             end = self._end(view, begin) if begin is not None else None
             if begin is not None and end is not None:
                 number += 1
                 yield self._whole(begin, end, number, len(view))
-                # Not further: who begins to read here must find the same.
+                # No further: reading that begins here must give the same records.
                 position = end
                 continue
             damaged = position if begin is None else begin
@@ -79,7 +79,7 @@ class WebArchive(Feed):
         return Record((end, number), self.named(number, "record"), None, problem=problem)
 
     def _starts(self, position: int) -> Iterator[int]:
-        """Yield where records begin from *position* on, until one does not."""
+        """Yield the positions at which records begin, from *position* on, up to the first damage."""
         last = -1
         try:
             with self.path.open("rb") as file:
@@ -96,7 +96,7 @@ class WebArchive(Feed):
             return
 
     def _end(self, view: mmap.mmap, begin: int) -> int | None:
-        """Return where the record ends that begins there, None if it is not whole."""
+        """Return where the record ends that begins at *begin*, None if it is not whole."""
         if is_compressed(self.path):
             return _member_end(view, begin)
         header = view.find(b"\r\n\r\n", begin, begin + _MAX_HEADER)
@@ -106,12 +106,12 @@ class WebArchive(Feed):
 
     def _next_start(self, view: mmap.mmap, position: int) -> int:
         marker = rb"\x1f\x8b\x08" if is_compressed(self.path) else rb"WARC/[01]\.\d{1,2}\r\n"
-        found = re.compile(marker).search(view, position)
-        return found.start() if found else len(view)
+        match = re.compile(marker).search(view, position)
+        return match.start() if match else len(view)
 
     @staticmethod
     def raw_page(payload: tuple[str, int, int], rule: FieldRule) -> RawPage | None:  # noqa: ARG004
-        """Read the page in a record, None if it is none."""
+        """Read the page in a record, None if it has none."""
         path, begin, _ = payload
         try:
             with open(path, "rb") as file:
@@ -151,14 +151,14 @@ def _iterate(file: Any, **options: Any) -> Iterator[Any]:
         from fastwarc.warc import ArchiveIterator
     except ImportError as error:
         raise DedupError(
-            'FastWARC reads web archives; it comes with: pip install "scrapy-dedup[warc]"'
+            'Web archives are read with FastWARC; install it with: pip install "scrapy-dedup[warc]"'
         ) from error
     archive: Iterator[Any] = ArchiveIterator(file, **options)
     return archive
 
 
 def _raw_page(record: Any) -> RawPage | None:
-    """Return what stands in a record of FastWARC's."""
+    """Return the page in *record*, one of FastWARC's."""
     url = record.headers.get("WARC-Target-URI") or ""
     url = url.strip("<>").encode("utf-8", "replace").decode("utf-8")
     kind, encoding = record.headers.get("Content-Type") or "", None
@@ -182,7 +182,7 @@ def _body(record: Any) -> bytes:
     if len(body) > MAX_RECORD:
         raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
     if there and not body:
-        raise BadRecord("has content that cannot be unpacked")
+        raise BadRecord("has a body that cannot be unpacked")
     return body
 
 
@@ -201,6 +201,6 @@ def _member_end(view: mmap.mmap, begin: int) -> int | None:
 
 
 def _blank(view: mmap.mmap, position: int) -> int:
-    """Return where something stands other than what files are padded with."""
-    found = re.compile(rb"[^\s\0]").search(view, position)
-    return found.start() if found else len(view)
+    """Return the position of the next byte that is no padding."""
+    match = re.compile(rb"[^\s\0]").search(view, position)
+    return match.start() if match else len(view)
