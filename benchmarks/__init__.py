@@ -1,1 +1,1 @@
-"""Measurements: what a figure in the README or the docs was printed by."""
+"""Measurements: these commands print the figures of the README and the docs."""

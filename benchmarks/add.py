@@ -3,14 +3,17 @@
     python -m benchmarks.add FOLDER            # a folder of HTML
     python -m benchmarks.add FOLDER --pages 2000 --repeat 1
 
-Every round runs, one after the other and each in a process of its own: `dedup add` on the folder with
-all cores (HTML is read, parsed, judged and recorded in a file), the same on the texts alone (JSON
-Lines, no parsing), and the peer on those texts (128 permutations over runs of four words, which our
-tokenizer cuts, a threshold of .62, in memory, one process): with `update` for every run, the loop that
-its documentation begins with, and with `update_batch`, the fastest that it has.  Printed are medians
-over rounds, of wall time and of the processor time of all processes, ratios within rounds, and the
-most memory (proportional set size of all processes, sampled).  The peer comes with
-`pip install --group bench`.
+Each round runs these one after the other, each in a process of its own:
+
+- `dedup add` on the folder with all cores: HTML is read, parsed, judged and recorded in a file.
+- `dedup add` on the texts alone: JSON Lines, no parsing.
+- The peer on these texts, in memory and in one process: 128 permutations over runs of four tokens (from
+  our tokenizer), a threshold of .62.  Once with `update` for every run, as in the first example of its
+  documentation, and once with `update_batch`, its fastest method.
+
+The command prints medians over rounds of wall time and of the processor time of all processes, ratios
+within rounds, and the highest memory (proportional set size of all processes, sampled).  The peer comes
+with `pip install --group bench`.
 """
 
 from __future__ import annotations
@@ -48,9 +51,9 @@ CONFIG = DedupConfig()
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.argument("folder", type=click.Path(exists=True, path_type=Path))
 @click.option("--repeat", default=3, show_default=True, help="Rounds.")
-@click.option("--pages", type=int, help="Only so many, spread over the folder.")
+@click.option("--pages", type=int, help="Only so many pages, spread over the folder.")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes of dedup add.")
-@click.option("--one", hidden=True, help="Run one kind here; used by the command itself.")
+@click.option("--one", hidden=True, help="Run one kind in this process; used by the command itself.")
 def main(folder: Path, repeat: int, pages: int | None, jobs: int, one: str) -> None:
     if one:
         print(json.dumps(ONE[one](folder, jobs)))

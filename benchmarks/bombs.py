@@ -1,11 +1,11 @@
-"""What hostile pages cost: processor time and memory above the body, each in a process of its own.
+"""What hostile pages cost: processor time, and memory in addition to the body.
 
     python -m benchmarks.bombs
     python -m benchmarks.bombs --size 100 "words"
 
-Without --size each bomb is as large as `DEDUP_MAX_BYTES` lets through, the dearest it can be, and once
-as large as an attacker would send it.  Memory is the peak of the process above what it had when the body
-was there.
+Each bomb is measured in a process of its own.  Without --size it is measured in two sizes: the largest
+that `DEDUP_MAX_BYTES` lets through, which costs most, and the size that an attacker would send.  Memory is
+the peak of the process, less what it had when the body was loaded.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _memory(name: str) -> float:
 
 @click.command(help=__doc__)
 @click.argument("names", nargs=-1)
-@click.option("--size", type=float, help="Megabytes of each, instead of the two sizes.")
+@click.option("--size", type=float, help="Size of each bomb in megabytes, instead of the two sizes.")
 @click.option("--child", is_flag=True, hidden=True)
 def main(names: tuple[str, ...], size: float | None, child: bool) -> None:
     if child:

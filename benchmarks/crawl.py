@@ -2,10 +2,10 @@
 
     python -m benchmarks.crawl FOLDER START...
 
-FOLDER holds a site of plain files (an unpacked manual, say), START are paths of pages in it to
-begin with.  It is served on 127.0.0.1 and crawled, in turn and each time in a process of its own,
-by a stock CrawlSpider and by our spider `site`, with dedup and without.  Printed are medians of
-wall time and of the crawler's CPU time, and its anonymous memory while it crawls.
+FOLDER holds a site of plain files, for instance an unpacked manual.  START are the paths of its start
+pages.  The site is served on 127.0.0.1 and crawled by a stock CrawlSpider and by our spider `site`, with
+dedup and without, in turn and each time in a new process.  The command prints medians of wall time and of
+the crawler's CPU time, and the anonymous memory of the crawler.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ SPIDERS = {"stock": StockSpider, "site": SiteSpider}
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("starts", nargs=-1, required=True)
-@click.option("--repeat", default=5, show_default=True, help="Rounds; every round crawls once each way.")
+@click.option("--repeat", default=5, show_default=True, help="Rounds; each crawls once in every way.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(list(KINDS)), help="Only these.")
-@click.option("--one", hidden=True, help="Crawl once, here; used by the command itself.")
+@click.option("--one", hidden=True, help="Crawl once in this process; used by the command itself.")
 @click.option("--index", hidden=True)
 def main(  # noqa: PLR0917
     folder: Path, starts: tuple[str, ...], repeat: int, kinds: tuple[str, ...], one: str, index: str

@@ -2,10 +2,10 @@
 
     python -m benchmarks.fingerprint
 
-Pages are made of the words of jieba's dictionary and a list of its own, 30 KB each, the tree given
-as Scrapy gives it.  Peers: `simhash` of PyPI (1e0ng), the plain Python loop, and a plain C loop,
-which is compiled where gcc is found.  Times are of the processor, not of the clock, the best and the
-median of many runs, so that other programs of the machine disturb them little.
+Pages have 30 KB and are made of words from jieba's dictionary and from a list.  Their trees are given as
+Scrapy gives them.  Peers are `simhash` of PyPI (1e0ng), the plain Python loop, and a plain C loop, which
+is compiled if gcc is found.  Times are processor times, the best and the median of many runs, so that
+other programs on the machine have little effect.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ SYLLABLES = [
 C_SOURCE = """
 #include <stdint.h>
 #include <stddef.h>
-uint64_t simhash(const uint64_t *words, const double *weights, size_t count) {
+uint64_t simhash(const uint64_t *hashes, const double *weights, size_t count) {
     double votes[64] = {0};
     for (size_t n = 0; n < count; n++)
         for (int bit = 0; bit < 64; bit++)
-            votes[bit] += (words[n] >> bit) & 1 ? weights[n] : -weights[n];
-    uint64_t word = 0;
+            votes[bit] += (hashes[n] >> bit) & 1 ? weights[n] : -weights[n];
+    uint64_t result = 0;
     for (int bit = 0; bit < 64; bit++)
-        if (votes[bit] > 0) word |= (uint64_t)1 << bit;
-    return word;
+        if (votes[bit] > 0) result |= (uint64_t)1 << bit;
+    return result;
 }
 """
 
@@ -167,9 +167,9 @@ def from_tree(root: Any, body: bytes) -> Fingerprint:
 def plain_python(weights: Mapping[str, float]) -> int:
     votes = [0.0] * 64
     for feature, weight in weights.items():
-        word = murmur3(feature)
+        hashed = murmur3(feature)
         for bit in range(64):
-            votes[bit] += weight if word >> bit & 1 else -weight
+            votes[bit] += weight if hashed >> bit & 1 else -weight
     return sum(1 << bit for bit in range(64) if votes[bit] > 0)
 
 
@@ -186,9 +186,9 @@ def compiled(folder: Path) -> Callable[[Mapping[str, float]], int] | None:
     loop.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
     def call(weights: Mapping[str, float]) -> int:
-        words = np.ascontiguousarray(hashes_of(weights.keys()))
+        hashes = np.ascontiguousarray(hashes_of(weights.keys()))
         values = np.fromiter(weights.values(), np.float64, len(weights))
-        return int(loop(words.ctypes.data, values.ctypes.data, len(words)))
+        return int(loop(hashes.ctypes.data, values.ctypes.data, len(hashes)))
 
     return call
 
@@ -209,11 +209,11 @@ def simhashes() -> None:
             click.echo("| plain C loop | no compiler | | |")
         else:
             if loop(weights) != simhash(weights):
-                raise SystemExit("the C loop gives another word")
+                raise SystemExit("the C loop gives another simhash")
             peers["plain C loop (hashing included)"] = lambda: loop(weights)
-            words = np.ascontiguousarray(hashes_of(weights.keys()))
+            hashes = np.ascontiguousarray(hashes_of(weights.keys()))
             values = np.fromiter(weights.values(), np.float64)
-            peers["dedup's fold alone"] = lambda: fold(words, values)
+            peers["dedup's fold alone"] = lambda: fold(hashes, values)
         try:
             from simhash import Simhash
         except ImportError:

@@ -1,7 +1,7 @@
-"""The block index against its peers: speed, memory, file size, with recall checked in the same run.
+"""The block index against its peers: speed, memory and file size.  Each run checks the recall too.
 
-    python -m benchmarks.index                    # every figure, at 10 million words
-    python -m benchmarks.index find add --words 1000000
+    python -m benchmarks.index                    # every figure, at 10 million simhashes
+    python -m benchmarks.index find add --simhashes 1000000
     python -m benchmarks.index curve --largest 100000000 --output docs/
 
 Peers (faiss, DuckDB, 1e0ng's simhash) come with `pip install --group bench`.
@@ -43,23 +43,23 @@ MILLION = 1_000_000
 
 
 def sample(count: int) -> tuple[Hashes, Hashes]:
-    """Return words to store and 1,000 queries, half of them near a stored word."""
+    """Return simhashes to store and 1,000 queries, half of them near a stored simhash."""
     rng = np.random.default_rng(SEED)
-    words = rng.integers(1, 2**64, count, np.uint64)
+    simhashes = rng.integers(1, 2**64, count, np.uint64)
     near = count // 10
-    words[:near] = flipped(words[near : 2 * near], rng)
+    simhashes[:near] = flipped(simhashes[near : 2 * near], rng)
     stored = rng.choice(count, 500)
-    queries = np.concatenate((flipped(words[stored], rng), rng.integers(1, 2**64, 500, np.uint64)))
+    queries = np.concatenate((flipped(simhashes[stored], rng), rng.integers(1, 2**64, 500, np.uint64)))
     rng.shuffle(queries)
-    return words, queries
+    return simhashes, queries
 
 
-def flipped(words: Hashes, rng: np.random.Generator) -> Hashes:
-    """Return *words* with one to eight random bits turned over in each."""
-    changed = words.copy()
+def flipped(simhashes: Hashes, rng: np.random.Generator) -> Hashes:
+    """Return *simhashes* with one to eight random bits turned over in each."""
+    changed = simhashes.copy()
     for turn in range(8):
-        chosen = rng.integers(0, 8, len(words)) >= turn
-        bits = np.uint64(1) << rng.integers(0, 64, len(words), np.uint64)
+        chosen = rng.integers(0, 8, len(simhashes)) >= turn
+        bits = np.uint64(1) << rng.integers(0, 64, len(simhashes), np.uint64)
         changed = np.where(chosen, changed ^ bits, changed)
     return changed
 
@@ -85,9 +85,9 @@ def each(call: Callable[[int], object], queries: Hashes, repeats: int = REPEATS)
     return seconds(run, repeats) / len(ints) * 1e6
 
 
-def linear(words: Hashes, query: int, radius: int) -> set[int]:
-    near = np.bitwise_count(words ^ np.uint64(query)) <= radius
-    return set(words[near].tolist())
+def linear(simhashes: Hashes, query: int, radius: int) -> set[int]:
+    near = np.bitwise_count(simhashes ^ np.uint64(query)) <= radius
+    return set(simhashes[near].tolist())
 
 
 def say(figure: str, ours: str, theirs: str, ratio: float | None, target: str) -> None:
@@ -100,18 +100,18 @@ def header() -> None:
 
 
 @contextmanager
-def built(folder: Path, words: Hashes, blocks: int) -> Iterator[BlockIndex]:
-    path = folder / f"words-{len(words)}-{blocks}.db"
+def built(folder: Path, simhashes: Hashes, blocks: int) -> Iterator[BlockIndex]:
+    path = folder / f"simhashes-{len(simhashes)}-{blocks}.db"
     with BlockIndex(path, blocks=blocks) as index:
         if not len(index):
-            index.add_many(words)
+            index.add_many(simhashes)
             index.checkpoint()
         yield index
 
 
-def check_recall(index: BlockIndex, words: Hashes, queries: Hashes, radius: int) -> None:
+def check_recall(index: BlockIndex, simhashes: Hashes, queries: Hashes, radius: int) -> None:
     for query in queries[:20].tolist():
-        if set(index.find(query, radius)) != linear(words, query, radius):
+        if set(index.find(query, radius)) != linear(simhashes, query, radius):
             raise SystemExit(f"recall is not 1 at distance {radius}")
 
 
@@ -119,9 +119,9 @@ def find(folder: Path, count: int) -> None:
     """`find` against faiss, at k=3 and k=10."""
     import faiss
 
-    words, queries = sample(count)
+    simhashes, queries = sample(count)
     faiss.omp_set_num_threads(1)
-    codes, asked = (array.view(np.uint8).reshape(-1, 8) for array in (words, queries))
+    codes, asked = (array.view(np.uint8).reshape(-1, 8) for array in (simhashes, queries))
     peer = faiss.IndexBinaryMultiHash(64, 4, 16)
     peer.add(codes)
     flat = faiss.IndexBinaryFlat(64)
@@ -132,15 +132,15 @@ def find(folder: Path, count: int) -> None:
     brute = seconds(lambda: [flat.range_search(few[n : n + 1], 11) for n in range(len(few))], 3)
     multi, brute = multi / len(asked) * 1e6, brute / len(few) * 1e6
     for blocks in (DEFAULT_BLOCKS, 4):
-        with built(folder, words, blocks) as index:
+        with built(folder, simhashes, blocks) as index:
             for radius, theirs, name, target in (
                 (3, multi, "faiss MultiHash 4x16", "2.5 x" if blocks == DEFAULT_BLOCKS else "4 x"),
                 (10, brute, "faiss Flat", "8 x" if count >= TEN_MILLION else "1 x"),
             ):
-                check_recall(index, words, queries, radius)
+                check_recall(index, simhashes, queries, radius)
                 ours = each(lambda query, r=radius, i=index: i.find(query, r), queries)  # type: ignore[misc]
                 say(
-                    f"find, k={radius}, {count:,} words, {blocks} blocks",
+                    f"find, k={radius}, {count:,} simhashes, {blocks} blocks",
                     f"{ours:.0f} µs",
                     f"{theirs:.0f} µs ({name})",
                     theirs / ours,
@@ -148,8 +148,8 @@ def find(folder: Path, count: int) -> None:
                 )
             size = index.path.stat().st_size / len(index)
             say(
-                f"file size, {count:,} words, {blocks} blocks",
-                f"{size:.1f} B a word",
+                f"file size, {count:,} simhashes, {blocks} blocks",
+                f"{size:.1f} B a simhash",
                 "",
                 None,
                 "45 B with 4",
@@ -157,58 +157,58 @@ def find(folder: Path, count: int) -> None:
 
 
 def add(folder: Path, count: int) -> None:
-    """Adding one word, commit every 1,000, against faiss."""
+    """Adding one simhash, commit every 1,000, against faiss."""
     import faiss
 
-    words, _ = sample(count)
+    simhashes, _ = sample(count)
     new = np.random.default_rng(SEED + 1).integers(1, 2**64, 20_000, np.uint64)
     faiss.omp_set_num_threads(1)
     peer = faiss.IndexBinaryMultiHash(64, 4, 16)
-    peer.add(words.view(np.uint8).reshape(-1, 8))
+    peer.add(simhashes.view(np.uint8).reshape(-1, 8))
     rows = new.view(np.uint8).reshape(-1, 8)
     begin = time.perf_counter()
     for n in range(len(new)):
         peer.add(rows[n : n + 1])
     theirs = (time.perf_counter() - begin) / len(new) * 1e6
     for blocks in (DEFAULT_BLOCKS, 4):
-        with built(folder, words, blocks) as index:
+        with built(folder, simhashes, blocks) as index:
             ours = each_thousand(index, new)
             say(
-                f"add one, commit every 1,000, {count:,} words, {blocks} blocks",
+                f"add one, commit every 1,000, {count:,} simhashes, {blocks} blocks",
                 f"{ours:.0f} µs",
                 f"{theirs:.0f} µs (faiss MultiHash)",
                 theirs / ours,
                 "4 x",
             )
-            for word in new.tolist():
-                index.remove(word)
+            for simhash in new.tolist():
+                index.remove(simhash)
 
 
-def each_thousand(index: BlockIndex, words: Hashes) -> float:
+def each_thousand(index: BlockIndex, simhashes: Hashes) -> float:
     times = []
-    ints = words.tolist()
+    ints = simhashes.tolist()
     for start in range(0, len(ints), 1000):
         begin = time.perf_counter()
         with index.transaction():
-            for word in ints[start : start + 1000]:
-                index.add(word)
+            for simhash in ints[start : start + 1000]:
+                index.add(simhash)
         times.append((time.perf_counter() - begin) / 1000 * 1e6)
     return median(times)
 
 
 def small(folder: Path, count: int) -> None:
-    """`find` and memory against 1e0ng's SimhashIndex, at a million words."""
+    """`find` and memory against 1e0ng's SimhashIndex, at a million simhashes."""
     count = min(count, MILLION)
     for kind in ("ours", "theirs"):
-        words, _ = sample(count)
-        with built(folder, words, DEFAULT_BLOCKS) as index:
+        simhashes, _ = sample(count)
+        with built(folder, simhashes, DEFAULT_BLOCKS) as index:
             path = index.path
         command = [
             sys.executable,
             "-m",
             "benchmarks.index",
             f"_{kind}",
-            "--words",
+            "--simhashes",
             str(count),
             "--path",
             str(path),
@@ -218,14 +218,14 @@ def small(folder: Path, count: int) -> None:
         if kind == "ours":
             ours = (micros, megabytes)
     say(
-        f"find, k=3, {count:,} words",
+        f"find, k=3, {count:,} simhashes",
         f"{ours[0]:.0f} µs",
         f"{micros:.0f} µs (1e0ng)",
         micros / ours[0],
         "6 x",
     )
     say(
-        f"anonymous memory over imports, {count:,} words",
+        f"anonymous memory over imports, {count:,} simhashes",
         f"{ours[1]:.0f} MB",
         f"{megabytes:.0f} MB (1e0ng)",
         None,
@@ -245,24 +245,24 @@ def _ours(path: Path, count: int) -> None:
 def _theirs(path: Path, count: int) -> None:
     from simhash import Simhash, SimhashIndex
 
-    words, queries = sample(count)
-    ints = words.tolist()
+    simhashes, queries = sample(count)
+    ints = simhashes.tolist()
     gc.collect()
     before = anonymous()
-    peer = SimhashIndex([(str(n), Simhash(word)) for n, word in enumerate(ints)], k=3, log=None)
+    peer = SimhashIndex([(str(n), Simhash(simhash)) for n, simhash in enumerate(ints)], k=3, log=None)
     micros = each(lambda query: peer.get_near_dups(Simhash(query)), queries, 1)
     click.echo(f"{micros} {anonymous() - before}")
 
 
 def memory(folder: Path, count: int) -> None:
     """Anonymous memory of a process that opens the file and answers 10,000 queries."""
-    words, _ = sample(count)
-    with built(folder, words, DEFAULT_BLOCKS) as index:
+    simhashes, _ = sample(count)
+    with built(folder, simhashes, DEFAULT_BLOCKS) as index:
         path = index.path
     command = [sys.executable, "-m", "benchmarks.index", "_answers", "--path", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     say(
-        f"anonymous memory, {count:,} words, 10,000 queries",
+        f"anonymous memory, {count:,} simhashes, 10,000 queries",
         f"{float(done.stdout):.0f} MB",
         "",
         None,
@@ -290,12 +290,12 @@ def anonymous() -> float:
 
 def build(folder: Path, count: int) -> None:
     """`add_many` of everything."""
-    words, _ = sample(count)
+    simhashes, _ = sample(count)
     for blocks in (DEFAULT_BLOCKS, 4):
         path = folder / "build.db"
         begin = time.perf_counter()
         with BlockIndex(path, blocks=blocks) as index:
-            index.add_many(words)
+            index.add_many(simhashes)
             taken = time.perf_counter() - begin
         say(f"add_many of {count:,}, {blocks} blocks", f"{taken:.1f} s", "", None, "20 s")
         path.unlink()
@@ -305,19 +305,19 @@ def pairs(folder: Path, count: int) -> None:
     """`near_pairs(3)` against DuckDB's join over blocks."""
     import duckdb
 
-    words, _ = sample(count)
-    with built(folder, words, DEFAULT_BLOCKS) as index:
+    simhashes, _ = sample(count)
+    with built(folder, simhashes, DEFAULT_BLOCKS) as index:
         begin = time.perf_counter()
         ours = set(index.near_pairs(3))
         taken = time.perf_counter() - begin
-    table = {"word": np.unique(words)}
+    table = {"simhash": np.unique(simhashes)}
     begin = time.perf_counter()
-    theirs = _duckdb_pairs(duckdb.connect(), table["word"])
+    theirs = _duckdb_pairs(duckdb.connect(), table["simhash"])
     peer = time.perf_counter() - begin
     if ours != theirs:
         raise SystemExit(f"pairs differ: {len(ours):,} and {len(theirs):,}")
     say(
-        f"near_pairs(3), {count:,} words, {len(ours):,} pairs",
+        f"near_pairs(3), {count:,} simhashes, {len(ours):,} pairs",
         f"{taken:.1f} s",
         f"{peer:.1f} s (DuckDB)",
         peer / taken,
@@ -325,50 +325,50 @@ def pairs(folder: Path, count: int) -> None:
     )
 
 
-def _duckdb_pairs(connection: Any, words: Hashes) -> set[tuple[int, int]]:
+def _duckdb_pairs(connection: Any, simhashes: Hashes) -> set[tuple[int, int]]:
     """Hashes within 3 bits agree in two of five blocks: ten joins on two blocks each."""
     connection.execute("SET threads = 2")
-    connection.execute("CREATE TABLE w (word UBIGINT)")
-    connection.register("source", {"word": words})
-    connection.execute("INSERT INTO w SELECT word FROM source")
+    connection.execute("CREATE TABLE w (simhash UBIGINT)")
+    connection.register("source", {"simhash": simhashes})
+    connection.execute("INSERT INTO w SELECT simhash FROM source")
     edges = [(0, 13), (13, 13), (26, 13), (39, 13), (52, 12)]
-    blocks = [f"((word >> {low}) & {(1 << width) - 1})" for low, width in edges]
+    blocks = [f"((simhash >> {low}) & {(1 << width) - 1})" for low, width in edges]
     joins = []
     for one in range(5):
         for two in range(one + 1, 5):
             key = f"({blocks[one]} << 13) | {blocks[two]}"
             joins.append(
-                f"SELECT a.word AS x, b.word AS y FROM (SELECT word, {key} AS k FROM w) a "
-                f"JOIN (SELECT word, {key} AS k FROM w) b ON a.k = b.k AND a.word < b.word "
-                "WHERE bit_count(xor(a.word, b.word)) <= 3"
+                f"SELECT a.simhash AS x, b.simhash AS y FROM (SELECT simhash, {key} AS k FROM w) a "
+                f"JOIN (SELECT simhash, {key} AS k FROM w) b ON a.k = b.k AND a.simhash < b.simhash "
+                "WHERE bit_count(xor(a.simhash, b.simhash)) <= 3"
             )
     found = connection.execute(" UNION ".join(joins)).fetchnumpy()
     return set(zip(found["x"].tolist(), found["y"].tolist(), strict=True))
 
 
 def crowd(folder: Path, count: int) -> None:
-    """Query and insert inside 100,000 words that share their blocks."""
+    """Query and insert inside 100,000 simhashes that share their blocks."""
     rng = np.random.default_rng(SEED)
     center = 0x5A5A_1234_9ABC_DEF0
-    words = np.full(100_000, center, np.uint64)
+    simhashes = np.full(100_000, center, np.uint64)
     for _ in range(6):
-        words ^= np.uint64(1) << rng.integers(0, 64, len(words), np.uint64)
-    words = np.unique(words)
+        simhashes ^= np.uint64(1) << rng.integers(0, 64, len(simhashes), np.uint64)
+    simhashes = np.unique(simhashes)
     for blocks in (DEFAULT_BLOCKS, 4):
-        with built(folder, words, blocks) as index:
-            check_recall(index, words, words, 3)
-            query = each(lambda word, i=index: i.find(word, 3), words[:300])  # type: ignore[misc]
-            fresh = words[:2000] ^ np.uint64(1 << 63) ^ np.uint64(1)
+        with built(folder, simhashes, blocks) as index:
+            check_recall(index, simhashes, simhashes, 3)
+            query = each(lambda simhash, i=index: i.find(simhash, 3), simhashes[:300])  # type: ignore[misc]
+            fresh = simhashes[:2000] ^ np.uint64(1 << 63) ^ np.uint64(1)
             insert = each_thousand(index, fresh[:2000])
             say(
-                f"find, k=3, in a crowd of {len(words):,}, {blocks} blocks",
+                f"find, k=3, in a crowd of {len(simhashes):,}, {blocks} blocks",
                 f"{query:.0f} µs",
                 "",
                 None,
                 "1,500 µs",
             )
             say(
-                f"add in a crowd of {len(words):,}, {blocks} blocks",
+                f"add in a crowd of {len(simhashes):,}, {blocks} blocks",
                 f"{insert:.0f} µs",
                 "",
                 None,
@@ -439,7 +439,7 @@ _CENTER = 0x1234_5678_9ABC_DEF0
 
 
 def _random_page(rng: np.random.Generator, crowded: str = "") -> Fingerprint:
-    content, structure = (int(word) for word in rng.integers(1, 2**64, 2, np.uint64))
+    content, structure = (int(simhash) for simhash in rng.integers(1, 2**64, 2, np.uint64))
     if crowded == "content":
         content = _CENTER ^ sum(1 << int(bit) for bit in rng.choice(64, 4, replace=False))
     # One in two pages of a crawl has a template that another one has.
@@ -460,10 +460,11 @@ def _canonical(sighting: Sighting) -> Row:
 
 def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, crowded: str = "") -> None:
     """Put *count* pages into an empty index at once, as so many calls of `find_or_add` would."""
-    connection = index._connection
+    store = index.store
+    connection = store._connection
     prints = [_random_page(rng, crowded) for _ in range(count)]
-    with index._writing():
-        scope = index._scope("page", "bench", create=True)
+    with index.batch():
+        scope = store._scope(("page", "bench"), create=True)
         urls = (f"http://old.example/{number}" for number in range(count))
         connection.executemany(
             INSERT,
@@ -473,14 +474,14 @@ def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, cr
             ),
         )
         for field in ("content", "structure"):
-            words = np.array([p.simhash(field) for p in prints], np.uint64)
-            index._postings(field, scope).add_many(words)
+            simhashes = np.array([p.simhash(field) for p in prints], np.uint64)
+            store._lists.postings(field, scope).add_many(simhashes)
 
 
 def curve(folder: Path, largest: int, output: Path | None) -> None:
-    """Build, file size and lookups, cold and warm, from 10^5 words on; a table and, with *output*, a plot."""
+    """Build, file size and lookups, cold and warm, from 10^5 simhashes on; a table and, with *output*, a plot."""
     lines = [
-        "| words | blocks | build s | B a word | k=3 cold µs | k=3 µs | k=10 cold µs | k=10 µs |",
+        "| simhashes | blocks | build s | B a simhash | k=3 cold µs | k=3 µs | k=10 cold µs | k=10 µs |",
         "|---|---|---|---|---|---|---|---|",
     ]
     series: dict[int, list[tuple[int, float, float]]] = {}
@@ -549,7 +550,7 @@ def _plot(series: dict[int, list[tuple[int, float, float]]], path: Path) -> None
     axes.set(
         xscale="log",
         yscale="log",
-        xlabel="words in the index",
+        xlabel="simhashes in the index",
         ylabel="µs a lookup, warm",
         title="Cost of an exact lookup",
     )
@@ -579,7 +580,7 @@ _PROCESSES: dict[str, Callable[[Path, int], None]] = {
 
 @click.command(help="Measure the block index against its peers; without FIGURES, all of them.")
 @click.argument("figures", nargs=-1, type=click.Choice([*FIGURES, "curve", *_PROCESSES]))
-@click.option("--words", "count", default=TEN_MILLION, show_default=True, help="How many words.")
+@click.option("--simhashes", "count", default=TEN_MILLION, show_default=True, help="How many simhashes.")
 @click.option("--largest", default=TEN_MILLION, show_default=True, help="Where the curve ends.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder for the plot of the curve.")
 @click.option("--path", type=click.Path(path_type=Path), hidden=True)

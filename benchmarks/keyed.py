@@ -1,9 +1,9 @@
-"""What check sketches cost: honest copies that they refuse, and what who does not know the secret gains.
+"""Check sketches: how many real copies they refuse, and what an attacker without the secret can reach.
 
     python -m benchmarks.keyed DATA_FOLDER
 
-DATA_FOLDER holds sets of pages (see `benchmarks.accuracy`).  Of each all pairs count whose content
-words are near and which the public sketches confirm.  They are judged again with several secrets.
+DATA_FOLDER holds sets of pages (see `benchmarks.accuracy`).  In each set, the pairs with near content
+simhashes that the public sketches confirm are judged again with several secrets.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dedup.values.hashes import SECRET_SIZE
 CONFIG = DedupConfig()
 SEED = 7
 TRIALS = 2000
-# Runs of words that victim and attacker have together, of the victim's and as many of the attacker's.
+# The number of shingles of the victim, and of the attacker's page.
 VICTIM = 1500
 SEEMING = (0.62, 0.8, 0.9, 1.0)
 SHARES = (0.0, 0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.7, 0.9)
@@ -53,10 +53,10 @@ def keyed(body: bytes, keys: Sequence[bytes]) -> Keyed:
 
 def near_pairs(pages: Sequence[Keyed]) -> Iterator[tuple[int, int]]:
     """Yield the numbers of the pages whose content simhashes are within the distance."""
-    words = np.array([page.public.content_simhash for page in pages], np.uint64)
-    for one, word in enumerate(words):
-        if word:
-            near = np.bitwise_count(words[one + 1 :] ^ word) <= CONFIG.max_distance
+    simhashes = np.array([page.public.content_simhash for page in pages], np.uint64)
+    for one, simhash in enumerate(simhashes):
+        if simhash:
+            near = np.bitwise_count(simhashes[one + 1 :] ^ simhash) <= CONFIG.max_distance
             yield from ((one, one + 1 + int(other)) for other in np.flatnonzero(near))
 
 
@@ -99,7 +99,7 @@ def chances(share: float, rng: random.Random) -> list[float]:
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--cache", type=click.Path(path_type=Path), help="Keep unpacked sets here.")
-@click.option("--secrets", "count", default=10, show_default=True, help="So many secrets.")
+@click.option("--secrets", "count", default=10, show_default=True, help="How many secrets.")
 def main(folder: Path, cache: Path | None, count: int) -> None:
     keys = [secrets.token_bytes(SECRET_SIZE) for _ in range(count)]
     click.echo(f"| set | pairs confirmed | refused, of {count} secrets each |\n|---|---|---|")

@@ -2,10 +2,10 @@
 
     python -m benchmarks.manual SET_FOLDER
 
-SET_FOLDER holds `pairs.csv` (a, b, label, group) and `html.tar.xz`.  One manual is served on
-127.0.0.1 and crawled by the spider `site` from the index pages of all its releases, in turn with
-dedup and without.  A pair labelled 1 counts as found if one of its pages was dropped; a pair
-labelled 0 is an error if one was dropped for the other.
+SET_FOLDER holds `pairs.csv` (a, b, label, group) and `html.tar.xz`.  One manual is served on 127.0.0.1.
+The spider `site` crawls it from the index pages of all its releases, in turn with dedup and without.  A
+pair with label 1 counts as found if one of its pages was dropped.  A pair with label 0 is a false positive
+if one of its pages was dropped for the other.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""MinHash as a finder of candidates: what it finds, what that costs, and datasketch in the same run.
+"""MinHash as a finder of candidates: what it finds and what that costs, beside datasketch.
 
     python -m benchmarks.minhash                       # all but the sets, with 20,000 pages
     python -m benchmarks.minhash index --pages 100000
     python -m benchmarks.minhash sets FOLDER...        # folders with pairs.csv (a, b, ...) and its pages
 
-Pages are random texts and edits of them, so that their exact Jaccard similarity is known.  The peer
-comes with `pip install --group bench`.  Times are of the processor, so that other load counts less;
-signatures, sketches and words are made before the clock runs.
+Pages are random texts and edits of them, so that their exact Jaccard similarity is known.  The peer comes
+with `pip install --group bench`.  Times are processor times, so that other load has less effect.
+Signatures, sketches and simhashes are made before the measurement.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def _measure(
         opened.find_or_add(_sighting(one.seen, run, f"http://a.example/{number}"), config)
         adding.append(time.process_time() - begin)
     found, times, candidates = _ask(opened, run, config, asked, known)
-    opened._database.checkpoint()
+    opened.store._database.checkpoint()
     size = opened.path.stat().st_size / len(stored)
     new = [time for time, (source, _) in zip(times, known, strict=True) if source < 0]
     edits = [time for time, (source, _) in zip(times, known, strict=True) if source >= 0]
@@ -226,11 +226,11 @@ def _ask(
 ) -> tuple[list[bool], list[float], float]:
     """Return what is found, how long it takes, and the candidates that a new page has on average."""
     found, times, looked_at = [], [], []
-    with opened._writing():
+    with opened.batch():
         for one, (source, _) in zip(asked, known, strict=True):
             sighting = _sighting(one.seen, run)
             begin = time.process_time()
-            verdict = opened._decide(sighting, config)
+            verdict = opened.judge(sighting, config)
             times.append(time.process_time() - begin)
             found.append(verdict.canonical == source + 1)
             if source < 0:
@@ -283,19 +283,19 @@ def _shares(found: list[bool], known: list[tuple[int, float]]) -> list[str]:
     return shown
 
 
-# The nearest word
+# The nearest simhash
 
 
-def nearest(words: int) -> None:
-    """The nearest of many words on disk, of one near a stored word and of any, beside a scan in memory."""
+def nearest(simhashes: int) -> None:
+    """The nearest of many simhashes on disk, beside a scan in memory."""
     rng = np.random.default_rng(SEED)
-    stored = rng.integers(1, 2**64, words, np.uint64)
+    stored = rng.integers(1, 2**64, simhashes, np.uint64)
     near = (stored[:100] ^ np.uint64(0b10101)).tolist()
-    any_word = rng.integers(1, 2**64, 30, np.uint64).tolist()
-    table(f"{words:,} words", "µs", "scan of an array, µs", "distance")
-    with tempfile.TemporaryDirectory() as folder, BlockIndex(Path(folder) / "words.db") as opened:
+    anywhere = rng.integers(1, 2**64, 30, np.uint64).tolist()
+    table(f"{simhashes:,} simhashes", "µs", "scan of an array, µs", "distance")
+    with tempfile.TemporaryDirectory() as folder, BlockIndex(Path(folder) / "simhashes.db") as opened:
         opened.add_many(stored)
-        for name, queries in (("near one", near), ("any", any_word)):
+        for name, queries in (("near one", near), ("any", anywhere)):
             found = [opened.nearest(query) for query in queries]
             if [distance for _, distance in filter(None, found)] != [_scan(stored, q) for q in queries]:
                 raise SystemExit("not the distance that a scan finds")
@@ -306,8 +306,8 @@ def nearest(words: int) -> None:
             line(name, f"{ours / len(queries):.0f}", f"{scan / len(queries):.0f}", shown)
 
 
-def _scan(words: Hashes, query: int) -> int:
-    return int(np.bitwise_count(words ^ np.uint64(query)).min())
+def _scan(simhashes: Hashes, query: int) -> int:
+    return int(np.bitwise_count(simhashes ^ np.uint64(query)).min())
 
 
 # Labelled sets
@@ -366,9 +366,9 @@ def _finders(seen: list[Fingerprint]) -> Any:
         ("content", DEFAULT.max_distance),
         ("structure", DEFAULT.structure_max_distance),
     ):
-        words = np.array([one.simhash(field) for one in seen], np.uint64)
-        near = np.bitwise_count(words[:, None] ^ words) <= limit
-        yield f"{field} within {limit}", near & (words[:, None] > 0) & (words > 0)
+        simhashes = np.array([one.simhash(field) for one in seen], np.uint64)
+        near = np.bitwise_count(simhashes[:, None] ^ simhashes) <= limit
+        yield f"{field} within {limit}", near & (simhashes[:, None] > 0) & (simhashes > 0)
     for bands, rows in ((20, 3), (24, 3), (32, 3), (40, 4), (64, 4), (42, 6)):
         banding = Banding(bands, rows)
         met = np.zeros((len(seen), len(seen)), bool)
@@ -386,7 +386,12 @@ FIGURES = ["all", "signatures", "curve", "index", "nearest", "sets"]
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.argument("figure", default="all", type=click.Choice(FIGURES))
 @click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--pages", default=20_000, show_default=True, help="How many pages, of each set at most.")
+@click.option(
+    "--pages",
+    default=20_000,
+    show_default=True,
+    help="How many pages; for sets, at most so many of each.",
+)
 def main(figure: str, folders: tuple[Path, ...], pages: int) -> None:
     if figure in ("all", "signatures"):
         signatures()

@@ -1,8 +1,8 @@
-"""Runs where a Scrapy plugin does: crawl a site with it, twice, and say what came of it as JSON.
+"""Crawl a site twice with a Scrapy plugin, in its environment, and print the result as JSON.
 
     python peer_crawl.py URL SETTINGS FOLDER
 
-SETTINGS is JSON; {folder} in it stands for FOLDER, where the plugin may keep what it likes.
+SETTINGS is JSON.  {folder} in it stands for FOLDER, where the plugin may write files.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Runs where text-dedup does: signatures of texts, as its two commands make them by default.
+"""Make the signatures of text-dedup, in its environment, as its two commands do by default.
 
     python peer_text_dedup.py TEXTS
 
-TEXTS has a JSON object with "text" in every line.  Prints JSON: seconds of processor time for all
-texts by each method, and for each text its SimHash in hexadecimal and its MinHash bands.
+Each line of TEXTS is a JSON object with "text".  The result is printed as JSON: the processor time of each
+method for all texts, in seconds, and for each text its SimHash in hexadecimal and its MinHash bands.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ THRESHOLD = 0.7
 def main(path: str) -> None:
     with open(path, encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
-    seconds, words = timed(
+    seconds, simhashes = timed(
         simhash, texts, ngram=3, permutations=_create_permutations(64, 3, 4), hash_func=xxh3_64_digest
     )
     bands, rows = optimal_param(
@@ -55,7 +55,7 @@ def main(path: str) -> None:
         json.dumps(
             {
                 "seconds": [seconds, minhash_seconds],
-                "words": [word and word["__signature__"].hex() for word in words],
+                "simhashes": [found and found["__signature__"].hex() for found in simhashes],
                 "bands": [
                     found and [band.hex() for band in found["__signatures__"]] for found in signatures
                 ],

@@ -3,9 +3,9 @@
     python -m benchmarks.peers DATA_FOLDER --write
 
 DATA_FOLDER holds the labelled sets of `benchmarks.accuracy`.  Every contender runs in a process of its
-own, from the text that `Page` reads off a document, with its own words and at the threshold that
-its documentation names.  Scrapy plugins crawl the example site twice, in environments of their own.
-``--write`` puts the tables into docs/peers.md and, between its markers, the README.
+own.  It gets the text that `Page` extracts from a document, splits it into tokens itself, and uses the
+threshold that its documentation names.  Scrapy plugins crawl the example site twice, in environments of
+their own.  ``--write`` puts the tables into docs/peers.md and between the markers of the README.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
 # What each can do and cannot, beside the figures; the second is where it is the better choice.
 ABOUT: dict[str, tuple[str, str]] = {
     OURS: (
-        "SimHash words find, a sketch confirms; index on disk, many processes; Scrapy plugin",
+        "simhashes find, a sketch confirms; index on disk, many processes; Scrapy plugin",
         "",
     ),
     "1e0ng simhash": (
-        "SimHash and an index in memory; exact to its distance",
-        "small, pure Python but for numpy; its index takes any objects as names",
+        "SimHash, and an index in memory with exact search within its distance",
+        "small, pure Python except for numpy; its index takes any objects as names",
     ),
     "datasketch MinHash": (
         "MinHash, LSH in memory, Redis, Cassandra; also HNSW, LSH Ensemble, HyperLogLog",
@@ -91,29 +91,29 @@ ABOUT: dict[str, tuple[str, str]] = {
         "the fastest",
     ),
     TEXT_DEDUP[0]: (
-        "commands that read a whole data set and write it without copies; no asking page by page",
+        "commands that read a whole data set and write it without copies; not page by page",
         "corpora on disk; also suffix arrays, Bloom filters, Spark",
     ),
-    TEXT_DEDUP[1]: ("as above; a band in common decides, unverified", "as above"),
+    TEXT_DEDUP[1]: ("as above; an equal band decides, unverified", "as above"),
     "trafilatura Simhash": (
-        "words to compare and a counter of repeated segments; no index, no threshold",
+        "simhashes to compare, and a counter of repeated segments; no index, no threshold",
         "drops boilerplate inside pages; extracts the main text",
     ),
     FAISS: (
-        "search of words made elsewhere (ours, within 10 bits, unverified), in memory",
+        "search in memory for simhashes made elsewhere (here by this project, within 10 bits, unverified)",
         "vectors of any kind, graphics cards, hundreds of millions in one process",
     ),
     HTML_SIMILARITY: (
         "compares the tags and classes of two pages; no index",
-        "tells pages of one template, with a threshold chosen for the site",
+        "recognizes pages of one template, with a threshold chosen for the site",
     ),
     PLUGINS[0]: (
-        "does not ask again for pages that gave items in an earlier crawl; knows URLs only",
-        "saves the download too, where pages never change",
+        "does not request pages again that gave items in an earlier crawl; knows URLs only",
+        "saves the download too, if pages never change",
     ),
     PLUGINS[1]: (
-        "takes URLs apart by rules, and requests each page once; knows URLs only",
-        "saves the download too, where copies can be told by their URLs",
+        "normalizes URLs by rules, and requests each page once; knows URLs only",
+        "saves the download too, if URLs show which pages are copies",
     ),
 }
 
@@ -175,8 +175,8 @@ class Ours:
         return not self._detector.check(given).kept
 
 
-class Hashes:
-    """faiss on our words."""
+class Simhashes:
+    """faiss on the simhashes of this project."""
 
     threshold: float | None = -10
 
@@ -195,10 +195,10 @@ class Hashes:
         return -float(np.bitwise_count(a ^ b).sum())
 
     def repeats(self, number: int, given: Page) -> bool:  # noqa: ARG002
-        word = self.sign(given)
-        if self._index.range_search(word, 11)[0][1]:  # less than 11
+        simhash = self.sign(given)
+        if self._index.range_search(simhash, 11)[0][1]:  # less than 11
             return True
-        self._index.add(word)
+        self._index.add(simhash)
         return False
 
 
@@ -229,10 +229,10 @@ def _simhash_index() -> Callable[[str, int], bool]:
 
     index = SimhashIndex([], k=2)
 
-    def repeats(name: str, word: int) -> bool:
-        if index.get_near_dups(Simhash(word)):
+    def repeats(name: str, value: int) -> bool:
+        if index.get_near_dups(Simhash(value)):
             return True
-        index.add(name, Simhash(word))
+        index.add(name, Simhash(value))
         return False
 
     return repeats
@@ -274,12 +274,16 @@ CONTENDERS: dict[str, str] = {
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.argument("folder", type=click.Path(exists=True, path_type=Path))
-@click.option("--pairs", default=120, show_default=True, help="Pairs of a set, at most.")
-@click.option("--pages", default=200, show_default=True, help="Pages in the stream, at most.")
-@click.option("--html-pairs", default=12, show_default=True, help="Pairs a set for html-similarity.")
+@click.option("--pairs", default=120, show_default=True, help="At most so many pairs of a set.")
+@click.option("--pages", default=200, show_default=True, help="At most so many pages in the stream.")
+@click.option(
+    "--html-pairs", default=12, show_default=True, help="Pairs of each set for html-similarity."
+)
 @click.option("--cache", type=click.Path(path_type=Path), help="Keep unpacked sets and peers here.")
 @click.option("--write", is_flag=True, help="Write docs/peers.md and the table of the README.")
-@click.option("--one", hidden=True, help="Run one contender, here; used by the command itself.")
+@click.option(
+    "--one", hidden=True, help="Run one contender in this process; used by the command itself."
+)
 def main(
     folder: Path, *, pairs: int, pages: int, html_pairs: int, cache: Path | None, write: bool, one: str
 ) -> None:
@@ -415,7 +419,7 @@ def contended(name: str, job: Mapping[str, Any]) -> dict[str, Any]:
 def _contender(name: str, folder: Path) -> Contender:
     if name == OURS:
         return Ours(folder)
-    return Hashes(folder) if name == FAISS else Reused(name)
+    return Simhashes(folder) if name == FAISS else Reused(name)
 
 
 def _found(name: str, told: Mapping[str, Any], pairs: Mapping[str, Any]) -> Found:
@@ -468,10 +472,10 @@ def run_text_dedup(
         failures.update(dict.fromkeys(TEXT_DEDUP, why))
         return
     told = json.loads(done.stdout.splitlines()[-1])
-    words = [None if word is None else int(word, 16) for word in told["words"]]
+    simhashes = [None if digits is None else int(digits, 16) for digits in told["simhashes"]]
     bands = [None if found is None else set(enumerate(found)) for found in told["bands"]]
     alike: dict[str, tuple[Callable[[int, int], float], float]] = {
-        TEXT_DEDUP[0]: (lambda a, b: _or_never(words[a], words[b], _nearness), -3),
+        TEXT_DEDUP[0]: (lambda a, b: _or_never(simhashes[a], simhashes[b], _nearness), -3),
         TEXT_DEDUP[1]: (lambda a, b: _or_never(bands[a], bands[b], lambda x, y: float(bool(x & y))), 1),
     }
     for name, seconds in zip(TEXT_DEDUP, told["seconds"], strict=True):
@@ -594,9 +598,9 @@ def quality(results: Mapping[str, Found], failures: Mapping[str, str], job: Mapp
         (
             "contender",
             *(f"F1 {part}" for part in PARTS),
-            "wrong drops",
-            "ms to fold",
-            "ms to fold, ask and add",
+            "false positives",
+            "ms: fingerprint",
+            "ms: fingerprint, ask, add",
             "MB",
             f"dropped of {len(job['stream'])}",
         ),
@@ -627,10 +631,10 @@ def scrapy_table(rows: Sequence[PluginRow]) -> Table:
         ("plugin", "version", "first crawl: items (responses)", "second crawl"),
         [(row.name, row.versions, *_crawls(row)) for row in rows],
         note=(
-            "The example site, of whose pages 15 are different, crawled twice by a plain spider. "
-            "duplicate-url-discarder has a rule for the site's session ids; without a rule it drops nothing. "
-            'scrapy-dedup has `DEDUP_UNCHANGED = "drop"`: by default the second crawl would give the 15 '
-            "unchanged pages again."
+            "The example site has 15 different pages. A plain spider crawls it twice. "
+            "duplicate-url-discarder has a rule for the session ids of the site; without a rule it drops "
+            'nothing. scrapy-dedup has `DEDUP_UNCHANGED = "drop"`; by default the second crawl would '
+            "deliver the 15 unchanged pages again."
         ),
     )
 
@@ -648,7 +652,7 @@ def _crawls(row: PluginRow) -> tuple[str, str]:
 def abilities(cache: Path) -> Table:
     return Table(
         "What each is for",
-        ("contender", "version", "what it does", "where it is the better choice"),
+        ("contender", "version", "what it does", "strengths"),
         [(name, _version(name, cache), *ABOUT[name]) for name in ABOUT],
     )
 
@@ -675,7 +679,7 @@ def short(results: Mapping[str, Found], failures: Mapping[str, str]) -> str:
         for name, found in results.items()
     ]
     rows += [(name, f"does not run: {why}", *[""] * 5) for name, why in failures.items()]
-    header = ("", "F1 articles", "F1 sites", "F1 manuals", "wrong", "ms a page", "better where")
+    header = ("", "F1 articles", "F1 sites", "F1 manuals", "false positives", "ms a page", "strengths")
     return Table("", header, rows).markdown().split("\n\n", 1)[1]
 
 
@@ -693,16 +697,23 @@ def write_readme(table: str) -> None:
 
 _HEAD = f"""# Beside its peers
 
-Printed by `python -m benchmarks.peers DATA_FOLDER --write` on labelled pairs of real pages. F1 is that of
-the threshold which the documentation of each names, in brackets that of the threshold which turned out
-best on these very pairs: a bound, not a result (scrapy-dedup and text-dedup's MinHash say yes or no, so they
-have one only). Labels of page_compare mean "pages of one site", which
-only likeness of tags can tell, so there {HTML_SIMILARITY} is at home and all others are not; at
-`same_template_distance` our structural words reach .96 (docs/accuracy.md). Wrong drops are those of
-all three sets. Milliseconds are of processor time from text to verdict, without reading HTML; of {HTML_SIMILARITY},
-a pair, with reading. MB is what asking and adding the stream of pages took; our index is on disk, and
-what it takes are caches of a fixed size. datasketch and rensa are faster: theirs is one signature, in memory;
-ours is two words and a sketch, in a committed row on disk. text-dedup works on whole data sets, so it has no time to ask."""
+Printed by `python -m benchmarks.peers DATA_FOLDER --write` on labelled pairs of real pages.
+
+- **F1** is measured at the threshold that the documentation of each program names. The figure in brackets is for
+  the threshold that is best on these very pairs: a bound, not a result. scrapy-dedup and text-dedup's MinHash
+  answer only yes or no, so their two figures are the same.
+- A label of **page_compare** means "pages of one site". Only the similarity of tags can show that. So
+  {HTML_SIMILARITY} has an advantage there over all others. At `same_template_distance` the structure simhashes of this
+  project reach .96 ([accuracy](accuracy.md)).
+- **False positives** are those in all three sets.
+- **Milliseconds** are processor time from text to verdict, without reading HTML. For {HTML_SIMILARITY} they are for a
+  pair, with reading.
+- **MB** is the memory for asking and adding the stream of pages. The index of this project is on disk; its memory
+  is for caches of a fixed size.
+
+datasketch and rensa are faster: they make one signature in memory, while this project makes two simhashes and a
+sketch and commits a row to disk. text-dedup works on whole data sets, so it has no time for
+asking and adding one page."""
 
 
 if __name__ == "__main__":

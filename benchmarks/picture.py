@@ -24,7 +24,7 @@ HEADS = (
     ("page", "a page", "as a reader sees it"),
     ("content", "content simhash", "64 bits of its words"),
     ("structure", "structure simhash", "64 bits of its tags"),
-    ("sketch", "sketch", "256 bins of word runs"),
+    ("sketch", "sketch", "256 bins of its shingles"),
     ("verdict", "verdict", "kept or dropped"),
 )
 STYLE = """
@@ -60,7 +60,7 @@ def _heads() -> Iterator[str]:
         yield _text(COLUMNS[column], 40, head, "head")
         yield _text(COLUMNS[column], 60, below, "small")
     yield _text(COLUMNS["content"], 92, "Near in one of them: a candidate.", "small")
-    yield _text(COLUMNS["sketch"], 92, "Alike: confirmed.", "small")
+    yield _text(COLUMNS["sketch"], 92, "Similar: confirmed.", "small")
     yield f'<rect class="other" x="{COLUMNS["page"]}" y="82" width="11" height="11" rx="2"/>'
     yield _text(COLUMNS["page"] + 18, 92, "differs from the page above", "small")
 
@@ -97,11 +97,11 @@ def _row(page: Page, own: Fingerprint, other: Fingerprint, y: int, when: str) ->
 def _ending(found: Match, config: DedupConfig, y: int, foot: int) -> Iterator[str]:
     sign = "≥" if found.similarity >= config.min_similarity else "<"
     kind = "yes" if sign == "≥" else "small"
-    text = f"{found.similarity:.2f} alike, {sign} {config.min_similarity}"
+    text = f"similarity {found.similarity:.2f} {sign} {config.min_similarity}"
     yield _text(COLUMNS["sketch"], foot, text, kind)
-    lines: Sequence[str] = ("dropped:", "its words are nearly", "those of the page above")
+    lines: Sequence[str] = ("dropped:", "its text is nearly", "that of the page above")
     if not found.is_duplicate:
-        lines = ("kept:", "the template is the", "same, the words are not")
+        lines = ("kept:", "the template is the", "same, the text is not")
     yield _text(COLUMNS["verdict"], y + 10, found.reason.value, "yes" if found.is_duplicate else "no")
     for number, line in enumerate(lines):
         yield _text(COLUMNS["verdict"], y + 30 + 17 * number, line, "small")

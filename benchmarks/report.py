@@ -1,9 +1,9 @@
-"""The HTML report of a large index: seconds, memory, and the size of the file.
+"""The HTML report of a large index: its time, memory and file size.
 
     python -m benchmarks.report                   # one million synthetic rows
     python -m benchmarks.report --rows 100000 --output report.html
 
-Three in eight rows are copies, in clusters of 2 to some thousands, on a thousand sites, in ten runs.
+Three in eight rows are copies, in clusters of 2 to some thousand pages, on a thousand sites, in ten runs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ CHILD = (
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.option("--rows", default=1_000_000, show_default=True, help="Rows of the index.")
-@click.option("--index", type=click.Path(path_type=Path), help="Keep the index here, or use it again.")
+@click.option(
+    "--index", type=click.Path(path_type=Path), help="Keep the index here, or use the one that is here."
+)
 @click.option("--output", type=click.Path(path_type=Path), help="Keep the report here.")
 def main(rows: int, index: Path | None, output: Path | None) -> None:
     with tempfile.TemporaryDirectory() as scratch:
@@ -100,7 +102,7 @@ def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:
     for start in range(1, rows + 1, CHUNK):
         numbers = np.arange(start, min(start + CHUNK, rows + 1))
         count = len(numbers)
-        words = rng.integers(1, 2**64, count, np.uint64).tolist()
+        simhashes = rng.integers(1, 2**64, count, np.uint64).tolist()
         power = np.where(rng.random(count) < 0.1, 8, 1)
         canonicals = (numbers * rng.random(count) ** power).astype(int) // 4 * 4 + 1
         is_copy = (numbers % 4 != 1) & (rng.random(count) < 0.5) & (canonicals < numbers)
@@ -116,7 +118,7 @@ def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:
                 *(number * RUNS // (rows + 1) + 1, 1),
                 *(f"https://site{sites[place]}.example/section/page-{number}.html",) * 2,
                 *(1_700_000_000.0 + number, f"Page {number} of a site with long titles", ""),
-                *(signed(words[place]), templates[number % TEMPLATES], sketches[place].tobytes()),
+                *(signed(simhashes[place]), templates[number % TEMPLATES], sketches[place].tobytes()),
                 *(number.to_bytes(16), number.to_bytes(16), 300 + number % 700),
                 *("near_duplicate" if copy else "new", not copy, distance, distance),
                 *(1 - int(changed[place]) / BINS if copy else None,),

@@ -1,1 +1,1 @@
-"""Our own crawler; it uses dedup as any other Scrapy project would."""
+"""The crawler of this repository.  It uses dedup as any other Scrapy project would."""

@@ -1,8 +1,8 @@
-"""Which addresses a crawl may connect to, held to at the moment a name is resolved for a connection.
+"""Which addresses a crawl may connect to, checked when a name is resolved for a connection.
 
-A check of names beforehand would not do: whoever owns a name may let it resolve to a public address
-for the check and to one behind the firewall for the connection (DNS rebinding).  `AddressGuard`
-stands where Twisted resolves, so the addresses that it lets pass are those that are connected to.
+A check before the connection would not be enough: the owner of a name may let it resolve to a public
+address for the check, and to one behind the firewall for the connection (DNS rebinding).  `AddressGuard`
+filters what Twisted's resolver gives, so only addresses that passed the check are connected to.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from twisted.internet.interfaces import (
 )
 from zope.interface import implementer
 
-# An IPv4 address translated for hosts that have IPv6 only stands in the last 32 bits (RFC 6052).
+# The last 32 bits are an IPv4 address, translated for hosts that have only IPv6 (RFC 6052).
 _NAT64 = ip_network("64:ff9b::/96")
-# No hosts of the internet, although Python 3.11 takes them for global ones: what IANA's registries of
-# special addresses set aside, and what clouds answer at inside of their networks.
+# Python 3.11 calls these global, but they are no hosts of the internet: special addresses in IANA's
+# registries, and addresses of cloud services inside their networks.
 _SET_ASIDE = tuple(
     map(
         ip_network,
         (
-            "64:ff9b:1::/48",  # NAT64 inside of a network (RFC 8215)
+            "64:ff9b:1::/48",  # NAT64 inside a network (RFC 8215)
             "fec0::/10",  # site-local (RFC 3879)
             "5f00::/16",  # segment routing (RFC 9602)
             "3fff::/20",  # documentation (RFC 9637)
@@ -41,9 +41,9 @@ _SET_ASIDE = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Return whether *address* is one host of the public internet, and not of some private network.
+    """Return whether *address* belongs to one host of the public internet, not of a private network.
 
-    An IPv6 address that stands for one of IPv4 is what that is.
+    An IPv6 address that contains an IPv4 address is judged by the latter.
 
     >>> is_public("93.184.215.14"), is_public("2606:4700::1111")
     (True, True)
@@ -64,9 +64,9 @@ def _embedded(address: IPv6Address) -> IPv4Address | None:
 
 
 def written_address(host: str) -> str | None:
-    """Return the address that *host* is, None if it is a name.
+    """Return *host* in its usual notation if it is an address, None if it is a name.
 
-    The old ways to write IPv4 count, since resolvers know them.
+    Old notations of IPv4 are accepted, because resolvers accept them.
 
     >>> written_address("127.1"), written_address("0x7f000001"), written_address("example.com")
     ('127.0.0.1', '127.0.0.1', None)
@@ -82,10 +82,10 @@ def written_address(host: str) -> str | None:
 
 
 class PrivateHosts:
-    """What one crawl may reach although it is private.
+    """The private hosts that one crawl may reach.
 
-    *entries* are names (with their subdomains), addresses and networks ("10.1.0.0/16"); *named* are
-    the hosts, with their ports, that the user named himself.
+    *entries* are names (with their subdomains), addresses and networks ("10.1.0.0/16").  *named* are the
+    hosts, with their ports, that the user named as start URLs.
     """
 
     def __init__(self, entries: Iterable[str] = ()) -> None:
@@ -99,11 +99,11 @@ class PrivateHosts:
                 self._names.add(entry.strip().lower().lstrip("."))
 
     def add(self, host: str, port: int) -> None:
-        """Let the crawl reach *host* on *port*, whatever its address is."""
+        """Allow connections to *host* on *port*, whatever its address is."""
         self.named.add((host, port))
 
     def allow(self, host: str, port: int, address: str) -> bool:
-        """Return whether *host*, which is at *address*, may be connected to on *port*."""
+        """Return whether the crawl may connect to *host*, which has *address*, on *port*."""
         if (host, port) in self.named or is_public(address):
             return True
         found = ip_address(address)
@@ -121,10 +121,10 @@ def is_within(host: str, domains: Iterable[str]) -> bool:
 
 @implementer(IHostnameResolver)
 class AddressGuard:
-    """Resolves as *resolver* does, and lets only those addresses pass that some crawl allows.
+    """Resolves as *resolver* does, but passes on only the addresses that some crawl allows.
 
-    Crawls of one process share its resolver; what one of them may reach, all may.  A host whose
-    last look-up gave nothing else than addresses that may not pass is in *refused*, with one.
+    Crawls of one process share its resolver: what one of them may reach, all of them may reach.
+    *refused* holds the hosts whose last look-up gave no allowed address, each with one refused address.
     """
 
     def __init__(self, resolver: IHostnameResolver) -> None:
@@ -133,12 +133,12 @@ class AddressGuard:
         self.refused: dict[tuple[str, int], str] = {}
 
     def serve(self, hosts: PrivateHosts) -> None:
-        """Let pass what the crawl that *hosts* belong to may reach."""
+        """Allow what the crawl with these *hosts* may reach."""
         if hosts not in self._crawls:
             self._crawls.append(hosts)
 
     def allow(self, host: str, port: int, address: str) -> bool:
-        """Return whether some crawl may connect to *host*, which is at *address*, on *port*."""
+        """Return whether some crawl may connect to *host*, which has *address*, on *port*."""
         return any(hosts.allow(host, port, address) for hosts in self._crawls)
 
     def resolveHostName(
@@ -156,7 +156,7 @@ class AddressGuard:
 
 @implementer(IResolutionReceiver)
 class _Filter:
-    """Hands on to *receiver* those addresses of a host that *guard* allows."""
+    """Passes to *receiver* those addresses of a host that *guard* allows."""
 
     def __init__(self, guard: AddressGuard, host: str, port: int, receiver: IResolutionReceiver) -> None:
         self._guard = guard
@@ -184,7 +184,7 @@ class _Filter:
 
 
 def guarded(reactor: Any) -> AddressGuard:
-    """Return the guard of *reactor*, which is put before its resolver if it is not there yet."""
+    """Return the guard of *reactor*; put one before its resolver if there is none yet."""
     guard = reactor.nameResolver
     if not isinstance(guard, AddressGuard):
         guard = AddressGuard(guard)

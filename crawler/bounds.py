@@ -1,4 +1,4 @@
-"""Where the crawler may go, checked before a page is fetched and while it is connected to."""
+"""Which URLs and hosts the crawler may reach, checked before each request and at each connection."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class BoundsMiddleware:
-    """Refuses what leads out of the allowed domains, off the web, or into a private network.
+    """Refuses requests that leave the allowed domains or the web, or reach into a private network.
 
-    It stands before the one that fetches robots.txt.  Start requests were named by the user: their
-    hosts are allowed, at their ports, also when a paused job (``JOBDIR``) goes on.  A refused request
-    is logged and counted under ``bounds/``.
+    It runs before the middleware that fetches robots.txt.  The user chose the start URLs, so their hosts
+    are allowed, each at its port, also when a paused job (``JOBDIR``) continues.  Refused requests are
+    logged and counted under ``bounds/``.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -29,14 +29,16 @@ class BoundsMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> BoundsMiddleware:
         if not crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True):
-            raise RuntimeError("crawler.bounds needs Twisted's resolver: set TWISTED_REACTOR_ENABLED")
+            raise RuntimeError(
+                "crawler.bounds needs Twisted's resolver: set TWISTED_REACTOR_ENABLED to True"
+            )
         bounds = cls(crawler)
         crawler.signals.connect(bounds.spider_opened, signals.spider_opened)
         return bounds
 
     def spider_opened(self, spider: Spider) -> None:
-        """Keep the named hosts in the state of a job: when it goes on, start requests are duplicates."""
-        # Extensions hear this signal first, so the state is loaded; without JOBDIR there is none.
+        """Keep the named hosts in the state of a job, which does not repeat its start requests."""
+        # Extensions get this signal first, so the state is loaded.  Without JOBDIR there is none.
         state = getattr(spider, "state", None)
         if state is not None:
             self._hosts.named = state.setdefault("named_hosts", self._hosts.named)
@@ -44,11 +46,10 @@ class BoundsMiddleware:
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         url = urlparse_cached(request)
         if url.scheme not in _PORTS:
-            raise self._refused(request, "scheme", f"{url.scheme}: is not fetched")
+            raise self._refused(request, "scheme", f"{url.scheme}: URLs are not fetched")
         host, port = _origin(url)
         redirected = "redirect_times" in request.meta
-        # Scrapy lets pass what has dont_filter, and a request that was tried again hands that on to
-        # where it is redirected.
+        # Scrapy lets requests with dont_filter pass.  A retried request has it, and so has its redirect.
         if redirected and not self._is_onsite(host):
             raise self._refused(request, "offsite", f"{host} is outside the allowed domains")
         if request.meta.get("is_start_request") and not redirected:
@@ -58,14 +59,14 @@ class BoundsMiddleware:
             raise self._private(request, address)
 
     def before_connecting(self, request: Request) -> None:
-        """Hold the connection that *request* will need to these bounds."""
-        # A proxy was named by the user as well.  It resolves names itself, out of our sight.
+        """Apply these bounds to the connection for *request*."""
+        # The user named the proxy as well.  It resolves names itself, where we cannot check them.
         if proxy := request.meta.get("proxy"):
             self._hosts.add(*_origin(urlparse(proxy)))
         _guard().serve(self._hosts)
 
     def after_failing(self, request: Request, exception: Exception) -> None:
-        """Raise `IgnoreRequest` if *request* failed because its host is out of bounds."""
+        """Raise `IgnoreRequest` if *request* failed because its host was refused."""
         if address := _guard().refused.get(_origin(urlparse_cached(request))):
             raise self._private(request, address) from exception
 
@@ -75,7 +76,7 @@ class BoundsMiddleware:
 
     def _private(self, request: Request, address: str) -> IgnoreRequest:
         return self._refused(
-            request, "private", f"{address} is private and not among ALLOWED_PRIVATE_HOSTS"
+            request, "private", f"{address} is private and not in ALLOWED_PRIVATE_HOSTS"
         )
 
     def _refused(self, request: Request, reason: str, explanation: str) -> IgnoreRequest:
@@ -87,7 +88,7 @@ class BoundsMiddleware:
 
 
 class ConnectionMiddleware:
-    """The bounds next to the downloader: after proxies are chosen, before failures are tried again."""
+    """Applies the bounds next to the downloader: after proxies are chosen, before retries."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -111,7 +112,7 @@ class ConnectionMiddleware:
 
 
 def _guard() -> AddressGuard:
-    # Asked for at every request: Scrapy installs its own resolver after it made the middlewares.
+    # Needed at every request: Scrapy installs its own resolver after it has made the middlewares.
     from twisted.internet import reactor
 
     return guarded(reactor)
@@ -120,6 +121,6 @@ def _guard() -> AddressGuard:
 def _origin(url: ParseResult) -> tuple[str, int]:
     try:
         port = url.port or _PORTS.get(url.scheme, 0)
-    except ValueError:  # no port has that number, so nothing will be connected to
+    except ValueError:  # there is no such port, so there will be no connection
         port = 0
     return url.hostname or "", port

@@ -1,4 +1,4 @@
-"""What a spider makes of a page."""
+"""The item that a spider makes from a page."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class PageItem:
     """One HTML page.
 
-    *text* is its visible text without navigation, *html* its source if the spider was asked for
-    it, *language* what the page declares, *fetched_at* ISO 8601 in UTC, *depth* the number of
-    links from the start, *referrer* the page that linked here.
+    *text* is its visible text without navigation, *html* its source if ``-a html=1`` was given,
+    *language* what the page declares, *fetched_at* a time in ISO 8601 and UTC, *depth* the number of
+    links from the start page, *referrer* the page that linked here.
     """
 
     url: str

@@ -1,4 +1,4 @@
-"""What all our spiders share: arguments with clear errors, and responses turned into items."""
+"""The base of all our spiders: it checks arguments, and makes items from responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FALSE = frozenset(("", "0", "false", "no", "off"))
 
 
 class ArgumentError(ValueError):
-    """A spider argument has a value outside its rule."""
+    """A spider argument has an invalid value."""
 
 
 class PageSpider(Spider):
@@ -34,7 +34,7 @@ class PageSpider(Spider):
         self._with_html = read_bool("html", html)
 
     def page(self, response: Response) -> Page | None:
-        """Return the page of *response*; one that is not HTML is counted and gives None."""
+        """Return the page of *response*.  A response that is not HTML is counted, and gives None."""
         limit = self.settings.getint("DEDUP_MAX_BYTES", DedupConfig().max_bytes)
         page = page_from_response(response, max_bytes=limit)
         if page is None:
@@ -64,7 +64,7 @@ class PageSpider(Spider):
 
 
 def read_urls(name: str, value: str) -> list[str]:
-    """Return the URLs in *value*, separated by white space; at least one, each http or https."""
+    """Return the URLs in *value*, which white space separates: at least one, each http or https."""
     urls = value.split()
     if not urls:
         raise ArgumentError(f"{name} is missing: -a {name}=https://example.com")
@@ -84,7 +84,7 @@ def read_domains(urls: Iterable[str], value: str) -> list[str]:
 
 
 def read_number(name: str, value: str) -> int | None:
-    """Return *value* as a whole number from 0, None for an empty one, which means no limit."""
+    """Return *value* as a whole number, 0 or more, or None if it is empty, which means no limit."""
     if not value:
         return None
     if not value.isdecimal():
@@ -93,7 +93,7 @@ def read_number(name: str, value: str) -> int | None:
 
 
 def read_pattern(name: str, value: str) -> re.Pattern[str] | None:
-    """Return *value* as a regular expression, None for an empty one."""
+    """Return *value* as a regular expression, or None if it is empty."""
     try:
         return re.compile(value) if value else None
     except re.error as error:
@@ -101,7 +101,7 @@ def read_pattern(name: str, value: str) -> re.Pattern[str] | None:
 
 
 def read_bool(name: str, value: str) -> bool:
-    """Return *value* as yes or no."""
+    """Return *value* as True or False."""
     if value.lower() not in _TRUE | _FALSE:
         raise ArgumentError(f"{name} ({value!r}) must be 1 or 0")
     return value.lower() in _TRUE

@@ -1,4 +1,4 @@
-"""Any command of `dedup` with any arguments, by `tests/fuzz/test_commands.py`."""
+"""Any command of `dedup` with any arguments, as in `tests/fuzz/test_commands.py`."""
 
 from __future__ import annotations
 

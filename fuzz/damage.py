@@ -1,4 +1,4 @@
-"""Anything in the rows of an index, and every command that reads it, by `tests/fuzz/test_damage.py`."""
+"""Any values in an index, read by every command, as in `tests/fuzz/test_damage.py`."""
 
 from __future__ import annotations
 

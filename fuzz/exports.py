@@ -1,4 +1,4 @@
-"""Files of `dedup import`: any bytes are an export that can be recorded, or one `DedupError`."""
+"""Files for `dedup import`: any bytes are a valid export, or raise one `DedupError`."""
 
 from __future__ import annotations
 

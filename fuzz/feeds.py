@@ -1,7 +1,7 @@
-"""Files of every format of `dedup add`: any bytes give records, `BadRecord` or one `FeedError`.
+"""Files in every format of `dedup add`: any bytes give records, `BadRecord` or one `FeedError`.
 
-The first byte of an input chooses the format and where the second reading begins, the others are
-the file.
+The first byte of an input chooses the format and where the second reading begins.  The others are the
+file.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Bytes to Page to fingerprint.
+"""Pages: any bytes give a `Page` and a fingerprint.
 
-The first byte of an input chooses the door, the declared encoding and the recipe, the others are
+The first byte of an input chooses the constructor, the declared encoding and the recipe.  The others are
 the page.
 """
 

@@ -1,4 +1,4 @@
-"""Any values of any settings, by `tests/fuzz/test_settings.py`."""
+"""Any values of any settings, as in `tests/fuzz/test_settings.py`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Stored pages: any bytes are a page that packs to itself, or one `UnreadablePage`.
+"""Stored pages: any bytes give a page that packs and unpacks to itself, or raise one `UnreadablePage`.
 
-The first byte of an input says whether the others are what is stored, or what was compressed.
+The first byte of an input says whether the others are the stored bytes, or the bytes before compression.
 """
 
 from __future__ import annotations

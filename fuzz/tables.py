@@ -1,6 +1,6 @@
-"""Tables of the user's own: a dictionary, frequencies, stop words, a corpus; read, or `ConfigError`.
+"""Tables of a user (dictionary, frequencies, stop words, corpus): they are read, or raise `ConfigError`.
 
-The first byte of an input chooses what the others are read as.
+The first byte of an input chooses the kind of table; the others are the table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Settings of our crawler: polite to the sites, and near-duplicates are dropped."""
+"""Settings of the crawler of this repository: it is polite to sites, and drops near-duplicates."""
 
 BOT_NAME = "dedup-crawler"
 SPIDER_MODULES = ["crawler.spiders"]
@@ -12,20 +12,20 @@ AUTOTHROTTLE_START_DELAY = 1.0
 CONCURRENT_REQUESTS_PER_DOMAIN = 4
 DOWNLOAD_MAXSIZE = 64 * 1024 * 1024
 LOG_LEVEL = "INFO"
-# Nothing but the web is fetched, and no private address that the user did not name himself, as a
-# start URL or here: names with their subdomains, addresses, networks ("10.1.0.0/16").
+# Only http and https are fetched.  A private address is fetched only if it is that of a start URL, or if
+# ALLOWED_PRIVATE_HOSTS has it: names with their subdomains, addresses, networks ("10.1.0.0/16").
 DOWNLOAD_HANDLERS = {"data": None, "file": None, "ftp": None, "s3": None}
 DOWNLOADER_MIDDLEWARES = {
     "crawler.bounds.BoundsMiddleware": 90,
     "crawler.bounds.ConnectionMiddleware": 950,
 }
 ALLOWED_PRIVATE_HOSTS: list[str] = []
-# Each runs any code for whoever has its password, from the log or a file of the user.
+# Both run any code for whoever has the password, which is in the log or in a file of the user.
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
 FEED_EXPORT_ENCODING = "utf-8"
 
 ADDONS = {"dedup.plugin.Addon": 500}
-# One item a page: the response is judged, from the tree that Scrapy parsed for the links.
+# Each page gives one item, so the response is judged, from the tree that Scrapy parsed for the links.
 DEDUP_SOURCE = "response"
 DEDUP_TEXT_FIELDS = ["text"]

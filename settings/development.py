@@ -1,6 +1,6 @@
-"""For work on the crawler: ``SCRAPY_PROJECT=development scrapy crawl ...``.
+"""Settings for work on the crawler: ``SCRAPY_PROJECT=development scrapy crawl ...``.
 
-Pages come from a cache after the first time, at full speed, and everything is logged.
+After the first time pages come from a cache, at full speed.  Everything is logged.
 """
 
 from settings import *  # noqa: F403

@@ -159,8 +159,8 @@ def test_no_statement_has_a_word_of_a_page(tmp_path: Path, monkeypatch: pytest.M
             detector.check(Page.from_html(html, url=f"http://{MARK}/{number}"))
         detector.nearest(Page.from_html(html))
         assert {row.sighting.title for row in index.rows()} != {""}
-        assert index.verify() == []
-        index.forget_url(f"http://{MARK}/1")
+        assert index.problems() == []
+        index.ledger.forget_url(f"http://{MARK}/1")
     assert len(said) > 20
     assert not [statement for statement in said if "zq" in statement or "DROP" in statement]
 

@@ -57,12 +57,12 @@ _LIBRARIES = (
 @click.option(
     "--recipe", "names", multiple=True, type=click.Choice(_CHOICES), help="A recipe, or all of them."
 )
-@click.option("--set", "set_names", multiple=True, help="Only the set of this name.")
+@click.option("--set", "set_names", multiple=True, help="Only the set with this name.")
 @click.option("--seeds", default=4, show_default=True, help="Hash seeds of the default recipe.")
-@click.option("--other-seeds", default=1, show_default=True, help="Hash seeds of the others.")
-@click.option("--mixed/--no-mixed", "with_mix", default=True, help="Compare all pages with all.")
+@click.option("--other-seeds", default=1, show_default=True, help="Hash seeds of the other recipes.")
+@click.option("--mixed/--no-mixed", "with_mix", default=True, help="Compare all pages with each other.")
 @click.option("--peers", is_flag=True, help="Score other libraries on the same pairs.")
-@click.option("--peer-pairs", default=300, show_default=True, help="Pairs a set for slow peers.")
+@click.option("--peer-pairs", default=300, show_default=True, help="Pairs of each set for slow peers.")
 @click.option("--cache", type=click.Path(path_type=Path), help="Keep unpacked sets and peers here.")
 @click.option("--docs", type=click.Path(path_type=Path), help="Write tables and plots to this folder.")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes.")
@@ -169,31 +169,34 @@ def _plot(docs: Path, runs: Sequence[Run]) -> list[str]:
     first = runs[0]
     plots.plot(first.judged, first.plan.config, docs)
     return [
-        f"## Pictures\n\nOf the recipe `{first.plan.recipe}`, hash seed {first.plan.seed}.",
+        f"## Pictures\n\nRecipe `{first.plan.recipe}`, hash seed {first.plan.seed}.",
         f"![Precision and recall by threshold]({plots.CURVES})",
-        "The star is the rule as shipped; a curve is what one measure alone would give at each threshold.",
+        "The star is the shipped rule. A curve shows one measure alone at each threshold.",
         f"![Distances and similarities of copies and of different pages]({plots.HISTOGRAMS})",
         (
-            "Copies against different pages. The line is the shipped threshold: of the content distance "
-            "for candidates, of the structural distance for templates, of the similarity for copies."
+            "Copies and different pages. The line is the shipped threshold: for candidates (content "
+            "distance), for templates (structural distance), for copies (similarity)."
         ),
     ]
 
 
-_HEAD = f"""# What is dropped, and what should be
+_HEAD = f"""# Accuracy: what is dropped, and what should be
 
 Printed by `python -m benchmarks.accuracy DATA_FOLDER --docs docs/` on labelled pairs of real pages.
-Every set is scored by itself, because its labels mean something of their own, and at the shipped
-thresholds, never at those that would be best for it; the area under the ROC curve (AUC) shows what
-ranking alone could reach. Grey pairs are neither copies nor different pages; their drop rate is shown
-and not scored. Of `page_compare` label 1 means the same site, so the structural distance, which tells
-templates, is scored on it as well, at `same_template_distance`; on the other sets, where many pages of
-label 0 share a template, that column only shows why structure alone may drop nothing.
 
-Intervals are 95 % of a bootstrap over pairs; where nothing went wrong they cannot say how much might
-have, and pairs that share a page are not as independent as it takes them for. All but the seconds is
-the same in every run. Seconds are those of one core: reading and folding all
-pages of the set once and comparing its pairs. The same figures with all bounds stand in [{CSV}]({CSV})."""
+- **Sets.** Every set is scored separately, because its labels have their own meaning.
+- **Thresholds** are the shipped ones, never those that would be best for a set. The area under the ROC curve (AUC)
+  shows what ranking alone could reach.
+- **Grey pairs** are neither copies nor different pages. Their drop rate is shown, but not scored.
+- **Structure.** In `page_compare` label 1 means the same site. The structural distance recognizes templates, so it is
+  scored on this set as well, at `same_template_distance`. In the other sets many pages of label 0 share a template.
+  There the column only shows why structure alone must not drop pages.
+- **Intervals** are 95 % bootstrap intervals over pairs. If a set has no errors, they cannot show how many errors
+  there might be. They also treat pairs that share a page as independent, which they are not.
+- **Seconds** are for one core: reading all pages of the set, making their fingerprints once, and comparing the pairs.
+  All other figures are the same in every run.
+
+[{CSV}]({CSV}) has the same figures with all bounds."""
 
 
 if __name__ == "__main__":

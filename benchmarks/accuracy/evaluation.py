@@ -1,4 +1,4 @@
-"""Everything at once: recipes, seeds, sets and peers to figures."""
+"""Figures for all recipes, seeds, sets and peers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Pages to fingerprints of many recipes and to the signatures of peers, on all cores.
+"""Make fingerprints of many recipes and the signatures of peers, on all cores.
 
-A page is read once and stays in the process that read it; only what it was folded into leaves.
+A page is read once and stays in the process that read it.  Only its fingerprints and signatures leave it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a recipe says about labelled pairs, and how that is scored."""
+"""The verdicts of a recipe on labelled pairs, and their scores."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Pages of all sets mixed: does the rule call pages copies that have nothing in common?
+"""All pages of all sets mixed: does the rule find copies among pages that have nothing in common?
 
-Labelled pairs cannot tell, as a crawl compares every page with every other one.  So all pairs are
-looked at: numpy finds those that could be copies, `compare` judges them, and the exact Jaccard
-similarity of their pairs of neighbouring words says which of the copies are unrelated pages.
+Labelled pairs cannot show this, because a crawl compares every page with every other one.  So all pairs
+are checked.  numpy finds those that could be copies, and `compare` judges them.  The exact Jaccard
+similarity of their pairs of neighbouring words shows which of the copies are unrelated pages.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ def copies_among(pages: Sequence[Fingerprint], config: DedupConfig) -> Iterator[
                 yield first, second
 
 
-def _near(words: Hashes, first: int, later: slice, distance: int) -> Bools:
-    others = words[later]
-    near: Bools = np.bitwise_count(others ^ words[first]) <= distance
-    both: Bools = near & (others != 0) & (words[first] != 0)
+def _near(simhashes: Hashes, first: int, later: slice, distance: int) -> Bools:
+    others = simhashes[later]
+    near: Bools = np.bitwise_count(others ^ simhashes[first]) <= distance
+    both: Bools = near & (others != 0) & (simhashes[first] != 0)
     return both
 
 

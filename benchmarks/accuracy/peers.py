@@ -1,8 +1,8 @@
 """Other libraries on the same pairs, each with its own features, at its own threshold.
 
-All but html-similarity are given the text that `Page` reads off a document, so that methods are
-compared and not extractions.  Hashes are `dedup.reading.tokens`, which cut Chinese; a library that cuts texts
-itself gets the text.
+All but html-similarity get the text that `Page` extracts from a document, so that only the methods are
+compared.  Features are the tokens of `dedup.reading.tokens`, which splits Chinese.  A library that splits
+texts itself gets the text.
 """
 
 from __future__ import annotations
@@ -130,12 +130,12 @@ def _sign_simhash(text: str) -> int:
     from simhash import Simhash
 
     try:
-        word: int = Simhash(text).value
+        value: int = Simhash(text).value
     except OverflowError:
         # numpy 2 refuses to multiply bytes with Python integers above 255, not with its own.
         counts = Counter(Simhash("")._tokenize(text))
-        word = Simhash({feature: np.int64(count) for feature, count in counts.items()}).value
-    return word
+        value = Simhash({feature: np.int64(count) for feature, count in counts.items()}).value
+    return value
 
 
 def _like_simhash(a: int, b: int) -> float:
@@ -148,7 +148,7 @@ def _sign_datasketch(text: str) -> Any:
     from datasketch import LeanMinHash, MinHash
 
     signature = MinHash(num_perm=PERMUTATIONS)
-    signature.update_batch([word.encode("utf-8", "surrogatepass") for word in set(tokens(text))])
+    signature.update_batch([token.encode("utf-8", "surrogatepass") for token in set(tokens(text))])
     return LeanMinHash(signature)
 
 
@@ -156,7 +156,7 @@ def _sign_rensa(text: str) -> Any:
     from rensa import RMinHash
 
     signature = RMinHash(num_perm=PERMUTATIONS, seed=42)
-    signature.update([word.encode("utf-8", "replace").decode() for word in tokens(text)])
+    signature.update([token.encode("utf-8", "replace").decode() for token in tokens(text)])
     return signature
 
 

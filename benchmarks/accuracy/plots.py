@@ -1,4 +1,4 @@
-"""The curves and histograms of a recipe, as small SVG files that are the same for the same figures."""
+"""The curves and histograms of a recipe, as small SVG files.  Equal figures give equal files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipes by name: what a row of the table is called, and the settings behind it."""
+"""The recipes of the tables: the name of a row, and its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures to tables, in Markdown for readers and CSV for programs."""
+"""Tables of the figures, in Markdown for readers and CSV for programs."""
 
 from __future__ import annotations
 
@@ -82,11 +82,14 @@ def _template_f1(score: Score) -> float:
 # Fixed before the first run.
 BARS = (
     Bar("edited_articles", "F1", _f1, 0.998, 0.998),
-    Bar("edited_articles", "wrong drops", _wrong, 0, 0, is_most=True),
+    Bar("edited_articles", "false positives", _wrong, 0, 0, is_most=True),
     *(Bar(f"manual_versions/{manual}", "F1", _f1, 0.998, 0.998) for manual in MANUALS),
-    *(Bar(f"manual_versions/{manual}", "wrong drops", _wrong, 0, 0, is_most=True) for manual in MANUALS),
+    *(
+        Bar(f"manual_versions/{manual}", "false positives", _wrong, 0, 0, is_most=True)
+        for manual in MANUALS
+    ),
     Bar("page_compare", "F1", _f1, 0.69, 0.67),
-    Bar("page_compare", "wrong drops", _wrong, 0, 0, is_most=True),
+    Bar("page_compare", "false positives", _wrong, 0, 0, is_most=True),
     Bar("page_compare", "F1 of the structural distance", _template_f1, 0.955, 0.944),
 )
 
@@ -143,7 +146,7 @@ def peer_table(scores: Sequence[PeerScore], failures: Mapping[str, str]) -> Tabl
             "precision",
             "recall",
             "F1",
-            "wrong",
+            "false positives",
             "best F1 in hindsight",
             "AUC",
             "ms a page",
@@ -152,9 +155,9 @@ def peer_table(scores: Sequence[PeerScore], failures: Mapping[str, str]) -> Tabl
         ),
         rows,
         note=(
-            "The best F1 is that of the threshold that turned out best on these very pairs: a bound, not a "
-            "result. Where pairs were sampled (all of label 1, up to half; the others drawn), precision, F1 "
-            "and wrong drops are weighted up."
+            "The best F1 is for the threshold that is best on these very pairs: a bound, not a result. Where "
+            "pairs were sampled (all of label 1, at most half; the others drawn), precision, F1 and false "
+            "positives are weighted up."
         ),
     )
 
@@ -198,8 +201,8 @@ def _bars(runs: Sequence[Run]) -> Table:
         met = "yes" if not any(counts) else "**no**"
         rows.append(("all mixed", "unrelated pages", "0", _plain(median(counts)), max(counts), met))
     return Table(
-        "The shipped default against bars fixed beforehand",
-        ("set", "figure", "wanted: median / worst", "median", "worst seed", "reached"),
+        "The shipped default against targets fixed beforehand",
+        ("set", "figure", "target: median / worst", "median", "worst seed", "reached"),
         rows,
     )
 
@@ -212,7 +215,7 @@ def _seeds(runs: Sequence[Run]) -> Table:
             (part, _sizes(scores[0]), *(_spread(scores, value, worst) for _, value, worst in _FIGURES))
             for part, scores in _by_part(runs).items()
         ],
-        note="The median, and in brackets the worst, which for grey pairs and seconds means the most.",
+        note="The median; in brackets the worst, which for grey pairs and seconds is the highest.",
     )
 
 
@@ -220,7 +223,7 @@ _FIGURES: tuple[tuple[str, Callable[[Score], float], Callable[[Iterable[float]],
     ("precision", lambda score: score.rule.precision, min),
     ("recall", lambda score: score.rule.recall, min),
     ("F1", _f1, min),
-    ("wrong drops", _wrong, max),
+    ("false positives", _wrong, max),
     ("F1 of structure", _template_f1, min),
     ("AUC content", lambda score: score.areas["content"], min),
     ("AUC structure", lambda score: score.areas["structure"], min),
@@ -252,7 +255,7 @@ def _scores(title: str, scores: Sequence[tuple[Run, Score]]) -> Table:
             "precision",
             "recall",
             "F1",
-            "wrong",
+            "false positives",
             "F1 of structure",
             "AUC content",
             "AUC structure",
@@ -280,7 +283,7 @@ def _scores(title: str, scores: Sequence[tuple[Run, Score]]) -> Table:
             )
             for run, score in scores
         ],
-        note="In brackets 95 % bootstrap intervals over pairs.",
+        note="In brackets: 95 % bootstrap intervals over pairs.",
     )
 
 
@@ -295,7 +298,7 @@ def _rates(
             for part, scores in _by_part(runs).items()
             for name, (_, pairs) in rates(scores[0]).items()
         ],
-        note="Of label 1 this is recall, of label 0 the share of wrong drops.",
+        note="For label 1 this is recall, for label 0 the rate of false positives.",
     )
 
 
@@ -315,7 +318,7 @@ def _wrong_drops(runs: Sequence[Run]) -> Table:
 def _mixes(runs: Sequence[Run], pages: Library) -> Table:
     return Table(
         "All pages mixed",
-        ("recipe", "seed", "pairs", "called copies", "unrelated, two sites", "unrelated, one site"),
+        ("recipe", "seed", "pairs", "copies", "unrelated, two sites", "unrelated, one site"),
         [
             (
                 run.plan.recipe,
@@ -329,8 +332,8 @@ def _mixes(runs: Sequence[Run], pages: Library) -> Table:
             if run.mix
         ],
         note=(
-            "Every page of every set is compared with every other one. Unrelated are copies whose exact "
-            "Jaccard similarity of pairs of neighbouring words is below .1."
+            "Every page of every set is compared with every other one. Copies are unrelated if the exact "
+            "Jaccard similarity of their pairs of neighbouring words is below .1."
         ),
     )
 

@@ -1,7 +1,7 @@
-"""Scores of a classifier of pairs, and how sure they are.  Pure; arrays in, numbers out.
+"""Scores of a classifier of pairs, and their intervals.  Pure: arrays in, numbers out.
 
-*labels* are 1 and 0; grey pairs are taken out before.  A score that has nothing to count, the recall
-without a positive for instance, is nan.  *weights* say how many pairs each pair stands for.
+*labels* are 1 and 0, without the grey pairs.  A score that has nothing to count, for instance the recall
+without a positive, is nan.  *weights* say how many pairs each pair stands for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Labelled sets of pages: where they lie and what is known of their pairs."""
+"""Labelled sets of pages: where they are, and what is known about their pairs."""
 
 from __future__ import annotations
 

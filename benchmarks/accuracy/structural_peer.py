@@ -1,7 +1,7 @@
 """The structural score of PyPI's html-similarity, from an environment of its own.
 
-It was written for a parsel of 2019, whose imports a current cssselect breaks, so `environment` makes
-a virtual environment of versions that fit each other, and `structural_worker.py` runs in it.
+It was written for a parsel of 2019, which does not work with a current cssselect.  So `environment` makes a
+virtual environment of versions that fit together, and `structural_worker.py` runs in it.
 """
 
 from __future__ import annotations

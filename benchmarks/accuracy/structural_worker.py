@@ -1,8 +1,8 @@
-"""Runs where html-similarity does: two documents a line in, score, seconds and error a line out.
+"""Run html-similarity in its environment: for each line with two documents, print score, seconds and error.
 
-A document is the path of a file and its encoding.  difflib's autojunk is off, as it takes the most
-frequent tags of a long page for junk.  XML declarations are taken off, as lxml refuses text that
-declares an encoding.
+A document is the path of a file and its encoding.  difflib's autojunk is off, because it ignores the most
+frequent tags of a long page.  XML declarations are removed, because lxml refuses text that declares an
+encoding.
 """
 
 import difflib

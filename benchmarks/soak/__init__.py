@@ -1,1 +1,1 @@
-"""A long life of an index in short: a million generated pages through real crawls."""
+"""A million generated pages through real crawls."""

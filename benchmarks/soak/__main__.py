@@ -1,10 +1,10 @@
-"""Crawl a million generated pages, in three crawls, and say what came of it.
+"""Crawl a million generated pages in three crawls, and report the results.
 
     python -m benchmarks.soak FOLDER --pages 1000000 --output docs
 
-Each crawl is a process of its own: Scrapy with the add-on, a download handler that makes the pages,
-a feed.  FOLDER gets the index, the feeds and the measurements; a command broken off goes on where
-it was.  OUTPUT gets ``soak.csv``, ``soak-speed.svg``, ``soak-memory.svg`` and ``soak.md``.
+Each crawl is a process of its own: Scrapy with the add-on, a feed, and a download handler that makes the
+pages.  FOLDER gets the index, the feeds and the measurements.  A command that was interrupted continues
+when it is run again.  OUTPUT gets ``soak.csv``, ``soak-speed.svg``, ``soak-memory.svg`` and ``soak.md``.
 """
 
 from __future__ import annotations
@@ -27,18 +27,23 @@ from dedup.cli import main as dedup
 PAGE = """# A million pages
 
 `python -m benchmarks.soak FOLDER --pages {pages} --output docs` crawls {pages:,} generated pages of {sites}
-sites in three crawls, each a Scrapy process with the add-on, a feed, and a download handler that makes the
-pages, a hundred to a response. The first crawl meets four in five of them; 70 % of what the others visit
-are places known from before, most unchanged, some with two words edited, some with another text.
+sites in three crawls. Each crawl is a Scrapy process with the add-on, a feed, and a download handler that makes
+the pages, a hundred in each response. The first crawl makes four in five of all visits. Of the visits of the other
+crawls, 70 % are to known places: most of these are unchanged, some have two words edited, some have another text.
 
-Of the new places 35 % have a text of their own; 25 % have one, too, but stand in the very layout, under
-the title and on the site of another page, and must be kept; 15 % repeat an earlier page byte for byte;
-25 % have one to five of its words replaced, half of them in the template of another site. Which page is
-repeated follows Zipf's law: the nth text is repeated in proportion to 1/n. Texts have 180 to 320 words of
-a vocabulary of 20,000, so that unrelated ones are unrelated. Everything follows from a seed.
+There are four kinds of new places:
 
-Speed by the clock tells what else the machine did; speed of processor time is the crawl's own, with
-Scrapy, the making of the pages (some 0.2 ms each) and the feed. Memory includes the plan of the crawls.
+- 35 % have a text of their own.
+- 25 % also have a text of their own, but the layout, the title and the site of another page. They must be kept.
+- 15 % repeat an earlier page byte for byte.
+- 25 % repeat an earlier page with one to five words replaced, half of them in the template of another site.
+
+Which page is repeated follows Zipf's law: the nth text is repeated in proportion to 1/n. Texts have 180 to 320
+words from a vocabulary of 20,000, so that unrelated texts have little in common. A seed determines everything.
+
+Pages a second by the clock also depend on what else the machine did. Pages a second of processor time depend only
+on the crawl, with Scrapy, the making of the pages (some 0.2 ms each) and the feed. Memory includes the plan of the
+crawls.
 
 ![Pages a second](soak-speed.svg)
 
@@ -46,19 +51,27 @@ Scrapy, the making of the pages (some 0.2 ms each) and the feed. Memory includes
 
 {text}
 
-A page is *kept, a copy* where its text was kept at another URL before: mostly near copies whose content
-word is further than `DEDUP_MAX_DISTANCE` from that of the page kept. *Dropped, wrongly* is what was dropped
-for a page with another text, or as the first of its text.
+A page counts as *kept, a copy* if its text was kept at another URL before. Most of these are near-duplicates whose
+content simhash is more than `DEDUP_MAX_DISTANCE` bits from that of the page kept. A page counts as *dropped,
+wrongly* if it was dropped for a page with another text, or was the first page with its text.
 """
 
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--pages", default=1_000_000, show_default=True, help="How many visits all crawls make.")
+@click.option(
+    "--pages", default=1_000_000, show_default=True, help="How many visits all crawls make together."
+)
 @click.option("--seed", default=1, show_default=True)
 @click.option("--every", default=5_000, show_default=True, help="Pages between two measurements.")
-@click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="FOLDER if not given.")
-@click.option("--one", type=int, hidden=True, help="Do this crawl here; used by the command itself.")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the report goes [default: FOLDER].",
+)
+@click.option(
+    "--one", type=int, hidden=True, help="Do this crawl in this process; used by the command itself."
+)
 def main(  # noqa: PLR0917
     folder: Path, pages: int, seed: int, every: int, output: Path | None, one: int | None
 ) -> None:

@@ -1,4 +1,4 @@
-"""One crawl of the plan, as anyone would run it: a Scrapy crawl with the add-on, and a feed."""
+"""One crawl of the plan, as a user would run it: a Scrapy crawl with the add-on, and a feed."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _seen(index: Path, note: Path) -> frozenset[str]:
         return frozenset()
     with SQLiteIndex(index) as opened:
         if not note.exists():
-            note.write_text(str(opened.statistics().rows))
+            note.write_text(str(opened.views.statistics().rows))
         first = int(note.read_text())
         return frozenset(
             row.sighting.url

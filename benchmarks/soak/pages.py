@@ -1,8 +1,8 @@
-"""What there is to crawl: pages made from numbers, of which it is known which repeat which.
+"""The pages to crawl.  They are made from numbers, so it is known which page repeats which.
 
-A *place* is a URL, a *document* is a text.  Each crawl of a `Plan` is a series of visits; what a
-visit finds is told by its document, a *variant* (0 for the original, else whose edits it has) and
-a *revision* of the place.  Everything follows from the seed.
+A *place* is a URL, a *document* is a text.  Each crawl of a `Plan` is a series of visits.  A document, a
+*variant* (0 is the original, each other number has its own edits) and a *revision* of the place determine
+what a visit finds.  The seed determines everything.
 """
 
 from __future__ import annotations

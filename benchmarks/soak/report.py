@@ -1,4 +1,4 @@
-"""What came of the crawls: every row against the truth, the feed against the rows, two plots."""
+"""The results of the crawls: rows are checked against the truth, feeds against rows; two plots."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Commands of this project beside Scrapy's own."""
+"""Commands of this project, in addition to those of Scrapy."""

@@ -1,4 +1,4 @@
-"""``scrapy crawl`` that names a wrong argument in one line, before anything starts."""
+"""``scrapy crawl``, which reports a wrong argument in one line before the crawl starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ class Command(ScrapyCrawl):
         if len(args) == 1:
             if args[0] not in spiders.list():
                 known = ", ".join(sorted(spiders.list()))
-                raise UsageError(f"there is no spider {args[0]!r}; known are {known}", print_help=False)
+                raise UsageError(
+                    f"there is no spider {args[0]!r}; the spiders are {known}", print_help=False
+                )
             try:
                 spiders.load(args[0])(**opts.spargs)
             except ArgumentError as error:

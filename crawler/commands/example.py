@@ -13,7 +13,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from crawler.example import served
 from crawler.example.traps import CALENDAR, SESSIONS
 
-# Whoever tries the traps without skipping (-s DEDUP_SKIP=nothing) shall not wait for ever.
+# The page count ends a crawl of the traps without skipping (-s DEDUP_SKIP=nothing).
 _IN_TRAPS = {"DEDUP_SKIP": "links", "CLOSESPIDER_PAGECOUNT": 500}
 
 
@@ -28,22 +28,22 @@ class Command(BaseRunSpiderCommand):
     def long_desc(self) -> str:
         return (
             "Serve the example site on 127.0.0.1 and crawl it with the spider 'site'. "
-            "Crawl it a second time and every page comes out unchanged. "
+            "In a second crawl every page is unchanged. "
             "With --serve the site is only served, until Ctrl-C. With --trap the crawl begins in a "
-            "calendar without end and in pages whose links have ever new session ids; it ends all the "
-            "same, because the links of copies are not followed (DEDUP_SKIP=links)."
+            "calendar without end and in pages whose links always have new session ids. It still ends, "
+            "because the links of copies are not followed (DEDUP_SKIP=links)."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--serve", action="store_true", help="serve the site and crawl nothing")
+        parser.add_argument("--serve", action="store_true", help="serve the site, but do not crawl it")
         parser.add_argument("--trap", action="store_true", help="crawl the endless part of the site")
         parser.add_argument("--port", type=int, default=8765, help="port to serve on (default: 8765)")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
         assert self.settings is not None
-        # Nobody has to be spared on this machine.
+        # There is no need to be polite to this machine.
         self.settings.set("AUTOTHROTTLE_ENABLED", False, priority="cmdline")
         self.settings.set("CONCURRENT_REQUESTS_PER_DOMAIN", 16, priority="cmdline")
         if opts.trap:

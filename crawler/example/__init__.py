@@ -1,7 +1,7 @@
-"""A small website written to try the crawler on: served from this folder, on this machine only.
+"""A small website to try the crawler with, served from this folder and only on this machine.
 
-Every page that a crawl should drop stands in `COPIES`; all others are unique.  No page links to the
-endless ones in `crawler.example.traps`.
+`COPIES` lists every page that a crawl should drop; all others are unique.  No page links to the endless
+ones in `crawler.example.traps`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from crawler.example.traps import trap_page
 PAGES = Path(__file__).parent / "pages"
 MIRROR = "/mirror"
 
-# Groups of paths that show one page; a crawl keeps whichever of a group it meets first.
+# Each group of paths shows one page; a crawl keeps the path of a group that it meets first.
 COPIES = (
     ("/", "/index.html"),
     ("/visit.html", "/visit.html?sid=8f21c0", "/visit.html?sid=a77d35"),
@@ -32,7 +32,7 @@ COPIES = (
 
 
 class _Handler(SimpleHTTPRequestHandler):
-    """Serves the pages, and the same ones once more under `MIRROR`; a query changes nothing."""
+    """Serves the pages, and the same pages again under `MIRROR`.  A query changes nothing."""
 
     def translate_path(self, path: str) -> str:
         return super().translate_path(path.removeprefix(MIRROR))
@@ -63,11 +63,11 @@ class _Handler(SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing: the crawler has a log of its own."""
+        """Log nothing: the crawler has its own log."""
 
 
 @contextmanager
 def served(port: int = 0) -> Iterator[str]:
-    """Serve the site on 127.0.0.1 while the context lasts; gives its URL.  Port 0 is any free one."""
+    """Serve the site on 127.0.0.1 during the context; gives its URL.  Port 0 means any free port."""
     with running(partial(_Handler, directory=str(PAGES)), port) as url:
         yield url

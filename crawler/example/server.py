@@ -1,4 +1,4 @@
-"""A web server on this machine, for as long as it is needed."""
+"""A web server on this machine, for the time of a context."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from threading import Thread
 def running(
     handler: Callable[..., BaseHTTPRequestHandler], port: int = 0, host: str = "127.0.0.1"
 ) -> Iterator[str]:
-    """Let *handler* answer on this machine while the context lasts; gives the URL.
+    """Let *handler* answer requests on this machine during the context; gives the URL.
 
-    Port 0 is any free one.  Raises `OSError` for a port that is taken.
+    Port 0 means any free port.  Raises `OSError` if the port is in use.
     """
     server = ThreadingHTTPServer((host, port), handler)
     thread = Thread(target=server.serve_forever, daemon=True)

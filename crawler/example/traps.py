@@ -1,4 +1,4 @@
-"""Two places of the example site where a crawl would never end, made as they are asked for."""
+"""Two parts of the example site where a crawl would never end.  Their pages are made on request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from calendar import Calendar, month_name
 from itertools import count
 from urllib.parse import urlsplit
 
-# Where each begins; nothing else of the site links there.
+# The first page of each; no other part of the site links to it.
 CALENDAR = "/calendar/2026-01.html"
 SESSIONS = "/sessions/tides.html?sid=0"
 

@@ -1,4 +1,4 @@
-"""Crawl whole sites by their links."""
+"""Crawl whole sites by following their links."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _IGNORED = frozenset("." + extension for extension in IGNORED_EXTENSIONS)
 
 
 class SiteSpider(PageSpider):
-    """Follow links inside the domains of the start URLs, and their subdomains.
+    """Follow links inside the domains of the start URLs and their subdomains.
 
-    -a url=        one or several start URLs, separated by white space
-    -a domains=    further domains to stay in, separated by white space
+    -a url=        one or more start URLs, separated by white space
+    -a domains=    further domains to crawl, separated by white space
     -a max_pages=  stop after this many pages
     -a max_depth=  follow links this deep; 0 takes the start URLs only
-    -a allow=      follow only URLs that this regular expression finds something in
-    -a deny=       do not follow URLs that this regular expression finds something in
+    -a allow=      follow only URLs that match this regular expression anywhere
+    -a deny=       do not follow URLs that match this regular expression anywhere
     -a html=1      keep the source of each page in its item
     """
 
@@ -80,7 +80,7 @@ class SiteSpider(PageSpider):
         for link in dict.fromkeys(page.links):
             try:
                 url = response.urljoin(link.strip())
-            except ValueError:  # a link that is no URL
+            except ValueError:  # a link that is not a URL
                 continue
             if self._is_wanted(url):
                 yield url

@@ -14,22 +14,22 @@ from crawler.items import PageItem
 from crawler.page_spider import PageSpider, is_web_url, read_domains, read_number, read_urls
 
 _SITEMAP_ENDINGS = (".xml", ".xml.gz", ".txt")
-# By the protocol, robots.txt lists sitemaps or indexes of them, and an index lists 50,000 at most.
+# By the protocol, robots.txt lists sitemaps or indexes of sitemaps, and an index lists at most 50,000.
 _MAX_DEPTH = 5
 _MAX_SITEMAPS = 50_000
 
 
 class SitemapSpider(PageSpider, ScrapySitemapSpider):
-    """Take the pages that sitemaps list, in their own domains.
+    """Crawl the pages that sitemaps list, in the domains of the sitemaps.
 
-    -a url=           sitemaps, robots.txt files or sites, separated by white space; of a site, the
-                      sitemaps that its robots.txt names
+    -a url=           sitemaps, robots.txt files or sites, separated by white space; for a site, the
+                      sitemaps in its robots.txt are used
     -a domains=       further domains to take pages and sitemaps from, separated by white space
-    -a max_depth=     follow sitemaps that sitemaps list this deep [default: 5]
-    -a max_sitemaps=  follow this many of them [default: 50,000]
+    -a max_depth=     follow sitemaps that are listed in sitemaps this deep [default: 5]
+    -a max_sitemaps=  follow at most this many sitemaps that are listed in others [default: 50,000]
     -a html=1         keep the source of each page in its item
 
-    Sitemaps beyond these limits are counted under ``sitemaps/``; the first is logged.
+    Sitemaps beyond these limits are counted under ``sitemaps/``; the first one is logged.
     """
 
     name = "sitemap"
@@ -49,12 +49,12 @@ class SitemapSpider(PageSpider, ScrapySitemapSpider):
         depth, number = read_number("max_depth", max_depth), read_number("max_sitemaps", max_sitemaps)
         self._max_depth = _MAX_DEPTH if depth is None else depth
         self._max_sitemaps = _MAX_SITEMAPS if number is None else number
-        # Scrapy keeps it for a job that is paused, and puts it here again.
+        # Scrapy saves it for a paused job, and restores it here.
         self.state: dict[str, Any] = {}
         super().__init__(**kwargs)
 
     def sitemap_filter(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Leave out what is no URL: Scrapy would end the sitemap there."""
+        """Leave out entries that are not URLs: Scrapy would end the sitemap there."""
         return (entry for entry in entries if is_web_url((entry.get("loc") or "").strip()))
 
     def _parse_sitemap(self, response: Response) -> Iterator[Request]:
@@ -68,9 +68,11 @@ class SitemapSpider(PageSpider, ScrapySitemapSpider):
         if url in followed:
             return True
         if depth >= self._max_depth:
-            return self._left_out("too_deep", url, f"it is {depth + 1} lists deep, see max_depth")
+            return self._left_out("too_deep", url, f"it is {depth + 1} lists deep (see max_depth)")
         if len(followed) >= self._max_sitemaps:
-            return self._left_out("too_many", url, f"{len(followed):,} others are, see max_sitemaps")
+            return self._left_out(
+                "too_many", url, f"{len(followed):,} others were followed (see max_sitemaps)"
+            )
         followed.add(url)
         return True
 
@@ -78,7 +80,7 @@ class SitemapSpider(PageSpider, ScrapySitemapSpider):
         assert self.crawler.stats is not None
         stat = f"sitemaps/{reason}"
         if not self.crawler.stats.get_value(stat):
-            self.logger.warning("The sitemap %s is not followed, nor others like it: %s", url, why)
+            self.logger.warning("The sitemap %s is not followed: %s. Others are only counted.", url, why)
         self.crawler.stats.inc_value(stat)
         return False
 

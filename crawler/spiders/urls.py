@@ -1,4 +1,4 @@
-"""Fetch a list of URLs."""
+"""Crawl a list of URLs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from crawler.page_spider import ArgumentError, PageSpider, is_web_url
 
 
 class UrlsSpider(PageSpider):
-    """Fetch the URLs of a list, one a line; empty lines and lines that begin with # are skipped.
+    """Crawl the URLs of a list, one on each line.  Empty lines and lines that begin with # are skipped.
 
-    -a file=   the list, or - for standard input
+    -a file=   the file with the list, or - for standard input
     -a html=1  keep the source of each page in its item
     """
 
@@ -28,7 +28,7 @@ class UrlsSpider(PageSpider):
         if not file:
             raise ArgumentError("file is missing: -a file=urls.txt, or -a file=- for standard input")
         if file != "-" and not Path(file).is_file():
-            raise ArgumentError(f"file ({file!r}) must be a file that exists")
+            raise ArgumentError(f"file ({file!r}) must be an existing file")
         self._file = file
 
     async def start(self) -> AsyncIterator[Request]:
@@ -46,4 +46,4 @@ class UrlsSpider(PageSpider):
                 if is_web_url(url):
                     yield url
                 elif url and not url.startswith("#"):
-                    self.logger.warning("line %d of %s is no URL and is skipped", number, self._file)
+                    self.logger.warning("line %d of %s is not a URL and is skipped", number, self._file)

@@ -42,12 +42,8 @@ _MAX_PROBLEMS = 20
 )
 @click.option("--judge", is_flag=True, help="Only compare with the index; record nothing.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), help="The format, whatever the names.")
-@click.option("--html-field", help="The field or column with the HTML, as DEDUP_HTML_FIELD.")
-@click.option("--text-fields", help="Those with text, with commas between, as DEDUP_TEXT_FIELDS.")
-@click.option("--url-field", help="The one with the URL, as DEDUP_URL_FIELD.")
 @click.option("--spider", default="", help="Compare with the pages of this spider, and record as its.")
 @click.option("--jobs", type=click.IntRange(1), help="How many processes [default: the cores].")
-@click.option("--strict", is_flag=True, help="Stop at the first record that cannot be read.")
 @click.option("--restart", is_flag=True, help="Take back an interrupted run of these files, begin anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @settings_option
@@ -58,12 +54,8 @@ def add(
     output: Path | None,
     judge: bool,
     form: str | None,
-    html_field: str | None,
-    text_fields: str | None,
-    url_field: str | None,
     spider: str,
     jobs: int | None,
-    strict: bool,
     restart: bool,
     as_json: bool,
     settings: tuple[tuple[str, str], ...],
@@ -75,16 +67,18 @@ def add(
     as they stand in the input.
 
     The page of a record is its `html` field, or else a `body` with markup, as for the items of a
-    crawl; --text-fields names fields of text instead. It is compared with what DEDUP_SCOPE says:
-    by default the pages of one spider.
-    Without --spider that is the spider without a name, so that added pages meet one another but not
-    those of a crawl; name its spider to compare with them. Another DEDUP_SCOPE compares with pages
-    that were recorded under the same one. They are compared with items, or where DEDUP_SOURCE is
-    `response`, with responses.
+    crawl. Other fields are named by settings: -s DEDUP_TEXT_FIELDS=title,text, DEDUP_HTML_FIELD,
+    DEDUP_URL_FIELD.
 
-    A record that cannot be read is told, counted, and kept if it is whole; a damaged one of a web
-    archive is left out. An interrupted command goes on where it
-    stopped when it is given again. The exit code is 1 if a file could not be read to its end.
+    DEDUP_SCOPE says what a page is compared with. By default these are the pages of one spider,
+    without --spider those of the spider without a name: added pages are compared with each other, but
+    not with those of a crawl. --spider compares with the pages of that spider. Any other DEDUP_SCOPE
+    compares with pages that were recorded under the same scope. Only items are compared with, or, if
+    DEDUP_SOURCE is `response`, only responses.
+
+    A record that cannot be read is reported and counted. It is kept if it is whole; a damaged record
+    of a web archive is left out. If the command is interrupted, the same command goes on where it
+    stopped. The exit code is 1 if a file could not be read to its end.
 
     \b
     Examples:
@@ -95,12 +89,11 @@ def add(
     """
     if judge and restart:
         raise click.UsageError("--judge records nothing that --restart could take back")
-    given = _with_fields(settings, html_field, text_fields, url_field)
     with SQLiteIndex(index_path(path), read_only=judge) as index:
         from dedup.files.adding import Adding, Choices, check_output
         from dedup.files.feeds import find_feeds
 
-        chosen = settings_for(index, given)
+        chosen = settings_for(index, settings)
         found = find_feeds(files, chosen.fields, form or "")
         if output:
             check_output(output, found)
@@ -111,7 +104,6 @@ def add(
             spider=spider,
             jobs=jobs or os.cpu_count() or 1,
             record=not judge,
-            strict=strict,
         )
         talk = _Talk(as_json=as_json)
         adding = Adding(index, found, choices, talk.tell, restart=restart)
@@ -119,20 +111,6 @@ def add(
         _sum_up(adding, index, found, seconds, as_json=as_json)
     if adding.tally.counts["unreadable"] or found.troubles:
         sys.exit(1)
-
-
-def _with_fields(
-    settings: tuple[tuple[str, str], ...],
-    html_field: str | None,
-    text_fields: str | None,
-    url_field: str | None,
-) -> tuple[tuple[str, str], ...]:
-    named = {
-        "DEDUP_HTML_FIELD": html_field,
-        "DEDUP_TEXT_FIELDS": text_fields,
-        "DEDUP_URL_FIELD": url_field,
-    }
-    return settings + tuple((name, value) for name, value in named.items() if value is not None)
 
 
 def _work(adding: Adding, found: Found, output: Path | None, talk: _Talk) -> float:

@@ -12,10 +12,7 @@ from rich.text import Text
 
 from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
 from dedup.cli.pages import (
-    HOW_TO_GET_PAGES,
-    Pages,
     Side,
-    feed_option,
     is_file,
     limit_option,
     newest,
@@ -24,20 +21,21 @@ from dedup.cli.pages import (
 )
 from dedup.cli.project import settings_of
 from dedup.cli.showing import (
+    agreement_record,
     explanation_record,
-    features_record,
+    show_agreement,
     show_diff,
     show_explanation,
-    show_features,
 )
 from dedup.cli.terminal import console, place, print_json, url_text
 from dedup.index import Row
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.report.diff import word_diff
-from dedup.report.explanation import Explanation, compare_tags, compare_terms, explain
+from dedup.report.explanation import Explanation, explain
 
-NOT_A_COPY = 3
+# The exit code where B is no duplicate of A.
+NO_DUPLICATE = 3
 
 
 @click.command()
@@ -45,7 +43,6 @@ NOT_A_COPY = 3
 @click.argument("b", metavar="B")
 @index_option
 @settings_option
-@feed_option
 @click.option(
     "--diff",
     is_flag=False,
@@ -62,7 +59,6 @@ def compare(
     b: str,
     path: Path | None,
     settings: tuple[tuple[str, str], ...],
-    feed: Path | None,
     diff: str | None,
     limit: int,
     as_json: bool,
@@ -70,13 +66,13 @@ def compare(
     """Say whether page B repeats page A, and why.
 
     A and B are files (HTML, or plain text) or URLs in the index; of a URL it is the newest row that
-    counts. Two files need no index. The limits are those of the project, of the index's recipe, or
+    counts. Two files need no index. The settings are those of the project, of the index's recipe, or
     of -s.
 
-    Hashes, tags and --diff need the pages themselves: files, or rows whose pages the index keeps
-    (DEDUP_STORE_PAGES) or a feed gives.
+    Words, tags and --diff need the pages themselves: files, or rows whose pages the index keeps
+    (DEDUP_STORE_PAGES).
 
-    The exit code is 0 if B is a copy of A, 3 if it is none, 1 for an error, 2 for a wrong option.
+    The exit code is 0 if B is a duplicate of A, 3 if not, 1 for an error, 2 for a wrong option.
 
     \b
     Examples:
@@ -84,18 +80,18 @@ def compare(
       dedup compare https://example.com/a https://example.com/b
       dedup compare https://example.com/a saved.html --diff side-by-side
     """
-    one, other, config = _sides((a, b), path, settings, feed)
-    found = explain(one.fingerprint, other.fingerprint, config)
+    one, other, config = _sides((a, b), path, settings)
+    explanation = explain(one.fingerprint, other.fingerprint, config)
     if as_json:
-        print_json(_record(one, other, found, config, limit=limit, diff=bool(diff)))
+        print_json(_record(one, other, explanation, config, limit=limit, diff=bool(diff)))
     else:
-        _show(one, other, found, config, limit=limit, diff=diff)
-    if not found.match.is_duplicate:
-        sys.exit(NOT_A_COPY)
+        _show(one, other, explanation, config, limit=limit, diff=diff)
+    if not explanation.match.is_duplicate:
+        sys.exit(NO_DUPLICATE)
 
 
 def _sides(
-    names: tuple[str, str], path: Path | None, given: tuple[tuple[str, str], ...], feed: Path | None
+    names: tuple[str, str], path: Path | None, given: tuple[tuple[str, str], ...]
 ) -> tuple[Side, Side, DedupConfig]:
     with ExitStack() as stack:
         rows: dict[str, Row] = {}
@@ -105,9 +101,8 @@ def _sides(
             if any(map(is_file, names)):
                 index.expect(settings.config)
             rows = {name: newest(rows_at(index, name)) for name in names if not is_file(name)}
-            pages = Pages(index, settings, feed, {row.sighting.url_key for row in rows.values()})
             sides = [
-                pages.side(rows[name])
+                Side.from_row(index, rows[name])
                 if name in rows
                 else _file_side(name, settings.config, index.secret)
                 for name in names
@@ -124,36 +119,37 @@ def _file_side(name: str, config: DedupConfig, secret: bytes = b"") -> Side:
 
 
 def _show(
-    one: Side, other: Side, found: Explanation, config: DedupConfig, *, limit: int, diff: str | None
+    one: Side,
+    other: Side,
+    explanation: Explanation,
+    config: DedupConfig,
+    *,
+    limit: int,
+    diff: str | None,
 ) -> None:
     screen = console()
     for letter, side in (("A", one), ("B", other)):
         where = f"  {place(side.row)}" if side.row else ""
         screen.print(Text.assemble(f"{letter}  ", (url_text(side.name), "bold"), where))
-    what = "B is a copy of A" if found.match.is_duplicate else "B is no copy of A"
-    screen.print(Text(f"{what}: {found.match.reason}", "bold"))
-    show_explanation(screen, found)
-    if one.page is None or other.page is None:
-        screen.print(Text(HOW_TO_GET_PAGES))
-        return
-    show_features(screen, "words", compare_terms(one.page, other.page, config), limit)
-    show_features(screen, "tags", compare_tags(one.page, other.page, config), limit)
-    if diff:
+    matched = explanation.match
+    what = "B is a duplicate of A" if matched.is_duplicate else "B is no duplicate of A"
+    screen.print(Text(f"{what}: {matched.reason}", "bold"))
+    show_explanation(screen, explanation)
+    show_agreement(screen, one.page, other.page, config, limit)
+    if diff and one.page and other.page:
         screen.print(Text("what changed", "bold"))
         changes = word_diff(one.page.text, other.page.text)
         show_diff(screen, changes, side_by_side=diff == "side-by-side")
 
 
 def _record(
-    one: Side, other: Side, found: Explanation, config: DedupConfig, *, limit: int, diff: bool
+    one: Side, other: Side, explanation: Explanation, config: DedupConfig, *, limit: int, diff: bool
 ) -> dict[str, Any]:
-    record: dict[str, Any] = {"a": one.name, "b": other.name, **explanation_record(found)}
-    if one.page and other.page:
-        record["terms"] = features_record(compare_terms(one.page, other.page, config), limit)
-        record["tags"] = features_record(compare_tags(one.page, other.page, config), limit)
-        if diff:
-            record["diff"] = [
-                {"op": change.op, "before": change.before, "after": change.after}
-                for change in word_diff(one.page.text, other.page.text)
-            ]
+    record = {"a": one.name, "b": other.name, **explanation_record(explanation)}
+    record |= agreement_record(one.page, other.page, config, limit)
+    if diff and one.page and other.page:
+        record["diff"] = [
+            {"op": change.op, "before": change.before, "after": change.after}
+            for change in word_diff(one.page.text, other.page.text)
+        ]
     return record

@@ -48,7 +48,8 @@ def export(argument: Path | None, path: Path | None, output: Path) -> None:
         ):
             file.writelines(export_lines(index, progress))
         click.echo(
-            f"{index.statistics().rows:,} rows of {named(index.path)} are in {named(output)}.", err=True
+            f"{index.views.statistics().rows:,} rows of {named(index.path)} are in {named(output)}.",
+            err=True,
         )
 
 

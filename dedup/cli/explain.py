@@ -11,31 +11,24 @@ from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
-from dedup.cli.pages import HOW_TO_GET_PAGES, Pages, feed_option, limit_option, rows_at
-from dedup.cli.showing import explanation_record, features_record, show_explanation, show_features
+from dedup.cli.pages import limit_option, rows_at
+from dedup.cli.showing import agreement_record, explanation_record, show_agreement, show_explanation
 from dedup.cli.terminal import console, place, print_json, row_record, url_text
 from dedup.cli.times import moment
 from dedup.index import Row, Run, SQLiteIndex
 from dedup.recipes.config import DedupConfig
-from dedup.report.explanation import compare_tags, compare_terms, is_refused, verdict_sentence
 from dedup.report.explanation import explain as explained
+from dedup.report.explanation import is_refused, verdict_sentence
 from dedup.rule.keys import banding_of
 from dedup.values.printable import printable
+
+_MOST_ROWS = 10
 
 
 @click.command()
 @click.argument("url")
 @index_option
 @settings_option
-@feed_option
-@click.option(
-    "--rows",
-    "row_limit",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    help="Show so many, the newest.",
-)
 @limit_option
 @json_option
 def explain(
@@ -43,40 +36,35 @@ def explain(
     url: str,
     path: Path | None,
     settings: tuple[tuple[str, str], ...],
-    feed: Path | None,
-    row_limit: int,
     limit: int,
     as_json: bool,
 ) -> None:
     """Say what became of the page at URL, and why.
 
-    For each time that the page was seen: the verdict, the page that it repeats, both words bit by
-    bit with a mark where they differ, and how alike the texts are. A distance and a similarity are
-    shown beside the limits of today's settings; -s tries others. Beside a page that was kept because
-    the check sketches of the index refused a match stands the page that it would have been dropped for.
+    For each time that the page was seen (the newest ten), it shows the verdict, the page that this one
+    repeats, both simhashes bit by bit with a mark where they differ, and what the rule says of the two
+    with today's settings; -s tries others. If a page was kept because the check sketches of the index
+    refused a match, the page that it would have been dropped for is shown.
 
-    With the pages themselves, stored in the index (DEDUP_STORE_PAGES) or in a feed, it also shows
-    the words and the runs of tags that agree and that differ. Beside each is its share of the weight
-    of the page that was kept, then of this one.
+    Where the index keeps the pages (DEDUP_STORE_PAGES), it also shows the words and the runs of tags
+    that agree and that differ. Beside each is its share of the weight of the page that was kept, then
+    of this one.
 
     \b
     Examples:
       dedup explain https://example.com/page
-      dedup explain https://example.com/page --feed pages.jsonl
       dedup explain https://example.com/page -s DEDUP_MIN_SIMILARITY=0.8 --json
     """
     with opened(path) as index:
         chosen = settings_for(index, settings)
         rows = rows_at(index, url)
-        pairs = [(row, _other(index, row, chosen.config)) for row in rows[-row_limit:]]
-        keys = {found.sighting.url_key for pair in pairs for found in pair if found}
-        pages = Pages(index, chosen, feed, keys)
+        pairs = [(row, _other(index, row, chosen.config)) for row in rows[-_MOST_ROWS:]]
         runs = {run.id: run for run in index.runs()}
         if as_json:
             records = [
                 row_record(row)
                 | {"verdict": verdict_sentence(row, runs.get(row.sighting.run))}
-                | (_comparison((canonical, row), pages, chosen.config, limit) if canonical else {})
+                | (_comparison((canonical, row), index, chosen.config, limit) if canonical else {})
                 for row, canonical in pairs
             ]
             print_json(records)
@@ -87,7 +75,7 @@ def explain(
         for row, canonical in pairs:
             _show_row(screen, row, runs.get(row.sighting.run))
             if canonical:
-                _show_pair(screen, (canonical, row), pages, chosen.config, limit)
+                _show_pair(screen, (canonical, row), index, chosen.config, limit)
             screen.print()
         if not any(canonical for _, canonical in pairs):
             screen.print(Text("Compare it with another page: dedup compare URL OTHER"))
@@ -103,7 +91,7 @@ def _other(index: SQLiteIndex, row: Row, config: DedupConfig) -> Row | None:
         return None
     if banding_of(config) != index.banding:  # there are no lists of them
         config = replace(config, candidates="simhash")
-    near = index.candidates_of(row, config)
+    near = index.views.candidates_of(row, config)
     return next((index.row(c.id) for c in near if is_refused(c.fingerprint, page, config)), None)
 
 
@@ -119,7 +107,7 @@ def _show_row(screen: Console, row: Row, run: Run | None) -> None:
 
 
 def _show_pair(
-    screen: Console, pair: tuple[Row, Row], pages: Pages, config: DedupConfig, limit: int
+    screen: Console, pair: tuple[Row, Row], index: SQLiteIndex, config: DedupConfig, limit: int
 ) -> None:
     canonical, row = pair
     if canonical.id != row.id:
@@ -129,22 +117,17 @@ def _show_pair(
             )
         )
     show_explanation(screen, explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config))
-    one, other = pages.page_of(canonical), pages.page_of(row)
-    if one is None or other is None:
-        screen.print(Text(HOW_TO_GET_PAGES))
-        return
-    show_features(screen, "words", compare_terms(one, other, config), limit)
-    show_features(screen, "tags", compare_tags(one, other, config), limit)
+    show_agreement(screen, index.views.page_of(canonical), index.views.page_of(row), config, limit)
 
 
-def _comparison(pair: tuple[Row, Row], pages: Pages, config: DedupConfig, limit: int) -> dict[str, Any]:
+def _comparison(
+    pair: tuple[Row, Row], index: SQLiteIndex, config: DedupConfig, limit: int
+) -> dict[str, Any]:
     canonical, row = pair
     now = explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config)
     record: dict[str, Any] = {"now": explanation_record(now)}
     if row.verdict.canonical is None:
         record["refused_url"] = canonical.sighting.url
-    one, other = pages.page_of(canonical), pages.page_of(row)
-    if one and other:
-        record["terms"] = features_record(compare_terms(one, other, config), limit)
-        record["tags"] = features_record(compare_tags(one, other, config), limit)
-    return record
+    return record | agreement_record(
+        index.views.page_of(canonical), index.views.page_of(row), config, limit
+    )

@@ -86,7 +86,7 @@ def _asked(index: Index, what: str, config: DedupConfig) -> tuple[Fingerprint, i
         index.expect(config)
         page = page_of_file(Path(what), config)
         return fingerprint(page, config, secret=index.secret), None
-    if _URL.fullmatch(what) or index.history(what):
+    if _URL.fullmatch(what) or index.views.history(what):
         row = newest(rows_at(index, what))
         return row.sighting.fingerprint, row.id
     index.expect(config)
@@ -103,11 +103,11 @@ def _near(
     reach: int,
     limit: int,
 ) -> list[tuple[Row, Match]]:
-    near = index.near(page, max_distance=reach, limit=limit + 1)
-    near += index.near(
+    near = index.views.near(page, max_distance=reach, limit=limit + 1)
+    near += index.views.near(
         page, field="structure", max_distance=config.structure_max_distance, limit=limit + 1
     )
-    rows = [*index.with_body(page.body_digest, limit + 1), *(neighbour.row for neighbour in near)]
+    rows = [*index.views.with_body(page.body_digest, limit + 1), *(neighbour.row for neighbour in near)]
     others = {row.id: row for row in rows if row.id != own}
     found = [(row, match(row.sighting.fingerprint, page, config)) for row in others.values()]
     return sorted(found, key=_order)[:limit]

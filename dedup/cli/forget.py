@@ -34,10 +34,10 @@ def forget(path: Path | None, run: int | None, url: str | None, older_than: floa
         if run is not None:
             if run not in {known.id for known in index.runs()}:
                 raise DedupError(f"there is no run {run} in {index.name}; see `dedup runs`")
-            count = index.forget_run(run)
+            count = index.book.forget(run)
         elif url is not None:
-            count = index.forget_url(url)
+            count = index.ledger.forget_url(url)
         else:
             assert older_than is not None
-            count = index.forget_unseen_since(time.time() - older_than)
+            count = index.ledger.forget_unseen_since(time.time() - older_than)
         click.echo(f"{count:,} rows are forgotten.")

@@ -16,23 +16,19 @@ from dedup.files.frequencies import count_terms, document_files, frequency_lines
     "corpus", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="CORPUS..."
 )
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The table to write.")
-@click.option(
-    "--minimum", default=2, show_default=True, help="Leave out what stands in fewer documents."
-)
 @settings_option
 def frequencies(
     *,
     corpus: tuple[Path, ...],
     output: Path,
-    minimum: int,
     settings: tuple[tuple[str, str], ...],
 ) -> None:
     """Count in how many documents each term stands, for DEDUP_RECIPE = "default,frequencies=FILE".
 
-    CORPUS are folders or files: HTML pages, feeds with a page or item a record (JSON Lines as a
-    crawl writes with -O pages.jsonl, CSV, WARC, Parquet), or plain texts. The table is a line for each
-    term with its inverse document frequency. What is counted are the terms of the recipe that -s
-    names, words by default.
+    CORPUS are folders or files: HTML pages, feeds with a page or item in each record (JSON Lines, as a
+    crawl writes with -O pages.jsonl, CSV, WARC, Parquet), or plain texts. The table has a line for each
+    term of two documents or more, with its inverse document frequency. The terms are those of the recipe
+    that -s names; by default they are words.
 
     \b
     Examples:
@@ -46,7 +42,7 @@ def frequencies(
         documents, counts = count_terms(
             (text for file in tracked for text in read_documents(file)), config
         )
-    lines = list(frequency_lines(documents, counts, minimum))
+    lines = list(frequency_lines(documents, counts))
     with text_output(output) as file:
         file.writelines(f"{line}\n" for line in lines)
     click.echo(f"{len(lines):,} terms of {documents:,} documents are in {named(output)}.", err=True)

@@ -20,7 +20,6 @@ COMMANDS = {
     "compare": "dedup.cli.compare",
     "find": "dedup.cli.find",
     "stats": "dedup.cli.stats",
-    "clusters": "dedup.cli.stats",
     "serve": "dedup.cli.serve",
     "runs": "dedup.cli.runs",
     "orphans": "dedup.cli.runs",

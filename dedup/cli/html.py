@@ -27,12 +27,11 @@ def write_html(
     output: Path,
     *,
     keep: str,
-    max_pages: int,
 ) -> None:
     """Write the HTML report on the *selection* of *index*, or of its *replay*, with a bar."""
     source = replay.index if replay else index
     glances = None if selection == Selection() else map(glance_of, selection.rows(source))
-    with index.unmapped(), text_output(output) as file, _watched() as track:
+    with index.store.unmapped(), text_output(output) as file, _watched() as track:
         choices = Choices(
             index=source,
             config=replay.config if replay else config,
@@ -40,7 +39,6 @@ def write_html(
             note=str(replay or ""),
             glances=glances,
             keep=keep,
-            max_pages=max_pages,
             text_of=stored_texts(index),
             track=track,
         )

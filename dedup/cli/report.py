@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import click
 
@@ -30,14 +30,10 @@ _FORMATS = (*_DOCUMENTS, *_LINES, "html", "parquet")
 @click.argument("argument", metavar="[INDEX]", required=False, type=click.Path(path_type=Path))
 @index_option
 @click.option("--run", type=int, help="Only what this run saw.")
-@click.option("--since", type=Since(), help="Only what was seen since: 30d, 12h, or 2026-11-01 (UTC).")
+@click.option(
+    "--since", type=Since(), help="Only what was seen since then: 30d, 12h, or 2026-11-01 (UTC)."
+)
 @click.option("--domain", default="", help="Only pages of this host or domain and its subdomains.")
-@click.option(
-    "--max-distance", type=int, help="What this DEDUP_MAX_DISTANCE would have dropped (0 to 12 bits)."
-)
-@click.option(
-    "--min-similarity", type=float, help="What this DEDUP_MIN_SIMILARITY would have dropped (0 to 1)."
-)
 @settings_option
 @click.option(
     "--format",
@@ -45,10 +41,9 @@ _FORMATS = (*_DOCUMENTS, *_LINES, "html", "parquet")
     type=click.Choice(_FORMATS),
     default="text",
     show_default=True,
-    help="Clusters for a person (text, html to look at) or a program (json), or a record for each page "
-    "dropped.",
+    help="Clusters for a person (text, html) or a program (json), or a record for each dropped page.",
 )
-@click.option("--all", "everything", is_flag=True, help="A record for each page that was kept as well.")
+@click.option("--all", "everything", is_flag=True, help="Write a record for each kept page as well.")
 @click.option(
     "--keep",
     type=click.Choice(list(KEEPS)),
@@ -57,16 +52,9 @@ _FORMATS = (*_DOCUMENTS, *_LINES, "html", "parquet")
     help="Name the best page of each cluster by this rule; a crawl keeps the first it sees.",
 )
 @click.option(
-    "--max-pages",
-    type=click.IntRange(2),
-    default=100_000,
-    show_default=True,
-    help="List at most so many pages in an HTML file, the largest clusters; figures count all.",
-)
-@click.option(
     "--output",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="Where to [default: the terminal].",
+    help="The file to write [default: the terminal].",
 )
 def report(
     *,
@@ -75,13 +63,10 @@ def report(
     run: int | None,
     since: float | None,
     domain: str,
-    max_distance: int | None,
-    min_similarity: float | None,
     settings: tuple[tuple[str, str], ...],
     form: str,
     everything: bool,
     keep: str,
-    max_pages: int,
     output: Path | None,
 ) -> None:
     """Print the clusters: each page kept, and the pages dropped for it, the largest first.
@@ -90,14 +75,14 @@ def report(
     later. --keep names the one to have instead: the newest, the longest text, the shortest URL,
     one by https, or the one that the pages name as their rel=canonical.
 
-    --max-distance, --min-similarity and -s show what other thresholds would have dropped, looser
-    or stricter ones: all pages are judged again from their stored fingerprints. The index stays
-    as it is. Where it has a million pages, that takes some minutes.
+    -s shows what other settings would have dropped, for instance looser or stricter thresholds: all
+    pages are judged again from their stored fingerprints. The index stays as it is. With a million
+    pages this takes some minutes.
 
-    --format html is for looking: shares by site and run, distances with the thresholds drawn in,
-    clusters with the texts of their pages side by side (where DEDUP_STORE_PAGES keeps them), pairs on
-    the edge, templates. One file, which loads nothing and can be sent to anybody; it needs the extra
-    scrapy-dedup[report].
+    --format html writes one file to look at in a browser: shares by site and run, distances with the
+    thresholds drawn in, clusters with the texts of their pages side by side (where DEDUP_STORE_PAGES
+    keeps them), borderline pairs, templates. It lists the largest clusters, up to 100,000 pages; its
+    figures count all. It loads nothing else and can be sent to anybody. It needs scrapy-dedup[report].
 
     \b
     Examples:
@@ -105,7 +90,7 @@ def report(
       dedup report pages.db --run 3
       dedup report pages.db --since 7d --domain example.com
       dedup report pages.db --format csv --output dropped.csv
-      dedup report pages.db --min-similarity 0.8
+      dedup report pages.db -s DEDUP_MIN_SIMILARITY=0.8
       dedup report --format html --output report.html
       dedup report --keep longest
     """
@@ -114,17 +99,15 @@ def report(
         raise click.UsageError(f"--format {form} needs --output")
     if everything and form in (*_DOCUMENTS, "html"):
         raise click.UsageError("--all goes with --format jsonl, csv or parquet")
-    changes: dict[str, Any] = {"max_distance": max_distance, "min_similarity": min_similarity}
-    changes = {name: value for name, value in changes.items() if value is not None}
     selection = Selection(run, since or 0.0, domain)
     with opened(argument or path) as index:
         _check_run(index, run)
-        with _replay(index, changes, settings) as replay:
+        with _replay(index, settings) as replay:
             if output and form == "html":
                 config = settings_for(index, settings).config
-                write_html(index, replay, selection, config, output, keep=keep, max_pages=max_pages)
+                write_html(index, replay, selection, config, output, keep=keep)
                 return
-            with _reading(replay or index, index.statistics().rows, output) as source:
+            with _reading(replay or index, index.views.statistics().rows, output) as source:
                 found = report_of(source, selection, keep=keep, replay=replay)
                 _write(found, form, output, everything=everything)
 
@@ -152,14 +135,12 @@ def _check_run(index: SQLiteIndex, run: int | None) -> None:
 
 
 @contextmanager
-def _replay(
-    index: SQLiteIndex, changes: dict[str, Any], settings: tuple[tuple[str, str], ...]
-) -> Iterator[Replay | None]:
-    """Give a replay with the thresholds asked for, None where none are."""
-    if not changes and not settings:
+def _replay(index: SQLiteIndex, settings: tuple[tuple[str, str], ...]) -> Iterator[Replay | None]:
+    """Give a replay by the *settings* of this command, None where there are none."""
+    if not settings:
         yield None
         return
-    config = replace(settings_for(index, settings).config, **changes)
+    config = settings_for(index, settings).config
     with ExitStack() as stack:
         with progress_bar("judging again") as progress:
             replay = stack.enter_context(replayed(index, config, progress))

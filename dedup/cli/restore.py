@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from dedup.cli.options import index_option, json_option, opened
+from dedup.cli.options import index_option, opened
 from dedup.cli.runs import address
-from dedup.cli.terminal import print_json, row_record
 from dedup.index import Row, SQLiteIndex
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
@@ -17,17 +16,16 @@ from dedup.values.printable import printable
 @click.command()
 @click.argument("url", required=False)
 @index_option
-@click.option("--run", type=int, help="What the run of this number dropped, see `dedup runs`.")
-@click.option("--look", is_flag=True, help="Only say what there is.")
-@json_option
-def restore(url: str | None, path: Path | None, run: int | None, look: bool, as_json: bool) -> None:
-    """Have what was dropped at URL, or by a run, in the next crawl.
+@click.option("--run", type=int, help="The pages that this run dropped, see `dedup runs`.")
+@click.option("--look", is_flag=True, help="Only list the pages; restore nothing.")
+def restore(url: str | None, path: Path | None, run: int | None, look: bool) -> None:
+    """Have the next crawl keep what was dropped at URL, or by a run.
 
-    Names each dropped page with the page that it repeats. The next crawl that meets it keeps it,
-    whatever it repeats then. Pages whose callback was skipped have given no items: the next crawl of
-    their spider requests them by itself, if it still has the callback.
+    Lists each dropped page with the page that it repeats. The next crawl that meets it keeps it,
+    whatever it repeats then. A page whose callback was skipped gave no items: the next crawl of its
+    spider requests it by itself, if it still has the callback.
 
-    The items themselves are in DEDUP_DROPPED_FEED, where that was set.
+    The dropped items themselves are in DEDUP_DROPPED_FEED, if that was set.
 
     \b
     Examples:
@@ -39,10 +37,7 @@ def restore(url: str | None, path: Path | None, run: int | None, look: bool, as_
         raise click.UsageError("give a URL or --run")
     with opened(path) as index:
         found = _looked_at(index, url, run) if look else _restored(index, url, run)
-        skipped = {one.row for one in index.withheld() if one.what == "callback"}
-    if as_json:
-        print_json([{**row_record(row), "callback_skipped": row.id in skipped} for row in found])
-        return
+        skipped = {one.row for one in index.book.withheld() if one.what == "callback"}
     for row in found:
         click.echo(_line(row, row.id in skipped))
     fetched = sum(row.id in skipped for row in found)
@@ -52,22 +47,17 @@ def restore(url: str | None, path: Path | None, run: int | None, look: bool, as_
 
 @click.command()
 @index_option
-@click.option("--run", type=int, help="Only by the run of this number.")
-@json_option
-def withheld(path: Path | None, run: int | None, as_json: bool) -> None:
-    """List the links of copies that were not requested, and that no crawl has met since.
+@click.option("--run", type=int, help="Only the links withheld by the run of this number.")
+def withheld(path: Path | None, run: int | None) -> None:
+    """List the links of copies that were not requested and that no crawl has met since.
 
     \b
     Examples:
       dedup withheld > again.txt; scrapy crawl urls -a file=again.txt
-      dedup withheld --run 3 --json
+      dedup withheld --run 3
     """
     with opened(path) as index:
-        found = index.never_met(run)
-        pages = {row.id: row.sighting.url for row in index.rows_of(sorted({one.row for one in found}))}
-    if as_json:
-        print_json([{"url": one.url, "run": one.run, "linked_from": pages[one.row]} for one in found])
-        return
+        found = index.book.never_met(run)
     for url in dict.fromkeys(one.url for one in found):
         click.echo(address(url))
     click.echo(f"{len(found):,} links were withheld and not met since", err=True)
@@ -76,14 +66,14 @@ def withheld(path: Path | None, run: int | None, as_json: bool) -> None:
 def _restored(index: SQLiteIndex, url: str | None, run: int | None) -> list[Row]:
     if run is not None:
         _require_run(index, run)
-        return index.restore_run_copies(run)
-    return index.restore_url_copies(url or "")
+        return index.ledger.restore_run_copies(run)
+    return index.ledger.restore_url_copies(url or "")
 
 
 def _looked_at(index: SQLiteIndex, url: str | None, run: int | None) -> list[Row]:
     if run is not None:
         _require_run(index, run)
-    rows = index.history(url) if url is not None else index.rows(run)
+    rows = index.views.history(url) if url is not None else index.rows(run)
     return [row for row in rows if not row.verdict.kept and row.outcome.stands]
 
 

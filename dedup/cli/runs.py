@@ -51,7 +51,7 @@ def orphans(path: Path | None, as_json: bool) -> None:
       dedup orphans --json
     """
     with opened(path) as index:
-        found = index.orphans()
+        found = index.views.orphans()
     if as_json:
         print_json([row_record(row) for row in found])
         return

@@ -9,8 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dedup.cli.pages import HOW_TO_GET_PAGES
+from dedup.reading.page import Page
+from dedup.recipes.config import DedupConfig
 from dedup.report.diff import DELETE, EQUAL, INSERT, REPLACE, Change
-from dedup.report.explanation import Distance, Explanation, Features
+from dedup.report.explanation import Explanation, Feature, Features, compare_tags, compare_terms
+from dedup.rule.keys import SimhashKey
 from dedup.values.printable import printable
 from dedup.values.simhashes import SIMHASH_BITS, simhash_hex
 
@@ -21,50 +25,56 @@ _GROUP = 8
 _SIGNS = {EQUAL: "=", INSERT: "+", DELETE: "-", REPLACE: "~"}
 
 
-def bits(word: int) -> str:
-    """Return the bits of *word*, the highest first, in groups of eight."""
-    digits = f"{word:0{SIMHASH_BITS}b}"
+def bits(simhash: int) -> str:
+    """Return the bits of *simhash*, the highest first, in groups of eight."""
+    digits = f"{simhash:0{SIMHASH_BITS}b}"
     return " ".join(digits[start : start + _GROUP] for start in range(0, SIMHASH_BITS, _GROUP))
 
 
-def distance_lines(distance: Distance) -> Iterator[Text]:
-    """Yield two words bit by bit, with a mark under each bit in which they differ."""
-    yield Text(f"{distance.field} words", "bold")
-    if distance.bits is None:
+def key_lines(key: SimhashKey) -> Iterator[Text]:
+    """Yield two simhashes bit by bit, with a mark under each bit in which they differ."""
+    yield Text(f"{key.field} simhashes", "bold")
+    if key.distance is None:
         yield Text("  not both pages have one")
         return
-    differing = bits(distance.canonical ^ distance.page)
-    for word in (distance.canonical, distance.page):
+    differing = bits(key.kept ^ key.page)
+    for simhash in (key.kept, key.page):
         line = Text("  ")
-        for digit, differs in zip(bits(word), differing, strict=True):
+        for digit, differs in zip(bits(simhash), differing, strict=True):
             line.append(digit, "bold red" if differs == "1" else "")
         yield line
     marks = "".join("^" if differs == "1" else " " for differs in differing).rstrip()
     if marks:
         yield Text(f"  {marks}", "red")
-    side = "within" if distance.is_within else "not within"
-    limit = f"{side} the {distance.limit} allowed" if distance.is_used else "not used"
-    yield Text(f"  {distance.bits} of {SIMHASH_BITS} bits differ, {limit}")
 
 
-def show_explanation(screen: Console, found: Explanation) -> None:
-    """Print the measurements and the reasons."""
-    for distance in (found.content, found.structure):
-        for line in distance_lines(distance):
+def show_explanation(screen: Console, explanation: Explanation) -> None:
+    """Print the simhashes bit by bit, the similarity and the reasons."""
+    for key in (explanation.keys.content, explanation.keys.structure):
+        for line in key_lines(key):
             screen.print(line)
-    limit = "not asked for" if found.min_similarity is None else f"at least {found.min_similarity:g}"
-    screen.print(Text.assemble(("similarity", "bold"), f"  {found.match.similarity:.3f}, {limit}"))
-    for reason in found.reasons:
+    screen.print(Text.assemble(("similarity", "bold"), f"  {explanation.match.similarity:.3f}"))
+    for reason in explanation.reasons:
         screen.print(Text(f"  {reason}"))
 
 
-def show_features(screen: Console, what: str, features: Features, limit: int) -> None:
-    """Print what two pages share and do not share, the heaviest first."""
+def show_agreement(
+    screen: Console, one: Page | None, other: Page | None, config: DedupConfig, limit: int
+) -> None:
+    """Print which words and tags two pages share, or how to get a page that is missing."""
+    if one is None or other is None:
+        screen.print(Text(HOW_TO_GET_PAGES))
+        return
+    _show_features(screen, "words", compare_terms(one, other, config), limit)
+    _show_features(screen, "tags", compare_tags(one, other, config), limit)
+
+
+def _show_features(screen: Console, what: str, features: Features, limit: int) -> None:
     screen.print(Text(f"{what}: {features.agreement:.0%} of the weight agrees", "bold"))
     screen.print(Text("    first  second  (share of each page's weight)"))
-    for title, found in (("in both", features.shared), ("in one only", features.alone)):
-        screen.print(Text(f"  {title}: {len(found):,}"))
-        for feature in found[:limit]:
+    for title, part in (("in both", features.shared), ("in one only", features.alone)):
+        screen.print(Text(f"  {title}: {len(part):,}"))
+        for feature in part[:limit]:
             weights = f"{feature.canonical:>7.2%} {feature.page:>7.2%}"
             screen.print(Text(f"    {weights}  {printable(feature.name)}"))
 
@@ -102,37 +112,52 @@ def _shown(change: Change, text: str) -> str:
     return printable(words, _LONGEST_CHANGE)
 
 
-def explanation_record(found: Explanation) -> dict[str, Any]:
-    """Return an explanation for JSON; words are 16 hexadecimal digits."""
+def explanation_record(explanation: Explanation) -> dict[str, Any]:
+    """Return an explanation for JSON; simhashes are 16 hexadecimal digits."""
+    matched, keys = explanation.match, explanation.keys
     return {
-        "reason": found.match.reason.value,
-        "is_duplicate": found.match.is_duplicate,
-        "similarity": found.match.similarity,
-        "min_similarity": found.min_similarity,
-        **{
-            distance.field: {
-                "canonical": simhash_hex(distance.canonical),
-                "page": simhash_hex(distance.page),
-                "distance": distance.bits,
-                "max_distance": distance.limit,
-                "is_used": distance.is_used,
-                "is_within": distance.is_within,
-            }
-            for distance in (found.content, found.structure)
-        },
-        "reasons": list(found.reasons),
+        "reason": matched.reason.value,
+        "is_duplicate": matched.is_duplicate,
+        "finding": matched.check.finding,
+        "sentence": matched.sentence,
+        "similarity": matched.similarity,
+        "min_similarity": explanation.bounds.get("similarity"),
+        **{key.field: _key_record(key) for key in (keys.content, keys.structure)},
+        "reasons": list(explanation.reasons),
     }
 
 
-def features_record(features: Features, limit: int) -> dict[str, Any]:
-    """Return the heaviest features for JSON, with their shares of the weight of both pages."""
+def _key_record(key: SimhashKey) -> dict[str, Any]:
+    return {
+        "canonical": simhash_hex(key.kept),
+        "page": simhash_hex(key.page),
+        "distance": key.distance,
+        "max_distance": key.bound,
+        "is_used": key.is_used,
+        "is_within": key.is_met,
+    }
+
+
+def agreement_record(
+    one: Page | None, other: Page | None, config: DedupConfig, limit: int
+) -> dict[str, Any]:
+    """Return which words and tags two pages share for JSON, nothing if a page is missing."""
+    if one is None or other is None:
+        return {}
+    return {
+        "terms": _features_record(compare_terms(one, other, config), limit),
+        "tags": _features_record(compare_tags(one, other, config), limit),
+    }
+
+
+def _features_record(features: Features, limit: int) -> dict[str, Any]:
+    """Return the heaviest features, with their shares of the weight of both pages."""
     return {
         "agreement": features.agreement,
-        **{
-            name: [
-                {"name": feature.name, "canonical": feature.canonical, "page": feature.page}
-                for feature in found[:limit]
-            ]
-            for name, found in (("shared", features.shared), ("alone", features.alone))
-        },
+        "shared": [_feature_record(feature) for feature in features.shared[:limit]],
+        "alone": [_feature_record(feature) for feature in features.alone[:limit]],
     }
+
+
+def _feature_record(feature: Feature) -> dict[str, Any]:
+    return {"name": feature.name, "canonical": feature.canonical, "page": feature.page}

@@ -1,8 +1,8 @@
-"""``dedup stats`` and ``dedup clusters``."""
+"""``dedup stats``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ from rich.text import Text
 
 from dedup.cli.options import index_option, json_option, opened
 from dedup.cli.terminal import console, print_json, row_record, url_text, working
-from dedup.index import SQLiteIndex, Tally
+from dedup.index import ClusterSize, SQLiteIndex, Tally
 from dedup.report.counts import Count, counts
 from dedup.values.printable import printable
 
+_MOST_LINES = 20
 # What the rows are counted by; "run" and "site" are names of the JSON too.
 _BY: dict[str, Callable[[Tally], object]] = {
     "reason": lambda tally: tally.reason,
@@ -27,14 +28,20 @@ _BY: dict[str, Callable[[Tally], object]] = {
 
 @click.command()
 @index_option
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Runs and sites.")
 @json_option
-def stats(path: Path | None, limit: int, as_json: bool) -> None:
-    """Count what is in the index: by reason, by run, by site, and what the file is like.
+def stats(path: Path | None, as_json: bool) -> None:
+    """Count what is in the index by reason, run and site, and list the largest clusters.
 
-    Every page that was seen is a row, each time that it was seen. A row is kept or dropped; it is
-    released if its page was lost on its way to storage, and forgotten after `dedup forget`. Orphans
-    are dropped rows whose page is gone; `dedup orphans` lists them.
+    Every page has a row for each time that it was seen. A row is kept or dropped; it is released if
+    its page was lost on its way to storage, and forgotten after `dedup forget`. Orphans are dropped
+    rows whose page is gone; `dedup orphans` lists them.
+
+    A cluster is a page that was kept and the copies that were dropped for it; its size counts a copy
+    once for each time that it was seen. "Least alike" is the similarity of the copy that shares least
+    with the page: a low one in a large cluster is worth a look with `dedup explain`. All members of all
+    clusters are in `dedup report`.
+
+    The tables show twenty lines; --json has all runs and sites.
 
     \b
     Examples:
@@ -43,70 +50,36 @@ def stats(path: Path | None, limit: int, as_json: bool) -> None:
     """
     with opened(path) as index:
         with working("counting"):
-            tallies = index.tallies()
+            tallies = index.views.tallies()
+            clusters = index.views.clusters(_MOST_LINES)
         tables = {name: counts(tallies, key) for name, key in _BY.items()}
         total = next(iter(counts(tallies, lambda _: "all")), Count("all", 0, 0, 0, 0, 0))
         facts = _facts(index)
     if as_json:
         rows = {f"by_{name}": [asdict(count) for count in table] for name, table in tables.items()}
-        print_json({"total": asdict(total), **rows, **facts})
+        largest = {"clusters": list(map(_cluster_record, clusters))}
+        print_json({"total": asdict(total), **rows, **largest, **facts})
         return
     screen = console()
     _show_counts(screen, "all rows", [total], 1)
     for name, table in tables.items():
-        _show_counts(screen, f"by {name}", table, limit)
+        _show_counts(screen, f"by {name}", table, _MOST_LINES)
+    _show_clusters(screen, clusters)
     for name, value in facts.items():
         screen.print(Text(f"{name:<8} {_value(value)}"))
 
 
-@click.command()
-@index_option
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Show so many.")
-@click.option(
-    "--min-size",
-    type=click.IntRange(2),
-    default=2,
-    show_default=True,
-    help="With so many pages or more.",
-)
-@json_option
-def clusters(path: Path | None, limit: int, min_size: int, as_json: bool) -> None:
-    """List the largest clusters: a page that was kept, and how many pages were dropped for it.
-
-    The size counts the page and its copies, a copy once for each time that it was seen. The
-    similarity is that of the copy that is least like the page; a low one in a large cluster is worth
-    a look: `dedup explain` and `dedup compare` give one. `dedup report` lists all members.
-
-    \b
-    Examples:
-      dedup clusters
-      dedup clusters --min-size 100 --limit 5
-    """
-    with opened(path) as index, working("counting"):
-        found = index.clusters(limit, min_copies=min_size - 1)
-    if as_json:
-        print_json(
-            [
-                {
-                    "size": cluster.copies + 1,
-                    "min_similarity": cluster.similarity,
-                    **{
-                        key: row_record(cluster.canonical)[key] for key in ("url", "title", "row", "run")
-                    },
-                }
-                for cluster in found
-            ]
-        )
-        return
-    screen = console()
-    screen.print(Text("     size  least alike  page", "bold"))
-    for cluster in found:
-        url = url_text(cluster.canonical.sighting.url)
-        screen.print(Text(f"{cluster.copies + 1:>9,}  {cluster.similarity:>11.2f}  {url}"))
+def _cluster_record(cluster: ClusterSize) -> dict[str, Any]:
+    row = row_record(cluster.canonical)
+    return {
+        "size": cluster.copies + 1,
+        "min_similarity": cluster.similarity,
+        **{name: row[name] for name in ("url", "title", "row", "run")},
+    }
 
 
 def _facts(index: SQLiteIndex) -> dict[str, Any]:
-    found = index.statistics()
+    found = index.views.statistics()
     return {
         "orphans": found.orphans,
         "bytes": found.bytes,
@@ -123,6 +96,16 @@ def _value(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return printable(str(value)) or "none"
+
+
+def _show_clusters(screen: Console, clusters: Sequence[ClusterSize]) -> None:
+    if not clusters:
+        return
+    screen.print(Text("        size  least alike  largest clusters", "bold"))
+    for cluster in clusters:
+        url = url_text(cluster.canonical.sighting.url)
+        screen.print(Text(f"{cluster.copies + 1:>12,}  {cluster.similarity:>11.2f}  {url}"))
+    screen.print()
 
 
 def _show_counts(screen: Console, title: str, table: list[Count], limit: int) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from dedup.cli.options import index_option, json_option, opened
+from dedup.cli.options import index_option, opened
 from dedup.cli.output import bars, named
-from dedup.cli.terminal import print_json, working
+from dedup.cli.terminal import working
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.recipes.bands import Banding
 from dedup.values.printable import printable
@@ -21,18 +21,18 @@ from dedup.values.printable import printable
 @click.option(
     "--blocks",
     type=click.IntRange(MIN_BLOCKS, MAX_BLOCKS),
-    help="Into how many blocks words are cut from now on.",
+    help="How many blocks a simhash is cut into from now on.",
 )
 @click.option(
     "--bands",
     metavar="BANDSxROWS",
-    help="Make the lists of bands, for instance 24x3, or none; without --blocks only these.",
+    help="Make lists of bands, for instance 24x3, or delete them: none. Without --blocks only these.",
 )
 def rebuild(path: Path | None, blocks: int | None, bands: str | None) -> None:
-    """Make the posting lists anew from the rows: after damage, or with other blocks.
+    """Make the posting lists anew from the rows, after damage or with another number of blocks.
 
-    Fewer blocks are faster for many pages (4 from some millions on), more for few. Answers never
-    depend on it. The file stays as it is until the new lists are whole.
+    Fewer blocks are faster for many pages (4 for some millions or more), more blocks for few. The
+    answers do not depend on it. The file does not change until the new lists are whole.
 
     Lists of bands are made when a recipe uses them (minhash, both), and stay until --bands none
     removes them.
@@ -53,23 +53,19 @@ def rebuild(path: Path | None, blocks: int | None, bands: str | None) -> None:
 
 @click.command()
 @index_option
-@json_option
-def check(path: Path | None, as_json: bool) -> None:
+def check(path: Path | None) -> None:
     """Test whether the file is sound; the exit code is 1 if it is not.
 
-    It is SQLite's own test, one of the posting lists against the rows, which `dedup rebuild` makes
-    anew, and one of the stored pages.
+    SQLite tests the file, the posting lists are compared with the rows (`dedup rebuild` makes them
+    anew), and the stored pages are read.
     """
     with opened(path) as index, working("checking"):
-        problems = index.verify()
-    if as_json:
-        print_json({"index": index.name, "sound": not problems, "problems": problems})
-    for problem in problems if not as_json else []:
+        problems = index.problems()
+    for problem in problems:
         click.echo(printable(problem))
     if problems:
         sys.exit(1)
-    if not as_json:
-        click.echo(f"{named(index.path)} is sound.")
+    click.echo(f"{named(index.path)} is sound.")
 
 
 def _banding(text: str) -> Banding | None:

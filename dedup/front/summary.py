@@ -99,7 +99,7 @@ def _troubles(counts: Counter[str]) -> list[str]:
 
 
 def _clusters(index: Index, run: Run) -> list[str]:
-    largest = index.largest_clusters(run.id, LARGEST)
+    largest = index.views.largest_clusters(run.id, LARGEST)
     if not largest:
         return []
     lines = ["  largest clusters (copies found in this run, page they repeat):"]

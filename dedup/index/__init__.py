@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dedup.index.base import Index
 from dedup.index.blocks import BlockIndex
-from dedup.index.memory import MemoryIndex
-from dedup.index.sqlite import SQLiteIndex
+from dedup.index.index import Index, MemoryIndex, SQLiteIndex, open_index
 from dedup.values.row import (
     ClusterSize,
     Glance,
@@ -36,4 +34,5 @@ __all__ = [
     "Visit",
     "Withheld",
     "glance_of",
+    "open_index",
 ]

@@ -119,6 +119,10 @@ class BlockIndex:
         return pairs.near_pairs(simhashes, max_distance)
 
     def verify(self) -> list[str]:
+        """Return `problems`, under their first name."""
+        return self.problems()
+
+    def problems(self) -> list[str]:
         """Return what is wrong with the file, a line for each; nothing is repaired."""
         problems = self._database.integrity()
         with self._database.reading():

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Self
 
-from dedup.index.base import Index
+from dedup.index.index import Index
 from dedup.reading.page import PARSER, Page
 from dedup.reading.sighting import sighting_of
 from dedup.reading.stored import pack
@@ -123,13 +123,13 @@ class Detector:
 
     def visit(self, host: str) -> None:
         """Record that this run is on *host*; see `Index.visit`."""
-        self.index.visit(self.run, self._begin[0] if self.config.scope == "spider" else "", host)
+        self.index.book.visit(self.run, self._begin[0] if self.config.scope == "spider" else "", host)
 
     def nearest(
         self, page: Page, *, kind: str = "page", max_distance: int = SIMHASH_BITS
     ) -> Neighbour | None:
         """Return the canonical nearest to *page* in its scope, see `Index.nearest`."""
-        return self.index.nearest(
+        return self.index.views.nearest(
             self.fingerprint(page),
             kind=kind,
             scope=scope_key(self.config.scope, spider=self._begin[0], url=page.url),

@@ -157,11 +157,10 @@ def canonical_of(stored: Sequence[Any]) -> Canonical:
 
 
 _RUN = Reader("run {}", (column for column in RUNS.columns if column.field))
-SELECT_RUNS = f"SELECT {_RUN.sql} FROM runs ORDER BY id"
 
 
 def run_of(stored: Sequence[Any]) -> Run:
-    """Return the run behind what `SELECT_RUNS` gave; raises `Damaged`."""
+    """Return the run behind its columns; raises `Damaged`."""
     return Run(*_RUN.values(stored))
 
 
@@ -198,16 +197,6 @@ def withheld_of(stored: Sequence[Any]) -> Withheld:
 
 
 # What the table `meta` says
-
-
-def recipe_of(found: Iterable[tuple[Any, Any]]) -> dict[str, str]:
-    """Return the recipe behind the names and values of `meta`; raises `Damaged`."""
-    recipe = {str(name).removeprefix("recipe."): value for name, value in found}
-    if not all(isinstance(value, str) for value in recipe.values()):
-        raise Damaged("its recipe is no text")
-    if recipe and "recipe" not in recipe:
-        raise Damaged("its recipe has no version")
-    return recipe
 
 
 def secret_of(found: Sequence[Any] | None) -> bytes:

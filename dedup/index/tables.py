@@ -39,7 +39,6 @@ from dedup.index.columns import (
 )
 from dedup.index.database import META, Step
 from dedup.values.hashes import SECRET_SIZE
-from dedup.values.verdict import UNDONE
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
@@ -213,12 +212,6 @@ SCHEMA = (
     WITHHELD.create,
     *_LATER_INDEXES,
 )
-
-# Of a row that is not taken back.
-NOT_UNDONE = f"outcome NOT IN ({','.join(repr(str(outcome)) for outcome in UNDONE)})"
-
-# Of a row `m` that shows that its canonical, an earlier row of the same thing, still stands there.
-MET = "m.reason = 'unchanged' AND m.canonical = m.previous AND m.outcome IN ('confirmed', 'pending')"
 
 INVALID = {
     "rows": PAGES.count_invalid,

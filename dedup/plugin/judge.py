@@ -85,7 +85,7 @@ class Judge:
             detector = self._detector_on(index)
             run = detector.run
             detector.visit("")  # items of no response are met in every crawl
-            index.wait_at_most(LONGEST_WAIT)
+            index.store.wait_at_most(LONGEST_WAIT)
         except BaseException:
             index.close()
             raise
@@ -117,9 +117,9 @@ class Judge:
         run, index = detector.run, detector.index
         try:
             detector.close(reason)
-            self.counts.index(index.statistics())
+            self.counts.index(index.views.statistics())
             logger.info("%s", summary(self.counts.own(), index, run, self._notices.swallowed()))
-            if isinstance(index, SQLiteIndex) and not index.is_in_place:
+            if isinstance(index, SQLiteIndex) and not index.store.is_in_place:
                 logger.error(
                     "%s was moved, deleted or replaced during the crawl: what this run saw is not in "
                     "the file that is there now",
@@ -219,7 +219,7 @@ class Judge:
             requests.append(Withheld(row, own[0], "callback", own[1]))
         if requests and self._detector:
             index, run = self._detector.index, self._detector.run
-            self._attempt(partial(index.withhold, run, requests))
+            self._attempt(partial(index.book.withhold, run, requests))
 
     def wanted(self) -> list[tuple[str, str]]:
         """Return the URLs, and the requests, of skipped pages that somebody wants back."""
@@ -227,10 +227,10 @@ class Judge:
             return []
         index, spider = self._detector.index, self._detector.run.spider
         own = {run.id for run in index.runs() if run.spider == spider}
-        wanted = {row.id for row in index.wanted() if row.sighting.run in own}
+        wanted = {row.id for row in index.views.wanted() if row.sighting.run in own}
         return [
             (one.url, one.request)
-            for one in index.withheld()
+            for one in index.book.withheld()
             if one.what == "callback" and one.row in wanted
         ]
 

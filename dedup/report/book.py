@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dedup.index import Index, Row
+from dedup.recipes.config import DedupConfig
 from dedup.report.clusters import KEEPS
 from dedup.report.columns import Columns, Integers, SiteNames
 from dedup.report.likeness import LeastAlike, least_alike
+from dedup.rule.match import match
+from dedup.values.match import Check
 from dedup.values.printable import printable, printable_url
 
 # Of a larger cluster so many duplicates are shown, the first seen.
@@ -40,13 +43,15 @@ class Shown:
 class ShownCluster:
     """A cluster as it is shown: the pages of *rows*, the canonical first, of *size* duplicates.
 
-    *best* is the row that the rule of the report would have kept.
+    *best* is the row that the rule of the report would have kept; *checks* has for each of its
+    duplicates how it compares with the canonical, by the settings of the report.
     """
 
     rows: tuple[int, ...]
     size: int
     least: LeastAlike
     best: int
+    checks: tuple[tuple[int, Check], ...]
 
 
 @dataclass(slots=True)
@@ -79,7 +84,9 @@ class Book:
 def shown_clusters(
     columns: Columns,
     book: Book,
+    config: DedupConfig,
     max_pages: int,
+    *,
     keep: str = "first",
     track: Callable[[Iterable[Integers], int], Iterable[Integers]] = lambda rows, _: rows,
 ) -> list[ShownCluster]:
@@ -95,11 +102,18 @@ def shown_clusters(
         looked_up = _looked_up(batch, book.index)
         least = least_alike([[row.sighting.fingerprint for row in rows] for rows in looked_up])
         for rows, pair in zip(looked_up, least, strict=True):
-            numbers = tuple(row.id for row in rows)
-            clusters.append(ShownCluster(numbers, sizes[len(clusters)], pair, KEEPS[keep](rows).id))
+            numbers, size = tuple(row.id for row in rows), sizes[len(clusters)]
+            checks = tuple(_checks(rows, config))
+            clusters.append(ShownCluster(numbers, size, pair, KEEPS[keep](rows).id, checks))
             for row in rows:
                 book.add(row)
     return clusters
+
+
+def _checks(rows: Sequence[Row], config: DedupConfig) -> Iterator[tuple[int, Check]]:
+    canonical, *duplicates = rows
+    for row in duplicates:
+        yield row.id, match(canonical.sighting.fingerprint, row.sighting.fingerprint, config).check
 
 
 def _largest(columns: Columns, max_pages: int) -> tuple[list[int], list[Integers]]:

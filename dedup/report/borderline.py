@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dedup.index import Index
-from dedup.recipes.config import MAX_DISTANCE, DedupConfig
+from dedup.recipes.config import DedupConfig
 from dedup.report.columns import REASONS, Columns, Integers
+from dedup.rule.keys import loosened
 from dedup.rule.match import match
 from dedup.rule.verifier import verifier_of
 from dedup.values.match import Match
@@ -17,10 +18,8 @@ from dedup.values.verdict import Reason
 
 # So many pairs are shown on each side of the threshold.
 PAIRS = 100
-# Content distances so many bits beyond the bound are looked at as well.
-BITS = 2
 # So many kept pages are looked up for neighbours just outside, evenly spread over the index; and of
-# the copies so many that are least alike, and as many that are farthest away, are compared again.
+# the duplicates so many that are least alike, and as many that are farthest away, are compared again.
 LOOKUPS = 1000
 
 
@@ -35,7 +34,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Borderline:
-    """Copies that passed just so, and pages kept that almost were copies, the nearest to the edge first.
+    """Duplicates that just passed, and kept pages that almost did, the nearest to the edge first.
 
     For the latter *looked_up* of the *kept* canonicals were looked at.
     """
@@ -56,11 +55,11 @@ def borderline_of(columns: Columns, index: Index, config: DedupConfig) -> Border
 
 
 def _inside(columns: Columns, index: Index, config: DedupConfig) -> tuple[Pair, ...]:
-    pairs = [pair for pair in _copies(columns, index, config) if pair.match.check.margin <= 1]
+    pairs = [pair for pair in _duplicates(columns, index, config) if pair.match.check.margin <= 1]
     return tuple(sorted(pairs, key=lambda pair: (pair.match.check.margin, pair.second))[:PAIRS])
 
 
-def _copies(columns: Columns, index: Index, config: DedupConfig) -> Iterator[Pair]:
+def _duplicates(columns: Columns, index: Index, config: DedupConfig) -> Iterator[Pair]:
     """Yield the near-duplicates that are likeliest to be on the edge, as they stand today."""
     near = np.flatnonzero(columns.duplicates & (columns.reason == REASONS.index(Reason.NEAR_DUPLICATE)))
     least_alike = near[np.argsort(columns.similarity[near], kind="stable")][:LOOKUPS]
@@ -74,20 +73,18 @@ def _copies(columns: Columns, index: Index, config: DedupConfig) -> Iterator[Pai
 
 
 def _outside(sample: Integers, index: Index, config: DedupConfig) -> tuple[Pair, ...]:
-    wider = verifier_of(config).loosened()
-    reach = min(config.max_distance + BITS, MAX_DISTANCE)
-    wider = replace(wider, max_distance=reach, candidates="simhash")
+    wider = replace(loosened(verifier_of(config).loosened()), candidates="simhash")
     pairs: dict[tuple[int, int], Pair] = {}
     for row in index.rows_of(sample.tolist()):
-        for canonical in index.candidates_of(row, wider):
-            numbers = (min(canonical.id, row.id), max(canonical.id, row.id))
-            compared = match(canonical.fingerprint, row.sighting.fingerprint, config)
+        for canonical in index.views.candidates_of(row, wider):
+            first, second = sorted((canonical, row.as_canonical()), key=lambda page: page.id)
+            compared = match(first.fingerprint, second.fingerprint, config)
             if compared.reason is Reason.NEW:
-                pairs[numbers] = Pair(*numbers, compared)
-    return tuple(sorted(pairs.values(), key=lambda pair: _shortfall(pair, config))[:PAIRS])
+                pairs[first.id, second.id] = Pair(first.id, second.id, compared)
+    return tuple(sorted(pairs.values(), key=_shortfall)[:PAIRS])
 
 
-def _shortfall(pair: Pair, config: DedupConfig) -> tuple[float, ...]:
+def _shortfall(pair: Pair) -> tuple[float, ...]:
     """Return how far a pair is from being one page: by the verifier, then in bits."""
-    bits = max(0, (pair.match.content_distance or 0) - config.max_distance)
+    bits = pair.match.content_distance or 0
     return (max(0.0, -pair.match.check.margin), bits, pair.first, pair.second)

@@ -98,9 +98,10 @@ def contents_of(choices: Choices) -> Contents:
     clusters = shown_clusters(
         columns,
         book,
+        config,
         choices.max_pages,
-        choices.keep,
-        lambda rows, total: choices.track(rows, "looking up", total),
+        keep=choices.keep,
+        track=lambda rows, total: choices.track(rows, "looking up", total),
     )
     borderline = borderline_of(columns, index, config)
     templates = templates_of(columns, config.same_template_distance)
@@ -124,7 +125,7 @@ def _columns(choices: Choices) -> Columns:
     if choices.glances is not None:
         return columns_of(choices.glances)
     index = choices.index
-    return columns_of(choices.track(index.glances(), "reading", index.statistics().rows))
+    return columns_of(choices.track(index.views.glances(), "reading", index.views.statistics().rows))
 
 
 def _text_pairs(borderline: Sequence[RowPair], clusters: Sequence[ShownCluster]) -> list[RowPair]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import Share
 from dedup.report.sentences import MAX_SITES, MEANINGS, fate, moment, run_end, why
 from dedup.report.templates import Template
-from dedup.rule.verifier import verifier_of
 from dedup.values.printable import printable
 
 Places = dict[int, int]
@@ -87,12 +85,10 @@ def _pages(contents: Contents) -> dict[str, Sequence[Any]]:
 
 def _why(contents: Contents, pages: Mapping[str, Sequence[Any]]) -> Iterator[str]:
     """Yield why each page is a duplicate, "" where it is none or is not counted."""
-    threshold = verifier_of(contents.choices.config).bounds.get("similarity")
-    figures = (pages[name] for name in ("reason", "content", "structure", "similarity"))
-    sentence = cache(why)  # most have the figures of another one
-    for reason, content, structure, similarity in zip(*figures, strict=True):
-        known = None if reason is None else REASONS[reason]
-        yield sentence(known, content, structure, similarity, threshold)
+    checks = {row: check for cluster in contents.clusters for row, check in cluster.checks}
+    for row, reason in zip(contents.book.pages, pages["reason"], strict=True):
+        check = checks.get(row)
+        yield "" if check is None or reason is None else why(REASONS[reason], check)
 
 
 def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:

@@ -13,7 +13,7 @@ from dedup.report import sentences
 from dedup.report.charts import distance_chart, similarity_chart
 from dedup.report.contents import Choices, Contents, contents_of
 from dedup.report.embedded import embedded
-from dedup.rule.keys import uses_content
+from dedup.rule.keys import content_bound
 from dedup.rule.verifier import verifier_of
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
@@ -54,7 +54,7 @@ def _context(contents: Contents) -> dict[str, object]:
 
 def _charts(contents: Contents) -> list[dict[str, object]]:
     config, overview = contents.choices.config, contents.overview
-    max_distance = config.max_distance if uses_content(config) else None
+    max_distance = content_bound(config)
     min_similarity = verifier_of(config).bounds.get("similarity")
     return [
         {

@@ -100,16 +100,16 @@ def replay_into(
     """Judge the pages of *index* again and record them in *target*, which is empty; see `replayed`."""
     changes = Changes()
     target.prepare(config)
-    total = index.statistics().rows
+    total = index.views.statistics().rows
     with target.batch():
         for run in index.runs():
-            target.restore_run(run)
-        visits = deque(index.visits())
+            target.book.restore(run)
+        visits = deque(index.book.visits())
         for row in _first(total, index.rows()):
             while visits and visits[0].after < row.id:
-                target.restore_visit(visits.popleft())
+                target.book.restore_visit(visits.popleft())
             if not row.outcome.stands:
-                number: int | None = target.restore(replace(row, listed=False))
+                number: int | None = target.ledger.restore(replace(row, listed=False))
             else:
                 verdict = target.find_or_add(row.sighting, config)
                 changes = changes.with_verdict(row.verdict, verdict)

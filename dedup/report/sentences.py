@@ -15,11 +15,12 @@ from dedup.report.contents import MAX_TEXT_PAIRS, Contents
 from dedup.report.overview import STEPS, Overview
 from dedup.report.side_by_side import MAX_TEXT
 from dedup.report.templates import MAX_STRUCTURES, MAX_TEMPLATES, Templates
-from dedup.rule.keys import banding_of, uses_content, uses_structure
+from dedup.rule.keys import ways
 from dedup.rule.verifier import verifier_of
+from dedup.values.match import Check, Match
 from dedup.values.printable import printable
 from dedup.values.simhashes import SIMHASH_BITS
-from dedup.values.verdict import Reason
+from dedup.values.verdict import Reason, Verdict
 
 # So many sites are listed.
 MAX_SITES = 1000
@@ -109,16 +110,7 @@ def rule(config: DedupConfig) -> str:
 
 def candidates(config: DedupConfig) -> str:
     """Return which pages are candidates."""
-    return f"pages {' or '.join(_keys(config))}"
-
-
-def _keys(config: DedupConfig) -> Iterator[str]:
-    if uses_content(config):
-        yield f"whose content simhashes differ in at most {config.max_distance} bits"
-    if uses_structure(config):
-        yield f"whose structure simhashes differ in at most {config.structure_max_distance} bits"
-    if banding := banding_of(config):
-        yield f"whose sketches have one of {banding.bands} bands in common"
+    return f"pages {' or '.join(ways(config))}"
 
 
 def _confirmation(config: DedupConfig) -> str:
@@ -145,43 +137,38 @@ def about_templates(templates: Templates, config: DedupConfig) -> str:
     )
 
 
-def why(
-    reason: Reason | None,
-    content: int | None,
-    structure: int | None,
-    similarity: float | None,
-    threshold: float | None,
-) -> str:
-    """Return why a page is a duplicate, given what was measured; "" where it is none.
+def why(reason: Reason, check: Check) -> str:
+    """Return why a page is a duplicate: what *check*, by the settings of the report, says of it."""
+    sentence = Match(reason, check).sentence
+    if reason is Reason.NEAR_DUPLICATE and not check.passes:
+        return f"{sentence} With the settings of this report it is no duplicate."
+    return sentence
 
-    *reason* is None for a page that the report does not count.  *threshold* is the similarity that the
-    report asks for, None for none.
-    """
-    match reason:
+
+def recorded(verdict: Verdict) -> str:
+    """Return why a page was judged a duplicate, and what was measured then; "" where it is none."""
+    if verdict.kept:
+        return ""
+    match verdict.reason:
         case Reason.EXACT_DUPLICATE:
             return "Its bytes are those of the canonical page."
         case Reason.UNCHANGED:
-            return "An earlier crawl saw the same text at this URL."
+            return "An earlier run saw the same text at this URL."
         case Reason.CANONICAL_LINK:
-            link = "It names that page as its canonical (rel=canonical)."
-            return " ".join((link, *_measured(content, structure, similarity, None)))
-        case Reason.NEAR_DUPLICATE:
-            return " ".join(_measured(content, structure, similarity, threshold))
+            return f"It names that page as its canonical (rel=canonical). {_measured(verdict)}".strip()
         case _:
-            return ""
+            return _measured(verdict)
 
 
-def _measured(
-    content: int | None, structure: int | None, similarity: float | None, threshold: float | None
-) -> Iterator[str]:
-    if similarity is not None:
-        # A similarity below the threshold comes from a crawl that had another one.
-        is_reached = threshold is not None and similarity >= threshold
-        asked = f" (at least {threshold:g} is asked for)" if is_reached else ""
-        yield f"The similarity is {similarity:.2f}{asked}."
-    if content is not None:
-        shape = "" if structure is None else f", the structure simhashes in {structure}"
-        yield f"The content simhashes differ in {content} of {SIMHASH_BITS} bits{shape}."
+def _measured(verdict: Verdict) -> str:
+    parts: list[str] = []
+    if verdict.similarity is not None:
+        parts.append(f"The pages share {verdict.similarity:.2f} of their shingles.")
+    if (content := verdict.content_distance) is not None:
+        parts.append(f"The content simhashes differ in {content} of {SIMHASH_BITS} bits.")
+    if (structure := verdict.structure_distance) is not None:
+        parts.append(f"The structure simhashes differ in {structure} of {SIMHASH_BITS} bits.")
+    return " ".join(parts)
 
 
 def facts(contents: Contents) -> list[tuple[str, str]]:

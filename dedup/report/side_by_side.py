@@ -45,7 +45,7 @@ class SideBySide:
 
 def stored_texts(index: Index) -> TextOf:
     """Return the function that gives the stored text of a row of *index*."""
-    return lambda row: index.text_of(index.row(row))
+    return lambda row: index.views.text_of(index.row(row))
 
 
 def side_by_side(one: str, other: str) -> SideBySide:

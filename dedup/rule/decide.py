@@ -18,13 +18,13 @@ from dedup.values.verdict import Candidates, Canonical, Reason, Standing, Verdic
 class Past:
     """What an index knows about the page that is to be judged.
 
-    *versions* are the rows of the same thing in the last earlier run that saw it, less those that
-    this crawl has met again already, and its canonicals of other crawls that show the same.
-    *candidates* gives batches of canonicals that are no versions of it, in the order of `nearness`,
-    and is asked no further than needed.  *declared* is the canonical that the page itself names,
-    where such links decide.  *standing* tells how a canonical stands in this crawl, *rivals* which
-    canonicals of its cluster could stand in its place.  *is_restored* says that somebody wants the
-    page back that was dropped.  *site* is what the pages before it tell about its site.
+    *versions* are the rows of the same URL or key in the last earlier run that saw it, without those
+    that this crawl has met again already, and its canonicals of other crawls that show the same.
+    *candidates* gives other canonicals in batches, in the order of `nearness`; it is asked for the
+    next batch only if the last one had no match.  *declared* is the canonical that the page names as
+    its ``rel=canonical``, where such links decide.  *standing* tells why this crawl may count on a
+    canonical, None if it may not; *rivals* are other canonicals of its cluster.  *is_restored* says
+    that the page was dropped and somebody wants it back.  *site* is what is known about its site.
     """
 
     versions: Sequence[Version] = ()
@@ -39,8 +39,8 @@ class Past:
 def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
     """Return the verdict on *page*.
 
-    Where unchanged pages are kept, each crawl gives a whole copy of what it visits: a page repeats
-    only what stands in this crawl, and what stands nowhere is kept in its place.
+    Where unchanged pages are kept, each crawl delivers all that it visits once: a page is dropped only
+    for one that this crawl may count on (`Standing`), and else it is kept in place of that one.
     """
     return _Case(page, past, config).verdict()
 
@@ -91,7 +91,7 @@ class _Case:
         return match(canonical.fingerprint, self.page, self.config, self.past.site)
 
     def _standing(self, canonical: Canonical) -> Standing | None:
-        """Return how *canonical* stands; what was once delivered need not stand where it is `drop`."""
+        """Return why this crawl may count on *canonical*, None if it may not."""
         standing = self.past.standing(canonical)
         if standing is None or self.config.unchanged == "drop":
             return None if standing and standing.is_elsewhere else standing
@@ -116,7 +116,7 @@ class _Case:
         return min(same, key=lambda version: (not version.is_own, version.origin), default=None)
 
     def _rival(self, version: Version) -> Verdict | None:
-        """Return the verdict that the page repeats what this crawl has kept in its place, if it does."""
+        """Return the verdict if the page repeats what this crawl has kept in its place, else None."""
         assert version.canonical is not None
         if self.config.unchanged == "drop" or self.past.is_restored:
             return None
@@ -128,7 +128,7 @@ class _Case:
         return None
 
     def _still_repeats(self, version: Version) -> bool:
-        """Return whether a page that was a copy is one by the rule of today, of what stands today."""
+        """Return whether a page that was a duplicate is one by the rule and the pages of today."""
         canonical, declared = version.canonical, self.past.declared
         assert canonical is not None
         is_declared = declared is not None and declared.id == canonical.id
@@ -141,7 +141,7 @@ class _Case:
         assert canonical is not None
         matched = replace(self._match(canonical), reason=Reason.UNCHANGED)
         kept = version.is_own and (self.config.unchanged == "keep" or self.past.is_restored)
-        # A page that is kept repeats only itself: nothing need stand for it.
+        # A page that is kept repeats only itself: it needs no other page to count on.
         standing = None if version.is_own else self._standing(canonical)
         return _verdict(matched, canonical, standing, kept=kept, previous=version.origin)
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 
-from dedup.recipes.config import MAX_DISTANCE, DedupConfig
+from dedup.recipes.config import DedupConfig
 from dedup.recipes.sketch import similarity
-from dedup.rule.keys import distances
+from dedup.rule.keys import EDGE, distances
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.match import Check
 from dedup.values.simhashes import SIMHASH_BITS
 
 NEAR, FAR = "near", "far"
-# Distances so many bits from the bound are borderline.
-EDGE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +38,24 @@ class DistanceVerifier:
         bound = self.config.max_distance
         content, structure = distances(kept, page)
         passes = content is not None and content <= bound
-        return Check(
-            passes=passes,
-            finding=NEAR if passes else FAR,
-            sentence=_sentence(content, bound),
-            similarity=similarity(kept.sketch, page.sketch),
-            content_distance=content,
-            structure_distance=structure,
-            margin=-inf if content is None else (bound - content) / EDGE,
-        )
+        finding, sentence = NEAR if passes else FAR, _sentence(content, bound)
+        alike = similarity(kept.sketch, page.sketch)
+        margin = -inf if content is None else (bound - content) / EDGE
+        return Check(passes, finding, sentence, alike, content, structure, margin)
 
     def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:  # noqa: ARG002
         """See `Verifier`; sketches decide nothing."""
         return [True] * len(sketches)
 
     def loosened(self) -> DedupConfig:
-        """See `Verifier`."""
-        return replace(self.config, max_distance=min(self.config.max_distance + EDGE, MAX_DISTANCE))
+        """See `Verifier`; it is its keys that reach farther."""
+        return self.config
 
 
 def _sentence(content: int | None, bound: int) -> str:
     if content is None:
         return "Not both pages have a content simhash."
     return (
-        f"The content simhashes differ in {content} of {SIMHASH_BITS} bits, {bound} are allowed; "
-        "similarity is not asked for."
+        f"The content simhashes differ in {content} of {SIMHASH_BITS} bits, at most {bound} are "
+        "allowed; similarity is not asked for."
     )

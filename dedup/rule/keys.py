@@ -5,27 +5,158 @@ A key finds, a verifier confirms (`dedup.rule.verifier`): no key makes a copy on
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
 import numpy as np
 
 from dedup.recipes.bands import Banding, sketch_keys
-from dedup.recipes.config import DedupConfig
+from dedup.recipes.config import MAX_DISTANCE, DedupConfig
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.simhashes import simhash_distance
+from dedup.values.simhashes import SIMHASH_BITS, simhash_distance
 from dedup.values.verdict import Canonical
 
+# Distances so many bits from the bound are borderline.
+EDGE = 2
 # Fewer equal tokens than this say too little: "Not found" is not one page.
 MIN_EQUAL_TOKENS = 4
 
 
-def is_candidate(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> bool:
-    """Return whether a key of *page* leads to *kept*: content, structure or a band."""
-    content, structure = distances(kept, page)
-    if content is not None:
-        if uses_content(config) and content <= config.max_distance:
+class SimhashKey(NamedTuple):
+    """The simhashes of two pages; the one finds the other up to a *distance* of *bound* (inclusive).
+
+    *field* is "content" or "structure"; *distance* is 0 to 64 bits, None where a page has no such
+    simhash.  *is_used* says that simhashes of this field find such pages at all.
+    """
+
+    field: str
+    kept: int
+    page: int
+    distance: int | None
+    bound: int
+    is_used: bool
+
+    @property
+    def is_met(self) -> bool:
+        """Whether it makes the page a candidate."""
+        return self.is_used and self.distance is not None and self.distance <= self.bound
+
+    @property
+    def setting(self) -> str:
+        """The name of the bound."""
+        return "max_distance" if self.field == "content" else "structure_max_distance"
+
+    @property
+    def sentence(self) -> str:
+        """What it says, with value and bound."""
+        if self.distance is None:
+            return f"Not both pages have a {self.field} simhash."
+        differ = f"The {self.field} simhashes differ in {self.distance} of {SIMHASH_BITS} bits"
+        if not self.is_used:
+            return f"{differ}; they make no candidates here."
+        return f"{differ}, {self.setting} is {self.bound}: {_makes(self.is_met)}."
+
+    @property
+    def figure(self) -> str:
+        """The value and the bound in a few words."""
+        distance = "none" if self.distance is None else self.distance
+        return f"{self.field} distance {distance}, at most {self.bound}"
+
+
+class BandKey(NamedTuple):
+    """How many of the *bands* of their sketches two pages share."""
+
+    shared: int
+    bands: int
+
+    @property
+    def is_met(self) -> bool:
+        """Whether it makes the page a candidate."""
+        return self.shared > 0
+
+    @property
+    def sentence(self) -> str:
+        """What it says, with value and bound."""
+        return f"The sketches share {self.figure}: {_makes(self.is_met)}."
+
+    @property
+    def figure(self) -> str:
+        """The value and the bound in a few words."""
+        return f"{self.shared} of {self.bands} bands"
+
+
+class Keys(NamedTuple):
+    """All keys that may lead from *page* to one that was *kept*."""
+
+    kept: Fingerprint
+    page: Fingerprint
+    config: DedupConfig
+
+    @property
+    def content(self) -> SimhashKey:
+        """The content simhashes."""
+        one, other = self.kept.content_simhash, self.page.content_simhash
+        distance, bound = simhash_distance(one, other), self.config.max_distance
+        return SimhashKey("content", one, other, distance, bound, uses_content(self.config))
+
+    @property
+    def structure(self) -> SimhashKey:
+        """The structure simhashes; pages without content are not found by them, they look all alike."""
+        one, other = self.kept.structure_simhash, self.page.structure_simhash
+        distance, bound = simhash_distance(one, other), self.config.structure_max_distance
+        has_content = self.content.distance is not None
+        is_used = has_content and uses_structure(self.config)
+        return SimhashKey("structure", one, other, distance, bound, is_used)
+
+    @property
+    def bands(self) -> BandKey | None:
+        """The bands of the sketches, None where they find no candidates."""
+        banding = banding_of(self.config)
+        if banding is None:
+            return None
+        shared = shared_bands(self.kept.sketch, self.page.sketch, self.config)
+        return BandKey(shared, banding.bands)
+
+    @property
+    def are_met(self) -> bool:
+        """Whether the page is a candidate: one key is enough."""
+        if self.content.is_met or self.structure.is_met:
             return True
-        if uses_structure(config) and _within(structure, config.structure_max_distance):
-            return True
-    return shared_bands(kept.sketch, page.sketch, config) > 0
+        bands = self.bands
+        return bands is not None and bands.is_met
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What each key says."""
+        bands = self.bands
+        return (self.content.sentence, self.structure.sentence, *((bands.sentence,) if bands else ()))
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The value and the bound of each key that is used, in a few words."""
+        used = [key.figure for key in (self.content, self.structure) if key.is_used]
+        return (*used, *((bands.figure,) if (bands := self.bands) else ()))
+
+
+def ways(config: DedupConfig) -> Iterator[str]:
+    """Yield how candidates are found, each way to follow "pages "."""
+    if uses_content(config):
+        yield f"whose content simhashes differ in at most {config.max_distance} bits"
+    if uses_structure(config):
+        yield f"whose structure simhashes differ in at most {config.structure_max_distance} bits"
+    if banding := banding_of(config):
+        yield f"whose sketches share one of {banding.bands} bands"
+
+
+def content_bound(config: DedupConfig) -> int | None:
+    """Return within how many bits of content pages are candidates, None if content finds none."""
+    return config.max_distance if uses_content(config) else None
+
+
+def loosened(config: DedupConfig) -> DedupConfig:
+    """Return *config* with keys that reach pages which are borderline outside."""
+    return replace(config, max_distance=min(config.max_distance + EDGE, MAX_DISTANCE))
 
 
 def distances(kept: Fingerprint, page: Fingerprint) -> tuple[int | None, int | None]:
@@ -39,6 +170,11 @@ def distances(kept: Fingerprint, page: Fingerprint) -> tuple[int | None, int | N
 def has_equal_tokens(kept: Fingerprint, page: Fingerprint) -> bool:
     """Return whether both have the same tokens, and enough of them to mean something."""
     return page.tokens >= MIN_EQUAL_TOKENS and page.token_digest == kept.token_digest
+
+
+def text_digest(page: Fingerprint) -> bytes:
+    """Return the digest that pages have in common which `has_equal_tokens`, b"" with too few tokens."""
+    return page.token_digest if page.tokens >= MIN_EQUAL_TOKENS else b""
 
 
 def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
@@ -76,8 +212,8 @@ def shared_bands(a: bytes, b: bytes, config: DedupConfig) -> int:
     return int(np.count_nonzero(one == other)) if len(one) and len(other) else 0
 
 
-def _within(distance: int | None, bound: int) -> bool:
-    return distance is not None and distance <= bound
+def _makes(is_met: bool) -> str:
+    return "that makes a candidate" if is_met else "that makes no candidate"
 
 
 def _none_last(distance: int | None) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
-from dedup.rule.keys import distances, has_equal_tokens, is_candidate
+from dedup.rule.keys import Keys, distances, has_equal_tokens
 from dedup.rule.site import EMPTY_SITE, SiteContext
 from dedup.rule.verifier import verifier_of
 from dedup.values.fingerprint import Fingerprint
@@ -13,6 +13,8 @@ from dedup.values.match import Check, Match
 from dedup.values.verdict import Reason
 
 EMPTY, EQUAL_BYTES, EQUAL_TOKENS, NO_CANDIDATE = "empty", "equal_bytes", "equal_tokens", "no_candidate"
+# What is found without a key and a verifier.
+OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TOKENS)
 
 _DEFAULT = DedupConfig()
 
@@ -47,8 +49,9 @@ def match(
     check = verifier_of(config).check(kept, page, site)
     if not check.passes:
         return Match(Reason.NEW, check)
-    if not is_candidate(kept, page, config):
-        return Match(Reason.NEW, _unfound(check))
+    keys = Keys(kept, page, config)
+    if not keys.are_met:
+        return Match(Reason.NEW, _unfound(check, keys))
     return Match(Reason.NEAR_DUPLICATE, check)
 
 
@@ -58,8 +61,8 @@ def _plain(
     return Check(finding != EMPTY, finding, sentence, similarity, *distances(kept, page))
 
 
-def _unfound(check: Check) -> Check:
-    sentence = f"{check.sentence} But no key of the page leads to the other, so they are not compared."
+def _unfound(check: Check, keys: Keys) -> Check:
+    sentence = f"{check.sentence} But no key makes the page a candidate ({'; '.join(keys.figures)})."
     return check._replace(passes=False, finding=NO_CANDIDATE, sentence=sentence, margin=0.0)
 
 

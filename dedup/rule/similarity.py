@@ -12,9 +12,9 @@ from dedup.recipes.sketch import BINS, agrees, similarities, similarity
 from dedup.rule.keys import distances
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.match import Check
+from dedup.values.match import BELIED, Check
 
-ALIKE, NOT_ALIKE, BELIED = "alike", "not_alike", "belied"
+ALIKE, NOT_ALIKE = "alike", "not_alike"
 # Similarities this near to the bound are borderline; the estimate has a standard deviation of .031.
 EDGE = 0.15
 # Up to so many sketches, one at a time is faster than all at once.
@@ -50,16 +50,9 @@ class SimilarityVerifier:
         elif _is_belied(kept, page, alike):
             finding, margin, end = BELIED, 0.0, _belying(kept, page)
         content, structure = distances(kept, page)
-        return Check(
-            passes=finding is ALIKE,
-            finding=finding,
-            sentence=f"The pages share {shown(alike, bound)} of their shingles, {bound:g} are asked for"
-            f"{end}",
-            similarity=alike,
-            content_distance=content,
-            structure_distance=structure,
-            margin=margin,
-        )
+        share = f"The pages share {shown(alike, bound)} of their shingles"
+        sentence = f"{share}, at least {bound:g} is asked for{end}"
+        return Check(finding is ALIKE, finding, sentence, alike, content, structure, margin)
 
     def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
         """See `Verifier`; check sketches are asked later, of those that are left."""

@@ -91,7 +91,7 @@ class _Views:
             "part": query.get("q", "")[:500],
         }
         duplicates = query.get("duplicates") == "1"
-        rows = self.index.newest(PAGE_SIZE + 1, copies=duplicates, **wanted)
+        rows = self.index.views.newest(PAGE_SIZE + 1, copies=duplicates, **wanted)
         older = rows[PAGE_SIZE - 1].id if len(rows) > PAGE_SIZE else None
         return self._page(
             "pages.html",
@@ -104,7 +104,7 @@ class _Views:
 
     async def clusters(self, request: Request) -> Response:
         start = _number(request.query_params.get("start", ""))
-        clusters = self.index.clusters(start + PAGE_SIZE + 1)[start:]
+        clusters = self.index.views.clusters(start + PAGE_SIZE + 1)[start:]
         more = start + PAGE_SIZE if len(clusters) > PAGE_SIZE else None
         return self._page("clusters.html", clusters=clusters[:PAGE_SIZE], start=start, more=more)
 
@@ -119,13 +119,13 @@ class _Views:
             row=row,
             canonical=canonical,
             changes=self._changes(canonical, row) if canonical else [],
-            history=[one for one in self.index.history(row.sighting.url) if one.id != row.id],
-            duplicates=self.index.copies_of(row.id, PAGE_SIZE),
+            history=[one for one in self.index.views.history(row.sighting.url) if one.id != row.id],
+            duplicates=self.index.views.copies_of(row.id, PAGE_SIZE),
         )
 
     def _changes(self, canonical: Row, row: Row) -> list[Change]:
         """Return how the text of *canonical* became that of *row*, nothing where they are not stored."""
-        one, other = (self.index.text_of(seen) for seen in (canonical, row))
+        one, other = (self.index.views.text_of(seen) for seen in (canonical, row))
         return word_diff(one[:MAX_TEXT], other[:MAX_TEXT]) if one and other else []
 
     async def failed(self, _: Request, error: Exception) -> Response:
@@ -145,9 +145,9 @@ class _Views:
         self._totals.read_on(self.index)
         return {
             "totals": self._totals,
-            "statistics": self.index.statistics(),
+            "statistics": self.index.views.statistics(),
             "runs": self.index.runs()[: -RUNS - 1 : -1],
-            "newest": self.index.newest(NEWEST, copies=True),
+            "newest": self.index.views.newest(NEWEST, copies=True),
         }
 
     def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from dedup.index import Row
-from dedup.report.sentences import moment, run_end, why
+from dedup.report.sentences import moment, recorded, run_end
 from dedup.report.side_by_side import one_line
 from dedup.values.printable import printable, printable_url
 from dedup.values.simhashes import simhash_hex
@@ -40,13 +39,6 @@ def similarity(value: float | None) -> str:
     return _NONE if value is None else f"{value:.2f}"
 
 
-def sentence(row: Row) -> str:
-    """Return why *row* is a duplicate, "" where it is none."""
-    verdict = row.verdict
-    measured = verdict.content_distance, verdict.structure_distance, verdict.similarity
-    return "" if verdict.kept else why(verdict.reason, *measured, None)
-
-
 FILTERS: dict[str, Callable[..., Any]] = {
     "shown": lambda text: printable(text, _LONG),
     "url": lambda url: printable_url(url, _LONG),
@@ -57,7 +49,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "share": share,
     "bits": bits,
     "similarity": similarity,
-    "why": sentence,
+    "why": lambda row: recorded(row.verdict),
     "spaced": lambda name: str(name).replace("_", " "),
     "hex": simhash_hex,
     "count": lambda number: f"{number:,}",

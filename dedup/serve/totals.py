@@ -34,7 +34,7 @@ class Totals:
 
     def read_on(self, index: Index, step: int = STEP) -> None:
         """Count at most *step* rows that came since, and those that were undone since."""
-        for glance in islice(index.glances(after=self.read), step):
+        for glance in islice(index.views.glances(after=self.read), step):
             self.read = glance.id
             self.by_reason[glance.reason] += 1
             fate = fate_of(glance)
@@ -45,13 +45,13 @@ class Totals:
         self._find_undone(index)
 
     def _find_undone(self, index: Index) -> None:
-        statistics, known = index.statistics(), self._known
+        statistics, known = index.views.statistics(), self._known
         self._known = statistics.released, statistics.forgotten
         if self._known == known:
             return
         # Many may be forgotten, so these are looked through only where they became more.
         for outcome in UNDONE if statistics.forgotten != known[1] else UNDONE[:1]:
-            for glance in index.glances(outcome=outcome):
+            for glance in index.views.glances(outcome=outcome):
                 if glance.id <= self.read:
                     self._undo(glance)
 

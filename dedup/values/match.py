@@ -28,6 +28,10 @@ class Check(NamedTuple):
     margin: float = inf
 
 
+BELIED = "belied"
+"""The finding of a verifier that would pass a page but for its check sketch."""
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """Whether one page repeats another one (*reason*), and the *check* that says so."""
@@ -59,7 +63,7 @@ class Match:
     def sentence(self) -> str:
         """Why, in one or two sentences."""
         if self.reason is Reason.CANONICAL_LINK:
-            return f"The page names this one as its rel=canonical. {self.check.sentence}"
+            return f"It names that page as its canonical (rel=canonical). {self.check.sentence}"
         if self.reason is Reason.UNCHANGED:
-            return f"Its URL showed the same in an earlier run. {self.check.sentence}"
+            return "An earlier run saw the same text at this URL."
         return self.check.sentence

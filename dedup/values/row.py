@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from dedup.values.errors import DedupError
 from dedup.values.sighting import Sighting
+from dedup.values.urls import url_key
 from dedup.values.verdict import Canonical, Outcome, Reason, Verdict, Version
 
 
@@ -178,6 +179,11 @@ class Withheld:
     what: str
     request: str = ""
     run: int = 0
+
+    @property
+    def url_key(self) -> str:
+        """The URL in canonical form: what a run withholds once only."""
+        return url_key(self.url)
 
 
 def is_elsewhere(verdict: Verdict) -> bool:

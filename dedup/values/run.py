@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # The first and the last moment (seconds since 1970) that are dates in every time zone; a machine
 # whose clock lost the time may say any of them.
@@ -22,7 +22,8 @@ class Run:
     *settings* is a digest of what it was run with, *action* what was done with copies: "drop",
     "mark" or "dry run".  Runs with the same *crawl* are workers of one crawl, "" is a crawl of its
     own.  *began* and *over* count the beginnings and ends of runs: two were alive at the same time if
-    neither was over before the other one began.
+    neither was over before the other one began.  One that *is_imported* was taken over from another
+    index: nobody goes on with it.
     """
 
     id: int
@@ -36,6 +37,7 @@ class Run:
     crawl: str = ""
     began: int = 0
     over: int = 0
+    is_imported: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

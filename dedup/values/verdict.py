@@ -1,4 +1,4 @@
-"""What becomes of a page and why: reasons, outcomes, matches and verdicts."""
+"""What becomes of a page and why: reasons, outcomes, verdicts, and the canonicals they are based on."""
 
 from __future__ import annotations
 
@@ -22,10 +22,16 @@ class Reason(StrEnum):
 
 
 DUPLICATE_REASONS = frozenset((Reason.EXACT_DUPLICATE, Reason.NEAR_DUPLICATE, Reason.CANONICAL_LINK))
+"""The reasons of pages that repeat another page."""
 
 
 class Outcome(StrEnum):
-    """What became of a row after its verdict; all of a row that ever changes."""
+    """What became of a row after its verdict.
+
+    A row begins as `pending` or `confirmed`.  `released` is a page whose item was lost, `orphaned` a
+    duplicate whose canonical is gone, `restored` a duplicate that somebody wants back, `forgotten` a
+    page that nothing is compared with any more.
+    """
 
     PENDING = "pending"
     CONFIRMED = "confirmed"
@@ -36,25 +42,25 @@ class Outcome(StrEnum):
 
     @property
     def is_undone(self) -> bool:
-        """Whether it is as if the page had not been seen."""
+        """Whether the row counts no more, as if the page had not been seen."""
         return self in UNDONE
 
     @property
     def stands(self) -> bool:
-        """Whether the verdict is neither open yet nor undone."""
+        """Whether the verdict counts: it is neither pending nor undone."""
         return self in (Outcome.CONFIRMED, Outcome.ORPHANED, Outcome.RESTORED)
 
 
 UNDONE = (Outcome.RELEASED, Outcome.FORGOTTEN)
-"""The outcomes of rows that were taken back."""
+"""The outcomes of rows that count no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
-    """A page that was kept and that others are compared with.
+    """A page that was kept and that later pages are compared with.
 
-    *represents* is the canonical in whose place it was kept, None for none: see `Verdict`.  *host* is
-    where a crawl would meet it again.
+    *id* is its row, *is_pending* says that its item may still be lost.  *represents* is the canonical
+    that it was kept in place of, None for none (see `Verdict`).  *host* is the host of its URL.
     """
 
     id: int
@@ -67,16 +73,17 @@ class Canonical:
 
     @property
     def cluster(self) -> int:
-        """The canonical that it stands in for, or itself."""
+        """The canonical that it was kept in place of, or else itself."""
         return self.represents or self.id
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a canonical stands in a crawl: by its own *row*, or by the row that met it again unchanged.
+    """Why a crawl may count on a canonical: the *row* that saw it in this crawl, and its *run*.
 
-    *is_pending* says that the fate of that row is open, *is_kept* that its page is delivered if it
-    comes through.  A canonical *is_elsewhere* if it is on a host that the crawl has not visited.
+    That row is its own, or one that saw the same page again.  *is_pending* says that the item of that
+    row may still be lost, *is_kept* that the item is delivered unless it is lost.  *is_elsewhere*
+    says that the crawl has not visited the host of the canonical; then the row is an earlier one.
     """
 
     row: int
@@ -88,10 +95,10 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Canonicals that may match, in the order of `nearness`.
+    """Canonicals that the page may repeat, the nearest first (`dedup.rule.keys.nearness`).
 
-    Those that cannot pass verification may be left out (`Verifier.may_pass`); *looked_at* counts
-    them too.
+    Those whose sketch cannot pass verification may be left out (`Verifier.may_pass`); *looked_at*
+    counts them too.
     """
 
     canonicals: Sequence[Canonical]
@@ -100,11 +107,11 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A row of the page's own URL in the last earlier run that saw it.
+    """What an earlier run saw at the URL of the page.
 
-    *origin* is the first row that showed this version; *canonical* is the canonical that it is or
-    leads to, None where that one stands no more; *is_own* says that it is the canonical, that is,
-    that the page was no copy of another one.
+    *origin* is the first row that showed this version.  *canonical* is the canonical that the version
+    is or repeats, None where that one counts no more; *is_own* says that it is the canonical itself,
+    that is, that the page repeated no other page.
     """
 
     origin: int
@@ -115,13 +122,13 @@ class Version:
     is_own: bool
 
     def shows(self, page: Fingerprint) -> bool:
-        """Whether *page* is this version: equal tokens, or without any, equal bytes."""
+        """Whether *page* is this version: its tokens are equal, or without tokens its bytes."""
         if page.tokens or self.tokens:
             return self.token_digest == page.token_digest
         return self.body_digest == page.body_digest
 
     def is_standing(self, page: Fingerprint) -> bool:
-        """Whether it is a canonical that shows what *page* shows."""
+        """Whether it is a canonical, and *page* is this version of it."""
         return self.is_own and self.canonical is not None and self.shows(page)
 
 
@@ -129,14 +136,19 @@ class Version:
 class Verdict:
     """What becomes of a page and why.
 
-    *row* is its number in the index, None if it was only asked about.  *canonical*,
-    *canonical_url* and *canonical_run* name the page that this one repeats, *standing* says how that
-    one stands in this crawl, None where it does not.  *previous* is the first row of the version of
-    the same URL that this one repeats or follows, *replaces* the canonical that this one takes the
-    place of when it is confirmed.  *represents* is the canonical that a kept page repeats and that
-    this crawl has not met: the page stands in for it.  *candidates* is how many canonicals were
-    looked at; *is_restored* says that the page is kept because somebody wanted it back.  *sentence*
-    says why the page repeats the other; "" where it repeats none, or the verdict was read from an index.
+    The distances (0 to 64 bits), the *similarity* (0 to 1) and *sentence*, which says why, are those
+    of the page and its canonical, None and "" where it has none; a verdict that is read from an index
+    has no sentence.
+
+    *canonical*, *canonical_url* and *canonical_run* name the row, URL and run of the page that this
+    one repeats; *standing* says why this crawl may count on that page, None if it may not.  *previous*
+    is the first row that showed the version of the same URL which this page repeats or follows.
+    *replaces* is the canonical that this page takes the place of once it is confirmed.  *represents*
+    is the canonical that a kept page repeats, but that this crawl has not met.
+
+    *row* is the number of the page in the index, None if it was not recorded.  *candidates* is how
+    many canonicals were looked at; *is_restored* says that the page is kept because somebody wanted it
+    back.
     """
 
     reason: Reason
@@ -158,15 +170,15 @@ class Verdict:
 
     @property
     def canonical_is_pending(self) -> bool:
-        """Whether it is still open if the page that this one repeats is kept in this crawl."""
+        """Whether the item of the page that this one repeats may still be lost."""
         return self.standing is not None and self.standing.is_pending
 
     @property
     def canonical_was_met(self) -> bool:
-        """Whether this crawl has met the page that this one repeats, and not only heard of it."""
+        """Whether this crawl itself has seen the page that this one repeats."""
         return self.standing is not None and not self.standing.is_elsewhere
 
     @property
     def repeats_another(self) -> bool:
-        """Whether the page is a copy of another one, now or as an unchanged copy of earlier."""
+        """Whether the page is dropped for another page, and not for an earlier version of itself."""
         return not self.kept and self.canonical != self.previous

@@ -204,7 +204,7 @@ def test_interrupted_and_resumed_is_uninterrupted(
         assert list(adding.fates(0)) == list(expected.fates(0))
         assert adding.tally.counts == expected.tally.counts
         assert len(index.runs()) == 1
-        assert index.journal(1) == []
+        assert index.book.journal(1) == []
 
 
 def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
@@ -224,7 +224,7 @@ def wait_for_rows(index: Path) -> None:
     while time.monotonic() < deadline:
         if index.exists():
             with SQLiteIndex(index) as opened:
-                if opened.statistics().rows:
+                if opened.views.statistics().rows:
                     return
         time.sleep(0.01)
     raise AssertionError("nothing came")
@@ -357,7 +357,7 @@ def test_a_run_that_is_forgotten_begins_anew(tmp_path: Path) -> None:
         adding = Adding(index, found, Choices())
         next(adding.work())
         adding.stop("interrupted")
-        index.forget_run(1)
+        index.book.forget(1)
         assert Adding(index, found, Choices()).tally.resumed_at == 0
 
 
@@ -385,16 +385,6 @@ def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
     assert [f"{feed}, line {number}: is no JSON" in done.stderr for number in (2, 3, 4)] == [True] * 3
     kept = [lines[0], *bad[:3], *bad[4:], lines[1], lines[4]]
     assert output.read_bytes() == b"".join(kept)
-
-
-def test_strict_stops_at_the_first_bad_record(tmp_path: Path) -> None:
-    formats.jsonl(tmp_path / "a.jsonl", PAGES)
-    with (tmp_path / "a.jsonl").open("a") as file:
-        file.write("{\n")
-    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--strict", "--jobs", 1)
-    assert done.exit_code == 1
-    assert "line 6: is no JSON" in done.stderr
-    assert rows(tmp_path / "x.db") == []
 
 
 def test_a_function_that_raises_costs_its_record_only(tmp_path: Path) -> None:
@@ -509,7 +499,7 @@ def test_pages_over_a_limit_are_counted_and_repeat_equal_bytes_only(tmp_path: Pa
     found = json.loads(done.stdout)
     assert (found["over_limit"], found["new"], found["exact_duplicate"]) == (3, 2, 1)
     with SQLiteIndex(tmp_path / "x.db") as index:
-        assert [index.page_of(row) for row in index.rows()] == [None] * 3
+        assert [index.views.page_of(row) for row in index.rows()] == [None] * 3
     assert "3 over a limit of size" in add(*arguments, *settings, "--restart").output
 
 
@@ -550,7 +540,7 @@ def test_fields_are_those_of_the_settings(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows_))
     done = add(
         *("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1, "--json"),
-        *("--text-fields", "t", "--url-field", "link"),
+        *("-s", "DEDUP_TEXT_FIELDS=t", "-s", "DEDUP_URL_FIELD=link"),
     )
     assert json.loads(done.stdout)["exact_duplicate"] == 1
     assert rows(tmp_path / "x.db")[1][1] == "http://a/1"
@@ -736,7 +726,7 @@ def test_pages_are_stored_where_that_is_wanted(tmp_path: Path, store_pages: bool
     with MemoryIndex() as index:
         config = DedupConfig(store_pages=store_pages)
         list(Adding(index, find_feeds([source], FieldRule()), Choices(config=config)).work())
-        stored = [index.page_of(row) for row in index.rows()]
+        stored = [index.views.page_of(row) for row in index.rows()]
     assert [page is not None for page in stored] == [store_pages] * len(PAGES)
 
 
@@ -778,10 +768,10 @@ def test_records_that_are_no_pages_stop_it_until_fields_are_named(tmp_path: Path
     done = add(feed, *chosen)
     assert done.exit_code == 1
     assert "line 1 is no page: it has no HTML" in done.output
-    assert "--text-fields title,text" in done.output
+    assert "-s DEDUP_TEXT_FIELDS=title,text" in done.output
     assert not out.exists()
     assert rows(tmp_path / "pages.db") == []
-    named = ("--text-fields", "name,text", "-s", "DEDUP_KEY_FIELDS=sku")
+    named = ("-s", "DEDUP_TEXT_FIELDS=name,text", "-s", "DEDUP_KEY_FIELDS=sku")
     assert add(feed, *chosen, *named).exit_code == 0
     assert out.read_text() == feed.read_text()
     assert add(records(tmp_path / "more.jsonl", *RECORDS), *chosen, *named[:2]).exit_code == 0

@@ -64,7 +64,7 @@ def test_a_copy_is_found_shown_and_accessible(browser: Any, tmp_path: Path, sche
 def test_nothing_of_a_page_runs(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
     with SQLiteIndex(path) as index:
-        rows = hostile_index(index).statistics().rows
+        rows = hostile_index(index).views.statistics().rows
     with served(path) as client, Opened(browser, str(client.base_url)) as opened:
         for address in ("", "pages", "clusters", *(f"page/{row}" for row in range(1, rows + 1))):
             opened.page.goto(f"{opened.address}{address}")

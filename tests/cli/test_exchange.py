@@ -28,7 +28,7 @@ def crawl(path: str, *contents: str, config: DedupConfig | None = None) -> None:
 
 def urls(path: str) -> list[tuple[str, bool]]:
     with SQLiteIndex(path, create=False) as index:
-        assert index.verify() == []
+        assert index.problems() == []
         return [(row.sighting.url, row.verdict.kept) for row in index.rows()]
 
 

@@ -59,7 +59,7 @@ def test_pages_are_added_reported_and_explained(folder: Path) -> None:
 def test_settings_come_from_the_command_line(folder: Path) -> None:
     pages = ("pages/a.html", "pages/c.html")
     compared = run(folder, "compare", *pages, code=3)
-    assert "B is no copy of A" in compared
+    assert "B is no duplicate of A" in compared
     alike = ("-s", "DEDUP_RECIPE=simhash", "-s", "DEDUP_MAX_DISTANCE=12", "-s", "DEDUP_MIN_SIMILARITY=x")
     refused = run(folder, "compare", *pages, *alike, code=1)
     assert "DEDUP_MIN_SIMILARITY ('x') must be of type float" in refused

@@ -137,7 +137,7 @@ def test_the_urls_spider_reads_standard_input(tmp_path: Path, site: str) -> None
     lines = f"{site}history.html\n\xff\n{site}\xff.html\n{site}visit.html\n".encode("latin-1")
     done = subprocess.run(command, input=lines, check=True, timeout=60, capture_output=True)
     assert len(feed.read_text().splitlines()) == 2
-    assert b"line 2 of - is no URL" in done.stderr
+    assert b"line 2 of - is not a URL" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,8 @@ def test_the_urls_spider_reads_standard_input(tmp_path: Path, site: str) -> None
         (["site", "-a", "url=http://["], "url ('http://[') must be an http or https URL"),
         (["sitemap"], "url is missing"),
         (["urls"], "file is missing"),
-        (["urls", "-a", "file=/no/such"], "file ('/no/such') must be a file that exists"),
-        (["nothing"], "there is no spider 'nothing'; known are site, sitemap, urls"),
+        (["urls", "-a", "file=/no/such"], "file ('/no/such') must be an existing file"),
+        (["nothing"], "there is no spider 'nothing'; the spiders are site, sitemap, urls"),
     ],
 )
 def test_bad_arguments_get_one_clear_line(arguments: list[str], message: str) -> None:

@@ -81,9 +81,9 @@ def stored(done: Crawl) -> Counter[int]:
 def rows_of_a_sound_index(path: Path) -> list[Row]:
     """Return the rows of an index whose crawl is over: nothing pending, every copy has its canonical."""
     with SQLiteIndex(path) as index:
-        assert index.verify() == []
+        assert index.problems() == []
         rows = {row.id: row for row in index.rows()}
-        listed_orphans = {row.id for row in index.orphans()}
+        listed_orphans = {row.id for row in index.views.orphans()}
     for row in rows.values():
         assert row.outcome is not Outcome.PENDING
         if not row.verdict.kept and row.id not in listed_orphans:

@@ -101,7 +101,7 @@ class Forgetful:
     """Makes the index run out of memory for the first page that it is to record, and to confirm."""
 
     def __init__(self) -> None:
-        for method in ("record", "confirm"):
+        for method in ("find_or_add", "confirm"):
             setattr(SQLiteIndex, method, _failing_once(getattr(SQLiteIndex, method)))
 
     def process_item(self, item: Any, spider: Any = None) -> Any:

@@ -49,7 +49,7 @@ def test_verdicts_are_those_of_a_clock_that_goes_forward(
     assert life(path) == expected
     assert len(set(expected)) > 20
     with SQLiteIndex(path) as index:
-        assert index.verify() == []
+        assert index.problems() == []
         assert [run.ending for run in index.runs()] == ["finished", "shutdown", "finished"]
     for command in ("runs", "report", "orphans", "check"):
         assert CliRunner().invoke(main, [command, "--index", str(path)]).exit_code == 0

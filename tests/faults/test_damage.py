@@ -153,7 +153,7 @@ def test_a_damaged_scope_is_found(index: Path) -> None:
 def test_likely_urls_are_found_beside_damaged_ones(index: Path) -> None:
     execute(index, "UPDATE pages SET url_key = x'687474703a2f2f612f' WHERE id % 2 = 0")
     with SQLiteIndex(index) as opened:
-        assert "http://a/2" in opened.similar_urls("http://a/2x")
+        assert "http://a/2" in opened.views.similar_urls("http://a/2x")
 
 
 @pytest.mark.parametrize(
@@ -172,9 +172,9 @@ def test_who_counts_damaged_rows_gets_one_clear_error(index: Path, change: str) 
     execute(index, f"UPDATE pages SET {change} WHERE id % 2 = 0")
     with SQLiteIndex(index) as opened:
         with pytest.raises(IndexUnavailable, match="the file is damaged"):
-            list(opened.glances())
+            list(opened.views.glances())
         with suppress(IndexUnavailable):  # which counts by some columns only
-            opened.tallies()
+            opened.views.tallies()
 
 
 @pytest.mark.parametrize(

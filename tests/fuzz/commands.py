@@ -27,9 +27,9 @@ def small_index(path: Path) -> Path:
                     detector.check(page(edited(number, 2 * seed), f"http://a.example/{number}"))
                     detector.check(page(edited(number, 1), f"http://b.example/{number}"))
                 detector.check(page("", "http://a.example/empty"))
-        index.forget_url("http://a.example/3")
+        index.ledger.forget_url("http://a.example/3")
         run = index.begin_run("added", job="dedup add x")
-        index.extend_journal(run.id, 0, '{"choices": "", "files": ""}')
+        index.book.extend_journal(run.id, 0, '{"choices": "", "files": ""}')
         index.end_run(run, "interrupted")
     return path
 

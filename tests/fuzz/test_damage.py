@@ -29,11 +29,11 @@ URL = "http://b.example/1"
 READING = (
     *(("report",), ("report", "--format", "json"), ("report", "--format", "jsonl", "--all")),
     *(("report", "--format", "csv"), ("report", "--format", "html", "--output", "report.html")),
-    *(("report", "--min-similarity", "0.9"), ("report", "--keep", "canonical-link")),
+    *(("report", "-s", "DEDUP_MIN_SIMILARITY=0.9"), ("report", "--keep", "canonical-link")),
     ("report", "--format", "parquet", "--all", "--output", "report.parquet"),
     *(("explain", URL), ("explain", URL, "--json"), ("compare", URL, "http://a.example/1", "--diff")),
     *(("find", URL), ("find", "some words", "--max-distance", "64", "--json")),
-    *(("stats",), ("stats", "--json"), ("clusters",), ("clusters", "--json"), ("runs",), ("orphans",)),
+    *(("stats",), ("stats", "--json"), ("runs",), ("orphans",)),
     *(("export", "--output", "export.jsonl"), ("check",)),
 )
 WRITING = (
@@ -104,11 +104,11 @@ def use(path: Path, commands: Sequence[Sequence[str]], views: Sequence[str] = VI
         ("UPDATE pages SET reason = 'x'", "stats"),
         ("UPDATE pages SET outcome = 2", "report --format html --output report.html"),
         ("UPDATE pages SET content_distance = 1 << 40", "report --format html --output report.html"),
-        ("UPDATE pages SET tokens = 'many'", "report --min-similarity 0.9"),
+        ("UPDATE pages SET tokens = 'many'", "report -s DEDUP_MIN_SIMILARITY=0.9"),
         ("UPDATE pages SET body_digest = 'x'", "export --output export.jsonl"),
         ("UPDATE pages SET title = x''", "report --format json"),
         ("UPDATE pages SET time = 1e300", f"explain {URL}"),
-        ("UPDATE pages SET similarity = 7e77", "clusters"),
+        ("UPDATE pages SET similarity = 7e77", "stats"),
         ("UPDATE meta SET value = 'x' WHERE name = 'blocks'", "stats"),
         ("UPDATE meta SET value = '9' WHERE name = 'blocks'", "stats"),
         ("DELETE FROM meta WHERE name = 'blocks'", "stats"),

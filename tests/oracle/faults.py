@@ -7,8 +7,12 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from dedup import SQLiteIndex
-from dedup.index import Index, Run, Sighting
+from dedup.index import Index, Sighting
+from dedup.index.evidence import Evidence
+from dedup.index.ledger import Ledger
+from dedup.index.runs import RunBook
+from dedup.index.stores import SQLiteStore
+from dedup.index.stores.base import Order, Query, first
 from dedup.plugin import judge
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
 
@@ -20,15 +24,14 @@ def _released_counts() -> None:
 
 def _killed_counts() -> None:
     """Take what was under way in a crawl that died for delivered."""
-    end_run = SQLiteIndex._end_run
+    close_run = Ledger.close_run
 
-    def planted(index: SQLiteIndex, run: Run, ending: str) -> None:
-        for row in index.rows(run.id):
-            if row.outcome is Outcome.PENDING:
-                index._settle(row.id, Outcome.CONFIRMED)
-        end_run(index, run, ending)
+    def planted(ledger: Ledger, run: int) -> None:
+        pending = Query(runs=frozenset((run,)), outcomes=(Outcome.PENDING,))
+        ledger._store.change(pending, outcome=Outcome.CONFIRMED)
+        close_run(ledger, run)
 
-    _plant(SQLiteIndex, "_end_run", planted)
+    _plant(Ledger, "close_run", planted)
 
 
 def _folder_is_job() -> None:
@@ -38,30 +41,30 @@ def _folder_is_job() -> None:
 
 def _anything_repeats() -> None:
     """Drop every page for the last one that was kept."""
-    decide = Index._decide
+    verdict = Ledger._verdict
 
-    def planted(index: Index, sighting: Any, *arguments: Any, **choices: Any) -> Verdict:
-        last = [row for row in index.rows() if row.listed][-1:]
+    def planted(ledger: Ledger, sighting: Sighting, *arguments: Any, **choices: Any) -> Verdict:
+        last = first(ledger._store.rows(Query(listed=True, order=Order.NEWEST, limit=1)))
         if sighting.fingerprint.is_empty or not last:
-            return decide(index, sighting, *arguments, **choices)
-        return Verdict(Reason.EXACT_DUPLICATE, kept=False, canonical=last[0].id)
+            return verdict(ledger, sighting, *arguments, **choices)
+        return Verdict(Reason.EXACT_DUPLICATE, kept=False, canonical=last.id)
 
-    _plant(Index, "_decide", planted)
+    _plant(Ledger, "_verdict", planted)
 
 
 def _nothing_repeats() -> None:
     """Keep every page."""
-    _plant(SQLiteIndex, "_candidates", lambda *_: ())
+    _plant(SQLiteStore, "candidates", lambda *_: ())
 
 
 def _any_crawl_stands() -> None:
     """Drop a page for one that only an earlier crawl has met."""
-    _plant(Index, "_standing", lambda _, seen, *__: Standing(seen.id, seen.run, seen.is_pending))
+    _plant(Evidence, "standing", lambda _, seen: Standing(seen.id, seen.run, seen.is_pending))
 
 
 def _withheld_in_silence() -> None:
     """List no request that was not made."""
-    _plant(Index, "withhold", lambda *_: None)
+    _plant(RunBook, "withhold", lambda *_: None)
 
 
 def _seen_with(changed: Callable[[Sighting], Sighting]) -> Callable[[], None]:

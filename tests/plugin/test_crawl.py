@@ -35,7 +35,7 @@ def item(number: int, content: str, **fields: Any) -> dict[str, Any]:
 
 def rows(folder: Path) -> list[tuple[str, Outcome]]:
     with SQLiteIndex(folder / "pages.db") as index:
-        assert index.verify() == []
+        assert index.problems() == []
         return [(row.sighting.url, row.outcome) for row in index.rows()]
 
 

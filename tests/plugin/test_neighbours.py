@@ -49,7 +49,7 @@ def numbers(site: str, items: list[dict[str, Any]]) -> set[str]:
 
 def outcomes(folder: Path) -> set[Outcome]:
     with SQLiteIndex(folder / "pages.db") as index:
-        assert index.verify() == []
+        assert index.problems() == []
         return {row.outcome for row in index.rows()}
 
 

@@ -73,7 +73,7 @@ def dedup(command: str, folder: Path, *arguments: str) -> list[str]:
 
 def outcomes(folder: Path) -> dict[str, Outcome]:
     with SQLiteIndex(folder / "pages.db") as index:
-        assert index.verify() == []
+        assert index.problems() == []
         return {row.sighting.url: row.outcome for row in index.rows()}
 
 
@@ -199,7 +199,7 @@ def test_a_paused_job_goes_on_in_its_run_and_loses_nothing(
     assert len(dedup("runs", tmp_path)) == 1
     assert len(paused.items) + len(resumed.items) == 12
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert index.verify() == []
+        assert index.problems() == []
         reasons = [row.verdict.reason for row in index.rows()]
     assert (reasons.count(Reason.NEW), len(reasons)) == (12, 24)
 
@@ -245,7 +245,7 @@ def test_what_a_killed_crawl_left_pending_is_crawled_again(
     assert (done.dedup()["new"], done.dedup()["unchanged"]) == (1, 1)
     assert [run.ending for run in runs(tmp_path)] == ["died", "finished"]
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert index.verify() == []
+        assert index.problems() == []
         assert index.row(1).outcome is Outcome.RELEASED
         assert Outcome.PENDING not in {row.outcome for row in index.rows()}
     assert not list(tmp_path.glob("pages.db-run-*"))

@@ -46,7 +46,7 @@ def doors(folder: Path, *contents: str, how: str = "parse", meta: Any = None, **
 
 def rows(folder: Path) -> list[tuple[str, Reason, Outcome]]:
     with SQLiteIndex(folder / "pages.db") as index:
-        assert index.verify() == []
+        assert index.problems() == []
         return [(row.sighting.kind, row.verdict.reason, row.outcome) for row in index.rows()]
 
 

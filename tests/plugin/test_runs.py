@@ -166,7 +166,7 @@ def test_a_feed_for_dropped_items_that_cannot_be_is_refused(tmp_path: Path, name
     assert "DEDUP_DROPPED_FEED (" in done.log
     assert done.items == []
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert index.verify() == []
+        assert index.problems() == []
 
 
 def test_a_page_whose_callback_was_skipped_is_fetched_when_it_is_wanted_back(tmp_path: Path) -> None:

@@ -126,9 +126,9 @@ def test_report_writes_typed_parquet(index: Path, tmp_path: Path) -> None:
         (["--since", "1h"], ["http://a/2", EVIL, "http://a/4"]),
         (["--since", "2100-01-01"], []),
         (["--run", 2, "--domain", "A"], ["http://a/4"]),
-        (["--min-similarity", "1"], ["http://a/2"]),
-        (["-s", "DEDUP_RECIPE=default,verify=False", "--max-distance", "0"], ["http://a/2"]),
-        (["--max-distance", "0", "--run", 2], ["http://a/4"]),
+        (["-s", "DEDUP_MIN_SIMILARITY=1"], ["http://a/2"]),
+        (["-s", "DEDUP_RECIPE=default,verify=False", "-s", "DEDUP_MAX_DISTANCE=0"], ["http://a/2"]),
+        (["-s", "DEDUP_MAX_DISTANCE=0", "--run", 2], ["http://a/4"]),
     ],
 )
 def test_report_of_a_part_or_by_other_thresholds(
@@ -140,19 +140,15 @@ def test_report_of_a_part_or_by_other_thresholds(
 
 def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
     before = index.read_bytes()
-    done = run("report", index, "--min-similarity", "1", "--max-distance", 3)
+    stricter = ("-s", "DEDUP_MIN_SIMILARITY=1", "-s", "DEDUP_MAX_DISTANCE=3")
+    done = run("report", index, *stricter)
     assert done.stdout.splitlines()[:2] == [
         "With max_distance=3, min_similarity=1.0, 4 pages judged again: 0 more would be dropped, "
         "2 more kept, and 0 would have another canonical",
         "1 page would be dropped in 1 cluster",
     ]
-    assert (
-        done.stdout.splitlines()[0]
-        in run(
-            "report", index, "-s", "DEDUP_MIN_SIMILARITY=1.0", "--max-distance", 3, "--format", "csv"
-        ).stderr
-    )
-    document = json.loads(run("report", index, "--max-distance", 3, "--format", "json").stdout)
+    assert done.stdout.splitlines()[0] in run("report", index, *stricter, "--format", "csv").stderr
+    document = json.loads(run("report", index, *stricter[2:], "--format", "json").stdout)
     assert (document["replay"]["pages"], document["replay"]["max_distance"]) == (4, 3)
     assert document["clusters"][0]["duplicates"][0]["verdict"] == "would_drop"
     assert index.read_bytes() == before
@@ -164,7 +160,7 @@ def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
         (["--format", "parquet"], 2, "--format parquet needs --output"),
         (["--all"], 2, "--all goes with --format jsonl, csv or parquet"),
         (["--since", "soon"], 2, "'soon' must be a date"),
-        (["--max-distance", 99], 1, "max_distance (99) must be 0 to 12"),
+        (["-s", "DEDUP_MAX_DISTANCE=99"], 1, "DEDUP_MAX_DISTANCE (99) must be 0 to 12"),
         (["--run", 9], 1, "there is no run 9"),
     ],
 )
@@ -232,7 +228,7 @@ def test_orphans_are_addresses_that_can_be_crawled(tmp_path: Path) -> None:
     with SQLiteIndex(path) as index, Detector(index) as detector:
         for url in ("http://a/kept", long, "http://a/\u200d\x1b/é", ""):
             detector.check(page(text(1), url))
-        index.forget_url("http://a/kept")
+        index.ledger.forget_url("http://a/kept")
     result = run("orphans", "--index", path)
     assert result.stdout.splitlines() == [long, "http://a/%E2%80%8D%1B/é"]
     assert result.stderr == "3 orphans\n"
@@ -240,7 +236,7 @@ def test_orphans_are_addresses_that_can_be_crawled(tmp_path: Path) -> None:
 
 def test_rebuild_changes_blocks_and_repairs(index: Path) -> None:
     with SQLiteIndex(index) as opened:
-        opened._connection.execute("DELETE FROM postings")
+        opened.store._connection.execute("DELETE FROM postings")
     assert run("check", "--index", index).exit_code == 1
     rebuilt = run("rebuild", "--index", index, "--blocks", 8)
     assert "rebuilt with 8 blocks" in rebuilt.stdout
@@ -255,15 +251,15 @@ def test_rebuild_makes_bands_and_takes_them_out(index: Path) -> None:
     output = run("rebuild", "--index", index, "--bands", "24x3").stdout
     assert output.endswith("is rebuilt with 5 blocks and 24 bands of 3 rows.\n")
     with SQLiteIndex(index) as opened:
-        assert (opened.banding, opened.verify()) == (Banding(24, 3), [])
+        assert (opened.banding, opened.problems()) == (Banding(24, 3), [])
     assert run("rebuild", "--index", index, "--bands", "none").stdout.endswith("with 5 blocks.\n")
     with SQLiteIndex(index) as opened:
-        assert (opened.banding, opened.verify()) == (None, [])
+        assert (opened.banding, opened.problems()) == (None, [])
     both = run("rebuild", "--index", index, "--bands", "24x3", "--blocks", 4).stdout
     assert both.endswith("is rebuilt with 4 blocks and 24 bands of 3 rows.\n")
     refused = run("rebuild", "--index", index, "--bands", "99x9", "--blocks", 5)
     with SQLiteIndex(index) as opened:
-        assert (refused.exit_code, opened.blocks, opened.verify()) == (1, 4, [])
+        assert (refused.exit_code, opened.blocks, opened.problems()) == (1, 4, [])
 
 
 @pytest.mark.parametrize(
@@ -296,7 +292,7 @@ def test_an_index_opened_before_a_rebuild_reads_the_new_lists(index: Path) -> No
         with Detector(opened, spider="first") as detector:
             assert not detector.judge(page(edited(1, 4), "http://new/")).kept
             assert not detector.check(page(edited(1, 4), "http://new/")).kept
-        assert opened.verify() == []
+        assert opened.problems() == []
 
 
 def test_a_rebuild_that_fails_leaves_the_index_as_it_was(index: Path) -> None:
@@ -309,9 +305,9 @@ def test_a_rebuild_that_fails_leaves_the_index_as_it_was(index: Path) -> None:
         with Detector(opened, spider="first") as detector:
             assert not detector.check(page(edited(1, 4), "http://new/")).kept
             assert detector.check(page(text(99), "http://newer/")).kept
-        assert (opened.blocks, opened.verify()) == (5, [])
+        assert (opened.blocks, opened.problems()) == (5, [])
     with SQLiteIndex(index) as opened:
-        assert (opened.blocks, opened.verify()) == (5, [])
+        assert (opened.blocks, opened.problems()) == (5, [])
 
 
 def test_an_unknown_run_is_an_error(index: Path) -> None:
@@ -322,7 +318,7 @@ def test_an_unknown_run_is_an_error(index: Path) -> None:
 def test_check_tells_sound_from_damaged(index: Path) -> None:
     assert run("check", "--index", index).exit_code == 0
     with SQLiteIndex(index) as opened:
-        opened._connection.execute("DELETE FROM postings")
+        opened.store._connection.execute("DELETE FROM postings")
     result = run("check", "--index", index)
     assert (result.exit_code, "simhashes missing" in result.output) == (1, True)
 

@@ -178,6 +178,6 @@ def test_a_domain_has_its_hosts(domain: str, urls: list[str] | None) -> None:
 
 def test_what_was_forgotten_is_in_no_report() -> None:
     index = crawled("http://a/", "")
-    index.forget_url("http://a/copy")
+    index.ledger.forget_url("http://a/copy")
     assert [record["url"] for record in records(report_of(index), everything=True)] == ["http://a/first"]
     assert report_of(index).duplicates == 0

@@ -204,4 +204,4 @@ def test_borderline_pairs_stand_on_both_sides_of_the_threshold() -> None:
 
 
 def filled(index: MemoryIndex) -> Columns:
-    return columns_of(index.glances())
+    return columns_of(index.views.glances())

@@ -90,14 +90,14 @@ def test_a_replay_is_that_of_the_linear_scan_and_changes_nothing(
     life: Life, config: DedupConfig, other: DedupConfig, forgotten: str
 ) -> None:
     index = lived(life, config)
-    index.forget_url(forgotten)
+    index.ledger.forget_url(forgotten)
     before = list(index.rows())
     slow = MemoryIndex()
     changes = replay_into(slow, index, other)
     with replayed(index, other) as replay:
         assert verdicts(replay.index) == verdicts(slow)
         assert replay.changes == changes
-        assert replay.index.verify() == []
+        assert replay.index.problems() == []
     assert list(index.rows()) == before
 
 
@@ -105,7 +105,7 @@ def test_a_replay_is_that_of_the_linear_scan_and_changes_nothing(
 @given(LIVES, ANY_CONFIG, st.integers(1, 5))
 def test_what_is_gone_is_nobodys_canonical(life: Life, config: DedupConfig, run: int) -> None:
     index = lived(life, config)
-    index.forget_run(min(run, len(index.runs())))
+    index.book.forget(min(run, len(index.runs())))
     before = list(index.rows())
     gone = {row.id for row in before if row.outcome in GONE}
     with replayed(index, config) as replay:
@@ -146,7 +146,7 @@ def test_a_threshold_is_looser_or_stricter(
 
 def test_what_leaned_on_a_page_that_is_gone_is_judged_anew(index: SQLiteIndex) -> None:
     with index:
-        index.forget_url("http://a/0")
+        index.ledger.forget_url("http://a/0")
         with replayed(index, DedupConfig()) as replay:
             assert replay.index.row(2).verdict.reason is Reason.NEW
             assert str(replay.changes).startswith("3 pages judged again: ")

@@ -14,9 +14,10 @@ from dedup.index import Glance
 from dedup.report.columns import NONE, columns_of, is_known, listed
 from dedup.report.contents import Choices, contents_of
 from dedup.report.embedded import embedded
-from dedup.report.sentences import MEANINGS, fate, rule, why
+from dedup.report.sentences import MEANINGS, fate, recorded, rule, why
 from dedup.report.side_by_side import MAX_TEXT, Changed, Equal, one_line, side_by_side
-from dedup.values.verdict import Reason
+from dedup.values.match import Check
+from dedup.values.verdict import Reason, Verdict
 from tests.browser.reports import hostile_index
 from tests.pages import text
 
@@ -28,43 +29,25 @@ def test_every_reason_has_a_meaning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "measured", "sentence"),
+    ("reason", "passes", "sentence"),
     [
-        (Reason.EXACT_DUPLICATE, (0, 0, 1.0, 0.62), "Its bytes are those of the canonical page."),
+        (Reason.EXACT_DUPLICATE, True, "Two are one."),
+        (Reason.NEAR_DUPLICATE, True, "Two are one."),
         (
             Reason.NEAR_DUPLICATE,
-            (3, 0, 0.951, 0.62),
-            "The similarity is 0.95 (at least 0.62 is asked for). "
-            "The content simhashes differ in 3 of 64 bits, the structure simhashes in 0.",
-        ),
-        (
-            Reason.NEAR_DUPLICATE,
-            (12, None, 0.5, 0.62),
-            "The similarity is 0.50. The content simhashes differ in 12 of 64 bits.",
-        ),
-        (
-            Reason.NEAR_DUPLICATE,
-            (3, 4, 0.9, None),
-            "The similarity is 0.90. "
-            "The content simhashes differ in 3 of 64 bits, the structure simhashes in 4.",
+            False,
+            "Two are one. With the settings of this report it is no duplicate.",
         ),
         (
             Reason.CANONICAL_LINK,
-            (None, None, 0.7, 0.62),
-            "It names that page as its canonical (rel=canonical). The similarity is 0.70.",
+            False,
+            "It names that page as its canonical (rel=canonical). Two are one.",
         ),
-        (Reason.UNCHANGED, (None,) * 4, "An earlier crawl saw the same text at this URL."),
-        (Reason.NEW, (1, 1, 0.1, 0.62), ""),
-        (Reason.NEAR_DUPLICATE, (None, None, None, 0.62), ""),
-        (None, (None,) * 4, ""),
+        (Reason.UNCHANGED, True, "An earlier run saw the same text at this URL."),
     ],
 )
-def test_why_a_page_is_a_duplicate(
-    reason: Reason | None,
-    measured: tuple[int | None, int | None, float | None, float | None],
-    sentence: str,
-) -> None:
-    assert why(reason, *measured) == sentence
+def test_why_a_page_is_a_duplicate(reason: Reason, passes: bool, sentence: str) -> None:
+    assert why(reason, Check(passes, "x", "Two are one.", 0.9, 3, None)) == sentence
 
 
 @pytest.mark.parametrize(
@@ -155,3 +138,35 @@ def test_long_equal_stretches_are_shown_by_their_ends() -> None:
 def test_an_empty_index_has_contents() -> None:
     contents = contents_of(Choices(index=MemoryIndex(), config=DedupConfig(), name=""))
     assert (contents.listed, contents.left_out, contents.texts) == (0, 0, {})
+
+
+@pytest.mark.parametrize(
+    ("reason", "measured", "sentence"),
+    [
+        (Reason.EXACT_DUPLICATE, (0, 0, 1.0), "Its bytes are those of the canonical page."),
+        (
+            Reason.NEAR_DUPLICATE,
+            (3, 0, 0.951),
+            "The pages share 0.95 of their shingles. The content simhashes differ in 3 of 64 bits. "
+            "The structure simhashes differ in 0 of 64 bits.",
+        ),
+        (
+            Reason.NEAR_DUPLICATE,
+            (12, None, 0.5),
+            "The pages share 0.50 of their shingles. The content simhashes differ in 12 of 64 bits.",
+        ),
+        (
+            Reason.CANONICAL_LINK,
+            (None, None, 0.7),
+            "It names that page as its canonical (rel=canonical). The pages share 0.70 of their shingles.",
+        ),
+        (Reason.CANONICAL_LINK, (None,) * 3, "It names that page as its canonical (rel=canonical)."),
+        (Reason.UNCHANGED, (None,) * 3, "An earlier run saw the same text at this URL."),
+        (Reason.NEAR_DUPLICATE, (None,) * 3, ""),
+    ],
+)
+def test_what_was_recorded_is_said_without_a_rule(
+    reason: Reason, measured: tuple[int | None, int | None, float | None], sentence: str
+) -> None:
+    assert recorded(Verdict(reason, False, *measured)) == sentence
+    assert recorded(Verdict(reason, True, *measured)) == ""

@@ -122,8 +122,8 @@ def test_counts_what_stats_counts_also_after_something_is_forgotten(path: Path) 
     with served(path) as client:
         assert shown(client).items() >= {"pages seen": "4", "kept": "2", "duplicates": "2"}.items()
         with SQLiteIndex(path) as index:
-            index.forget_url("http://a.example/1")
-            index.forget_url("http://b.example/2")
+            index.ledger.forget_url("http://a.example/1")
+            index.ledger.forget_url("http://b.example/2")
         found = json.loads(CliRunner().invoke(main, ["stats", "--index", str(path), "--json"]).output)[
             "total"
         ]
@@ -152,16 +152,16 @@ def test_totals_are_those_of_the_tallies_whatever_changes_meanwhile(step: int) -
         if number % 5 == 0 and pending:
             index.release(pending.pop(0))
         if number % 11 == 0:
-            index.forget_url(f"http://{chance.randrange(3)}.example/{chance.randrange(7)}")
+            index.ledger.forget_url(f"http://{chance.randrange(3)}.example/{chance.randrange(7)}")
         totals.read_on(index, step)
-    while totals.read < index.statistics().rows:
+    while totals.read < index.views.statistics().rows:
         totals.read_on(index, step)
-    (found,) = counts(index.tallies(), lambda _: "all")
+    (found,) = counts(index.views.tallies(), lambda _: "all")
     whole = totals.whole
     assert whole == found
     assert whole.undone > whole.released > 0
-    assert [totals.run(run.id)] == counts(index.tallies(), lambda tally: tally.run)
-    assert totals.sites == counts(index.tallies(), lambda tally: tally.site)
+    assert [totals.run(run.id)] == counts(index.views.tallies(), lambda tally: tally.run)
+    assert totals.sites == counts(index.views.tallies(), lambda tally: tally.site)
 
 
 def test_more_sites_than_have_room_count_as_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,8 +32,7 @@ from dedup.values.verdict import Verdict
 class Choices:
     """How records are judged: *kind* is what they are compared with, "page" or "item".
 
-    With *record* False nothing is recorded, and records are not compared with one another.  With
-    *strict* the first that cannot be read ends the work.
+    With *record* False nothing is recorded, and records are not compared with one another.
     """
 
     config: DedupConfig = field(default_factory=DedupConfig)
@@ -42,7 +41,6 @@ class Choices:
     spider: str = ""
     jobs: int = 1
     record: bool = True
-    strict: bool = False
 
     @property
     def signature(self) -> str:
@@ -129,7 +127,7 @@ class Adding:
         self._run_number = self.run.id
         try:
             if restart:
-                self._index.forget_run(self.run.id)
+                self._index.book.forget(self.run.id)
             self._journal = Journal(self._index, self.run.id, self._choices.signature, self._feeds)
         except BaseException:
             self._index.end_run(self.run, "interrupted")
@@ -226,18 +224,12 @@ class Adding:
             if batch.trouble:
                 judged.counts["unreadable"] += 1
                 judged.events.append(Event(batch.feed.name, batch.trouble))
-            self._refuse_problems(judged.events)
             after = batch.records[-1].after if batch.records else START
             entry = Entry(batch.number, after, fates, dict(judged.counts), batch.ends)
             if self._journal:
                 self._journal.write(len(self.entries) + 1, entry)
         self._take(entry)
         return judged
-
-    def _refuse_problems(self, events: Sequence[Event]) -> None:
-        problem = next((event for event in events if event.problem), None)
-        if self._choices.strict and problem:
-            raise DedupError(f"{problem.name}: {problem.problem}")
 
     def _fate(self, batch: Batch, record: Record, result: Result, judged: _Judged) -> str:
         """Judge a record; return its fate."""
@@ -263,8 +255,8 @@ class Adding:
             names = ", ".join(no_html.record) or "none"
             raise NoPages(
                 f"{record.name} is no page: {no_html} (its fields are {names}). Name the fields to "
-                "judge it by, --text-fields title,text or --html-field content, and with "
-                "DEDUP_KEY_FIELDS what tells records apart; nothing has been judged without"
+                "judge it by, -s DEDUP_TEXT_FIELDS=title,text or -s DEDUP_HTML_FIELD=content, and with "
+                "-s DEDUP_KEY_FIELDS=... what tells records apart; nothing has been judged without"
             )
 
     def _fate_of_page(self, record: Record, sighted: Sighted, judged: _Judged) -> str:

@@ -43,10 +43,10 @@ class Journal:
         self._run = run
         self.entries: list[Entry] = []
         begun = {"choices": choices, "files": _stamp(feeds)}
-        if texts := index.journal(run):
+        if texts := index.book.journal(run):
             self._read(texts, begun)
         else:
-            index.extend_journal(run, 0, json.dumps(begun))
+            index.book.extend_journal(run, 0, json.dumps(begun))
 
     def _read(self, texts: Sequence[str], begun: dict[str, str]) -> None:
         try:
@@ -66,11 +66,11 @@ class Journal:
 
     def write(self, number: int, entry: Entry) -> None:
         """Write *entry*, the one of that *number* from 1 on, in the transaction of its rows."""
-        self._index.extend_journal(self._run, number, json.dumps(asdict(entry)))
+        self._index.book.extend_journal(self._run, number, json.dumps(asdict(entry)))
 
     def end(self) -> None:
         """Delete it: the run need not go on."""
-        self._index.end_journal(self._run)
+        self._index.book.end_journal(self._run)
 
 
 def signature(value: object) -> str:

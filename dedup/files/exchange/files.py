@@ -32,7 +32,7 @@ def export_lines(index: Index, progress: Progress | None = None) -> Iterator[str
 
     Raises `DedupError` for an index that was never used.
     """
-    rows = index.statistics().rows
+    rows = index.views.statistics().rows
     runs = index.runs()
     if not index.recipe():
         raise DedupError(f"there is nothing in {index.name} to export")

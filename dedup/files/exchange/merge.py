@@ -64,8 +64,8 @@ def import_export(
     """
     check_recipes(index, (export,))
     index.require_recipe(export.header.recipe)
-    index.require_bands(config)
-    if not index.runs() and not index.statistics().rows:
+    index.store.prepare(config)
+    if not index.runs() and not index.views.statistics().rows:
         return _restored(index, export, progress)
     return _Merge(index, export, config).run(progress)
 
@@ -76,10 +76,10 @@ def _restored(index: Index, export: Exported, progress: Progress | None) -> Impo
         if export.header.parser:
             index.note_parser(export.header.parser)
         for run in export.runs:
-            index.restore_run(_ended(run))
+            index.book.restore(_ended(run))
         for row in export.rows():
             settled = _settled(row)
-            index.restore(settled)
+            index.ledger.restore(settled)
             kept += settled.verdict.kept and settled.outcome.stands
             if progress:
                 progress(row.id, export.header.rows)
@@ -127,7 +127,7 @@ class _Merge:
         with self._index.batch():
             for run in self._export.runs:
                 if run.id not in self._runs:
-                    self._runs[run.id] = self._index.restore_run(_ended(run)).id
+                    self._runs[run.id] = self._index.book.restore(_ended(run)).id
         return numbers
 
     def _translated(self, row: Row) -> Row:
@@ -146,11 +146,11 @@ class _Merge:
     def _recorded(self, row: Row) -> tuple[int, bool]:
         """Return the number of the row here, and whether its page is kept."""
         if not row.outcome.stands:
-            return self._index.restore(replace(_settled(row), listed=False)), False
+            return self._index.ledger.restore(replace(_settled(row), listed=False)), False
         if row.verdict.kept:
             verdict = self._index.find_or_add(row.sighting, self._config)
         else:
-            verdict = self._index.record_copy(row, self._config)
+            verdict = self._index.ledger.add_copy(row, self._config)
         assert verdict.row is not None
         return verdict.row, verdict.kept
 

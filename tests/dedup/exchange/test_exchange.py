@@ -49,12 +49,12 @@ def ended(index: Index) -> Index:
 @given(LIVES, st.sampled_from(CONFIGS), FORGOTTEN)
 def test_an_empty_index_becomes_equal(life: Life, config: DedupConfig, url: str) -> None:
     index = ended(lived(life, config))
-    index.forget_url(url)
+    index.ledger.forget_url(url)
     with tempfile.TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as copy:
         export = exported(index, Path(folder))
         export.check()
         import_export(copy, export, config)
-        assert copy.verify() == []
+        assert copy.problems() == []
         assert list(export_lines(copy)) == list(export_lines(index))
         memory = MemoryIndex()
         import_export(memory, export, config)
@@ -68,14 +68,14 @@ def test_two_indexes_become_one(
 ) -> None:
     with tempfile.TemporaryDirectory() as name, SQLiteIndex(Path(name) / "pages.db") as merged:
         sources = [ended(lived(one, config)), ended(lived(two, config))]
-        sources[1].forget_url(url)
+        sources[1].ledger.forget_url(url)
         exports = [exported(found, Path(name), f"{n}.jsonl") for n, found in enumerate(sources)]
         first = import_export(merged, exports[0], other)
         before = list(merged.rows())
         second = import_export(merged, exports[1], other)
         rows = list(merged.rows())
         assert (len(rows), first.known, second.known) == (len(one) + len(two), 0, 0)
-        assert merged.verify() == []
+        assert merged.problems() == []
         if one:
             assert [replace(row, listed=True) for row in rows[: len(one)]] == [
                 replace(row, listed=True) for row in before
@@ -173,7 +173,7 @@ def test_what_nobody_kept_is_nobodys_canonical(tmp_path: Path) -> None:
     one = crawled([(a, "http://a/")])
     two = crawled([(pages[url], url) for url in ("http://b/", "http://c/")])
     target = merged(tmp_path, one, two)
-    assert [row.sighting.url for row in target.orphans()] == ["http://c/"]
+    assert [row.sighting.url for row in target.views.orphans()] == ["http://c/"]
     assert [row.listed for row in target.rows()] == [True, False, False]
     with Detector(target, spider="s") as detector:
         assert detector.check(page(c, "http://d/")).kept
@@ -262,7 +262,7 @@ def test_a_stored_export_is_read_and_written_again_byte_by_byte(
         imported = import_export(index, Exported.opened(STORED), CONFIG)
         assert (imported.rows, imported.known, imported.kept) == (12, 0, 7)
         assert "".join(export_lines(index)) == STORED.read_text("ascii")
-        assert index.verify() == []
+        assert index.problems() == []
 
 
 LATER = {"item_key": "", "redirects": (), "seen_on": None, "is_dry": False}

@@ -14,4 +14,4 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
     made: Index = MemoryIndex() if request.param == "memory" else SQLiteIndex(tmp_path / "pages.db")
     with made:
         yield made
-        assert made.verify() == []
+        assert made.problems() == []

@@ -191,7 +191,7 @@ def test_bands_are_made_for_the_pages_that_are_there(tmp_path: Path) -> None:
         with Detector(index, other) as detector:
             assert index.banding == Banding(50, 4)
             assert not detector.check(page(edited(2), "http://d/")).kept
-        assert index.verify() == []
+        assert index.problems() == []
 
 
 def test_the_banding_outlives_the_process(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_the_banding_outlives_the_process(tmp_path: Path) -> None:
         assert index.banding is None
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert index.banding is None
-        assert index.verify() == []
+        assert index.problems() == []
 
 
 def test_an_index_opened_before_keeps_up_with_new_bands(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_an_index_opened_before_keeps_up_with_new_bands(tmp_path: Path) -> None:
         late.prepare(MINHASH)
         with Detector(early) as detector:
             detector.check(page(text(1), "http://a/"))
-        assert late.verify() == early.verify() == []
+        assert late.problems() == early.problems() == []
 
 
 def test_bands_are_not_changed_while_a_crawl_goes_on(tmp_path: Path) -> None:
@@ -233,16 +233,16 @@ def test_missing_bands_are_an_error_not_a_silence(tmp_path: Path) -> None:
         index.end_run(run, "failed")
 
 
-def test_verify_and_rebuild_know_bands(tmp_path: Path) -> None:
+def test_checks_and_rebuilding_know_bands(tmp_path: Path) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
         with Detector(index, MINHASH) as detector:
             detector.check(page(text(1), "http://a/"))
-        bands = index._bands(1)
+        bands = index.store._lists.bands(1)
         assert bands is not None
         bands.clear()
-        assert index.verify() == ["list of bands of scope 1: 24 entries missing"]
+        assert index.problems() == ["list of bands of scope 1: 24 entries missing"]
         index.rebuild()
-        assert index.verify() == []
+        assert index.problems() == []
 
 
 def test_shared_bands_are_none_where_bands_find_nothing() -> None:

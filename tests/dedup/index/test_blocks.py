@@ -84,7 +84,7 @@ class LikeASet(RuleBasedStateMachine):
     @invariant()
     def sound(self) -> None:
         assert len(self.index) == len(self.known)
-        assert self.index.verify() == []
+        assert self.index.problems() == []
 
     def teardown(self) -> None:
         self.index.close()
@@ -134,7 +134,7 @@ def test_bulk_and_single_adding_agree(tmp_path: Path, blocks: int) -> None:
                 for word in many.tolist():
                     single.add(word)
             assert len(bulk) == len(single) == len(set(many.tolist()))
-            assert bulk.verify() == single.verify() == []
+            assert bulk.problems() == single.problems() == []
             for word in many[::3000].tolist():
                 assert sorted(bulk.find(word, 8)) == sorted(single.find(word, 8))
 
@@ -180,7 +180,7 @@ def test_damage_is_found(tmp_path: Path) -> None:
         connection.execute("DELETE FROM postings WHERE id = (SELECT max(id) FROM postings)")
     connection.close()
     with BlockIndex(tmp_path / "words.db") as index:
-        assert index.verify() == ["block 3: not the simhashes of block 0"]
+        assert index.problems() == ["block 3: not the simhashes of block 0"]
 
 
 def test_a_file_without_its_layout_is_one_clear_error(tmp_path: Path) -> None:

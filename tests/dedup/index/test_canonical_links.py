@@ -52,7 +52,7 @@ def test_a_link_to_a_copy_leads_to_what_that_one_repeats(detector: Detector) -> 
 
 def test_a_link_to_a_page_that_is_forgotten_says_nothing(index: Index, detector: Detector) -> None:
     check(detector, 1, "http://a/1")
-    index.forget_url("http://a/1")
+    index.ledger.forget_url("http://a/1")
     assert check(detector, 2, "http://a/2", "http://a/1").reason is Reason.NEW
 
 

@@ -21,10 +21,8 @@ from dedup.index.rows import (
     INSERT,
     SELECT,
     SELECT_GLANCE,
-    SELECT_RUNS,
     Reader,
     row_of,
-    run_of,
     values_of,
 )
 from dedup.index.tables import PAGES, RUNS, SCOPES, VISITS, WITHHELD, create
@@ -157,17 +155,19 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteIndex]:
         run = index.begin_run("s")
         page = Fingerprint(1, 1, bytes(BINS), b"", b"", 0)
         sighting = Sighting(page, "http://first/", "http://first/", "page", "", run.id, 0.0)
-        index.restore(Row(1, sighting, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=True))
+        index.ledger.restore(
+            Row(1, sighting, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=True)
+        )
         yield index
 
 
 def test_what_is_written_of_a_run_is_read_again(filled: SQLiteIndex) -> None:
-    run = Run(2, "s", "j", "d", 1.5, 2.5, "finished", "mark", "c", 7, 8)
+    run = Run(2, "s", "j", "d", 1.5, 2.5, "finished", "mark", "c", 7, 8, is_imported=True)
     assert [getattr(run, field.name) for field in fields(Run)] != [
         getattr(Run(2, "", "", "", 0.0), field.name) for field in fields(Run)
     ]
-    assert filled.restore_run(run) == run
-    assert run_of(filled._connection.execute(SELECT_RUNS).fetchall()[1]) == run
+    assert filled.book.restore(run) == run
+    assert filled.runs()[1] == run
 
 
 def test_columns_of_pages_are_fields_of_a_row(filled: SQLiteIndex) -> None:
@@ -182,18 +182,18 @@ def test_columns_of_pages_are_fields_of_a_row(filled: SQLiteIndex) -> None:
 
 @pytest.mark.parametrize("name", ["title", "kept", "listed", "tokens", "time", "redirects"])
 def test_an_invalid_value_is_told_with_its_row_and_column(filled: SQLiteIndex, name: str) -> None:
-    connection = filled._connection
+    connection = filled.store._connection
     (before,) = connection.execute(f"SELECT {name} FROM pages WHERE id = 1").fetchone()
     connection.execute(f"UPDATE pages SET {name} = x'ff' WHERE id = 1")
     with pytest.raises(IndexUnavailable, match=rf"row 1 has an invalid {name}: 1 bytes\); see"):
         list(filled.rows())
-    assert filled.verify() == ["1 rows contain invalid values, the first is 1"]
+    assert filled.problems() == ["1 rows contain invalid values, the first is 1"]
     connection.execute(f"UPDATE pages SET {name} = ? WHERE id = 1", (before,))
-    assert filled.verify() == []
+    assert filled.problems() == []
 
 
 def test_both_stores_give_the_same_glances(filled: SQLiteIndex) -> None:
     memory = MemoryIndex()
-    memory.restore_run(filled.runs()[0])
-    memory.restore(next(iter(filled.rows())))
-    assert list(memory.glances()) == list(filled.glances())
+    memory.book.restore(filled.runs()[0])
+    memory.ledger.restore(next(iter(filled.rows())))
+    assert list(memory.views.glances()) == list(filled.views.glances())

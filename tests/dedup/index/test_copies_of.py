@@ -11,6 +11,6 @@ def test_copies_of_a_page_come_newest_first(index: Index) -> None:
         detector.check(page(edited(1), "http://a/2"))
         detector.check(page(text(3), "http://a/3"))
         detector.check(page(edited(1, 2), "http://a/4"))
-    assert [row.id for row in index.copies_of(1, 10)] == [4, 2]
-    assert [row.id for row in index.copies_of(1, 1)] == [4]
-    assert index.copies_of(3, 10) == []
+    assert [row.id for row in index.views.copies_of(1, 10)] == [4, 2]
+    assert [row.id for row in index.views.copies_of(1, 1)] == [4]
+    assert index.views.copies_of(3, 10) == []

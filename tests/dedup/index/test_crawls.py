@@ -70,7 +70,7 @@ def known(index: Index) -> Index:
 
 
 def outcomes(index: Index, url: str) -> list[Outcome]:
-    return [row.outcome for row in index.history(url)]
+    return [row.outcome for row in index.views.history(url)]
 
 
 def test_an_unchanged_site_gives_the_same_pages_in_any_order(known: Index) -> None:
@@ -154,7 +154,7 @@ def test_what_leaned_on_a_host_that_is_visited_later_is_an_orphan_if_the_page_is
     with crawling(known) as day:
         assert not day.see(MIRROR, text(1)).kept
         day.see("http://a/other", text(2))
-    assert [row.sighting.url for row in known.orphans()] == [MIRROR]
+    assert [row.sighting.url for row in known.views.orphans()] == [MIRROR]
     with crawling(known) as day:
         day.visit("a")
         assert day.see(MIRROR, text(1)).kept
@@ -164,7 +164,7 @@ def test_it_is_none_if_the_page_is_met_after_all(known: Index) -> None:
     with crawling(known) as day:
         assert not day.see(MIRROR, text(1)).kept
         assert day.see(P, text(1)).kept
-    assert known.orphans() == []
+    assert known.views.orphans() == []
 
 
 def test_nothing_needs_to_stand_where_all_is_delivered_once(known: Index) -> None:
@@ -180,7 +180,7 @@ def test_stricter_thresholds_bring_a_copy_back(known: Index) -> None:
         with crawling(known, unchanged=unchanged, min_similarity=1.0) as day:
             day.see(P, text(1))
             assert day.see(Q, edited(1)).kept
-        known.forget_run(known.runs()[-1].id)
+        known.book.forget(known.runs()[-1].id)
 
 
 def test_a_dry_run_is_no_reason_to_drop(index: Index) -> None:
@@ -265,24 +265,24 @@ def test_without_a_name_what_it_says_is_its_identity(index: Index) -> None:
 
 
 def test_what_is_restored_is_kept_once_and_is_a_page_of_its_own_from_then_on(known: Index) -> None:
-    (row,) = known.restore_run_copies(1)
+    (row,) = known.ledger.restore_run_copies(1)
     assert (row.sighting.url, outcomes(known, Q)) == (Q, [Outcome.RESTORED])
     with crawling(known) as day:
         day.see(P, text(1))
         assert day.see(Q, edited(1), kept=False).kept
-    assert known.wanted() != []
+    assert known.views.wanted() != []
     with crawling(known, unchanged="drop") as day:
         day.see(P, text(1))
         assert day.see(Q, edited(1)).kept
-    assert known.wanted() == []
+    assert known.views.wanted() == []
     with crawling(known) as day:
         assert [day.see(P, text(1)).reason, day.see(Q, edited(1)).reason] == [Reason.UNCHANGED] * 2
 
 
 def test_restoring_a_url_takes_what_was_dropped_there(known: Index) -> None:
-    assert known.restore_url_copies(P) == []
-    assert [row.id for row in known.restore_url_copies(Q)] == [2]
-    assert known.restore_url_copies("http://a/none") == []
+    assert known.ledger.restore_url_copies(P) == []
+    assert [row.id for row in known.ledger.restore_url_copies(Q)] == [2]
+    assert known.ledger.restore_url_copies("http://a/none") == []
 
 
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])
@@ -290,19 +290,19 @@ def test_siblings_that_are_wanted_back_come_each_for_itself(index: Index, unchan
     contents = [text(1), edited(1), edited(1, 2), edited(1, 3)]
     with crawling(index) as day:
         assert [day.see(P, content).kept for content in contents] == [True, False, False, False]
-    assert len(index.restore_run_copies(1)) == 3
+    assert len(index.ledger.restore_run_copies(1)) == 3
     with crawling(index, unchanged=unchanged) as day:
         found = [day.see(P, content).kept for content in contents]
     assert found == [unchanged == "keep", True, True, True]
-    assert index.wanted() == []
+    assert index.views.wanted() == []
 
 
 def test_a_page_that_changed_answers_one_wish(known: Index) -> None:
-    known.restore_url_copies(Q)
+    known.ledger.restore_url_copies(Q)
     with crawling(known) as day:
         day.see(P, text(1))
         assert day.see(Q, edited(1, 5)).kept
-    assert known.wanted() == []
+    assert known.views.wanted() == []
 
 
 @pytest.mark.parametrize("name", ["november", ""])
@@ -317,17 +317,17 @@ def test_what_leaned_on_a_host_that_another_worker_visits_later_is_an_orphan(
         with crawling(index, name=name) as worker:
             assert not worker.see(MIRROR, text(1)).kept
         other.see("http://a/other", text(2))
-    assert [row.sighting.url for row in index.orphans()] == [MIRROR]
+    assert [row.sighting.url for row in index.views.orphans()] == [MIRROR]
 
 
 def test_a_job_that_is_paused_lists_what_it_may_still_meet(known: Index) -> None:
     with crawling(known, job="j", ending="shutdown") as day:
         day.see(MIRROR, text(1))
         day.see("http://a/other", text(2))
-    assert [row.sighting.url for row in known.orphans()] == [MIRROR]
+    assert [row.sighting.url for row in known.views.orphans()] == [MIRROR]
     with crawling(known, job="j") as day:
         day.see(P, text(1))
-    assert known.orphans() == []
+    assert known.views.orphans() == []
 
 
 def test_who_keeps_leans_on_nothing_that_another_crawl_has_met_and_not_kept(known: Index) -> None:

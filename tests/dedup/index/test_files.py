@@ -44,7 +44,7 @@ def test_closing_and_opening_changes_nothing(tmp_path: Path) -> None:
         rows = list(index.rows())
     with SQLiteIndex(path) as index:
         assert list(index.rows()) == rows
-        assert index.verify() == []
+        assert index.problems() == []
 
 
 def test_a_missing_file_is_not_made_for_readers(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_truncated_file(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[: 8 * 4096 + 17])
     before = path.read_bytes()
     with pytest.raises(IndexUnavailable, match="damaged"), SQLiteIndex(path) as index:
-        assert index.verify() == []
+        assert index.problems() == []
         raise AssertionError("a truncated file was taken for sound")
     assert path.read_bytes() == before
 
@@ -123,7 +123,7 @@ def test_damage_in_a_posting_list_is_found(tmp_path: Path) -> None:
         )
     connection.close()
     with SQLiteIndex(path) as index:
-        problems = index.verify()
+        problems = index.problems()
     assert [problem.split(": ")[-1] for problem in problems] == [
         "1 simhashes without a page",
         "1 simhashes missing",
@@ -187,7 +187,7 @@ def test_a_dead_run_is_ended_and_a_living_one_left_alone(tmp_path: Path) -> None
     with SQLiteIndex(path) as index:
         assert [run.ending for run in index.runs()] == ["died"]
         assert [row.outcome for row in index.rows()] == [Outcome.CONFIRMED, Outcome.RELEASED]
-        assert index.verify() == []
+        assert index.problems() == []
     assert sorted(os.listdir(tmp_path)) == ["pages.db"]
 
 

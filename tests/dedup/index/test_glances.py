@@ -28,13 +28,13 @@ def fill(index: Index) -> None:
                 detector.check(page(text(seed), f"http://a/{seed}", template=seed))
                 detector.check(page(edited(seed, 2), f"http://b/{seed}", template=seed))
                 detector.check(page(edited(seed, 20), f"http://c/{seed}", template=seed))
-    index.forget_url("http://a/1")
+    index.ledger.forget_url("http://a/1")
 
 
 def test_glances_are_the_rows_at_a_glance(filled: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedup.index.sqlite._GLANCES", 7)
+    monkeypatch.setattr("dedup.index.stores.counts._GLANCES", 7)
     expected = [glance_of(row) for row in filled.rows()]
-    assert list(filled.glances()) == expected
+    assert list(filled.views.glances()) == expected
     assert {glance.reason for glance in expected} >= {"new", "near_duplicate", "unchanged"}
 
 
@@ -42,13 +42,13 @@ def test_glances_are_the_rows_at_a_glance(filled: Index, monkeypatch: pytest.Mon
 def test_glances_of_one_outcome(
     filled: Index, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.index.sqlite._GLANCES", 2)
-    expected = [glance for glance in filled.glances() if glance.outcome == outcome]
-    assert list(filled.glances(outcome=outcome)) == expected
+    monkeypatch.setattr("dedup.index.stores.counts._GLANCES", 2)
+    expected = [glance for glance in filled.views.glances() if glance.outcome == outcome]
+    assert list(filled.views.glances(outcome=outcome)) == expected
 
 
 def test_rows_come_as_they_are_asked_for(filled: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedup.index.sqlite._BATCH", 3)
+    monkeypatch.setattr("dedup.index.views._BATCH", 3)
     wanted = [9, 1, 30, 1, 2, 17]
     assert list(filled.rows_of(wanted)) == [filled.row(number) for number in wanted]
     assert list(filled.rows_of([])) == []
@@ -63,9 +63,9 @@ def test_candidates_of_a_row_are_those_of_a_new_page_but_itself(tmp_path: Path) 
         fill(index)
         found = 0
         for row, same in zip(index.rows(), oracle.rows(), strict=True):
-            candidates = [canonical.id for canonical in index.candidates_of(row, LOOSE)]
+            candidates = [canonical.id for canonical in index.views.candidates_of(row, LOOSE)]
             # What cannot pass verification may be left out, and the linear scan leaves nothing out.
-            assert set(candidates) <= {near.id for near in oracle.candidates_of(same, LOOSE)}
+            assert set(candidates) <= {near.id for near in oracle.views.candidates_of(same, LOOSE)}
             assert row.id not in candidates
             assert all(index.row(near).sighting.url_key != row.sighting.url_key for near in candidates)
             found += len(candidates)
@@ -76,8 +76,8 @@ def test_without_a_map_the_rows_are_the_same(tmp_path: Path) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
         fill(index)
         rows = list(index.rows())
-        size = index._connection.execute("PRAGMA mmap_size").fetchone()
-        with index.unmapped():
-            assert index._connection.execute("PRAGMA mmap_size").fetchone() == (0,)
+        size = index.store._connection.execute("PRAGMA mmap_size").fetchone()
+        with index.store.unmapped():
+            assert index.store._connection.execute("PRAGMA mmap_size").fetchone() == (0,)
             assert list(index.rows()) == rows
-        assert index._connection.execute("PRAGMA mmap_size").fetchone() == size != (0,)
+        assert index.store._connection.execute("PRAGMA mmap_size").fetchone() == size != (0,)

@@ -89,7 +89,7 @@ between_questions = precondition(lambda self: self.balance > 0)
 
 class SameAnswers(RuleBasedStateMachine):
     configs = CONFIGS
-    oracle: type[Index] = MemoryIndex
+    oracle = MemoryIndex
     storage = SQLiteIndex
 
     def __init__(self) -> None:
@@ -198,25 +198,27 @@ class SameAnswers(RuleBasedStateMachine):
     @rule(place=st.integers(0, 5))
     def forget(self, place: int) -> None:
         run = self.slow.runs()[-1 - place % len(self.slow.runs())].id
-        assert self.fast.forget_run(run) == self.slow.forget_run(run)
+        assert self.fast.book.forget(run) == self.slow.book.forget(run)
 
     @between_questions
     @rule(url=st.integers(0, len(URLS) - 1))
     def forget_url(self, url: int) -> None:
-        assert self.fast.forget_url(URLS[url]) == self.slow.forget_url(URLS[url])
+        assert self.fast.ledger.forget_url(URLS[url]) == self.slow.ledger.forget_url(URLS[url])
 
     @between_questions
     @rule(scope=st.sampled_from(["s", "", "a", "b"]), host=st.sampled_from(["a", "b"]))
     def visit(self, scope: str, host: str) -> None:
         for index, run in zip((self.slow, self.fast), self.runs[-1], strict=True):
-            index.visit(run, scope, host)
+            index.book.visit(run, scope, host)
 
     @between_questions
     @rule(url=st.integers(0, len(URLS) - 1), place=st.integers(0, 5), of_run=st.booleans())
     def restore_copies(self, url: int, place: int, of_run: bool) -> None:
         run = self.slow.runs()[-1 - place % len(self.slow.runs())].id
         slow, fast = (
-            index.restore_run_copies(run) if of_run else index.restore_url_copies(URLS[url])
+            index.ledger.restore_run_copies(run)
+            if of_run
+            else index.ledger.restore_url_copies(URLS[url])
             for index in (self.slow, self.fast)
         )
         assert [row.id for row in fast] == [row.id for row in slow]
@@ -224,10 +226,14 @@ class SameAnswers(RuleBasedStateMachine):
     @between_questions
     @rule(url=st.integers(0, len(URLS) - 1))
     def history(self, url: int) -> None:
-        slow, fast = self.slow.history(URLS[url]), self.fast.history(URLS[url])
+        slow, fast = self.slow.views.history(URLS[url]), self.fast.views.history(URLS[url])
         assert [row.id for row in fast] == [row.id for row in slow]
-        assert [self.fast.page_of(row) for row in fast] == [self.slow.page_of(row) for row in slow]
-        assert [row.id for row in self.fast.orphans()] == [row.id for row in self.slow.orphans()]
+        assert [self.fast.views.page_of(row) for row in fast] == [
+            self.slow.views.page_of(row) for row in slow
+        ]
+        assert [row.id for row in self.fast.views.orphans()] == [
+            row.id for row in self.slow.views.orphans()
+        ]
 
     @between_questions
     @rule(
@@ -238,7 +244,7 @@ class SameAnswers(RuleBasedStateMachine):
     )
     def nearest(self, found: int, kind: str | None, scope: str | None, max_distance: int) -> None:
         slow, fast = (
-            index.nearest(PRINTS[found], kind=kind, scope=scope, max_distance=max_distance)
+            index.views.nearest(PRINTS[found], kind=kind, scope=scope, max_distance=max_distance)
             for index in (self.slow, self.fast)
         )
         assert (slow and slow.order) == (fast and fast.order)
@@ -253,7 +259,9 @@ class SameAnswers(RuleBasedStateMachine):
     )
     def near(self, found: int, field: str, kind: str | None, max_distance: int, limit: int) -> None:
         slow, fast = (
-            index.near(PRINTS[found], field=field, kind=kind, max_distance=max_distance, limit=limit)
+            index.views.near(
+                PRINTS[found], field=field, kind=kind, max_distance=max_distance, limit=limit
+            )
             for index in (self.slow, self.fast)
         )
         assert [near.order for near in fast] == [near.order for near in slow]
@@ -262,13 +270,15 @@ class SameAnswers(RuleBasedStateMachine):
     @rule(found=st.integers(0, len(PRINTS) - 1), limit=st.integers(0, 3))
     def with_body(self, found: int, limit: int) -> None:
         digest = PRINTS[found].body_digest
-        slow, fast = (index.with_body(digest, limit) for index in (self.slow, self.fast))
+        slow, fast = (index.views.with_body(digest, limit) for index in (self.slow, self.fast))
         assert [row.id for row in fast] == [row.id for row in slow]
 
     @between_questions
     @rule(limit=st.integers(0, 3), min_copies=st.integers(1, 3))
     def clusters(self, limit: int, min_copies: int) -> None:
-        slow, fast = (index.clusters(limit, min_copies=min_copies) for index in (self.slow, self.fast))
+        slow, fast = (
+            index.views.clusters(limit, min_copies=min_copies) for index in (self.slow, self.fast)
+        )
         assert [(found.canonical.id, found.copies, found.similarity) for found in fast] == [
             (found.canonical.id, found.copies, found.similarity) for found in slow
         ]
@@ -291,7 +301,7 @@ class SameAnswers(RuleBasedStateMachine):
         self.fast.rebuild(7)
         if banding := self.fast.banding:
             self.fast.band(None)
-            assert self.fast.verify() == []
+            assert self.fast.problems() == []
             self.fast.band(banding)
 
     @invariant()
@@ -305,13 +315,13 @@ class SameAnswers(RuleBasedStateMachine):
 
     @invariant()
     def same_statistics(self) -> None:
-        slow, fast = self.slow.statistics(), self.fast.statistics()
+        slow, fast = self.slow.views.statistics(), self.fast.views.statistics()
         assert replace(fast, bytes=0) == slow
-        assert self.fast.tallies() == self.slow.tallies()
+        assert self.fast.views.tallies() == self.slow.views.tallies()
 
     @invariant()
     def sound(self) -> None:
-        assert self.fast.verify() == []
+        assert self.fast.problems() == []
 
     def teardown(self) -> None:
         self.fast.close()
@@ -365,4 +375,4 @@ def test_a_template_of_many_words_gives_its_newest_pages(
                         for index, run in zip((slow, fast), runs, strict=True)
                     )
                     assert (one, one.candidates) == (two, two.candidates)
-        assert fast.verify() == []
+        assert fast.problems() == []

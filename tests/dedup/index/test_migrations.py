@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from dedup import Detector, Reason, SQLiteIndex
-from dedup.index import BlockIndex, blocks, sqlite, tables
+from dedup.index import BlockIndex, blocks, tables
+from dedup.index.stores import sqlite
 from dedup.recipes.fingerprinter import RECIPE_VERSION
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from tests.pages import page, text
@@ -61,13 +62,13 @@ def test_an_older_file_gets_the_tables_of_a_new_one(tmp_path: Path) -> None:
 def test_a_stored_set_of_simhashes_still_has_them(path: Path, tmp_path: Path) -> None:
     with BlockIndex(shutil.copy(path, tmp_path)) as index:
         assert (sorted(index.find(2, 1)), len(index)) == ([0, 2, 3], len(SIMHASHES))
-        assert index.verify() == []
+        assert index.problems() == []
         assert (index.add(2), index.add(5), index.remove(1)) == (False, True, True)
 
 
 def test_a_stored_index_still_knows_its_pages(old: Path) -> None:
     with SQLiteIndex(old) as index:
-        assert index.verify() == []
+        assert index.problems() == []
         assert [row.verdict.reason for row in index.rows()] == [Reason.NEW] * 3 + [
             Reason.EXACT_DUPLICATE
         ]
@@ -109,7 +110,7 @@ def test_an_older_schema_is_migrated_in_one_transaction(
     for _ in range(2):
         with SQLiteIndex(old) as index:
             assert len(list(index.rows())) == 4
-            assert index._connection.execute("SELECT note FROM runs").fetchone() == ("moved",)
+            assert index.store._connection.execute("SELECT note FROM runs").fetchone() == ("moved",)
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(

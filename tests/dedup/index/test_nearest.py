@@ -92,7 +92,7 @@ def test_both_indexes_give_the_oldest_of_the_nearest_pages(
                 spider = str(number % apart)
                 find_or_add(index, seen(word), run=run, config=ANY, spider=spider)
             listed = [row for row in index.rows() if row.listed]
-            found = index.nearest(seen(query))
+            found = index.views.nearest(seen(query))
             expected = (
                 min(
                     ((row.sighting.fingerprint.content_simhash ^ query).bit_count(), row.id)
@@ -102,7 +102,7 @@ def test_both_indexes_give_the_oldest_of_the_nearest_pages(
                 else None
             )
             assert (found and found.order) == expected
-            answers.append(index.nearest(seen(query), scope="0", max_distance=20))
+            answers.append(index.views.nearest(seen(query), scope="0", max_distance=20))
             index.end_run(run, "finished")
     one, other = answers
     assert (one and one.order) == (other and other.order)
@@ -128,7 +128,7 @@ def test_pages_that_are_listed_no_more_are_not_near(index: Index) -> None:
     with Detector(index) as detector:
         detector.check(page(text(1), "http://a/"))
         detector.check(page(text(2), "http://b/"))
-        index.forget_url("http://a/")
+        index.ledger.forget_url("http://a/")
         found = detector.nearest(page(text(1)))
     assert found is not None
     assert found.row.sighting.url == "http://b/"
@@ -137,7 +137,7 @@ def test_pages_that_are_listed_no_more_are_not_near(index: Index) -> None:
 @pytest.mark.parametrize("max_distance", [-1, 65])
 def test_other_distances_are_refused(index: Index, tmp_path: Path, max_distance: int) -> None:
     with pytest.raises(ConfigError, match=rf"^max_distance \({max_distance}\) must be 0 to 64"):
-        index.nearest(seen(1), max_distance=max_distance)
+        index.views.nearest(seen(1), max_distance=max_distance)
     with BlockIndex(tmp_path / "words.db") as words:
         with pytest.raises(ConfigError, match=rf"^max_distance \({max_distance}\) must be 0 to 64"):
             words.nearest(1, max_distance)

@@ -35,5 +35,5 @@ def filled(index: Index) -> Index:
 def test_newest_gives_the_rows_asked_for(
     filled: Index, wanted: dict[str, object], ids: list[int]
 ) -> None:
-    assert [row.id for row in filled.newest(10, **wanted)] == ids  # type: ignore[arg-type]
-    assert [row.id for row in filled.newest(1, **wanted)] == ids[:1]  # type: ignore[arg-type]
+    assert [row.id for row in filled.views.newest(10, **wanted)] == ids  # type: ignore[arg-type]
+    assert [row.id for row in filled.views.newest(1, **wanted)] == ids[:1]  # type: ignore[arg-type]

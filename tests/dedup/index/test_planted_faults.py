@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from dedup import DedupConfig, MemoryIndex, SQLiteIndex
-from dedup.index import Index, Row, Sighting
-from dedup.values.run import Crawl
-from dedup.values.verdict import Candidates, Outcome, Version
+from dedup.index import Index, Row
+from dedup.index.stores import MemoryStore
+from dedup.index.stores.base import NOT_UNDONE, Pool, Query
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.verdict import Candidates, Outcome
 from tests.dedup.index import test_laws as laws
 
 # What the laws themselves get, the same each time and without a search for the smallest example.
@@ -25,53 +29,88 @@ BUDGET = settings(
 )
 
 
+class CountingReleased(MemoryStore):
+    def rows(self, query: Query) -> Iterator[Row]:
+        if query.outcomes != NOT_UNDONE:
+            return super().rows(query)
+        rows = super().rows(query._replace(outcomes=(*NOT_UNDONE, Outcome.RELEASED)))
+        return (
+            replace(row, outcome=Outcome.CONFIRMED) if row.outcome is Outcome.RELEASED else row
+            for row in rows
+        )
+
+
+class TakingFarthest(MemoryStore):
+    def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
+        _, *rest = super().candidates(page, pool, config)
+        every, *_ = super().candidates(page, pool, replace(config, max_candidates=1000))
+        farthest = every.canonicals[-config.max_candidates :]
+        yield Candidates(farthest, len(farthest))
+        yield from rest
+
+
+class LeavingNothingOut(MemoryStore):
+    def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
+        return super().candidates(page, replace(pool, without=frozenset()), config)
+
+
+class LosingLists(MemoryStore):
+    def change(self, which: Query, **changes: Any) -> int:
+        return super().change(which, **changes | {"listed": changes.get("listed") or None})
+
+
 class CountsReleased(MemoryIndex):
     """A page whose item was lost counts as one that was delivered, when it comes again."""
 
-    def _versions(self, sighting: Sighting, crawl: Crawl) -> Sequence[Version]:
-        rows = self._all
-        self._all = [
-            replace(row, outcome=Outcome.CONFIRMED) if row.outcome is Outcome.RELEASED else row
-            for row in rows
-        ]
-        try:
-            return super()._versions(sighting, crawl)
-        finally:
-            self._all = rows
+    def __init__(self) -> None:
+        Index.__init__(self, CountingReleased())
 
 
 class TakesFarthest(MemoryIndex):
     """Where there are more candidates than may be looked at, the nearest are left out."""
 
-    def _candidates(self, sighting: Sighting, crawl: Crawl, config: DedupConfig) -> list[Candidates]:
-        _, *rest = super()._candidates(sighting, crawl, config)
-        every, *_ = super()._candidates(sighting, crawl, replace(config, max_candidates=1000))
-        farthest = every.canonicals[-config.max_candidates :]
-        return [Candidates(farthest, len(farthest)), *rest]
-
-
-class LeavesNoOrphans(SQLiteIndex):
-    """The copies of a page that is withdrawn stay as if it stood."""
-
-    def _duplicates(self, canonical: int) -> list[Row]:
-        return []
-
-
-class ForgetsSharedWords(SQLiteIndex):
-    """A word leaves its list with the first of its pages."""
-
-    def _is_shared(self, *found: object) -> bool:
-        return False
+    def __init__(self) -> None:
+        Index.__init__(self, TakingFarthest())
 
 
 class ComparesWithOwnVersions(MemoryIndex):
     """An old version of a page counts as another page."""
 
-    def _candidates(self, sighting: Sighting, crawl: Crawl, config: DedupConfig) -> list[Candidates]:
-        return super()._candidates(replace(sighting, url_key=""), crawl, config)
+    def __init__(self) -> None:
+        Index.__init__(self, LeavingNothingOut())
 
 
-FAULTS = [CountsReleased, TakesFarthest, LeavesNoOrphans, ForgetsSharedWords, ComparesWithOwnVersions]
+class NeverUnlists(MemoryIndex):
+    """What was withdrawn is still compared with."""
+
+    def __init__(self) -> None:
+        Index.__init__(self, LosingLists())
+
+
+class LeavesNoOrphans(SQLiteIndex):
+    """The copies of a page that is withdrawn stay as if it stood."""
+
+    def __init__(self, path: Path, **choices: Any) -> None:
+        super().__init__(path, **choices)
+        self.ledger._leaning_on = lambda row: None  # type: ignore[method-assign]
+
+
+class ForgetsSharedSimhashes(SQLiteIndex):
+    """A simhash leaves its list with the first of its pages."""
+
+    def __init__(self, path: Path, **choices: Any) -> None:
+        super().__init__(path, **choices)
+        self.store._lists._is_shared = lambda *_: False  # type: ignore[method-assign]
+
+
+FAULTS = [
+    CountsReleased,
+    TakesFarthest,
+    ComparesWithOwnVersions,
+    NeverUnlists,
+    LeavesNoOrphans,
+    ForgetsSharedSimhashes,
+]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)

@@ -110,7 +110,7 @@ def crawled(folder: Path, pages: int) -> list[Row]:
     """Let each process add all pages, and return the rows of a sound index."""
     in_processes(add_all, folder / "pages.db", pages)
     with SQLiteIndex(folder / "pages.db") as index:
-        assert index.verify() == []
+        assert index.problems() == []
         assert [run.ending for run in index.runs()] == ["finished"] * PROCESSES
         rows = list(index.rows())
     assert os.listdir(folder) == ["pages.db"]
@@ -162,7 +162,7 @@ def test_a_new_file_can_be_opened_by_several_processes_at_once(tmp_path: Path) -
     in_processes(open_new_files, tmp_path, files)
     for file in range(files):
         with SQLiteIndex(tmp_path / f"{file}.db", create=False) as index:
-            assert index.verify() == []
+            assert index.problems() == []
             assert sorted(run.spider for run in index.runs()) == [
                 f"process {number}" for number in range(PROCESSES)
             ]
@@ -175,5 +175,5 @@ def test_processes_come_and_go_while_others_work(tmp_path: Path) -> None:
     in_processes(open_and_close, path, times)
     with SQLiteIndex(path) as index:
         assert [run.ending for run in index.runs()] == ["finished"] * (PROCESSES * times)
-        assert index.verify() == []
+        assert index.problems() == []
     assert os.listdir(tmp_path) == ["pages.db"]

@@ -27,14 +27,14 @@ def test_reads_what_a_living_crawl_writes(tmp_path: Path) -> None:
             detector.check(page(edited(1), "http://a/2"))
             assert [row.verdict.kept for row in reader.rows()] == [True, False]
             assert [run.ended for run in reader.runs()] == [None]
-            assert reader.verify() == []
+            assert reader.problems() == []
 
 
 def test_changes_nothing_not_even_a_dead_run(tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
     with SQLiteIndex(path) as index:
         run = index.begin_run("spider")
-        index._locks.pop(run.id).release()
+        index.store.release(run.id)
     before = tables(path)
     with SQLiteIndex(path, read_only=True) as reader:
         assert [run.ended for run in reader.runs()] == [None]

@@ -31,7 +31,7 @@ def filled(index: Index) -> None:
 def test_tallies_count_every_row_once(index: Index) -> None:
     filled(index)
     new, copy, near = Reason.NEW, Reason.EXACT_DUPLICATE, Reason.NEAR_DUPLICATE
-    assert index.tallies() == [
+    assert index.views.tallies() == [
         Tally(1, "", new, True, Outcome.CONFIRMED, 1),
         Tally(1, "a.example", copy, False, Outcome.CONFIRMED, 2),
         Tally(1, "a.example", new, True, Outcome.CONFIRMED, 2),
@@ -41,7 +41,7 @@ def test_tallies_count_every_row_once(index: Index) -> None:
 
 def test_clusters_are_in_order_of_size_and_know_their_least_similar_copy(index: Index) -> None:
     filled(index)
-    first, second = index.clusters(10)
+    first, second = index.views.clusters(10)
     assert (first.canonical.sighting.url, first.copies) == ("http://a.example/1", 2)
     assert first.similarity == index.row(3).verdict.similarity
     assert first.similarity < 1
@@ -50,14 +50,14 @@ def test_clusters_are_in_order_of_size_and_know_their_least_similar_copy(index: 
         1,
         1,
     )
-    assert index.clusters(1) == [first]
-    assert index.clusters(10, min_copies=2) == [first]
+    assert index.views.clusters(1) == [first]
+    assert index.views.clusters(10, min_copies=2) == [first]
 
 
 def test_forgotten_copies_are_in_no_cluster(index: Index) -> None:
     filled(index)
-    index.forget_url("http://a.example/5")
-    assert [found.copies for found in index.clusters(10)] == [2]
+    index.ledger.forget_url("http://a.example/5")
+    assert [found.copies for found in index.views.clusters(10)] == [2]
 
 
 @pytest.mark.parametrize("field", ["content", "structure"])
@@ -68,18 +68,18 @@ def test_near_gives_the_nearest_then_the_oldest(index: Index, field: str) -> Non
         find_or_add(index, seen(flipped(WORD, bits)), run=run, config=config)
     index.end_run(run, "finished")
     asked = seen(WORD)
-    found = index.near(asked, field=field, max_distance=3)
+    found = index.views.near(asked, field=field, max_distance=3)
     expected = [(0, 4), (1, 2), (1, 3), (3, 1)] if field == "content" else []
     assert [near.order for near in found] == expected
-    assert index.near(asked, field=field, max_distance=3, limit=2) == found[:2]
-    assert index.near(asked, field=field, max_distance=3, kind="item") == []
+    assert index.views.near(asked, field=field, max_distance=3, limit=2) == found[:2]
+    assert index.views.near(asked, field=field, max_distance=3, kind="item") == []
 
 
 def test_near_refuses_what_it_cannot_mean(index: Index) -> None:
     with pytest.raises(ConfigError, match=r"^max_distance \(65\) must be 0 to 64"):
-        index.near(seen(1), max_distance=65)
+        index.views.near(seen(1), max_distance=65)
     with pytest.raises(ConfigError, match=r"^field \('title'\) must be one of content, structure"):
-        index.near(seen(1), field="title", max_distance=3)
+        index.views.near(seen(1), field="title", max_distance=3)
 
 
 @pytest.mark.parametrize(
@@ -94,10 +94,10 @@ def test_near_refuses_what_it_cannot_mean(index: Index) -> None:
 )
 def test_a_url_that_is_not_there_has_likely_ones(index: Index, asked: str, meant: str) -> None:
     filled(index)
-    assert index.similar_urls(asked)[0] == meant
+    assert index.views.similar_urls(asked)[0] == meant
 
 
 def test_nothing_like_it_is_nothing(index: Index) -> None:
     filled(index)
-    assert index.similar_urls("qqqq") == []
-    assert index.similar_urls("x" * 10**6) == []
+    assert index.views.similar_urls("qqqq") == []
+    assert index.views.similar_urls("x" * 10**6) == []

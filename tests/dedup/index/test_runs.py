@@ -101,9 +101,9 @@ def test_forgetting_a_run_orphans_what_leaned_on_it(index: Index) -> None:
     add(index, first, "http://a/", text(1), confirmed=True)
     add(index, first, "http://b/", edited(1), confirmed=True)
     add(index, second, "http://c/", edited(1), confirmed=True)
-    assert index.forget_run(first.id) == 2
+    assert index.book.forget(first.id) == 2
     assert outcomes(index) == [Outcome.FORGOTTEN, Outcome.FORGOTTEN, Outcome.ORPHANED]
-    assert index.forget_run(first.id) == 0
+    assert index.book.forget(first.id) == 0
 
 
 def test_a_job_goes_on_with_its_run_until_it_is_finished(index: Index) -> None:
@@ -131,7 +131,7 @@ def test_largest_clusters_of_a_run(index: Index) -> None:
     run = index.begin_run("s")
     for url, seed in enumerate([1, 2, 2, 2, 1, 3]):
         add(index, run, f"http://a/{url}", text(seed), confirmed=True)
-    largest = index.largest_clusters(run.id, 5)
+    largest = index.views.largest_clusters(run.id, 5)
     assert [(row.id, size) for row, size in largest] == [(2, 2), (1, 1)]
-    assert len(index.largest_clusters(run.id, 1)) == 1
-    assert index.largest_clusters(run.id + 1, 5) == []
+    assert len(index.views.largest_clusters(run.id, 1)) == 1
+    assert index.views.largest_clusters(run.id + 1, 5) == []

@@ -16,13 +16,13 @@ from dedup.index.bands import BandList, Sketched
 from dedup.index.files import Damaged
 from dedup.index.postings import PostingList
 from dedup.index.rows import SELECT_CANONICAL, canonical_of
-from dedup.index.tables import MET
+from dedup.index.stores.base import Pool
+from dedup.index.stores.queries import dry_runs_condition
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import MIN_EQUAL_TOKENS, nearness, uses_content, uses_structure
 from dedup.rule.verifier import verifier_of
+from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import Hashes
-from dedup.values.run import Crawl
-from dedup.values.sighting import Sighting
 from dedup.values.verdict import Candidates, Canonical
 
 # Most duplicates are this near, and looking that far costs little; the rest comes second.
@@ -35,62 +35,36 @@ _FEW_SIMHASHES = 8
 _NEWEST = 4
 
 
-def listed(numbers: Iterable[int]) -> str:
-    """Return *numbers* as SQL takes them behind ``IN``."""
-    return f"({','.join(map(str, sorted(numbers)))})"
-
-
-def dry_clause(sighting: Sighting, crawl: Crawl, table: str = "") -> str:
-    """Return the condition that leaves out rows of dry runs, but for those of a dry run's own crawl."""
-    is_own = f" OR {table}run IN {listed(crawl.alive)}" if sighting.is_dry else ""
-    return f"AND (NOT {table}is_dry{is_own}) "
-
-
-def not_own(sighting: Sighting, crawl: Crawl) -> str:
-    """Return the condition that leaves out what *sighting* is not compared with.
-
-    Versions of its own from other crawls, unless its crawl has met them again, and what has another
-    key.  It takes the scope as ``?1``, the value of the identity as ``?2``.
-    """
-    dry, own = dry_clause(sighting, crawl), listed(crawl.own)
-    if not sighting.is_named:
-        return f"{dry}AND ?2 IS NOT NULL "  # so that both values are used
-    column, _ = sighting.identity
-    others = "AND item_key = ?2 " if column == "item_key" else ""
-    met = MET.replace("m.", "")
-    return (
-        f"{others}{dry}AND NOT ({column} = ?2 AND run NOT IN {own} AND id NOT IN ("
-        f"SELECT canonical FROM pages WHERE scope = ?1 AND {column} = ?2 AND {column} != '' "
-        f"AND run IN {own} AND {met} AND is_dry <= {sighting.is_dry:d})) "
-    )
-
-
 @dataclass(slots=True)
 class Search:
-    """What may be the canonical of *sighting*; *scope* is the number of its group.
+    """What in *pool* may be the canonical of *page*; *scope* is the number of its group.
 
-    *own* is `not_own`, what it is not compared with.
     *content* and *structure* are the posting lists of the group, *bands* its list of bands, None
     where bands find no candidates.
     """
 
     connection: sqlite3.Connection
-    sighting: Sighting
-    own: str
+    page: Fingerprint
+    pool: Pool
     scope: int
     content: PostingList
     structure: PostingList
     bands: BandList | None
     config: DedupConfig
+    _in_pool: str = field(init=False)
+    _given: tuple[int | str, ...] = field(init=False)
     _seen: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._in_pool = f"AND {dry_runs_condition(self.pool.dry_runs)} "
+        self._given = (self.scope,)
+        if self.pool.without:
+            self._in_pool += "AND id NOT IN (SELECT value FROM json_each(?2)) "
+            self._given = (self.scope, json.dumps(list(self.pool.without)))
 
     def batches(self) -> Iterator[Candidates]:
         """Yield canonicals in the order of `nearness`, in batches, each found only when asked for."""
-        page, config = self.sighting.fingerprint, self.config
-        if self.sighting.item_key:
-            found = self._canonicals("ORDER BY id", [])
-            yield Candidates(self._ordered(found), len(found))
-            return
+        page, config = self.page, self.config
         yield self._equal("body_digest", page.body_digest)
         if page.tokens >= MIN_EQUAL_TOKENS:
             yield self._equal("token_digest", page.token_digest)
@@ -119,8 +93,8 @@ class Search:
             return _NOTHING
         self._seen.update(row for row, _ in new)
         try:
-            verifier, page = verifier_of(self.config), self.sighting.fingerprint
-            passing = verifier.may_pass(page, [sketch for _, sketch in new])
+            verifier = verifier_of(self.config)
+            passing = verifier.may_pass(self.page, [sketch for _, sketch in new])
         except (TypeError, ValueError) as error:
             raise Damaged("a sketch has another size") from error
         rows = [row for row, _ in compress(new, passing)]
@@ -135,12 +109,12 @@ class Search:
         return self._canonicals(f"AND id IN ({','.join('?' * len(rows))})", rows)
 
     def _ordered(self, found: list[Canonical]) -> list[Canonical]:
-        page = self.sighting.fingerprint
+        page = self.page
         return sorted(found, key=lambda canonical: nearness(page, canonical))
 
     def _near_content(self, distance: int) -> Iterator[Sketched]:
         """Yield canonicals of the nearest simhashes, of equally near ones the oldest, up to the cap."""
-        page, left = self.sighting.fingerprint.content_simhash, self.config.max_candidates
+        page, left = self.page.content_simhash, self.config.max_candidates
         simhashes = self.content.near(page, distance)
         if not len(simhashes):
             return
@@ -156,7 +130,7 @@ class Search:
 
     def _near_structure(self) -> list[Sketched]:
         """Return the newest canonicals of the nearest simhashes, in no order."""
-        page, limit = self.sighting.fingerprint.structure_simhash, self.config.max_structure_candidates
+        page, limit = self.page.structure_simhash, self.config.max_structure_candidates
         simhashes = self.structure.near(page, self.config.structure_max_distance)
         if len(simhashes) > min(limit, self.config.max_candidates):
             simhashes = np.concatenate(list(by_distance(page, simhashes, self.config.max_candidates)))
@@ -183,7 +157,7 @@ class Search:
         wanted = set(simhashes.view(np.int64).tolist())
         rows = self.connection.execute(
             "SELECT id, sketch, structure_simhash FROM pages NOT INDEXED WHERE scope = ?1 AND listed "
-            f"{self.own} AND id > (SELECT max(id) FROM pages) - ?3 ORDER BY id DESC",
+            f"{self._in_pool}AND id > (SELECT max(id) FROM pages) - ? ORDER BY id DESC",
             (*self._given, _NEWEST * limit),
         )
         found = ((row, sketch) for row, sketch, simhash in rows if simhash in wanted)
@@ -191,7 +165,7 @@ class Search:
 
     def _near_bands(self, bands: BandList) -> list[Sketched]:
         """Return the canonicals with most bands in common, of equal ones the oldest, up to the cap."""
-        rows, limit = bands.find(self.sighting.fingerprint.sketch), self.config.max_candidates
+        rows, limit = bands.find(self.page.sketch), self.config.max_candidates
         found: dict[int, bytes] = {}
         for start in range(0, len(rows), _BATCH):
             batch = rows[start : start + _BATCH]
@@ -205,8 +179,8 @@ class Search:
         newest = self.connection.execute(
             # Not max(id): beside other conditions it would read all pages of a simhash.
             "SELECT value, (SELECT id FROM pages WHERE scope = ?1 AND listed "
-            f"{self.own} AND structure_simhash = value ORDER BY id DESC LIMIT 1) AS newest "
-            "FROM json_each(?3) ORDER BY newest DESC LIMIT ?4",
+            f"{self._in_pool}AND structure_simhash = value ORDER BY id DESC LIMIT 1) AS newest "
+            "FROM json_each(?) ORDER BY newest DESC LIMIT ?",
             (*self._given, json.dumps(simhashes.view(np.int64).tolist()), limit),
         )
         return np.fromiter((simhash for simhash, _ in newest), np.int64).view(np.uint64)
@@ -229,12 +203,41 @@ class Search:
         return [canonical_of(fields) for fields in self._fetch(SELECT_CANONICAL, where, values)]
 
     def _fetch(self, select: str, where: str, values: Sequence[object]) -> list[Any]:
-        return self.connection.execute(select + self.own + where, (*self._given, *values)).fetchall()
+        return self.connection.execute(
+            select + self._in_pool + where, (*self._given, *values)
+        ).fetchall()
 
-    @property
-    def _given(self) -> tuple[int, str | bytes]:
-        """What `not_own` and the scope before it take."""
-        return self.scope, self.sighting.identity[1]
+
+def near_rows(
+    connection: sqlite3.Connection,
+    postings: PostingList,
+    simhash: int,
+    max_distance: int,
+    limit: int,
+) -> list[tuple[int, int]]:
+    """Return distances and rows near *simhash*, the nearest first, then the oldest, at most *limit*."""
+    found: list[tuple[int, int]] = []
+    simhashes = _nearest(simhash, postings.near(simhash, max_distance), limit)
+    if not len(simhashes):
+        return found
+    for near in by_distance(simhash, simhashes, len(simhashes)):
+        distance = (int(near[0]) ^ simhash).bit_count()
+        rows = connection.execute(
+            "SELECT p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
+            f"AND p.{postings.field}_simhash = w.value AND p.listed ORDER BY p.id LIMIT ?",
+            (json.dumps(near.view(np.int64).tolist()), postings.scope, limit - len(found)),
+        )
+        found += [(distance, row) for (row,) in rows]
+    return found
+
+
+def _nearest(simhash: int, simhashes: Hashes, limit: int) -> Hashes:
+    """Return the *limit* nearest of *simhashes*, and all that are as near as the last of them."""
+    if len(simhashes) <= limit or not limit:
+        return simhashes[:limit]
+    distances = np.bitwise_count(simhashes ^ np.uint64(simhash))
+    nearest: Hashes = simhashes[distances <= np.partition(distances, limit - 1)[limit - 1]]
+    return nearest
 
 
 def by_distance(simhash: int, simhashes: Hashes, limit: int) -> list[Hashes]:

@@ -1,0 +1,74 @@
+"""What rules ask again with every page, and what seldom changes: which runs are one crawl, and such."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable
+from typing import Any, TypeVar
+
+from dedup.index.stores.base import Query, Store, first
+from dedup.values.row import Visit
+from dedup.values.run import Crawl, Run, crawl_of
+from dedup.values.verdict import Outcome
+
+_T = TypeVar("_T")
+
+_WANTED = Query(outcomes=(Outcome.RESTORED,), limit=1)
+_STAND_INS = Query(represents=True, limit=1)
+
+
+class Facts:
+    """The facts of one *store*; kept until `changed`, or until somebody else changes it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._state: Hashable = None
+        self._known: dict[Hashable, Any] = {}
+
+    def crawl(self, run: int) -> Crawl:
+        """Return the crawl of *run*, or the one of a run of that number that would begin now."""
+        return self._fact(run, lambda: self._crawl(run))
+
+    def _crawl(self, run: int) -> Crawl:
+        runs = self._store.select(Run)
+        upcoming = Run(run, "", "", "", 0.0, began=next_event(runs))
+        return crawl_of(next((one for one in runs if one.id == run), upcoming), runs)
+
+    def has_wanted(self) -> bool:
+        """Return whether somebody wants any page back that was dropped."""
+        return self._fact("wanted", lambda: self._is_any(_WANTED))
+
+    def has_stand_ins(self) -> bool:
+        """Return whether any page was kept in the place of another one that a crawl had not met."""
+        return self._fact("stand-ins", lambda: self._is_any(_STAND_INS))
+
+    def _is_any(self, query: Query) -> bool:
+        return first(self._store.rows(query)) is not None
+
+    def has_visited(self, runs: frozenset[int]) -> bool:
+        """Return whether one of *runs* has visited any host."""
+        return self._fact(("visited", runs), lambda: self._are_visits(run=runs))
+
+    def is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool:
+        """Return whether one of *runs* was on *host*, under that scope or the one of all."""
+        return self._are_visits(scope=(scope, ""), host=host, run=runs)
+
+    def _are_visits(self, **fields: Any) -> bool:
+        return bool(self._store.select(Visit, limit=1, **fields))
+
+    def changed(self) -> None:
+        """Forget all: something that facts tell was changed here."""
+        self._known.clear()
+
+    def _fact(self, name: Hashable, read: Callable[[], _T]) -> _T:
+        if (state := self._store.state()) != self._state:
+            self._known.clear()
+            self._state = state
+        if name not in self._known:
+            self._known[name] = read()
+        found: _T = self._known[name]
+        return found
+
+
+def next_event(runs: Collection[Run]) -> int:
+    """Return the number of the next beginning or end of a run."""
+    return max((max(run.began, run.over) for run in runs), default=0) + 1

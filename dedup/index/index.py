@@ -1,0 +1,314 @@
+"""An index: a store, the rules over it, and what can be read of it."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from os import PathLike
+from pathlib import Path
+from typing import Self
+
+from dedup.index.database import BUSY_TIMEOUT
+from dedup.index.facts import Facts
+from dedup.index.ledger import Ledger
+from dedup.index.postings import DEFAULT_BLOCKS
+from dedup.index.runs import RunBook
+from dedup.index.stores import MemoryStore, SQLiteStore, Store
+from dedup.index.stores.base import Note, Prefix
+from dedup.index.views import Views
+from dedup.recipes.bands import Banding
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.fingerprinter import recipe_of
+from dedup.values.errors import IndexMismatch, IndexUnavailable
+from dedup.values.row import Row
+from dedup.values.run import Run
+from dedup.values.sighting import Sighting
+from dedup.values.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+_RECIPE = Prefix("recipe.")
+_PARSER = "parser"
+# A drive of Windows has one letter; a path that was made of a URL has one slash.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+
+
+class Index:
+    """A persistent set of pages that answers "new, or a copy of which?" and records the answer.
+
+    It is made of a *store*, which holds everything, and of three parts that know nothing else:
+    the `ledger` has the rules, the `book` the runs, and `views` what can be read.  What is needed
+    most is offered here as well.  Every public method is one transaction, but for those that yield
+    rows: these read them in batches.
+    """
+
+    def __init__(self, store: Store) -> None:
+        facts = Facts(store)
+        self.store = store
+        self.ledger = Ledger(store, facts)
+        self.book = RunBook(store, facts, self.ledger)
+        self.views = Views(store, self.ledger)
+
+    # Pages
+
+    def judge(self, sighting: Sighting, config: DedupConfig) -> Verdict:
+        """Return the verdict on *sighting* without recording it."""
+        return self.ledger.judge(sighting, config)
+
+    def find_or_add(
+        self,
+        sighting: Sighting,
+        config: DedupConfig,
+        *,
+        confirmed: bool = True,
+        is_wanted: bool = False,
+        wait_for: Collection[int] = (),
+        page: bytes = b"",
+    ) -> Verdict:
+        """Judge *sighting* and record it; see `Ledger.find_or_add`."""
+        return self.ledger.find_or_add(
+            sighting, config, confirmed=confirmed, is_wanted=is_wanted, wait_for=wait_for, page=page
+        )
+
+    def confirm(self, row: int) -> None:
+        """Record that the page of a pending *row* was kept to the end; others lean on it from now on."""
+        self.ledger.confirm(row)
+
+    def release(self, row: int) -> None:
+        """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""
+        self.ledger.release(row)
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Make one transaction of all that is recorded inside: all of it or nothing.
+
+        Other processes wait until it ends, so it should be short while a crawl uses the index; a
+        run that begins inside is part of it.
+        """
+        return self.store.transaction(writing=True)
+
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        """Yield every row, or those of one *run*, in the order in which the pages were seen."""
+        return self.views.rows(run)
+
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows of those numbers, as they are asked for; raises `NoSuchRow`."""
+        return self.views.rows_of(rows)
+
+    def row(self, row: int) -> Row:
+        """Return the row of that number; raises `NoSuchRow`."""
+        return self.views.row(row)
+
+    # Runs
+
+    def begin_run(
+        self,
+        spider: str = "",
+        *,
+        job: str = "",
+        settings: str = "",
+        action: str = "drop",
+        crawl: str = "",
+    ) -> Run:
+        """Return a new run, or the unfinished one of the same *job* and spider, which goes on."""
+        return self.book.begin(spider, job=job, settings=settings, action=action, crawl=crawl)
+
+    def end_run(self, run: Run, ending: str) -> None:
+        """Record that *run* is over; its pending rows are released."""
+        self.book.end(run, ending)
+
+    def runs(self) -> list[Run]:
+        """Return all runs, the oldest first."""
+        return self.book.all()
+
+    # How the fingerprints were made
+
+    def recipe(self) -> Mapping[str, str]:
+        """Return the recipe of the stored fingerprints, empty while there are none."""
+        notes = self.store.select(Note, name=_RECIPE)
+        recipe = {note.name.removeprefix(_RECIPE): note.value for note in notes}
+        if recipe and "recipe" not in recipe:
+            raise IndexUnavailable(
+                f"{self.name}: the file is damaged (its recipe has no version); see `dedup check`"
+            )
+        return recipe
+
+    def prepare(self, config: DedupConfig) -> None:
+        """Make the index ready for pages of *config*: its recipe, and bands if they find candidates.
+
+        Raises `IndexMismatch` for another recipe, and `IndexUnavailable` where bands are to be made
+        while a crawl is using the index.
+        """
+        self.require_recipe(recipe_of(config))
+        self.store.prepare(config)
+
+    def expect(self, config: DedupConfig) -> None:
+        """Raise `IndexMismatch` if pages of *config* cannot be compared with those that are here."""
+        if stored := self.recipe():
+            self._compare_recipes(stored, recipe_of(config))
+
+    def require_recipe(self, recipe: Mapping[str, str]) -> None:
+        """Store *recipe* if there is none yet; raise `IndexMismatch` if there is another one."""
+        if not (stored := self.recipe()):
+            notes = [Note(f"{_RECIPE}{name}", value) for name, value in recipe.items()]
+            with self.store.transaction(writing=True):
+                self.store.put(*notes, renew=False)
+            stored = self.recipe()
+        self._compare_recipes(stored, recipe)
+
+    def _compare_recipes(self, stored: Mapping[str, str], recipe: Mapping[str, str]) -> None:
+        if (version := stored["recipe"]) != recipe["recipe"]:
+            raise IndexMismatch(
+                f"{self.name} was built by a release with recipe={version}, this one has "
+                f"recipe={recipe['recipe']}; use that release again or another DEDUP_INDEX"
+            )
+        for field in sorted(stored.keys() | recipe.keys()):
+            was, now = stored.get(field, "nothing"), recipe.get(field, "nothing")
+            if was != now:
+                raise IndexMismatch(
+                    f"{self.name} was built with {field}={was}, now {field}={now}; "
+                    f"set {field}={was} again or use another DEDUP_INDEX"
+                )
+
+    @property
+    def parser(self) -> str:
+        """Which HTML parser read the newest pages, "" while there are none."""
+        return next((note.value for note in self.store.select(Note, name=_PARSER)), "")
+
+    def note_parser(self, parser: str) -> None:
+        """Record which HTML parser reads the pages; warn once if another one has read earlier ones.
+
+        Another parser may see other tags in broken pages: their copies could be missed, so it is
+        worth a warning, but most pages come out alike, so nothing is refused.
+        """
+        recorded = self.parser
+        if recorded and recorded != parser:
+            logger.warning(
+                "The pages in %s were parsed with %s, now it is %s: broken pages among them may not "
+                "be recognised",
+                self.name,
+                recorded,
+                parser,
+            )
+        if recorded != parser:
+            with self.store.transaction(writing=True):
+                self.store.put(Note(_PARSER, parser))
+
+    @property
+    def secret(self) -> bytes:
+        """What the check sketches of this index are keyed with, `dedup.values.hashes.SECRET_SIZE` bytes.
+
+        It was drawn when the index was made and is for nobody to see.
+        """
+        return self.store.secret
+
+    # The store
+
+    @property
+    def name(self) -> str:
+        """Where the index is, for messages."""
+        return self.store.name
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the stored data, a line for each; nothing is repaired."""
+        self.recipe()  # raises where it is none
+        return self.store.problems()
+
+    def close(self) -> None:
+        """Close the index; runs that were not ended stay open and are found dead at the next opening."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class MemoryIndex(Index):
+    """An index that lives as long as the object, in this process only."""
+
+    def __init__(self) -> None:
+        super().__init__(MemoryStore())
+
+
+class SQLiteIndex(Index):
+    """The index in the file *path*, made there with its folders if there is none.
+
+    The file can be shared by several processes of one host.  With *create* False a missing file is
+    an error; with *read_only* it is one too, nothing is ever changed, and dead runs look like living
+    ones.  *blocks* (4 to 8) tunes the posting lists of a new file and changes no answer.  *timeout*
+    is how many seconds a lock of another process is waited for.  Raises `IndexUnavailable` for a file
+    that cannot be opened or is no index; such a file is left as it is.
+    """
+
+    store: SQLiteStore
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        blocks: int = DEFAULT_BLOCKS,
+        timeout: float = BUSY_TIMEOUT,
+        create: bool = True,
+        read_only: bool = False,
+    ) -> None:
+        store = SQLiteStore(path, blocks=blocks, timeout=timeout, create=create, read_only=read_only)
+        super().__init__(store)
+        try:
+            if not read_only:
+                self.book.bury()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.store.path
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the posting lists of this file have."""
+        return self.store.blocks
+
+    @property
+    def banding(self) -> Banding | None:
+        """How the sketches of this file are cut into bands, None where it has no lists of bands."""
+        return self.store.banding
+
+    def rebuild(
+        self, blocks: int | None = None, progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Make the posting lists anew from the rows; see `SQLiteStore.rebuild`."""
+        self.store.rebuild(blocks, progress)
+
+    def band(self, banding: Banding | None, progress: Callable[[int, int], None] | None = None) -> None:
+        """Make lists of bands from the rows, or with None take them out, as `rebuild` makes others."""
+        self.store.band(banding, progress)
+
+
+def open_index(
+    place: str | PathLike[str], *, create: bool = True, read_only: bool = False
+) -> SQLiteIndex:
+    """Return the index at *place*, the path of a file; see `SQLiteIndex`.
+
+    Raises `IndexUnavailable` for the address of a server: there is no index on one yet.
+    """
+    if scheme := scheme_of(place):
+        raise IndexUnavailable(
+            f"an index cannot be on a server of the kind {scheme}:// in this release; "
+            "DEDUP_INDEX must be the path of a file"
+        )
+    return SQLiteIndex(place, create=create, read_only=read_only)
+
+
+def scheme_of(place: str | PathLike[str]) -> str:
+    """Return the scheme of *place* where that is an address, "" for the path of a file.
+
+    >>> scheme_of("postgresql://user@host/db"), scheme_of("C:/crawls/pages.db"), scheme_of("pages.db")
+    ('postgresql', '', '')
+    """
+    found = _SCHEME.match(str(place))
+    return found[1].lower() if found else ""

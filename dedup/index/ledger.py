@@ -1,0 +1,296 @@
+"""The rules of an index: ask about a page, record it, settle what became of it, take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from dedup.index.evidence import Evidence
+from dedup.index.facts import Facts
+from dedup.index.stores.base import Query, Store, StoredPage, Token, the_row
+from dedup.recipes.config import DedupConfig
+from dedup.rule.decide import decide
+from dedup.values.row import Row, is_canonical
+from dedup.values.run import Run
+from dedup.values.sighting import Sighting
+from dedup.values.urls import url_key
+from dedup.values.verdict import Outcome, Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgain:
+    """What `Ledger.claim` says where a verdict may be out of date."""
+
+
+class Ledger:
+    """What was decided about the pages of one *store*; every method is one transaction.
+
+    A row is a canonical, and listed, if its page was kept and is no mere repetition (`new`,
+    `updated`); duplicates are compared with canonicals only, so there are no chains.
+    """
+
+    def __init__(self, store: Store, facts: Facts) -> None:
+        self._store = store
+        self._facts = facts
+
+    # Asking
+
+    def judge(self, sighting: Sighting, config: DedupConfig) -> Verdict:
+        """Return the verdict on *sighting* without recording it."""
+        return self.ask(sighting, config)[0]
+
+    def ask(
+        self, sighting: Sighting, config: DedupConfig, *, is_wanted: bool = False
+    ) -> tuple[Verdict, Token]:
+        """Return the verdict on *sighting*, and what `claim` takes to tell if it still holds."""
+        sighting = sighting.bounded()
+        with self._store.transaction(writing=False):
+            token = self._store.token((sighting.kind, sighting.scope))
+            return self._verdict(sighting, config, is_wanted=is_wanted), token
+
+    def claim(
+        self,
+        sighting: Sighting,
+        verdict: Verdict,
+        token: Token,
+        *,
+        confirmed: bool = True,
+        page: bytes = b"",
+    ) -> Row | AskAgain:
+        """Record *sighting* with the *verdict* that `ask` gave, unless its group has changed since."""
+        with self._store.transaction(writing=True):
+            if self._store.token((sighting.kind, sighting.scope)) != token:
+                return AskAgain()
+            return self._record(sighting.bounded(), verdict, confirmed=confirmed, page=page)
+
+    def find_or_add(
+        self,
+        sighting: Sighting,
+        config: DedupConfig,
+        *,
+        confirmed: bool = True,
+        is_wanted: bool = False,
+        wait_for: Collection[int] = (),
+        page: bytes = b"",
+    ) -> Verdict:
+        """Judge *sighting* and record it, in one transaction; two callers never both hear `new`.
+
+        `Detector.sighting` makes one whose fingerprint has a check sketch, which strangers cannot
+        forge.  Pages of different kinds and scopes are never compared, nor are items with different
+        keys.  The row is confirmed at once, or else pending until `confirm` or `release`.  A page that
+        repeats one whose fate in a run of *wait_for* is open is not recorded: its verdict has no row,
+        and it can be asked about again when the row that its standing names is settled.  What is seen
+        by a dry run drops nothing in other runs; what *is_wanted* is kept, whatever it repeats.  *page*
+        is stored with the row, for `page_of`: what `dedup.reading.stored.pack` returns, b"" for nothing.
+        """
+        sighting = sighting.bounded()
+        with self._store.transaction(writing=True):
+            verdict = self._verdict(sighting, config, is_wanted=is_wanted)
+            standing = verdict.standing
+            if standing and standing.is_pending and standing.run in wait_for:
+                return verdict
+            row = self._record(sighting, verdict, confirmed=confirmed, page=page)
+            return replace(verdict, row=row.id)
+
+    def add_copy(self, row: Row, config: DedupConfig) -> Verdict:
+        """Judge the page of *row*, which another index took for a copy, and record it.
+
+        Its item is nowhere, so it becomes nobody's canonical: where it repeats nothing here, it is
+        recorded with the verdict of *row*, as an orphan.
+        """
+        with self._store.transaction(writing=True):
+            verdict, outcome = self._verdict(row.sighting, config), Outcome.CONFIRMED
+            if is_canonical(verdict):
+                verdict, outcome = row.verdict, Outcome.ORPHANED
+            added = self._add(row.sighting, replace(verdict, kept=False), outcome)
+            return replace(added.verdict, row=added.id)
+
+    def restore(self, row: Row) -> int:
+        """Store *row* with its verdict and outcome, unjudged; return its number here, the next one."""
+        with self._store.transaction(writing=True):
+            listed = row.listed and is_canonical(row.verdict)
+            return self._store_row(replace(row, listed=listed)).id
+
+    def evidence(self, sighting: Sighting) -> Evidence:
+        """Return what is known about the page of *sighting*."""
+        return Evidence(self._store, self._facts, sighting)
+
+    def _verdict(self, sighting: Sighting, config: DedupConfig, *, is_wanted: bool = False) -> Verdict:
+        past = self.evidence(sighting).past(config, is_wanted=is_wanted)
+        return decide(sighting.fingerprint, past, config)
+
+    def _record(self, sighting: Sighting, verdict: Verdict, *, confirmed: bool, page: bytes) -> Row:
+        outcome = Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
+        row = self._add(sighting, verdict, outcome, page)
+        if confirmed:
+            self._complete(row)
+        return row
+
+    def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome, page: bytes = b"") -> Row:
+        return self._store_row(Row(0, sighting, verdict, outcome, is_canonical(verdict)), page)
+
+    def _store_row(self, row: Row, page: bytes = b"") -> Row:
+        if row.verdict.represents:
+            self._facts.changed()
+        return self._store.add(row, page)
+
+    # Settling
+
+    def confirm(self, row: int) -> None:
+        """Record that the page of a pending *row* was kept to the end; others lean on it from now on."""
+        pending = Query(ids=(row,), outcomes=(Outcome.PENDING,), replaces=False)
+        with self._store.transaction(writing=True):
+            is_plain = not self._facts.has_wanted()  # as nearly all: there is nothing else to do
+            if is_plain and self._store.change(pending, outcome=Outcome.CONFIRMED):
+                return
+            found = the_row(self._store, row)
+            if found.outcome is Outcome.PENDING:
+                self._settle(found, Outcome.CONFIRMED)
+                self._complete(found)
+
+    def release(self, row: int) -> None:
+        """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""
+        with self._store.transaction(writing=True):
+            found = the_row(self._store, row)
+            if found.outcome is Outcome.PENDING:
+                self._withdraw(found, Outcome.RELEASED)
+
+    def close_run(self, run: int) -> None:
+        """Settle what is open when *run* ends: what is pending, and what was to be met later."""
+        with self._store.transaction(writing=True):
+            pending = Query(runs=frozenset((run,)), outcomes=(Outcome.PENDING,))
+            for row in list(self._store.rows(pending)):
+                self._withdraw(row, Outcome.RELEASED)
+            self._miss(run)
+
+    def _settle(self, row: Row, outcome: Outcome) -> None:
+        self._store.change(Query(ids=(row.id,)), outcome=outcome)
+
+    def _complete(self, row: Row) -> None:
+        """Do what follows from the confirmation of *row*, unless it is of a dry run."""
+        if row.sighting.is_dry:
+            return
+        self._supersede(row)
+        if row.verdict.kept and self._facts.has_wanted():
+            for answered in self._answered(row):
+                self._settle(answered, Outcome.FORGOTTEN)
+
+    def _supersede(self, row: Row) -> None:
+        """Take the old version of a confirmed `updated` page out, unless this crawl met it again."""
+        if row.verdict.replaces is None:
+            return
+        old, evidence = the_row(self._store, row.verdict.replaces), self.evidence(row.sighting)
+        if old.listed and not evidence.met(old.id, evidence.crawl.own):
+            self._store.change(Query(ids=(old.id,)), listed=False)
+
+    def _answered(self, row: Row) -> list[Row]:
+        """Return the rows that were wanted back and that *row*, which was kept, gives."""
+        wanted = self.evidence(row.sighting).wanted()
+        shown = [one for one in wanted if one.as_version(one).shows(row.sighting.fingerprint)]
+        return shown or (wanted[:1] if row.verdict.reason is not Reason.UNCHANGED else [])
+
+    def _miss(self, run: int) -> None:
+        """Make orphans of what *run* dropped for pages that its crawl was to meet later, and did not.
+
+        So too for the runs of its crawl that have ended before: they could not know which hosts this
+        one would visit.  What was met after all, when a run has gone on, is no orphan any more.
+        """
+        over = {other.id for other in self._store.select(Run) if other.over}
+        for number in sorted(over & self._facts.crawl(run).alive | {run}):
+            for row in self._elsewhere(number):
+                assert row.verdict.canonical is not None
+                canonical = the_row(self._store, row.verdict.canonical)
+                evidence, alive = self.evidence(row.sighting), self._facts.crawl(number).alive
+                if not self._facts.is_visited(row.sighting.scope, canonical.sighting.host, alive):
+                    continue
+                standing = evidence.standing(canonical.as_canonical())
+                stands = standing is not None and standing.is_kept and canonical.listed
+                outcome = Outcome.CONFIRMED if stands else Outcome.ORPHANED
+                if outcome is not row.outcome:
+                    self._settle(row, outcome)
+
+    def _elsewhere(self, run: int) -> list[Row]:
+        """Return the copies of *run* that lean on a host which its crawl had not visited."""
+        return list(
+            self._store.rows(
+                Query(
+                    runs=frozenset((run,)),
+                    elsewhere=True,
+                    outcomes=(Outcome.CONFIRMED, Outcome.ORPHANED),
+                    dry_runs=frozenset(),
+                )
+            )
+        )
+
+    # Taking back
+
+    def forget_run(self, run: int) -> int:
+        """Forget all rows of *run*; return how many."""
+        return self._forget(Query(runs=frozenset((run,))))
+
+    def forget_url(self, url: str) -> int:
+        """Forget all rows of *url* in canonical form; return how many."""
+        key = url_key(url)
+        return self._forget(Query(url_key=key)) if key else 0
+
+    def forget_unseen_since(self, moment: float) -> int:
+        """Forget the rows before *moment* (seconds since 1970) that no later page repeats."""
+        return self._forget(Query(unseen_since=moment))
+
+    def _forget(self, which: Query) -> int:
+        """Mark rows as forgotten; they stay, but nothing is compared with them any more.
+
+        What they replaced stands again, and duplicates that leaned on them become orphans.  Their
+        stored pages are deleted.
+        """
+        with self._store.transaction(writing=True):
+            rows = [row for row in self._store.rows(which) if row.outcome is not Outcome.FORGOTTEN]
+            for row in rows:
+                self._withdraw(row, Outcome.FORGOTTEN)
+            for row in rows:
+                self._reinstate(row)
+            self._store.delete(StoredPage, row=[row.id for row in rows])
+            return len(rows)
+
+    def restore_run_copies(self, run: int) -> list[Row]:
+        """Let the next crawl keep what *run* has dropped; return the rows, in their order."""
+        return self._want_back(Query(runs=frozenset((run,)), kept=False))
+
+    def restore_url_copies(self, url: str) -> list[Row]:
+        """Let the next crawl keep what was dropped at *url*; return the rows, in their order."""
+        key = url_key(url)
+        return self._want_back(Query(url_key=key, kept=False)) if key else []
+
+    def _want_back(self, which: Query) -> list[Row]:
+        with self._store.transaction(writing=True):
+            dropped = [row for row in self._store.rows(which) if row.outcome.stands]
+            for row in dropped:
+                self._settle(row, Outcome.RESTORED)
+            self._facts.changed()
+            return dropped
+
+    def _withdraw(self, row: Row, outcome: Outcome) -> None:
+        self._settle(row, outcome)
+        if row.listed:
+            self._store.change(Query(ids=(row.id,)), listed=False)
+        if leaning := self._leaning_on(row):
+            self._store.change(leaning, outcome=Outcome.ORPHANED)
+
+    def _leaning_on(self, row: Row) -> Query | None:
+        """Return what was dropped for *row*, or in its crawl for what it showed to stand there still."""
+        dropped = Query(kept=False, outcomes=(Outcome.CONFIRMED,), dry_runs=frozenset())
+        if not row.is_met_again:
+            return dropped._replace(canonical=row.id)
+        assert row.verdict.canonical is not None
+        evidence = self.evidence(row.sighting)
+        canonical, alive = the_row(self._store, row.verdict.canonical), evidence.crawl.alive
+        if canonical.sighting.run in alive or evidence.met(canonical.id, alive):
+            return None
+        return dropped._replace(canonical=canonical.id, runs=alive)
+
+    def _reinstate(self, row: Row) -> None:
+        if row.verdict.replaces is None:
+            return
+        old = the_row(self._store, row.verdict.replaces)
+        if old.outcome is Outcome.CONFIRMED and not old.listed:
+            self._store.change(Query(ids=(old.id,)), listed=True)

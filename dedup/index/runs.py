@@ -1,0 +1,167 @@
+"""The book of runs: how they begin, go on and end, and what they leave beside their rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+from dedup.index.facts import Facts, next_event
+from dedup.index.ledger import Ledger
+from dedup.index.stores.base import Note, Prefix, Query, Store
+from dedup.values.row import Visit, Withheld
+from dedup.values.run import Run
+from dedup.values.urls import bounded_url
+
+
+class RunBook:
+    """The runs of one *store*; every method is one transaction."""
+
+    def __init__(self, store: Store, facts: Facts, ledger: Ledger) -> None:
+        self._store = store
+        self._facts = facts
+        self._ledger = ledger
+
+    def all(self) -> list[Run]:
+        """Return all runs, the oldest first."""
+        return self._store.select(Run)
+
+    # Beginning and ending
+
+    def begin(
+        self,
+        spider: str = "",
+        *,
+        job: str = "",
+        settings: str = "",
+        action: str = "drop",
+        crawl: str = "",
+    ) -> Run:
+        """Return a new run, or the unfinished one of the same *job* and spider, which goes on.
+
+        Runs with the same *crawl* are workers of one crawl.
+        """
+        with self._store.transaction(writing=True):
+            runs = self.all()
+            began = next_event(runs)
+            if run := _resumable(runs, spider, job):
+                run = replace(
+                    run, ended=None, ending="", action=action, crawl=crawl, began=began, over=0
+                )
+                self._store.put(run)
+            else:
+                new = Run(0, spider, job, settings, time.time(), action=action, crawl=crawl, began=began)
+                run = self._store.add_run(new)
+            self._store.lease(run.id)
+            self._facts.changed()
+        return run
+
+    def restore(self, run: Run) -> Run:
+        """Store *run* as it is, but for its number, which is the next one; nobody goes on with it."""
+        with self._store.transaction(writing=True):
+            self._facts.changed()
+            return self._store.add_run(replace(run, is_imported=True))
+
+    def end(self, run: Run, ending: str) -> None:
+        """Record that *run* is over; its pending rows are released."""
+        with self._store.transaction(writing=True):
+            self._end(run.id, ending)
+        self._store.release(run.id)
+
+    def _end(self, number: int, ending: str) -> None:
+        self._ledger.close_run(number)
+        runs = self.all()
+        run = next(run for run in runs if run.id == number)
+        self._store.put(replace(run, ended=time.time(), ending=ending, over=next_event(runs)))
+        self._facts.changed()
+
+    def bury(self) -> None:
+        """End the runs whose process is gone: nobody holds them any more."""
+        for run in self.all():
+            if run.ended is not None or self._store.is_leased(run.id):
+                continue
+            with self._store.transaction(writing=True):
+                # Whoever ended it, or went on with it, was faster.
+                (still,) = self._store.select(Run, id=run.id)
+                if still.ended is None and not self._store.is_leased(run.id):
+                    self._end(run.id, "died")
+
+    def forget(self, run: int) -> int:
+        """Undo *run*: forget all its rows, and which hosts it was on; return how many rows."""
+        with self._store.transaction(writing=True):
+            self.end_journal(run)
+            self._store.delete(Visit, run=run)
+            self._facts.changed()
+            return self._ledger.forget_run(run)
+
+    # What a run leaves beside its rows
+
+    def visit(self, run: Run, scope: str, host: str) -> None:
+        """Record that *run* is on *host*: what it keeps of it is a whole copy, on its own.
+
+        A page on a host that was visited is a reason to drop others only when the crawl of *run* has
+        met it.  A run that visits nothing leans on all pages that the index holds.
+        """
+        self.restore_visit(Visit(scope, host, run.id, 0))
+
+    def restore_visit(self, visit: Visit) -> None:
+        """Record *visit* as it is, but for its place: it comes after the rows that are here."""
+        with self._store.transaction(writing=True):
+            self._store.put(visit._replace(after=self._store.last()), renew=False)
+            self._facts.changed()
+
+    def visits(self) -> list[Visit]:
+        """Return which hosts all runs were on, in the order of their rows."""
+        return self._store.select(Visit)
+
+    def withhold(self, run: Run, requests: Iterable[Withheld]) -> None:
+        """Record what *run* did not request because of a copy; each URL once."""
+        kept = [replace(one, run=run.id, url=bounded_url(one.url)) for one in requests]
+        with self._store.transaction(writing=True):
+            self._store.put(*kept, renew=False)
+
+    def withheld(self, run: int | None = None) -> list[Withheld]:
+        """Return what was withheld by *run*, or by all, in order."""
+        return self._store.select(Withheld, **({} if run is None else {"run": run}))
+
+    def never_met(self, run: int | None = None) -> list[Withheld]:
+        """Return the links that were withheld, by *run* or by all, and that no run has met since."""
+        links = [one for one in self.withheld(run) if one.what == "link"]
+        return [link for link in links if not self._was_met(link)]
+
+    def _was_met(self, link: Withheld) -> bool:
+        rows = self._store.rows(Query(url_key=link.url_key)) if link.url_key else ()
+        return any(row.sighting.run >= link.run for row in rows)
+
+    # Long works in batches
+
+    def journal(self, run: int) -> list[str]:
+        """Return what `extend_journal` has written for *run*, in order."""
+        return [note.value for note in self._store.select(Note, name=_journal(run))]
+
+    def extend_journal(self, run: int, number: int, entry: str) -> None:
+        """Write the entry of that *number*: how far a long work is that is done in batches.
+
+        Inside of `Index.batch` it stands or falls with what is recorded there, so that a work that
+        is interrupted can go on where its last batch ended.
+        """
+        with self._store.transaction(writing=True):
+            self._store.put(Note(f"{_journal(run)}{number:012}", entry))
+
+    def end_journal(self, run: int) -> None:
+        """Remove the entries of *run*: it needs not go on."""
+        with self._store.transaction(writing=True):
+            self._store.delete(Note, name=_journal(run))
+
+
+def _journal(run: int) -> Prefix:
+    return Prefix(f"journal.{run}.")
+
+
+def _resumable(runs: list[Run], spider: str, job: str) -> Run | None:
+    """Return the last run of *spider* and *job* that has ended and was not finished, if one has."""
+    for run in reversed(runs):
+        is_over = run.ended is not None and run.ending != "finished"
+        if job and (run.job, run.spider) == (job, spider) and is_over and not run.is_imported:
+            return run
+    return None

@@ -1,0 +1,98 @@
+"""What is counted and glanced at in the tables of an index, instead of reading all of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dedup.index.database import Database
+from dedup.index.rows import SELECT_GLANCE, glance_of, tally_of
+from dedup.values.row import Glance, Statistics, Tally
+from dedup.values.urls import host_of
+from dedup.values.verdict import Outcome
+
+_GLANCES = 10_000
+# How many URLs before and behind another one are looked at for one that may be meant.
+_AROUND = 100
+
+
+class Counts:
+    """The counts of one *database*; every method is part of the caller's transaction, or of none."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._connection = database.connection
+
+    def last(self) -> int:
+        """See `Store.last`."""
+        (row,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
+        return int(row)
+
+    def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
+        """See `Store.glances`."""
+        last = after
+        while found := self._glances_after(last, outcome):
+            yield from found
+            last = found[-1].id
+
+    def _glances_after(self, row: int, outcome: Outcome | None) -> list[Glance]:
+        only = "" if outcome is None else "AND outcome = ?3 "
+        if outcome not in (None, Outcome.CONFIRMED):
+            only += "AND outcome != 'confirmed' "  # the condition of the index `pages_unsettled`
+        values = (row, _GLANCES, outcome)[: 2 + bool(only)]
+        with self._database.errors():
+            found = self._connection.execute(f"{SELECT_GLANCE}{only}ORDER BY id LIMIT ?2", values)
+            return [glance_of(fields) for fields in found]
+
+    def statistics(self) -> Statistics:
+        """See `Store.statistics`."""
+        outcomes = dict(
+            self._connection.execute(
+                "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
+            ).fetchall()
+        )
+        path = self._database.path
+        files = (path, path.with_name(path.name + "-wal"))
+        return Statistics(
+            rows=self.last(),
+            orphans=outcomes.get("orphaned", 0),
+            released=outcomes.get("released", 0),
+            forgotten=outcomes.get("forgotten", 0),
+            bytes=sum(file.stat().st_size for file in files if file.exists()),
+        )
+
+    def tallies(self) -> list[Tally]:
+        """See `Store.tallies`."""
+        self._connection.create_function("host_of", 1, host_of, deterministic=True)
+        found = self._connection.execute(
+            "SELECT run, host_of(url_key), reason, kept, outcome, count(*) FROM pages "
+            "GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5"
+        )
+        return [tally_of(fields) for fields in found]
+
+    def clusters(
+        self, run: int | None, *, forgotten: bool, min_copies: int, limit: int
+    ) -> list[tuple[int, int, float]]:
+        """See `Store.clusters`."""
+        of_run = "" if run is None else "AND run = ?3 "
+        standing = "" if forgotten else "AND outcome != 'forgotten' "
+        found = self._connection.execute(
+            "SELECT canonical, count(*), ifnull(min(similarity), 0.0) FROM pages "
+            f"WHERE canonical IS NOT NULL AND NOT kept {of_run}{standing}GROUP BY canonical "
+            "HAVING count(*) >= ?1 ORDER BY count(*) DESC, canonical LIMIT ?2",
+            (min_copies, limit, run)[: 2 + bool(of_run)],
+        )
+        return found.fetchall()
+
+    def urls_around(self, url_key: str) -> list[str]:
+        """See `Store.urls_around`."""
+        found: list[str] = []
+        for (scope,) in self._connection.execute("SELECT id FROM scopes").fetchall():
+            for order, sign in (("DESC", "<"), ("ASC", ">=")):
+                keys = self._connection.execute(
+                    "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' "
+                    f"AND url_key {sign} ? AND typeof(url_key) = 'text' "
+                    f"ORDER BY url_key {order} LIMIT {_AROUND}",
+                    (scope, url_key),
+                )
+                found += [key for (key,) in keys]
+        return found

@@ -1,0 +1,152 @@
+"""The lists of an index in SQLite by which candidates are found, and whether they fit the rows."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from dedup.index.bands import BandList, Sketched
+from dedup.index.files import Damaged
+from dedup.index.postings import DEFAULT_BLOCKS, PostingList, layout
+from dedup.index.rows import layout_of
+from dedup.recipes.bands import Banding
+from dedup.recipes.sketch import BINS
+from dedup.values.errors import ConfigError
+from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
+from dedup.values.hashes import Hashes
+from dedup.values.simhashes import signed
+
+Progress = Callable[[int, int], None]
+
+
+class Lists:
+    """The posting lists of each scope, and its lists of bands if there are any.
+
+    Every method is part of the caller's transaction.  A scope is the number of a group.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.blocks = DEFAULT_BLOCKS
+        self.banding: Banding | None = None
+
+    def read_layout(self) -> None:
+        """Read how the lists of this file are laid out."""
+        found = self._connection.execute(
+            "SELECT name, value FROM meta WHERE name IN ('blocks', 'bands')"
+        )
+        self.blocks, self.banding = layout_of(dict(found.fetchall()))
+
+    def postings(self, field: str, scope: int) -> PostingList:
+        """Return the posting list of the simhashes *field* of a scope."""
+        return PostingList(self._connection, field, scope, blocks=self.blocks)
+
+    def bands(self, scope: int) -> BandList | None:
+        """Return the list of bands of a scope, None if there are none."""
+        return BandList(self._connection, scope, self.banding) if self.banding else None
+
+    def add(self, scope: int, row: int, page: Fingerprint) -> None:
+        """Put a row into the lists."""
+        for postings, simhash in self._simhashes(scope, page):
+            if not self._is_shared(postings, simhash, row):
+                postings.add(simhash)
+        if bands := self.bands(scope):
+            bands.add(row, page.sketch)
+
+    def remove(self, scope: int, row: int, page: Fingerprint) -> None:
+        """Take a row out of the lists."""
+        for postings, simhash in self._simhashes(scope, page):
+            if not self._is_shared(postings, simhash, row):
+                postings.remove(simhash)
+        if bands := self.bands(scope):
+            bands.remove(row, page.sketch)
+
+    def _simhashes(self, scope: int, page: Fingerprint) -> Iterator[tuple[PostingList, int]]:
+        for field in SIMHASH_FIELDS:
+            if simhash := page.simhash(field):
+                yield self.postings(field, scope), simhash
+
+    def _is_shared(self, postings: PostingList, simhash: int, row: int) -> bool:
+        """Whether another row than *row* has put *simhash* into the list."""
+        found = self._connection.execute(
+            f"SELECT 1 FROM pages WHERE scope = ? AND {postings.field}_simhash = ? AND listed "
+            "AND id != ? LIMIT 1",
+            (postings.scope, signed(simhash), row),
+        )
+        return found.fetchone() is not None
+
+    def rebuild(self, blocks: int, progress: Progress | None) -> None:
+        """Make all lists anew from the rows, with that number of *blocks*."""
+        layout(blocks)  # refuses wrong numbers
+        self._connection.execute("DELETE FROM postings")
+        self.blocks = blocks
+        fills = [
+            partial(self._fill_postings, field, scope)
+            for scope in self._scopes()
+            for field in SIMHASH_FIELDS
+        ]
+        fills += [partial(self._fill_bands, scope) for scope in self._scopes() if self.banding]
+        _do(fills, progress)
+        self._connection.execute("UPDATE meta SET value = ? WHERE name = 'blocks'", (str(blocks),))
+
+    def band(self, banding: Banding | None, progress: Progress | None) -> None:
+        """Make lists of bands from the rows, or with None take them out."""
+        if banding and banding.length > BINS:
+            raise ConfigError(
+                f"bands ({banding.bands}) times rows ({banding.rows}) must be at most {BINS}"
+            )
+        scopes = self._scopes()
+        for scope in scopes:
+            if bands := self.bands(scope):
+                bands.clear()
+        self.banding = banding
+        _do([partial(self._fill_bands, scope) for scope in scopes], progress)
+        text = f"{banding.bands}x{banding.rows}" if banding else ""
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('bands', ?)", (text,))
+
+    def _scopes(self) -> list[int]:
+        scopes = self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall()
+        return [scope for (scope,) in scopes]
+
+    def _fill_postings(self, field: str, scope: int) -> None:
+        self.postings(field, scope).add_many(self._simhashes_of_rows(field, scope))
+
+    def _fill_bands(self, scope: int) -> None:
+        if bands := self.bands(scope):
+            bands.add_many(self._sketches_of_rows(scope))
+
+    def problems(self) -> Iterator[str]:
+        """Yield where the lists are not those of the rows."""
+        for scope in self._scopes():
+            for field in SIMHASH_FIELDS:
+                expected = set(self._simhashes_of_rows(field, scope).tolist())
+                for problem in self.postings(field, scope).problems(expected):
+                    yield f"{field} list of scope {scope}, {problem}"
+            if bands := self.bands(scope):
+                for problem in bands.problems(self._sketches_of_rows(scope)):
+                    yield f"list of bands of scope {scope}: {problem}"
+
+    def _sketches_of_rows(self, scope: int) -> Iterable[Sketched]:
+        return self._connection.execute(
+            "SELECT id, sketch FROM pages WHERE scope = ? AND listed ORDER BY id", (scope,)
+        )
+
+    def _simhashes_of_rows(self, field: str, scope: int) -> Hashes:
+        rows = self._connection.execute(
+            f"SELECT {field}_simhash FROM pages WHERE scope = ? AND listed AND {field}_simhash != 0",
+            (scope,),
+        )
+        try:
+            return np.fromiter((simhash for (simhash,) in rows), np.int64).view(np.uint64)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise Damaged(f"a row has no number as its {field} simhash") from error
+
+
+def _do(steps: Sequence[Callable[[], None]], progress: Progress | None) -> None:
+    for done, step in enumerate(steps, 1):
+        step()
+        if progress:
+            progress(done, len(steps))

@@ -1,0 +1,380 @@
+"""A store in one SQLite file, which several processes of one host may share."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from dedup.index.database import BUSY_TIMEOUT, Database
+from dedup.index.postings import DEFAULT_BLOCKS
+from dedup.index.rows import INSERT, SELECT, row_of, secret_of, values_of
+from dedup.index.stores.base import (
+    AnyRecord,
+    Group,
+    Order,
+    Pool,
+    Query,
+    Record,
+    Store,
+    StoredPage,
+    Token,
+)
+from dedup.index.stores.counts import Counts
+from dedup.index.stores.leases import Leases
+from dedup.index.stores.lists import Lists, Progress
+from dedup.index.stores.queries import clauses, condition
+from dedup.index.stores.records import Records
+from dedup.index.stores.search import Search, near_rows
+from dedup.index.stores.soundness import problems_of
+from dedup.index.tables import (
+    APPLICATION_ID,
+    MIGRATIONS,
+    SCHEMA_VERSION,
+    create,
+)
+from dedup.recipes.bands import Banding
+from dedup.recipes.config import DedupConfig
+from dedup.rule.keys import banding_of
+from dedup.values.errors import IndexMismatch, IndexUnavailable
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.row import Glance, Row, Statistics, Tally
+from dedup.values.run import Run
+from dedup.values.verdict import Candidates, Outcome
+
+_BATCH = 500
+
+
+class SQLiteStore(Store):
+    """The store in the file *path*, made there with its folders if there is none.
+
+    With *create* False a missing file is an error; with *read_only* it is one too, and nothing is ever
+    changed.  *blocks* (4 to 8) tunes the posting lists of a new file and changes no answer.
+    *timeout* is how many seconds a lock of another process is waited for.  Raises `IndexUnavailable`
+    for a file that cannot be opened or is no index; such a file is left as it is.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        blocks: int = DEFAULT_BLOCKS,
+        timeout: float = BUSY_TIMEOUT,
+        create: bool = True,
+        read_only: bool = False,
+    ) -> None:
+        self._scopes: dict[Group, int] = {}
+        self._changes: int | None = None
+        self._undone = self._listings = 0
+        self._database = _database(
+            path, blocks=blocks, timeout=timeout, must_exist=not create, read_only=read_only
+        )
+        self._connection = self._database.connection
+        self._counts = Counts(self._database)
+        self._lists = Lists(self._connection)
+        self._records = Records(self._connection)
+        self._leases = Leases(self._database.path, self._connection)
+        try:
+            with self._database.errors():
+                self._look_around()
+                if not read_only and self._leases.strays():
+                    with self.transaction(writing=True):
+                        self._leases.remove_strays()
+        except BaseException:
+            self._database.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._database.path
+
+    @property
+    def is_in_place(self) -> bool:
+        return self._database.is_in_place
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the posting lists of this file have."""
+        return self._lists.blocks
+
+    @property
+    def banding(self) -> Banding | None:
+        """How the sketches of this file are cut into bands, None where it has no lists of bands."""
+        return self._lists.banding
+
+    @property
+    def secret(self) -> bytes:
+        # As bytes: an error of text that is none would quote it.
+        with self._database.errors():
+            found = self._connection.execute(
+                "SELECT CAST(value AS BLOB) FROM meta WHERE name = 'secret'"
+            )
+            return secret_of(found.fetchone())
+
+    # Transactions
+
+    def transaction(self, *, writing: bool) -> AbstractContextManager[None]:
+        if self._connection.in_transaction:
+            return self._database.errors()
+        return self._writing() if writing else self._reading()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._database.reading():
+            self._look_around()
+            yield
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._database.writing():
+            self._look_around()
+            try:
+                yield
+            except BaseException:
+                # It may have looked up what is undone.
+                self._scopes.clear()
+                self._undone += 1
+                self._changes = None
+                self._leases.settle(undone=True)
+                raise
+        self._leases.settle(undone=False)
+
+    def _look_around(self) -> None:
+        """Read the layout of the lists again if another process has changed the file."""
+        changes = self._database.changes()
+        if changes != self._changes:
+            self._lists.read_layout()
+            self._changes = changes
+
+    def state(self) -> Hashable:
+        return self._changes, self._undone
+
+    def token(self, group: Group) -> Token:  # noqa: ARG002 - others may have changed any group
+        return self._changes, self._undone, self._listings
+
+    # Rows
+
+    def add(self, row: Row, page: bytes = b"") -> Row:
+        scope = self._scope((row.sighting.kind, row.sighting.scope), create=True)
+        number = self._connection.execute(INSERT, values_of(row, scope)).lastrowid
+        assert number is not None
+        if row.listed:
+            self._lists.add(scope, number, row.sighting.fingerprint)
+        self._listings += 1
+        if page:
+            self.put(StoredPage(number, page))
+        return replace(row, id=number)
+
+    def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
+        self._listings += 1
+        if listed is not None:
+            rows = self._select(which)
+            for row in rows:
+                self._list(row, listed=listed)
+            which = Query(ids=[row.id for row in rows])
+        if outcome is None:
+            return len(which.ids or ())
+        text, values = condition(which, self._scope_of(which))
+        cursor = self._connection.execute(
+            f"UPDATE pages AS p SET outcome = ? WHERE {text}", (outcome, *values)
+        )
+        return cursor.rowcount
+
+    def _list(self, row: Row, *, listed: bool) -> None:
+        self._connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, row.id))
+        seen = row.sighting
+        change = self._lists.add if listed else self._lists.remove
+        change(self._scope((seen.kind, seen.scope)), row.id, seen.fingerprint)
+
+    def rows(self, query: Query) -> Iterator[Row]:
+        if query.limit is not None or query.order is not Order.OLDEST:
+            return iter(self._select(query, query.limit))
+        rows = self._select(query, _BATCH)
+        return iter(rows) if len(rows) < _BATCH else self._batches(query, rows)
+
+    def _batches(self, query: Query, rows: list[Row]) -> Iterator[Row]:
+        while rows:
+            yield from rows
+            rows = self._select(query._replace(after=rows[-1].id), _BATCH)
+
+    def _select(self, query: Query, limit: int | None = None) -> list[Row]:
+        with self._database.errors():
+            text, values = clauses(query, self._scope_of(query), limit)
+            return list(map(row_of, self._connection.execute(SELECT + text, values)))
+
+    def _scope_of(self, query: Query) -> int:
+        return self._scope(query.group) if query.group else 0
+
+    def _scope(self, group: Group, *, create: bool = False) -> int:
+        """Return the number of a group, 0 if there is none yet."""
+        if group in self._scopes:
+            return self._scopes[group]
+        if create:
+            self._connection.execute("INSERT OR IGNORE INTO scopes (kind, scope) VALUES (?, ?)", group)
+        found = self._connection.execute(
+            "SELECT id FROM scopes WHERE kind = ? AND scope = ?", group
+        ).fetchone()
+        if found and not create:  # what this transaction made may be undone
+            self._scopes[group] = found[0]
+        return int(found[0]) if found else 0
+
+    def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
+        wanted = banding_of(config)
+        if wanted not in (None, self.banding):
+            raise IndexMismatch(
+                f"{self.name} has no lists of {wanted}; "
+                "call `prepare` or make them with `dedup rebuild --bands`"
+            )
+        scope = self._scope(pool.group)
+        content, structure = (self._lists.postings(field, scope) for field in ("content", "structure"))
+        bands = self._lists.bands(scope) if wanted else None
+        return Search(self._connection, page, pool, scope, content, structure, bands, config).batches()
+
+    # Records and leases
+
+    def put(self, *records: Record, renew: bool = True) -> None:
+        self._records.put(records, renew=renew)
+
+    def select(
+        self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
+    ) -> list[AnyRecord]:
+        with self._database.errors():
+            return self._records.select(kind, fields, limit)
+
+    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
+        self._records.delete(kind, fields)
+
+    def add_run(self, run: Run) -> Run:
+        return self._records.add_run(run)
+
+    def lease(self, run: int) -> None:
+        self._leases.take(run)
+
+    def release(self, run: int) -> None:
+        self._leases.release(run)
+
+    def is_leased(self, run: int) -> bool:
+        with self._database.errors():
+            return self._leases.is_held(run)
+
+    # Counting and looking around
+
+    def last(self) -> int:
+        with self._database.errors():
+            return self._counts.last()
+
+    def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
+        return self._counts.glances(after, outcome)
+
+    def statistics(self) -> Statistics:
+        with self.transaction(writing=False):
+            return self._counts.statistics()
+
+    def tallies(self) -> list[Tally]:
+        with self.transaction(writing=False):
+            return self._counts.tallies()
+
+    def clusters(
+        self, *, run: int | None, forgotten: bool, min_copies: int, limit: int
+    ) -> list[tuple[int, int, float]]:
+        with self.transaction(writing=False):
+            return self._counts.clusters(run, forgotten=forgotten, min_copies=min_copies, limit=limit)
+
+    def urls_around(self, url_key: str) -> list[str]:
+        with self.transaction(writing=False):
+            return self._counts.urls_around(url_key)
+
+    def near(
+        self,
+        field: str,
+        simhash: int,
+        *,
+        kind: str | None,
+        scope: str | None,
+        max_distance: int,
+        limit: int,
+    ) -> list[tuple[int, int]]:
+        with self.transaction(writing=False):
+            groups = self._connection.execute(
+                "SELECT id FROM scopes WHERE (?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR scope = ?2)",
+                (kind, scope),
+            ).fetchall()
+            found = [
+                one
+                for (group,) in groups
+                for one in near_rows(
+                    self._connection, self._lists.postings(field, group), simhash, max_distance, limit
+                )
+            ]
+        return sorted(found)[:limit]
+
+    # Upkeep
+
+    def prepare(self, config: DedupConfig) -> None:
+        wanted = banding_of(config)
+        with self.transaction(writing=False):
+            is_there = wanted in (None, self.banding)
+        if not is_there:
+            self.band(wanted)
+
+    def rebuild(self, blocks: int | None = None, progress: Progress | None = None) -> None:
+        """Make the posting lists anew from the rows, with another number of *blocks* if given.
+
+        One transaction: until it is whole, the file is what it was.  *progress* is told how many
+        lists are done, of how many.  Raises `IndexUnavailable` while a crawl is using the index.
+        """
+        with self._changing_lists("rebuild it"):
+            self._lists.rebuild(blocks or self.blocks, progress)
+
+    def band(self, banding: Banding | None, progress: Progress | None = None) -> None:
+        """Make lists of bands from the rows, or with None take them out, as `rebuild` makes others."""
+        with self._changing_lists("change its bands"):
+            self._lists.band(banding, progress)
+
+    @contextmanager
+    def _changing_lists(self, to_do: str) -> Iterator[None]:
+        with self.transaction(writing=True):
+            if any(run.ended is None for run in self.select(Run)):
+                raise IndexUnavailable(f"{self.name} is in use by a crawl; {to_do} when that has ended")
+            yield
+
+    def problems(self) -> list[str]:
+        problems = self._database.integrity()
+        with self.transaction(writing=False):
+            _ = self.secret  # raises where it is none
+            return problems + list(problems_of(self._connection, self._lists))
+
+    def wait_at_most(self, seconds: float) -> None:
+        with self._database.errors():
+            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+
+    def unmapped(self) -> AbstractContextManager[None]:
+        return self._database.unmapped()
+
+    def close(self) -> None:
+        self._database.close()
+        self._leases.close()
+
+
+def _database(
+    path: str | PathLike[str], *, blocks: int, timeout: float, must_exist: bool, read_only: bool
+) -> Database:
+    return Database(
+        path,
+        application_id=APPLICATION_ID,
+        version=SCHEMA_VERSION,
+        create=partial(create, blocks=blocks),
+        migrations=MIGRATIONS,
+        timeout=timeout,
+        must_exist=must_exist,
+        read_only=read_only,
+    )

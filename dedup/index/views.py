@@ -1,0 +1,244 @@
+"""What reports, commands and people read of an index; nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from difflib import get_close_matches
+from itertools import islice
+
+from dedup.index.ledger import Ledger
+from dedup.index.stores.base import Order, Query, Store, StoredPage, the_row
+from dedup.reading.page import Page
+from dedup.reading.stored import UnreadablePage, unpack
+from dedup.recipes.config import DedupConfig
+from dedup.values.errors import ConfigError
+from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
+from dedup.values.row import ClusterSize, Glance, Neighbour, NoSuchRow, Row, Statistics, Tally
+from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.urls import url_key, variants
+from dedup.values.verdict import Canonical, Outcome
+
+_BATCH = 500
+_LONGEST_URL = 500
+# The number of a run after all others.
+_LATER = 2**62
+# How far around a simhash the nearest is looked for first, in bits: near ones are found much faster.
+_REACHES = (4, 9, 14)
+
+
+class Views:
+    """What there is to read in one *store*.
+
+    Each method sees one state of it, but for those that yield rows, which read them in batches.
+    """
+
+    def __init__(self, store: Store, ledger: Ledger) -> None:
+        self._store = store
+        self._ledger = ledger
+
+    # Rows
+
+    def rows(self, run: int | None = None) -> Iterator[Row]:
+        """Yield every row, or those of one *run*, in the order in which the pages were seen."""
+        return self._store.rows(Query(runs=None if run is None else frozenset((run,))))
+
+    def row(self, row: int) -> Row:
+        """Return the row of that number; raises `NoSuchRow`."""
+        return the_row(self._store, row)
+
+    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows of those numbers, as they are asked for; raises `NoSuchRow`."""
+        left = iter(rows)
+        while batch := list(islice(left, _BATCH)):
+            found = {row.id: row for row in self._store.rows(Query(ids=batch))}
+            for number in batch:
+                if number not in found:
+                    raise NoSuchRow(f"there is no row {number} in {self._store.name}")
+                yield found[number]
+
+    def glances(self, after: int = 0, outcome: Outcome | None = None) -> Iterator[Glance]:
+        """Yield `glance_of` every row behind number *after*, in the order of `rows`.
+
+        With *outcome* only the rows that have it.
+        """
+        return self._store.glances(after, outcome)
+
+    def newest(
+        self,
+        limit: int,
+        *,
+        before: int | None = None,
+        copies: bool = False,
+        run: int = 0,
+        part: str = "",
+    ) -> list[Row]:
+        """Return the *limit* rows seen last, the newest first, and of them those *before* a row.
+
+        With *copies* only what repeats another page, with *run* only that run's, with *part* only
+        those with that text somewhere in their URL or title, upper and lower case alike (ASCII).
+        """
+        query = Query(
+            before=before,
+            kept=False if copies else None,
+            runs=frozenset((run,)) if run else None,
+            text=part or None,
+            order=Order.NEWEST,
+            limit=limit,
+        )
+        return list(self._store.rows(query))
+
+    def history(self, url: str) -> list[Row]:
+        """Return all rows of *url* in canonical form, in all scopes, the oldest first."""
+        key = url_key(url)
+        return list(self._store.rows(Query(url_key=key))) if key else []
+
+    def copies_of(self, canonical: int, limit: int) -> list[Row]:
+        """Return the rows that repeat the row *canonical*, at most *limit*, the newest first."""
+        query = Query(canonical=canonical, kept=False, order=Order.NEWEST, limit=limit)
+        return list(self._store.rows(query))
+
+    def with_body(self, body_digest: bytes, limit: int) -> list[Row]:
+        """Return the listed canonicals of that *body_digest*, at most *limit*, the oldest first.
+
+        Of all kinds and scopes; b"" is the digest of none.
+        """
+        query = Query(body_digest=body_digest, listed=True, limit=limit)
+        return list(self._store.rows(query)) if body_digest else []
+
+    def orphans(self) -> list[Row]:
+        """Return the rows of pages that were dropped for a canonical which is gone."""
+        return list(self._store.rows(Query(outcomes=(Outcome.ORPHANED,))))
+
+    def wanted(self) -> list[Row]:
+        """Return the rows of copies that somebody wants back and that no crawl has kept since."""
+        return list(self._store.rows(Query(outcomes=(Outcome.RESTORED,))))
+
+    # Stored pages
+
+    def page_of(self, row: Row) -> Page | None:
+        """Return the page that *row* was judged by, without links and source, None if none is stored.
+
+        Raises `dedup.reading.stored.UnreadablePage`, with the number of the row.
+        """
+        stored = self._store.select(StoredPage, row=row.id)
+        if not (stored and stored[0].page):
+            return None
+        seen = row.sighting
+        try:
+            return unpack(
+                stored[0].page,
+                url=seen.url,
+                body_digest=seen.fingerprint.body_digest,
+                canonical_link=seen.canonical_link,
+            )
+        except UnreadablePage as error:
+            raise UnreadablePage(f"{self._store.name}: the page of row {row.id}: {error}") from error
+
+    def text_of(self, row: Row) -> str | None:
+        """Return the text of `page_of`, None also where it is unreadable: `dedup check` counts those."""
+        try:
+            page = self.page_of(row)
+        except UnreadablePage:
+            return None
+        return page.text if page else None
+
+    # Counts
+
+    def statistics(self) -> Statistics:
+        """Return how much there is, without reading it all."""
+        return self._store.statistics()
+
+    def tallies(self) -> list[Tally]:
+        """Count all rows by run, site, reason, whether they were kept, and outcome, in that order."""
+        return self._store.tallies()
+
+    def clusters(self, limit: int, *, min_copies: int = 1) -> list[ClusterSize]:
+        """Return the canonicals with *min_copies* or more copies, at most *limit*, the largest first.
+
+        A copy is a row that was judged a copy and is not forgotten; of equally large ones, the
+        oldest is first.
+        """
+        with self._store.transaction(writing=False):
+            largest = self._store.clusters(run=None, forgotten=False, min_copies=min_copies, limit=limit)
+            return [ClusterSize(self.row(row), copies, alike) for row, copies, alike in largest]
+
+    def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
+        """Return the canonicals with most copies dropped in *run*, and how many, the largest first."""
+        with self._store.transaction(writing=False):
+            largest = self._store.clusters(run=run, forgotten=True, min_copies=1, limit=limit)
+            return [(self.row(row), copies) for row, copies, _ in largest]
+
+    # What is near
+
+    def candidates_of(self, row: Row, config: DedupConfig) -> list[Canonical]:
+        """Return what *row* would be compared with if it came now, in the order of `nearness`.
+
+        These are the listed canonicals within the thresholds of *config*, less itself, the versions
+        of its URL and those that its sketch rules out.
+        """
+        newest = replace(row.sighting, run=_LATER)
+        with self._store.transaction(writing=False):
+            batches = self._ledger.evidence(newest).candidates(config)
+            found = [near for batch in batches for near in batch.canonicals]
+        return [canonical for canonical in found if canonical.id != row.id]
+
+    def nearest(
+        self,
+        fingerprint: Fingerprint,
+        *,
+        kind: str | None = None,
+        scope: str | None = None,
+        max_distance: int = SIMHASH_BITS,
+    ) -> Neighbour | None:
+        """Return the listed canonical whose content simhash is nearest, of equally near ones the oldest.
+
+        Within *max_distance* bits (inclusive, 0 to 64), of all kinds and scopes unless one is
+        named; None where there is none, or where the page has no token.  Exact, whatever it takes;
+        own versions count like any other page.
+        """
+        _check_distance(max_distance)
+        with self._store.transaction(writing=False):
+            for reach in (*(reach for reach in _REACHES if reach < max_distance), max_distance):
+                near = self.near(fingerprint, max_distance=reach, limit=1, kind=kind, scope=scope)
+                if near:
+                    return near[0]
+        return None
+
+    def near(
+        self,
+        fingerprint: Fingerprint,
+        *,
+        field: str = "content",
+        max_distance: int,
+        limit: int = 10,
+        kind: str | None = None,
+        scope: str | None = None,
+    ) -> list[Neighbour]:
+        """Return the listed canonicals near *fingerprint*, the nearest first, then the oldest.
+
+        By the simhash *field*, `content` or `structure`, within *max_distance* bits (inclusive, 0 to
+        64), at most *limit*; the rest as for `nearest`.  Exact.
+        """
+        _check_distance(max_distance)
+        if field not in SIMHASH_FIELDS:
+            raise ConfigError(f"field ({field!r}) must be one of {', '.join(SIMHASH_FIELDS)}")
+        if not (simhash := fingerprint.simhash(field)):
+            return []
+        with self._store.transaction(writing=False):
+            found = self._store.near(
+                field, simhash, kind=kind, scope=scope, max_distance=max_distance, limit=limit
+            )
+            return [Neighbour(self.row(row), distance) for distance, row in found]
+
+    def similar_urls(self, url: str, limit: int = 3) -> list[str]:
+        """Return URLs of the index that *url* may be a mistake for, the likeliest first."""
+        key = url_key(url)[:_LONGEST_URL]
+        around = {near for variant in variants(key) for near in self._store.urls_around(variant)}
+        short = [near for near in sorted(around) if len(near) <= _LONGEST_URL]
+        return get_close_matches(key, short, limit, cutoff=0.6)
+
+
+def _check_distance(max_distance: int) -> None:
+    if not 0 <= max_distance <= SIMHASH_BITS:
+        raise ConfigError(f"max_distance ({max_distance}) must be 0 to {SIMHASH_BITS}")

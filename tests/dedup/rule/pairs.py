@@ -1,0 +1,147 @@
+"""Pairs of fingerprints that lie on the edges of the rule, and the rule once more, plain and slow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Fingerprint, Reason
+from dedup.recipes.sketch import BINS, CHECK_BINS, agrees
+
+BASE = Fingerprint(
+    content_simhash=0x9E3779B97F4A7C15,
+    structure_simhash=0xC2B2AE3D27D4EB4F,
+    sketch=bytes(1 + place % 255 for place in range(BINS)),
+    body_digest=b"b" * 16,
+    token_digest=b"t" * 16,
+    tokens=300,
+)
+CHECKED = bytes(1 + place % 255 for place in range(CHECK_BINS))
+UNLIKE = bytes(1 + (place + 99) % 255 for place in range(CHECK_BINS))
+# Equal bins, of 256: so many make the similarities that the bounds are taken from.
+EQUAL_BINS = (0, 1, 60, 159, 160, 200, 255, 256)
+
+
+def similarity_of(equal: int, filled: int = BINS) -> float:
+    """Return the similarity of sketches of which so many bins are equal."""
+    return max(0.0, (equal / max(filled, 1) - 1 / 255) / (1 - 1 / 255))
+
+
+def near(page: Fingerprint, *, content: int = 0, structure: int = 0, equal: int = BINS) -> Fingerprint:
+    """Return a page with other bytes and tokens, so many bits away, and with so many equal bins."""
+    changed = bytes(value % 255 + 1 for value in page.sketch[equal:])
+    return replace(
+        page,
+        content_simhash=page.content_simhash ^ ((1 << content) - 1) << 3,
+        structure_simhash=page.structure_simhash ^ ((1 << structure) - 1) << 5,
+        sketch=page.sketch[:equal] + changed,
+        body_digest=b"c" * 16,
+        token_digest=b"u" * 16,
+    )
+
+
+@st.composite
+def others(draw: st.DrawFn) -> Fingerprint:
+    """Return a page near `BASE`."""
+    bits = st.sampled_from((0, 3, 7, 8, 9, 10, 11, 12, 13, 30))
+    page = near(
+        BASE,
+        content=draw(bits),
+        structure=draw(bits),
+        equal=draw(st.sampled_from(EQUAL_BINS)),
+    )
+    changes: dict[str, Any] = {
+        "content_simhash": st.just(0),
+        "structure_simhash": st.just(0),
+        "sketch": st.just(bytes(BINS)),
+        "body_digest": st.sampled_from((b"", BASE.body_digest)),
+        "token_digest": st.just(BASE.token_digest),
+        "tokens": st.integers(0, 6),
+        "check_sketch": st.sampled_from((CHECKED, UNLIKE)),
+    }
+    names = draw(st.sets(st.sampled_from(sorted(changes)), max_size=3))
+    return replace(page, **{name: draw(changes[name]) for name in sorted(names)})
+
+
+@st.composite
+def bases(draw: st.DrawFn) -> Fingerprint:
+    """Return the page kept."""
+    return replace(
+        BASE,
+        check_sketch=draw(st.sampled_from((b"", CHECKED))),
+        content_simhash=draw(st.sampled_from((BASE.content_simhash, BASE.content_simhash, 0))),
+    )
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> DedupConfig:
+    """Return a configuration whose bounds are met exactly by some of the pairs."""
+    verify = draw(st.sampled_from((True, True, True, False)))
+    return DedupConfig(
+        max_distance=draw(st.sampled_from((0, 3, 8, 10, 12))),
+        structure_max_distance=draw(st.sampled_from((0, 8, 12))),
+        max_structure_candidates=draw(st.sampled_from((64, 1, 0))),
+        min_similarity=draw(st.sampled_from(sorted(map(similarity_of, EQUAL_BINS)))),
+        verify=verify,
+        candidates=draw(st.sampled_from(("simhash", "minhash", "both"))) if verify else "simhash",
+    )
+
+
+Verdict = tuple[Reason, int | None, int | None, float]
+
+
+def expected(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> Verdict:
+    """Return reason, content distance, structure distance and similarity, by the rule as it is told."""
+    content = _distance(kept.content_simhash, page.content_simhash)
+    structure = _distance(kept.structure_simhash, page.structure_simhash)
+    if not page.body_digest:
+        return Reason.NOT_JUDGED, content, structure, 0.0
+    if page.body_digest == kept.body_digest:
+        return Reason.EXACT_DUPLICATE, content, structure, 1.0
+    if page.tokens > 3 and page.token_digest == kept.token_digest:
+        return Reason.NEAR_DUPLICATE, content, structure, 1.0
+    alike = _similarity(kept.sketch, page.sketch)
+    passes = _is_candidate(kept, page, config) and _is_confirmed(kept, page, alike, config)
+    return Reason.NEAR_DUPLICATE if passes else Reason.NEW, content, structure, alike
+
+
+def _distance(a: int, b: int) -> int | None:
+    return f"{a ^ b:b}".count("1") if a and b else None
+
+
+def _similarity(a: bytes, b: bytes) -> float:
+    pairs = list(zip(a, b, strict=True))
+    return similarity_of(sum(x == y != 0 for x, y in pairs), sum(x + y > 0 for x, y in pairs))
+
+
+def _is_candidate(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> bool:
+    content = _distance(kept.content_simhash, page.content_simhash)
+    structure = _distance(kept.structure_simhash, page.structure_simhash)
+    if content is not None:
+        by_structure = config.verify and config.max_structure_candidates
+        if config.candidates != "minhash" and content <= config.max_distance:
+            return True
+        if by_structure and structure is not None and structure <= config.structure_max_distance:
+            return True
+    return config.candidates != "simhash" and _share_a_band(kept.sketch, page.sketch, config)
+
+
+def _share_a_band(a: bytes, b: bytes, config: DedupConfig) -> bool:
+    """Full sketches alone: where bins are empty, others stand for them (`densified`)."""
+    if not (any(a) and any(b)):
+        return False
+    size = config.bands * config.rows
+    one, other = (np.frombuffer(sketch[:size], np.uint8).reshape(-1, config.rows) for sketch in (a, b))
+    return bool((one == other).all(axis=1).any())
+
+
+def _is_confirmed(kept: Fingerprint, page: Fingerprint, alike: float, config: DedupConfig) -> bool:
+    if not config.verify:
+        return True
+    if alike < config.min_similarity:
+        return False
+    have_both = kept.check_sketch and page.check_sketch
+    return not have_both or agrees(alike, kept.check_sketch, page.check_sketch)

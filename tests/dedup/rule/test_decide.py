@@ -1,0 +1,332 @@
+"""The verdict on one page, for each thing that an index may know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dedup import DedupConfig, Fingerprint, Reason, Verdict, compare
+from dedup.rule.decide import Past, decide
+from dedup.rule.keys import nearness
+from dedup.values.verdict import Candidates, Canonical, Standing, Version
+from tests.dedup.rule.pairs import BASE, near
+
+KEEP, DROP = DedupConfig(), DedupConfig(unchanged="drop")
+# The page, one that repeats it, one that repeats it less, and one that does not.
+PAGE = near(BASE, content=1)
+ALIKE = replace(near(BASE, content=2, equal=250), body_digest=b"d" * 16, token_digest=b"v" * 16)
+LESS = replace(near(BASE, content=9, equal=200), body_digest=b"e" * 16, token_digest=b"w" * 16)
+OTHER = replace(near(BASE, content=30, equal=0), body_digest=b"f" * 16, token_digest=b"x" * 16)
+EMPTY = replace(PAGE, body_digest=b"")
+
+
+def canonical(row: int, page: Fingerprint = ALIKE, **about: Any) -> Canonical:
+    return Canonical(row, f"http://a/{row}", run=row + 100, is_pending=False, fingerprint=page, **about)
+
+
+def version(
+    origin: int, page: Fingerprint = PAGE, *, of: Canonical | None, is_own: bool = True
+) -> Version:
+    return Version(origin, page.tokens, page.token_digest, page.body_digest, of, is_own)
+
+
+def standing(row: int, **about: Any) -> Standing:
+    return Standing(row + 50, row + 100, **about)
+
+
+def judged(
+    *,
+    config: DedupConfig = KEEP,
+    page: Fingerprint = PAGE,
+    batches: Sequence[Sequence[Canonical]] = (),
+    stands: Sequence[int] = (),
+    standings: dict[int, Standing] | None = None,
+    **about: Any,
+) -> Verdict:
+    """Return the verdict where the canonicals of the rows *stands* may be counted on."""
+    known = {row: standing(row) for row in stands} | (standings or {})
+    past = Past(
+        candidates=lambda: [Candidates(batch, len(batch) + 1) for batch in batches],
+        standing=lambda kept: known.get(kept.id),
+        **about,
+    )
+    return decide(page, past, config)
+
+
+def test_what_has_nothing_in_it_is_kept_unjudged() -> None:
+    found = judged(page=EMPTY, batches=[[canonical(1)]], stands=[1], is_restored=True)
+    assert found == Verdict(Reason.NOT_JUDGED, kept=True)
+
+
+def test_what_was_never_seen_is_new() -> None:
+    found = judged(batches=[[canonical(1, OTHER)]], stands=[1])
+    assert found == Verdict(Reason.NEW, kept=True)
+    assert (found.candidates, found.sentence, found.is_restored) == (2, "", False)
+
+
+# Candidates
+
+
+@pytest.mark.parametrize("config", [KEEP, DROP])
+def test_what_repeats_a_page_is_dropped_with_all_that_is_known_of_it(config: DedupConfig) -> None:
+    matched = compare(ALIKE, PAGE)
+    found = judged(config=config, batches=[[canonical(7)]], stands=[7])
+    assert found == Verdict(
+        Reason.NEAR_DUPLICATE,
+        kept=False,
+        content_distance=matched.content_distance,
+        structure_distance=matched.structure_distance,
+        similarity=matched.similarity,
+        canonical=7,
+        canonical_url="http://a/7",
+        canonical_run=107,
+        standing=standing(7),
+    )
+    assert (found.sentence, found.candidates) == (matched.sentence, 2)
+
+
+def test_the_first_that_matches_and_stands_is_named() -> None:
+    batches = [[canonical(1, OTHER), canonical(2), canonical(3, LESS), canonical(4)]]
+    assert judged(batches=batches, stands=[1, 3, 4]).canonical == 3
+    assert judged(batches=batches, stands=[1, 2, 3, 4]).canonical == 2
+
+
+def test_no_batch_is_asked_for_that_is_not_needed() -> None:
+    asked: list[int] = []
+
+    def batches() -> Iterator[Candidates]:
+        for number, pages in enumerate(([canonical(1, OTHER)], [canonical(2)], [canonical(3)])):
+            asked.append(number)
+            yield Candidates(pages, 10)
+
+    past = Past(candidates=batches, standing=lambda kept: standing(kept.id))
+    assert (decide(PAGE, past, KEEP).canonical, asked) == (2, [0, 1])
+    assert decide(PAGE, past, KEEP).candidates == 20
+
+
+def test_what_repeats_only_what_does_not_stand_is_kept_in_its_place() -> None:
+    batches = [[canonical(1, OTHER)], [canonical(2), canonical(3, LESS)]]
+    found = judged(batches=batches)
+    assert (found.reason, found.kept, found.represents) == (Reason.NEW, True, 2)
+    assert (found.canonical, found.candidates) == (None, 5)
+    assert judged(batches=[[canonical(3, represents=2)]]).represents == 2
+
+
+def test_who_drops_what_is_unchanged_counts_on_all_that_was_ever_delivered() -> None:
+    found = judged(config=DROP, batches=[[canonical(2), canonical(3)]], stands=[3])
+    assert (found.reason, found.canonical, found.standing) == (Reason.NEAR_DUPLICATE, 2, None)
+    assert found.represents is None
+
+
+@pytest.mark.parametrize(
+    ("config", "how", "told"),
+    [
+        (KEEP, {"is_elsewhere": True}, True),
+        (DROP, {"is_elsewhere": True}, False),
+        (KEEP, {"is_kept": False}, None),
+        (DROP, {"is_kept": False}, True),
+        (KEEP, {"is_pending": True}, True),
+        (DROP, {"is_pending": True}, True),
+    ],
+)
+def test_how_a_canonical_stands(config: DedupConfig, how: dict[str, bool], told: bool | None) -> None:
+    """*told* is whether the verdict says how it stands; None where the page is kept for that."""
+    found = judged(config=config, batches=[[canonical(1)]], standings={1: standing(1, **how)})
+    assert found.kept is (told is None)
+    assert found.standing == (standing(1, **how) if told else None)
+    assert found.represents == (1 if told is None else None)
+
+
+# What the page declares
+
+
+def test_what_names_its_canonical_repeats_it_whatever_it_says() -> None:
+    found = judged(declared=canonical(5, OTHER), batches=[[canonical(1)]], stands=[1, 5])
+    assert (found.reason, found.canonical, found.candidates) == (Reason.CANONICAL_LINK, 5, 0)
+    assert found.similarity == compare(OTHER, PAGE).similarity
+    assert found.sentence.startswith("It names that page as its canonical (rel=canonical). The pages")
+
+
+def test_what_names_a_canonical_that_does_not_stand_is_compared_with_others() -> None:
+    found = judged(declared=canonical(5, OTHER), batches=[[canonical(1)]], stands=[1])
+    assert (found.reason, found.canonical) == (Reason.NEAR_DUPLICATE, 1)
+    assert judged(declared=canonical(5, OTHER), batches=[[canonical(1)]]).represents == 5
+
+
+# Versions
+
+
+OWN = canonical(3, PAGE)
+
+
+def test_what_its_url_showed_before_is_unchanged() -> None:
+    found = judged(versions=[version(2, of=OWN)], batches=[[canonical(1)]], stands=[1, 3])
+    assert (found.reason, found.kept, found.canonical) == (Reason.UNCHANGED, True, 3)
+    assert (found.previous, found.standing, found.similarity) == (2, None, 1.0)
+    assert found.sentence == "An earlier run saw the same text at this URL."
+
+
+def test_who_drops_what_is_unchanged_has_it_back_only_on_request() -> None:
+    versions = [version(2, of=OWN)]
+    assert not judged(config=DROP, versions=versions).kept
+    found = judged(config=DROP, versions=versions, is_restored=True)
+    assert (found.reason, found.kept) == (Reason.UNCHANGED, True)
+
+
+@pytest.mark.parametrize("config", [KEEP, DROP])
+def test_an_unchanged_duplicate_is_dropped_again(config: DedupConfig) -> None:
+    versions = [version(2, of=canonical(1), is_own=False)]
+    found = judged(config=config, versions=versions, stands=[1])
+    assert (found.reason, found.kept, found.canonical) == (Reason.UNCHANGED, False, 1)
+    assert (found.previous, found.standing) == (2, standing(1))
+
+
+def test_an_unchanged_duplicate_of_what_is_gone_is_kept() -> None:
+    versions = [version(2, of=canonical(1), is_own=False)]
+    found = judged(versions=versions)
+    assert (found.reason, found.kept, found.previous, found.replaces) == (Reason.NEW, True, 2, None)
+    assert judged(config=DROP, versions=versions).reason is Reason.UNCHANGED
+
+
+def test_a_duplicate_by_another_rule_is_none_by_this_one() -> None:
+    versions = [version(2, of=canonical(1, OTHER), is_own=False)]
+    for config in (KEEP, DROP):
+        assert judged(config=config, versions=versions, stands=[1]).reason is Reason.NEW
+    declared = judged(versions=versions, declared=canonical(1, OTHER), stands=[1])
+    assert declared.reason is Reason.UNCHANGED
+    other = judged(versions=versions, declared=canonical(4, OTHER), stands=[1, 4])
+    assert (other.reason, other.canonical) == (Reason.CANONICAL_LINK, 4)
+
+
+def test_what_was_dropped_and_is_wanted_back_is_kept() -> None:
+    versions = [version(2, of=canonical(1), is_own=False)]
+    found = judged(versions=versions, batches=[[canonical(1)]], stands=[1], is_restored=True)
+    assert (found.reason, found.kept, found.is_restored) == (Reason.NEW, True, True)
+    assert (found.previous, found.candidates) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("versions", "reason", "previous", "replaces"),
+    [
+        ([version(2, OTHER, of=canonical(3, OTHER))], Reason.UPDATED, 2, 3),
+        ([version(2, OTHER, of=canonical(3, OTHER), is_own=False)], Reason.UPDATED, 2, None),
+        ([version(2, OTHER, of=None)], Reason.NEW, 2, None),
+        (
+            [version(2, OTHER, of=canonical(3, OTHER)), version(4, LESS, of=canonical(4, LESS))],
+            Reason.UPDATED,
+            None,
+            None,
+        ),
+        ([version(2, OTHER, of=None), version(4, of=None)], Reason.NEW, None, None),
+    ],
+)
+def test_what_its_url_did_not_show_before(
+    versions: list[Version], reason: Reason, previous: int | None, replaces: int | None
+) -> None:
+    found = judged(versions=versions)
+    assert found == Verdict(reason, kept=True, previous=previous, replaces=replaces)
+
+
+def test_of_equal_versions_the_own_one_counts_then_the_oldest() -> None:
+    copy, own, newer = (
+        version(1, of=canonical(9), is_own=False),
+        version(5, of=canonical(5, PAGE)),
+        version(6, of=canonical(6, PAGE)),
+    )
+    gone, changed = version(0, of=None), version(0, OTHER, of=canonical(8, OTHER))
+    for versions in ([copy, newer, own], [own, newer, copy, gone, changed]):
+        assert judged(versions=versions, stands=[9]).previous == 5
+
+
+@pytest.mark.parametrize(
+    ("tokens", "digests", "same"),
+    [
+        ((3, 3), (b"t", b"t", b"x", b"y"), True),
+        ((3, 3), (b"t", b"u", b"x", b"x"), False),
+        ((0, 3), (b"t", b"u", b"x", b"x"), False),
+        ((3, 0), (b"t", b"u", b"x", b"x"), False),
+        ((0, 0), (b"t", b"u", b"x", b"x"), True),
+        ((0, 0), (b"t", b"t", b"x", b"y"), False),
+    ],
+)
+def test_a_version_is_known_by_its_tokens_or_without_any_by_its_bytes(
+    tokens: tuple[int, int], digests: tuple[bytes, bytes, bytes, bytes], same: bool
+) -> None:
+    token, other_token, body, other_body = digests
+    page = replace(PAGE, tokens=tokens[0], token_digest=token, body_digest=body)
+    seen = Version(1, tokens[1], other_token, other_body, canonical(1), is_own=True)
+    assert seen.shows(page) is same
+    assert seen.is_standing(page) is same
+    assert not replace(seen, is_own=False).is_standing(page)
+    assert not replace(seen, canonical=None).is_standing(page)
+
+
+# What was kept in place of the page
+
+
+def test_what_was_kept_in_its_place_is_repeated_the_nearest_first() -> None:
+    rivals = [canonical(8, LESS), canonical(9), canonical(7, OTHER)]
+    found = judged(versions=[version(2, of=OWN)], rivals=lambda _: rivals, stands=[7, 8, 9])
+    assert (found.reason, found.kept, found.canonical) == (Reason.NEAR_DUPLICATE, False, 9)
+    assert (found.previous, found.standing) == (2, standing(9))
+
+
+@pytest.mark.parametrize(
+    ("rival", "how", "about"),
+    [
+        (OTHER, {}, {}),
+        (ALIKE, {"is_elsewhere": True}, {}),
+        (ALIKE, {"is_kept": False}, {}),
+        (ALIKE, None, {}),
+        (ALIKE, {}, {"config": DROP}),
+        (ALIKE, {}, {"is_restored": True}),
+    ],
+)
+def test_what_is_no_rival(
+    rival: Fingerprint, how: dict[str, bool] | None, about: dict[str, Any]
+) -> None:
+    standings = {} if how is None else {9: standing(9, **how)}
+    found = judged(
+        versions=[version(2, of=OWN)],
+        rivals=lambda kept: [canonical(9, rival)] if kept.id == 3 else [],
+        standings=standings,
+        **about,
+    )
+    assert (found.reason, found.canonical) == (Reason.UNCHANGED, 3)
+
+
+# The order of candidates
+
+
+def in_order(page: Fingerprint, *found: Canonical) -> list[int]:
+    return [one.id for one in sorted(found, key=lambda kept: nearness(page, kept))]
+
+
+def test_candidates_come_equal_first_then_nearest_then_oldest() -> None:
+    far, none = near(BASE, content=30), replace(near(BASE), content_simhash=0)
+    found = [
+        canonical(99, replace(far, body_digest=BASE.body_digest)),
+        canonical(98, replace(far, token_digest=BASE.token_digest)),
+        canonical(50, near(BASE)),
+        canonical(60, near(BASE)),
+        canonical(40, near(BASE, structure=1)),
+        canonical(30, near(BASE, content=1)),
+        canonical(20, near(BASE, content=1, structure=9)),
+        canonical(10, near(BASE, content=2)),
+        canonical(5, far),
+        canonical(2, replace(far, structure_simhash=0)),
+        canonical(4, none),
+        canonical(1, replace(none, structure_simhash=0)),
+    ]
+    rows = [one.id for one in found]
+    assert in_order(BASE, *found) == in_order(BASE, *found[::-1]) == rows
+
+
+@pytest.mark.parametrize(("tokens", "rows"), [(3, [2, 1]), (4, [1, 2])])
+def test_few_equal_tokens_bring_nothing_forward(tokens: int, rows: list[int]) -> None:
+    equal = canonical(1, replace(near(BASE, content=5), token_digest=BASE.token_digest))
+    nearer = canonical(2, near(BASE, content=4))
+    assert in_order(replace(BASE, tokens=tokens), equal, nearer) == rows

@@ -1,0 +1,315 @@
+"""The rule for two pages is the one that is told, on every edge; what breaks it is seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from math import nextafter
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Fingerprint, Reason, compare
+from dedup.recipes.sketch import similarity
+from dedup.rule import keys, match
+from dedup.rule import similarity as by_similarity
+from dedup.rule.distance import DistanceVerifier
+from dedup.rule.keys import Keys, SimhashKey
+from dedup.rule.similarity import SimilarityVerifier, shown
+from dedup.rule.site import EMPTY_SITE
+from dedup.rule.verifier import VERIFIERS, verifier_of
+from dedup.values.match import BELIED, Check
+from tests.dedup.rule.pairs import (
+    BASE,
+    CHECKED,
+    EQUAL_BINS,
+    UNLIKE,
+    bases,
+    configs,
+    expected,
+    near,
+    others,
+    similarity_of,
+)
+
+# Enough to find each of the faults below, the same each time.
+BUDGET = settings(
+    max_examples=1500,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def law(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:
+    matched = compare(kept, page, config)
+    reason, content, structure, alike = expected(kept, page, config)
+    assert matched.reason is reason
+    assert (matched.content_distance, matched.structure_distance) == (content, structure)
+    assert matched.similarity == pytest.approx(alike)
+    assert matched.check.passes is matched.is_duplicate
+    assert matched.check.margin >= 0 if matched.is_duplicate else True
+    assert says(matched.check, config)
+
+
+def says(check: Check, config: DedupConfig) -> bool:
+    """Whether the sentence of a similarity has a value on the right side of its bound."""
+    told = re.match(
+        r"The pages share (\S+) of their shingles, at least (\S+) is asked for", check.sentence
+    )
+    if not told:
+        return True
+    value, bound = map(float, told.groups())
+    is_enough = check.similarity >= config.min_similarity
+    return bound == pytest.approx(config.min_similarity, abs=1e-6) and (
+        (value >= config.min_similarity) is is_enough
+    )
+
+
+test_two_pages_are_judged_as_it_is_told = settings(max_examples=400)(
+    given(bases(), others(), configs())(law)
+)
+
+
+def strict(config: DedupConfig) -> SimilarityVerifier:
+    """Ask for more than the bound."""
+    return SimilarityVerifier(
+        replace(config, min_similarity=min(1.0, nextafter(config.min_similarity, 2)))
+    )
+
+
+def is_met_inside(key: SimhashKey) -> bool:
+    return key.is_used and key.distance is not None and key.distance < key.bound
+
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+FAULTS: dict[str, Plant] = {
+    "a similarity at its bound fails": lambda plant: plant.setitem(VERIFIERS, "similarity", strict),
+    "a distance at its bound is no key": lambda plant: plant.setattr(
+        SimhashKey, "is_met", property(is_met_inside)
+    ),
+    "three tokens are enough": lambda plant: plant.setattr(keys, "MIN_EQUAL_TOKENS", 3),
+    "four tokens are too few": lambda plant: plant.setattr(keys, "MIN_EQUAL_TOKENS", 5),
+    "one structure candidate is none": lambda plant: plant.setattr(
+        keys, "uses_structure", lambda config: config.verify and config.max_structure_candidates > 1
+    ),
+    "content always finds": lambda plant: plant.setattr(keys, "uses_content", lambda _: True),
+    "check sketches say nothing": lambda plant: plant.setattr(
+        by_similarity, "_is_belied", lambda *_: False
+    ),
+    "no band is enough": lambda plant: plant.setattr(keys.BandKey, "is_met", property(lambda _: True)),
+    "verification is always asked for": lambda plant: plant.setitem(
+        VERIFIERS, "distance", SimilarityVerifier
+    ),
+    "verification is never asked for": lambda plant: plant.setitem(
+        VERIFIERS, "similarity", DistanceVerifier
+    ),
+    "what no key finds is confirmed": lambda plant: plant.setattr(
+        Keys, "are_met", property(lambda _: True)
+    ),
+    "two decimals say it all": lambda plant: plant.setattr(
+        by_similarity, "shown", lambda value, _: f"{value:.1f}"
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_law_finds_a_fault(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    FAULTS[fault](monkeypatch)
+    with pytest.raises(AssertionError):
+        BUDGET(given(bases(), others(), configs())(law))()
+
+
+@given(bases(), others(), configs())
+def test_a_page_is_a_candidate_if_a_key_says_so(
+    kept: Fingerprint, page: Fingerprint, config: DedupConfig
+) -> None:
+    found = Keys(kept, page, config)
+    each = [found.content.is_met, found.structure.is_met, bool(found.bands and found.bands.is_met)]
+    assert found.are_met is any(each)
+    makes = [sentence.endswith("that makes a candidate.") for sentence in found.sentences]
+    assert makes == each[: len(makes)]
+    assert len(found.sentences) == (2 if config.candidates == "simhash" else 3)
+
+
+@given(others(), st.lists(bases() | others(), max_size=5), configs())
+def test_who_is_ruled_out_by_a_sketch_would_not_pass(
+    page: Fingerprint, many: list[Fingerprint], config: DedupConfig
+) -> None:
+    verifier = verifier_of(config)
+    may_pass = verifier.may_pass(page, [kept.sketch for kept in many])
+    for kept, may in zip(many, may_pass, strict=True):
+        assert may or not verifier.check(kept, page, EMPTY_SITE).passes
+        if config.verify:
+            assert may is (similarity(kept.sketch, page.sketch) >= config.min_similarity)
+
+
+@pytest.mark.parametrize(
+    ("kept", "page", "config", "finding", "sentence"),
+    [
+        (BASE, replace(BASE, body_digest=b""), {}, "empty", "There is nothing in the page to judge."),
+        (BASE, BASE, {}, "equal_bytes", "All bytes are equal."),
+        (
+            BASE,
+            replace(BASE, body_digest=b"c" * 16, tokens=1234),
+            {},
+            "equal_tokens",
+            "The 1,234 tokens are the same, in the same order.",
+        ),
+        (
+            BASE,
+            near(BASE, equal=200),
+            {},
+            "alike",
+            "The pages share 0.78 of their shingles, at least 0.62 is asked for.",
+        ),
+        (
+            BASE,
+            near(BASE, equal=60),
+            {},
+            "not_alike",
+            "The pages share 0.23 of their shingles, at least 0.62 is asked for.",
+        ),
+        (
+            BASE,
+            near(BASE, content=11, structure=9),
+            {},
+            "no_candidate",
+            "The pages share 1.00 of their shingles, at least 0.62 is asked for. But no key makes the page "
+            "a candidate (content distance 11, at most 10; structure distance 9, at most 8).",
+        ),
+        (
+            BASE,
+            replace(near(BASE, structure=64), content_simhash=0),
+            {},
+            "no_candidate",
+            "The pages share 1.00 of their shingles, at least 0.62 is asked for. But no key makes the page "
+            "a candidate (content distance none, at most 10).",
+        ),
+        (
+            BASE,
+            near(BASE, content=13, structure=13, equal=0),
+            {"candidates": "both", "min_similarity": 0.0},
+            "no_candidate",
+            "The pages share 0.00 of their shingles, at least 0 is asked for. But no key makes the page a "
+            "candidate (content distance 13, at most 10; structure distance 13, at most 8; 0 of 24 bands).",
+        ),
+        (
+            replace(BASE, check_sketch=CHECKED),
+            replace(near(BASE), check_sketch=UNLIKE),
+            {},
+            BELIED,
+            "The pages share 1.00 of their shingles, at least 0.62 is asked for, but by the check "
+            "sketches, keyed with the secret of the index, they share 0.00: too few. Pages made to "
+            "suppress others look like this.",
+        ),
+        (
+            BASE,
+            near(BASE, content=3, equal=0),
+            {"verify": False, "max_distance": 3},
+            "near",
+            "The content simhashes differ in 3 of 64 bits, at most 3 are allowed; similarity is not "
+            "asked for.",
+        ),
+        (
+            BASE,
+            near(BASE, content=4),
+            {"verify": False, "max_distance": 3},
+            "far",
+            "The content simhashes differ in 4 of 64 bits, at most 3 are allowed; similarity is not "
+            "asked for.",
+        ),
+        (
+            BASE,
+            replace(near(BASE), content_simhash=0),
+            {"verify": False},
+            "far",
+            "Not both pages have a content simhash.",
+        ),
+    ],
+)
+def test_what_decided_is_said(
+    kept: Fingerprint, page: Fingerprint, config: dict[str, object], finding: str, sentence: str
+) -> None:
+    check = compare(kept, page, DedupConfig(**config)).check  # type: ignore[arg-type]
+    assert (check.finding, check.sentence) == (finding, sentence)
+    assert (check.finding in match.OUTRIGHT) is (finding in ("empty", "equal_bytes", "equal_tokens"))
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        (
+            Reason.CANONICAL_LINK,
+            "It names that page as its canonical (rel=canonical). All bytes are equal.",
+        ),
+        (Reason.UNCHANGED, "An earlier run saw the same text at this URL."),
+        (Reason.EXACT_DUPLICATE, "All bytes are equal."),
+    ],
+)
+def test_a_sentence_says_the_reason_too(reason: Reason, sentence: str) -> None:
+    assert replace(compare(BASE, BASE), reason=reason).sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "text"),
+    [
+        (0.6234, 0.62, "0.62"),
+        (0.62, 0.62, "0.62"),
+        (0.6196, 0.62, "0.6196"),
+        (0.61999, 0.62, "0.619990"),
+        (0.6199999, 0.62, "0.6199999"),
+        (0.625, 0.6249, "0.625"),
+        (1.0, 1.0, "1.00"),
+        (0.999, 1.0, "0.999"),
+    ],
+)
+def test_a_value_is_shown_on_its_side_of_the_bound(value: float, bound: float, text: str) -> None:
+    assert shown(value, bound) == text
+
+
+@pytest.mark.parametrize(("distance", "margin"), [(0, 2.5), (3, 1.0), (5, 0.0), (6, -0.5)])
+def test_the_margin_of_a_distance(distance: int, margin: float) -> None:
+    config = DedupConfig(verify=False, max_distance=5)
+    assert compare(BASE, near(BASE, content=distance), config).check.margin == margin
+
+
+@pytest.mark.parametrize("equal", EQUAL_BINS)
+def test_the_margin_of_a_similarity(equal: int) -> None:
+    alike = similarity_of(equal)
+    at_bound, inside = (DedupConfig(min_similarity=bound) for bound in (alike, max(0.0, alike - 0.15)))
+    page = near(BASE, equal=equal)
+    assert compare(BASE, page, at_bound).check.margin == 0
+    assert compare(BASE, page, inside).check.margin == pytest.approx(min(alike / 0.15, 1.0))
+
+
+def test_what_is_refused_otherwise_is_at_the_bound() -> None:
+    far = compare(BASE, near(BASE, content=13, structure=13))
+    belied = compare(replace(BASE, check_sketch=CHECKED), replace(near(BASE), check_sketch=UNLIKE))
+    assert (far.check.margin, belied.check.margin) == (0, 0)
+
+
+def test_what_is_equal_outright_is_never_borderline() -> None:
+    assert compare(BASE, BASE).check.margin > 1
+
+
+@pytest.mark.parametrize(
+    ("config", "loose"),
+    [
+        (DedupConfig(), {"min_similarity": pytest.approx(0.47)}),
+        (DedupConfig(min_similarity=0.1), {"min_similarity": 0.0}),
+        (DedupConfig(verify=False), {}),
+    ],
+)
+def test_what_is_borderline_outside_passes_a_looser_rule(
+    config: DedupConfig, loose: dict[str, object]
+) -> None:
+    loosened = verifier_of(config).loosened()
+    assert all(getattr(loosened, name) == value for name, value in loose.items())
+    assert replace(loosened, min_similarity=config.min_similarity) == config
+    assert keys.loosened(DedupConfig(max_distance=10)).max_distance == 12
+    assert keys.loosened(DedupConfig(max_distance=11)).max_distance == 12

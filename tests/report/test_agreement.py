@@ -1,0 +1,164 @@
+"""Whoever says something about two pages says the same: numbers, verdict and sentence."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from dedup import DedupConfig, Fingerprint, MemoryIndex, SQLiteIndex, compare
+from dedup.cli import showing
+from dedup.index import Index
+from dedup.report import book, borderline, embedded, explanation, likeness
+from dedup.report.contents import Choices, contents_of
+from dedup.rule import decide, match
+from dedup.rule.similarity import SimilarityVerifier
+from dedup.values.match import Match
+from tests.dedup.rule.pairs import bases, configs, others
+from tests.sightings import find_or_add
+
+# Enough to find each of the faults below, the same each time.
+BUDGET = settings(
+    max_examples=400,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@contextmanager
+def indexes() -> Iterator[list[Index]]:
+    with tempfile.TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as stored:
+        yield [MemoryIndex(), stored]
+
+
+def law(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:
+    matched = compare(kept, page, config)
+    explains(kept, page, config, matched)
+    with indexes() as both:
+        for index in both:
+            index.prepare(config)
+            run = index.begin_run("s")
+            find_or_add(index, kept, "http://a/1", run=run, config=config)
+            verdict = find_or_add(index, page, "http://a/2", run=run, config=config)
+            decides(verdict, matched)
+            reports(index, config, matched)
+
+
+def explains(kept: Fingerprint, page: Fingerprint, config: DedupConfig, matched: Match) -> None:
+    explained = explanation.explain(kept, page, config)
+    assert explained.match == matched
+    assert matched.sentence in explained.reasons
+    assert explained.keys.are_met or explained.reasons[-1] != "So it is a duplicate."
+    record = showing.explanation_record(explained)
+    assert (record["sentence"], record["similarity"]) == (matched.sentence, matched.similarity)
+    assert (record["reason"], record["is_duplicate"]) == (matched.reason, matched.is_duplicate)
+    distances = (record["content"]["distance"], record["structure"]["distance"])
+    assert distances == (matched.content_distance, matched.structure_distance)
+
+
+def decides(verdict: Any, matched: Match) -> None:
+    assert verdict.reason is matched.reason
+    assert verdict.kept is not matched.is_duplicate
+    if matched.is_duplicate:
+        assert numbers_of(verdict) == numbers_of(matched)
+        assert verdict.sentence == matched.sentence
+
+
+def numbers_of(told: Any) -> tuple[int | None, int | None, float]:
+    return told.content_distance, told.structure_distance, told.similarity
+
+
+def reports(index: Index, config: DedupConfig, matched: Match) -> None:
+    data: dict[str, Any] = embedded.embedded(
+        contents_of(Choices(index=index, config=config, name="pages"))
+    )
+    for name in ("inside", "outside"):
+        assert all(shows(pair, matched) for pair in data[name]), data[name]
+        assert not data[name] or matched.is_duplicate is (name == "inside")
+    assert bool(data["clusters"]["members"]) is matched.is_duplicate
+    for least, (_, place) in zip(data["clusters"]["least"], data["clusters"]["members"], strict=True):
+        pages = data["pages"]
+        shown = {name: pages[name][place] for name in ("content", "structure", "similarity")}
+        assert shows({**shown, "why": data["sentences"][pages["why"][place]]}, matched)
+        assert data["reasons"][pages["reason"][place]] == matched.reason
+        assert least == round(matched.similarity, 3)
+
+
+def shows(shown: dict[str, Any], matched: Match) -> bool:
+    return bool(
+        shown["content"] == matched.content_distance
+        and shown["structure"] == matched.structure_distance
+        and shown["similarity"] == round(matched.similarity, 3)
+        and shown["why"] == matched.sentence
+    )
+
+
+test_all_say_the_same = settings(max_examples=60, deadline=None)(
+    given(bases(), others(), configs())(law)
+)
+
+
+def by_default(*pages: Fingerprint) -> Match:
+    """Judge two pages by another rule than the one that was asked for."""
+    return match.match(pages[0], pages[1], DedupConfig())
+
+
+def is_above(verifier: SimilarityVerifier, page: Fingerprint, sketches: list[bytes]) -> list[bool]:
+    bound = verifier.config.min_similarity
+    return [likeness_of(page.sketch, sketch) > bound for sketch in sketches]
+
+
+def likeness_of(a: bytes, b: bytes) -> float:
+    return compare(Fingerprint(1, 1, a, b"a", b"a", 1), Fingerprint(1, 1, b, b"b", b"b", 1)).similarity
+
+
+def unsaid(*arguments: Any, **choices: Any) -> Any:
+    return replace(VERDICT(*arguments, **choices), sentence="")
+
+
+VERDICT, RECORD = decide._verdict, showing.explanation_record
+Plant = Callable[[pytest.MonkeyPatch], None]
+FAULTS: dict[str, Plant] = {
+    "the index rules out what is at the bound": lambda plant: plant.setattr(
+        SimilarityVerifier, "may_pass", is_above
+    ),
+    "the index decides by another rule": lambda plant: plant.setattr(
+        decide, "match", lambda kept, page, *_: by_default(kept, page)
+    ),
+    "the verdict has no sentence": lambda plant: plant.setattr(decide, "_verdict", unsaid),
+    "another rule is explained": lambda plant: plant.setattr(
+        explanation, "match", lambda kept, page, _: by_default(kept, page)
+    ),
+    "borderline is another rule": lambda plant: plant.setattr(
+        borderline, "match", lambda kept, page, _: by_default(kept, page)
+    ),
+    "a report quotes another rule": lambda plant: plant.setattr(
+        book, "match", lambda kept, page, _: by_default(kept, page)
+    ),
+    "a report rounds too much": lambda plant: plant.setattr(
+        embedded, "_rounded", lambda value: None if value is None else round(value, 1)
+    ),
+    "a report has words of its own": lambda plant: plant.setattr(
+        embedded, "why", lambda reason, check: f"{reason}: {check.similarity:.2f}"
+    ),
+    "equal tokens are not alike": lambda plant: plant.setattr(likeness, "text_digest", lambda _: b""),
+    "a command prints the similarity of its own": lambda plant: plant.setattr(
+        showing, "explanation_record", lambda explained: RECORD(explained) | {"similarity": 0.5}
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_law_finds_a_fault(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    FAULTS[fault](monkeypatch)
+    with pytest.raises(AssertionError):
+        BUDGET(given(bases(), others(), configs())(law))()
