@@ -1,4 +1,4 @@
-"""The figures of a report: how many copies there are, on which sites, in which runs, how near."""
+"""The figures of a report: how many duplicates there are, on which sites, in which runs, how near."""
 
 from __future__ import annotations
 
