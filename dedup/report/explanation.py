@@ -14,7 +14,7 @@ from dedup.rule.keys import Keys
 from dedup.rule.match import OUTRIGHT, match
 from dedup.rule.verifier import verifier_of
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.match import BELIED, Match
+from dedup.values.match import CONTRADICTED, Match
 from dedup.values.verdict import Reason
 
 # What became of duplicates, by the action of their run.
@@ -69,8 +69,8 @@ def explain(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> E
 
 def is_refused(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> bool:
     """Return whether it is the check sketches alone that make *page* no duplicate of *canonical*."""
-    is_belied = match(canonical, page, config).check.finding == BELIED
-    return is_belied and Keys(canonical, page, config).are_met
+    is_contradicted = match(canonical, page, config).check.finding == CONTRADICTED
+    return is_contradicted and Keys(canonical, page, config).are_met
 
 
 def compare_terms(canonical: Page, page: Page, config: DedupConfig) -> Features:

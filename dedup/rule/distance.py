@@ -1,4 +1,4 @@
-"""The plain rule of SimHash: pages are copies if their content simhashes are near."""
+"""The plain rule of SimHash: pages are duplicates if their content simhashes are near."""
 
 from __future__ import annotations
 

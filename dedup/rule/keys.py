@@ -1,6 +1,6 @@
 """What makes a page a candidate: keys that lead to pages kept which it may repeat.
 
-A key finds, a verifier confirms (`dedup.rule.verifier`): no key makes a copy on its own.
+A key finds, a verifier confirms (`dedup.rule.verifier`): no key makes a duplicate on its own.
 """
 
 from __future__ import annotations

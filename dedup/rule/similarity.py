@@ -1,4 +1,4 @@
-"""Pages are copies if they share enough of their shingles, by their sketches."""
+"""Pages are duplicates if they share enough of their shingles, by their sketches."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from dedup.recipes.sketch import BINS, agrees, similarities, similarity
 from dedup.rule.keys import distances
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.match import BELIED, Check
+from dedup.values.match import CONTRADICTED, Check
 
 ALIKE, NOT_ALIKE = "alike", "not_alike"
 # Similarities this near to the bound are borderline; the estimate has a standard deviation of .031.
 EDGE = 0.15
 # Up to so many sketches, one at a time is faster than all at once.
-_FEW = 2
+_FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarityVerifier:
     """Asks for `min_similarity`, and that the check sketches, where both pages have one, agree.
 
-    A check sketch is keyed with the secret of the index: it belies pages that were made to look like
-    others to the sketch, whose hashes everybody knows.
+    A check sketch is keyed with the secret of the index.  It exposes pages that were made to have the
+    sketch of another page: the hashes of a sketch are known to everybody.
     """
 
     config: DedupConfig
@@ -47,8 +47,8 @@ class SimilarityVerifier:
         finding, margin, end = ALIKE, (alike - bound) / EDGE, "."
         if alike < bound:
             finding = NOT_ALIKE
-        elif _is_belied(kept, page, alike):
-            finding, margin, end = BELIED, 0.0, _belying(kept, page)
+        elif _is_contradicted(kept, page, alike):
+            finding, margin, end = CONTRADICTED, 0.0, _contradiction(kept, page)
         content, structure = distances(kept, page)
         share = f"The pages share {shown(alike, bound)} of their shingles"
         sentence = f"{share}, at least {bound:g} is asked for{end}"
@@ -81,12 +81,12 @@ def shown(value: float, bound: float) -> str:
     return next((text for text in texts if (float(text) >= bound) == (value >= bound)), repr(value))
 
 
-def _is_belied(kept: Fingerprint, page: Fingerprint, alike: float) -> bool:
+def _is_contradicted(kept: Fingerprint, page: Fingerprint, alike: float) -> bool:
     both = kept.check_sketch and page.check_sketch  # what is older or was imported has none
     return bool(both) and not agrees(alike, kept.check_sketch, page.check_sketch)
 
 
-def _belying(kept: Fingerprint, page: Fingerprint) -> str:
+def _contradiction(kept: Fingerprint, page: Fingerprint) -> str:
     return (
         f", but by the check sketches, keyed with the secret of the index, they share "
         f"{similarity(kept.check_sketch, page.check_sketch):.2f}: too few. "

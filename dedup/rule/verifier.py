@@ -14,7 +14,7 @@ from dedup.values.match import Check
 
 
 class Verifier(Protocol):
-    """Says whether a candidate is a copy of a page that was kept.
+    """Says whether a candidate is a duplicate of a page that was kept.
 
     It is made of a configuration, and a pure function of what it is given: the same pages and the
     same site give the same check.  What is equal byte by byte or token by token is never asked about.
@@ -22,7 +22,7 @@ class Verifier(Protocol):
 
     @property
     def rule(self) -> str:
-        """What it asks of two pages, to follow "Copies ...", "" if it asks no more than the keys do."""
+        """What it asks for, to follow "They are duplicates if they"; "" if a key is enough."""
 
     @property
     def bounds(self) -> Mapping[str, float]:

@@ -28,7 +28,7 @@ class Check(NamedTuple):
     margin: float = inf
 
 
-BELIED = "belied"
+CONTRADICTED = "contradicted"
 """The finding of a verifier that would pass a page but for its check sketch."""
 
 

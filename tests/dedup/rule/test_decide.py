@@ -57,14 +57,14 @@ def judged(
 
 
 def test_what_has_nothing_in_it_is_kept_unjudged() -> None:
-    found = judged(page=EMPTY, batches=[[canonical(1)]], stands=[1], is_restored=True)
-    assert found == Verdict(Reason.NOT_JUDGED, kept=True)
+    verdict = judged(page=EMPTY, batches=[[canonical(1)]], stands=[1], is_restored=True)
+    assert verdict == Verdict(Reason.NOT_JUDGED, kept=True)
 
 
 def test_what_was_never_seen_is_new() -> None:
-    found = judged(batches=[[canonical(1, OTHER)]], stands=[1])
-    assert found == Verdict(Reason.NEW, kept=True)
-    assert (found.candidates, found.sentence, found.is_restored) == (2, "", False)
+    verdict = judged(batches=[[canonical(1, OTHER)]], stands=[1])
+    assert verdict == Verdict(Reason.NEW, kept=True)
+    assert (verdict.candidates, verdict.sentence, verdict.is_restored) == (2, "", False)
 
 
 # Candidates
@@ -73,8 +73,8 @@ def test_what_was_never_seen_is_new() -> None:
 @pytest.mark.parametrize("config", [KEEP, DROP])
 def test_what_repeats_a_page_is_dropped_with_all_that_is_known_of_it(config: DedupConfig) -> None:
     matched = compare(ALIKE, PAGE)
-    found = judged(config=config, batches=[[canonical(7)]], stands=[7])
-    assert found == Verdict(
+    verdict = judged(config=config, batches=[[canonical(7)]], stands=[7])
+    assert verdict == Verdict(
         Reason.NEAR_DUPLICATE,
         kept=False,
         content_distance=matched.content_distance,
@@ -85,7 +85,7 @@ def test_what_repeats_a_page_is_dropped_with_all_that_is_known_of_it(config: Ded
         canonical_run=107,
         standing=standing(7),
     )
-    assert (found.sentence, found.candidates) == (matched.sentence, 2)
+    assert (verdict.sentence, verdict.candidates) == (matched.sentence, 2)
 
 
 def test_the_first_that_matches_and_stands_is_named() -> None:
@@ -109,16 +109,16 @@ def test_no_batch_is_asked_for_that_is_not_needed() -> None:
 
 def test_what_repeats_only_what_does_not_stand_is_kept_in_its_place() -> None:
     batches = [[canonical(1, OTHER)], [canonical(2), canonical(3, LESS)]]
-    found = judged(batches=batches)
-    assert (found.reason, found.kept, found.represents) == (Reason.NEW, True, 2)
-    assert (found.canonical, found.candidates) == (None, 5)
+    verdict = judged(batches=batches)
+    assert (verdict.reason, verdict.kept, verdict.represents) == (Reason.NEW, True, 2)
+    assert (verdict.canonical, verdict.candidates) == (None, 5)
     assert judged(batches=[[canonical(3, represents=2)]]).represents == 2
 
 
 def test_who_drops_what_is_unchanged_counts_on_all_that_was_ever_delivered() -> None:
-    found = judged(config=DROP, batches=[[canonical(2), canonical(3)]], stands=[3])
-    assert (found.reason, found.canonical, found.standing) == (Reason.NEAR_DUPLICATE, 2, None)
-    assert found.represents is None
+    verdict = judged(config=DROP, batches=[[canonical(2), canonical(3)]], stands=[3])
+    assert (verdict.reason, verdict.canonical, verdict.standing) == (Reason.NEAR_DUPLICATE, 2, None)
+    assert verdict.represents is None
 
 
 @pytest.mark.parametrize(
@@ -134,25 +134,25 @@ def test_who_drops_what_is_unchanged_counts_on_all_that_was_ever_delivered() -> 
 )
 def test_how_a_canonical_stands(config: DedupConfig, how: dict[str, bool], told: bool | None) -> None:
     """*told* is whether the verdict says how it stands; None where the page is kept for that."""
-    found = judged(config=config, batches=[[canonical(1)]], standings={1: standing(1, **how)})
-    assert found.kept is (told is None)
-    assert found.standing == (standing(1, **how) if told else None)
-    assert found.represents == (1 if told is None else None)
+    verdict = judged(config=config, batches=[[canonical(1)]], standings={1: standing(1, **how)})
+    assert verdict.kept is (told is None)
+    assert verdict.standing == (standing(1, **how) if told else None)
+    assert verdict.represents == (1 if told is None else None)
 
 
 # What the page declares
 
 
 def test_what_names_its_canonical_repeats_it_whatever_it_says() -> None:
-    found = judged(declared=canonical(5, OTHER), batches=[[canonical(1)]], stands=[1, 5])
-    assert (found.reason, found.canonical, found.candidates) == (Reason.CANONICAL_LINK, 5, 0)
-    assert found.similarity == compare(OTHER, PAGE).similarity
-    assert found.sentence.startswith("It names that page as its canonical (rel=canonical). The pages")
+    verdict = judged(declared=canonical(5, OTHER), batches=[[canonical(1)]], stands=[1, 5])
+    assert (verdict.reason, verdict.canonical, verdict.candidates) == (Reason.CANONICAL_LINK, 5, 0)
+    assert verdict.similarity == compare(OTHER, PAGE).similarity
+    assert verdict.sentence.startswith("It names that page as its canonical (rel=canonical). The pages")
 
 
 def test_what_names_a_canonical_that_does_not_stand_is_compared_with_others() -> None:
-    found = judged(declared=canonical(5, OTHER), batches=[[canonical(1)]], stands=[1])
-    assert (found.reason, found.canonical) == (Reason.NEAR_DUPLICATE, 1)
+    verdict = judged(declared=canonical(5, OTHER), batches=[[canonical(1)]], stands=[1])
+    assert (verdict.reason, verdict.canonical) == (Reason.NEAR_DUPLICATE, 1)
     assert judged(declared=canonical(5, OTHER), batches=[[canonical(1)]]).represents == 5
 
 
@@ -163,31 +163,36 @@ OWN = canonical(3, PAGE)
 
 
 def test_what_its_url_showed_before_is_unchanged() -> None:
-    found = judged(versions=[version(2, of=OWN)], batches=[[canonical(1)]], stands=[1, 3])
-    assert (found.reason, found.kept, found.canonical) == (Reason.UNCHANGED, True, 3)
-    assert (found.previous, found.standing, found.similarity) == (2, None, 1.0)
-    assert found.sentence == "An earlier run saw the same text at this URL."
+    verdict = judged(versions=[version(2, of=OWN)], batches=[[canonical(1)]], stands=[1, 3])
+    assert (verdict.reason, verdict.kept, verdict.canonical) == (Reason.UNCHANGED, True, 3)
+    assert (verdict.previous, verdict.standing, verdict.similarity) == (2, None, 1.0)
+    assert verdict.sentence == "An earlier run saw the same text at this URL."
 
 
 def test_who_drops_what_is_unchanged_has_it_back_only_on_request() -> None:
     versions = [version(2, of=OWN)]
     assert not judged(config=DROP, versions=versions).kept
-    found = judged(config=DROP, versions=versions, is_restored=True)
-    assert (found.reason, found.kept) == (Reason.UNCHANGED, True)
+    verdict = judged(config=DROP, versions=versions, is_restored=True)
+    assert (verdict.reason, verdict.kept) == (Reason.UNCHANGED, True)
 
 
 @pytest.mark.parametrize("config", [KEEP, DROP])
 def test_an_unchanged_duplicate_is_dropped_again(config: DedupConfig) -> None:
     versions = [version(2, of=canonical(1), is_own=False)]
-    found = judged(config=config, versions=versions, stands=[1])
-    assert (found.reason, found.kept, found.canonical) == (Reason.UNCHANGED, False, 1)
-    assert (found.previous, found.standing) == (2, standing(1))
+    verdict = judged(config=config, versions=versions, stands=[1])
+    assert (verdict.reason, verdict.kept, verdict.canonical) == (Reason.UNCHANGED, False, 1)
+    assert (verdict.previous, verdict.standing) == (2, standing(1))
 
 
 def test_an_unchanged_duplicate_of_what_is_gone_is_kept() -> None:
     versions = [version(2, of=canonical(1), is_own=False)]
-    found = judged(versions=versions)
-    assert (found.reason, found.kept, found.previous, found.replaces) == (Reason.NEW, True, 2, None)
+    verdict = judged(versions=versions)
+    assert (verdict.reason, verdict.kept, verdict.previous, verdict.replaces) == (
+        Reason.NEW,
+        True,
+        2,
+        None,
+    )
     assert judged(config=DROP, versions=versions).reason is Reason.UNCHANGED
 
 
@@ -203,9 +208,9 @@ def test_a_duplicate_by_another_rule_is_none_by_this_one() -> None:
 
 def test_what_was_dropped_and_is_wanted_back_is_kept() -> None:
     versions = [version(2, of=canonical(1), is_own=False)]
-    found = judged(versions=versions, batches=[[canonical(1)]], stands=[1], is_restored=True)
-    assert (found.reason, found.kept, found.is_restored) == (Reason.NEW, True, True)
-    assert (found.previous, found.candidates) == (2, 0)
+    verdict = judged(versions=versions, batches=[[canonical(1)]], stands=[1], is_restored=True)
+    assert (verdict.reason, verdict.kept, verdict.is_restored) == (Reason.NEW, True, True)
+    assert (verdict.previous, verdict.candidates) == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -226,8 +231,8 @@ def test_what_was_dropped_and_is_wanted_back_is_kept() -> None:
 def test_what_its_url_did_not_show_before(
     versions: list[Version], reason: Reason, previous: int | None, replaces: int | None
 ) -> None:
-    found = judged(versions=versions)
-    assert found == Verdict(reason, kept=True, previous=previous, replaces=replaces)
+    verdict = judged(versions=versions)
+    assert verdict == Verdict(reason, kept=True, previous=previous, replaces=replaces)
 
 
 def test_of_equal_versions_the_own_one_counts_then_the_oldest() -> None:
@@ -269,9 +274,9 @@ def test_a_version_is_known_by_its_tokens_or_without_any_by_its_bytes(
 
 def test_what_was_kept_in_its_place_is_repeated_the_nearest_first() -> None:
     rivals = [canonical(8, LESS), canonical(9), canonical(7, OTHER)]
-    found = judged(versions=[version(2, of=OWN)], rivals=lambda _: rivals, stands=[7, 8, 9])
-    assert (found.reason, found.kept, found.canonical) == (Reason.NEAR_DUPLICATE, False, 9)
-    assert (found.previous, found.standing) == (2, standing(9))
+    verdict = judged(versions=[version(2, of=OWN)], rivals=lambda _: rivals, stands=[7, 8, 9])
+    assert (verdict.reason, verdict.kept, verdict.canonical) == (Reason.NEAR_DUPLICATE, False, 9)
+    assert (verdict.previous, verdict.standing) == (2, standing(9))
 
 
 @pytest.mark.parametrize(
@@ -289,25 +294,25 @@ def test_what_is_no_rival(
     rival: Fingerprint, how: dict[str, bool] | None, about: dict[str, Any]
 ) -> None:
     standings = {} if how is None else {9: standing(9, **how)}
-    found = judged(
+    verdict = judged(
         versions=[version(2, of=OWN)],
         rivals=lambda kept: [canonical(9, rival)] if kept.id == 3 else [],
         standings=standings,
         **about,
     )
-    assert (found.reason, found.canonical) == (Reason.UNCHANGED, 3)
+    assert (verdict.reason, verdict.canonical) == (Reason.UNCHANGED, 3)
 
 
 # The order of candidates
 
 
-def in_order(page: Fingerprint, *found: Canonical) -> list[int]:
-    return [one.id for one in sorted(found, key=lambda kept: nearness(page, kept))]
+def in_order(page: Fingerprint, *canonicals: Canonical) -> list[int]:
+    return [one.id for one in sorted(canonicals, key=lambda kept: nearness(page, kept))]
 
 
 def test_candidates_come_equal_first_then_nearest_then_oldest() -> None:
     far, none = near(BASE, content=30), replace(near(BASE), content_simhash=0)
-    found = [
+    canonicals = [
         canonical(99, replace(far, body_digest=BASE.body_digest)),
         canonical(98, replace(far, token_digest=BASE.token_digest)),
         canonical(50, near(BASE)),
@@ -321,8 +326,8 @@ def test_candidates_come_equal_first_then_nearest_then_oldest() -> None:
         canonical(4, none),
         canonical(1, replace(none, structure_simhash=0)),
     ]
-    rows = [one.id for one in found]
-    assert in_order(BASE, *found) == in_order(BASE, *found[::-1]) == rows
+    rows = [one.id for one in canonicals]
+    assert in_order(BASE, *canonicals) == in_order(BASE, *canonicals[::-1]) == rows
 
 
 @pytest.mark.parametrize(("tokens", "rows"), [(3, [2, 1]), (4, [1, 2])])

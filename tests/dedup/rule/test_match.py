@@ -20,7 +20,7 @@ from dedup.rule.keys import Keys, SimhashKey
 from dedup.rule.similarity import SimilarityVerifier, shown
 from dedup.rule.site import EMPTY_SITE
 from dedup.rule.verifier import VERIFIERS, verifier_of
-from dedup.values.match import BELIED, Check
+from dedup.values.match import CONTRADICTED, Check
 from tests.dedup.rule.pairs import (
     BASE,
     CHECKED,
@@ -99,7 +99,7 @@ FAULTS: dict[str, Plant] = {
     ),
     "content always finds": lambda plant: plant.setattr(keys, "uses_content", lambda _: True),
     "check sketches say nothing": lambda plant: plant.setattr(
-        by_similarity, "_is_belied", lambda *_: False
+        by_similarity, "_is_contradicted", lambda *_: False
     ),
     "no band is enough": lambda plant: plant.setattr(keys.BandKey, "is_met", property(lambda _: True)),
     "verification is always asked for": lambda plant: plant.setitem(
@@ -202,7 +202,7 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
             replace(BASE, check_sketch=CHECKED),
             replace(near(BASE), check_sketch=UNLIKE),
             {},
-            BELIED,
+            CONTRADICTED,
             "The pages share 1.00 of their shingles, at least 0.62 is asked for, but by the check "
             "sketches, keyed with the secret of the index, they share 0.00: too few. Pages made to "
             "suppress others look like this.",
@@ -289,8 +289,8 @@ def test_the_margin_of_a_similarity(equal: int) -> None:
 
 def test_what_is_refused_otherwise_is_at_the_bound() -> None:
     far = compare(BASE, near(BASE, content=13, structure=13))
-    belied = compare(replace(BASE, check_sketch=CHECKED), replace(near(BASE), check_sketch=UNLIKE))
-    assert (far.check.margin, belied.check.margin) == (0, 0)
+    contradicted = compare(replace(BASE, check_sketch=CHECKED), replace(near(BASE), check_sketch=UNLIKE))
+    assert (far.check.margin, contradicted.check.margin) == (0, 0)
 
 
 def test_what_is_equal_outright_is_never_borderline() -> None:
