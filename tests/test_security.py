@@ -38,43 +38,65 @@ FETCHING_MODULES = {
 LISTENERS = {"dedup/cli/serve"}
 # All that statements are put together from beside constants: numbers, marks, names of columns.
 PARTS_OF_STATEMENTS = {
-    *("CHUNK * _ENTRY_BYTES", "_SPAN", "_BATCH", "_NEXT_EVENT", "place", "values", "marks"),
-    # Numbers of runs, and conditions made of these and of names of columns.
+    # Names of tables and columns, and what is declared of them in `columns` and `records`.
     *(
-        "listed(runs)",
-        "listed(rows)",
-        "listed(crawl.own)",
-        "listed(crawl.alive)",
-        "own",
-        "others",
-        "dry",
-        "is_own",
+        "self.name",
+        "column",
+        "field",
+        "postings.field",
+        "name",
+        "_TABLES[kind].name",
+        "', '.join(names)",
+        "', '.join(self.fields)",
+        "self.columns or ', '.join(self.fields)",
+        "', '.join(_RUN)",
+        "', '.join((f'{name} = ?' for name in _RUN))",
+        "', '.join((sql for sql, _ in _JOINED))",
+        "_GLANCE.sql",
+        "_CANONICAL.sql",
+        "SELECT_GLANCE",
+        "table.select",
+        "table.order",
+        "found",
+        "valid",
+        "self.within[0]",
+        "self.within[1]",
+        "_listed(self.sizes)",
+        "_listed(self.values)",
     ),
-    *("not_own(sighting, crawl)", "dry_clause(sighting, crawl, 'p.')", "self.own", "of_it", "same"),
+    # Conditions made of these, of marks and of numbers of runs.
     *(
-        "MET",
-        "MET.replace('m.', 'p.')",
-        "met",
-        "shown",
-        "sighting.is_dry",
-        "SELECT_CANONICAL",
-        "CHECK_BINS",
-        "int(1000 * seconds)",
-    ),
-    *("','.join('?' * 30)", "','.join('?' * len(rows))", "','.join('?' * len(batch))"),
-    # The reasons and outcomes that there are.
-    *(
-        "','.join((repr(str(reason)) for reason in Reason))",
-        "BINS",
-        "EARLIEST",
-        "LATEST",
-        "SIMHASH_BITS",
+        "of_run",
+        "standing",
+        "among",
+        "text",
+        "where",
+        "' AND '.join(texts)",
         "only",
+        "_ORDERS[order]",
+        "order",
+        "sign",
+        "dry_runs_condition(self.pool.dry_runs)",
+        "self._in_pool",
     ),
-    "','.join((repr(str(outcome)) for outcome in Outcome))",
-    *("','.join((repr(str(outcome)) for outcome in UNDONE))", "NOT_UNDONE"),
-    *("sign", "order", "_AROUND", "table", "' AND '.join(rules)"),
-    *("column", "field", "postings.field", "pragma", "version", "application_id"),
+    # Numbers, marks and sizes.
+    *(
+        "', '.join('?' * len(_RUN))",
+        "','.join('?' * len(batch))",
+        "','.join('?' * len(rows))",
+        "CHUNK * _ENTRY_BYTES",
+        "_AROUND",
+        "_SPAN",
+        "application_id",
+        "int(1000 * seconds)",
+        "marks",
+        "number",
+        "others",
+        "place",
+        "pragma",
+        "values",
+        "version",
+    ),
 }
 STATEMENT = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|WHERE|AND|PRAGMA|VALUES|ORDER BY|LIMIT)\b")
 
@@ -117,7 +139,7 @@ def test_dedup_has_nothing_to_fetch_with(path: Path) -> None:
         assert name.split(".")[0] not in FETCHING_MODULES, name
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "dedup" / "index").glob("*.py")), ids=name_of)
+@pytest.mark.parametrize("path", sorted((ROOT / "dedup" / "index").rglob("*.py")), ids=name_of)
 def test_statements_are_made_of_constants_and_marks(path: Path) -> None:
     for node in nodes(path):
         if isinstance(node, ast.JoinedStr) and _is_statement(node):
