@@ -45,7 +45,13 @@ class Database:
     one is brought up by *migrations* in one transaction, a newer one is refused.  Raises
     `IndexUnavailable`, and leaves a file alone that is not of this kind.  With *read_only* nothing
     is changed whatever happens: no folder is made, an older schema is refused.
+
+    *began* is called at the beginning of each transaction, and *ended* behind it, with whether it was
+    undone; who wants to be called sets them.
     """
+
+    began: Callable[[], None] = staticmethod(lambda: None)
+    ended: Callable[[bool], None] = staticmethod(lambda _: None)
 
     def __init__(
         self,
@@ -97,11 +103,11 @@ class Database:
 
     def reading(self) -> AbstractContextManager[None]:
         """See one state of the file, whatever others write meanwhile."""
-        return self._transaction("BEGIN")
+        return _Transaction(self, "BEGIN")
 
     def writing(self) -> AbstractContextManager[None]:
         """Change the file, all or nothing; other writers wait.  Inside another one, part of it."""
-        return self._errors if self.connection.in_transaction else self._transaction("BEGIN IMMEDIATE")
+        return self._errors if self.connection.in_transaction else _Transaction(self, "BEGIN IMMEDIATE")
 
     @contextmanager
     def unmapped(self) -> Iterator[None]:
@@ -144,18 +150,6 @@ class Database:
     def close(self) -> None:
         """Close the file."""
         self.connection.close()
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        with self.errors():
-            self.connection.execute(begin)
-            try:
-                yield
-                self.connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):  # a failed COMMIT may have rolled back already
-                    self.connection.execute("ROLLBACK")
-                raise
 
     def _connect(self, timeout: float, read_only: bool) -> sqlite3.Connection:
         mode = "ro" if read_only else "rwc"
@@ -228,6 +222,41 @@ class Database:
 
     def _number(self, pragma: str) -> int:
         return int(self.connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+class _Transaction:
+    """A transaction of a database: like `_PlainErrors` no generator."""
+
+    __slots__ = ("_begin", "_database")
+
+    def __init__(self, database: Database, begin: str) -> None:
+        self._database = database
+        self._begin = begin
+
+    def __enter__(self) -> None:
+        with self._database.errors():
+            self._database.connection.execute(self._begin)
+            try:
+                self._database.began()
+            except BaseException:
+                self._undo()
+                raise
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        with self._database.errors():
+            try:
+                if error is not None:
+                    raise error
+                self._database.connection.execute("COMMIT")
+            except BaseException:
+                self._undo()
+                raise
+        self._database.ended(False)
+
+    def _undo(self) -> None:
+        with suppress(sqlite3.Error):  # a failed COMMIT may have rolled back already
+            self._database.connection.execute("ROLLBACK")
+        self._database.ended(True)
 
 
 class _PlainErrors:

@@ -106,7 +106,10 @@ class Evidence:
 
     def _version(self, row: Row) -> Version:
         canonical = row.verdict.canonical
-        return row.as_version(row if canonical is None else the_row(self.store, canonical))
+        if canonical is None:
+            return row.as_version(row)
+        known = (one for one in self._latest_rows() if one.id == canonical)
+        return row.as_version(next(known, None) or the_row(self.store, canonical))
 
     def _still_shown(self, met_again: Collection[int | None]) -> list[Version]:
         """Return own canonicals that show the same, of whatever earlier crawl, unless met again."""

@@ -78,6 +78,7 @@ class SQLiteStore(Store):
         self._lists = Lists(self._connection)
         self._records = Records(self._connection)
         self._leases = Leases(self._database.path, self._connection)
+        self._database.began, self._database.ended = self._look_around, self._end
         try:
             with self._database.errors():
                 self._look_around()
@@ -125,28 +126,14 @@ class SQLiteStore(Store):
     def transaction(self, *, writing: bool) -> AbstractContextManager[None]:
         if self._connection.in_transaction:
             return self._database.errors()
-        return self._writing() if writing else self._reading()
+        return self._database.writing() if writing else self._database.reading()
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        with self._database.reading():
-            self._look_around()
-            yield
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        with self._database.writing():
-            self._look_around()
-            try:
-                yield
-            except BaseException:
-                # It may have looked up what is undone.
-                self._scopes.clear()
-                self._undone += 1
-                self._changes = None
-                self._leases.settle(undone=True)
-                raise
-        self._leases.settle(undone=False)
+    def _end(self, is_undone: bool) -> None:
+        self._leases.settle(undone=is_undone)
+        if is_undone:  # it may have looked up what was undone
+            self._scopes.clear()
+            self._undone += 1
+            self._changes = None
 
     def _look_around(self) -> None:
         """Read the layout of the lists again if another process has changed the file."""
