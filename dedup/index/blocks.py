@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Self
 
 from dedup.index import chunks, pairs, postings
-from dedup.index.database import BUSY_TIMEOUT, META, Database
+from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList
 from dedup.index.rows import layout_of
+from dedup.index.tables import META
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hashes
 from dedup.values.simhashes import SIMHASH_BITS
@@ -158,7 +159,7 @@ class BlockIndex:
 
 def _create(connection: sqlite3.Connection, blocks: int) -> None:
     postings.layout(blocks)  # refuses wrong numbers
-    connection.execute(META)
+    connection.execute(META.create)
     connection.execute(chunks.SCHEMA)
     connection.execute("INSERT INTO meta VALUES ('blocks', ?)", (str(blocks),))
 

@@ -77,6 +77,11 @@ class Column:
         return None if self.optional else self.default
 
     @property
+    def is_primary(self) -> bool:
+        """Whether it is declared as the primary key."""
+        return self.constraint.startswith("PRIMARY KEY")
+
+    @property
     def types(self) -> type | tuple[type, ...]:
         """What type a stored value may have, as `isinstance` takes it."""
         found = _TYPES[self.kind.sql]
@@ -86,7 +91,7 @@ class Column:
     def declaration(self) -> str:
         """The column in `CREATE TABLE`."""
         parts = [self.name, self.kind.sql]
-        if not (self.optional or self.constraint.startswith("PRIMARY KEY")):
+        if not (self.optional or self.is_primary):
             parts.append("NOT NULL")
         if self.default is not _REQUIRED:
             stored = self.kind.write(self.default) if self.kind.write else self.default
@@ -125,24 +130,33 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its *columns*, and what `CREATE TABLE` says behind them."""
+    """A table: its *columns*, the *key* that no two rows share, and *options* of `CREATE TABLE`.
+
+    Without a *key* the column that is declared as the primary one is it.
+    """
 
     name: str
     columns: tuple[Column, ...]
-    constraint: str = ""
+    key: tuple[str, ...] = ()
     options: str = ""
+
+    @property
+    def primary(self) -> tuple[str, ...]:
+        """The column that is declared as the primary key, if one is."""
+        return tuple(column.name for column in self.columns if column.is_primary)
 
     @property
     def create(self) -> str:
         """The statement that makes it."""
         parts = [column.declaration for column in self.columns]
-        parts += [self.constraint] if self.constraint else []
+        if self.key:
+            parts.append(f"{'UNIQUE' if self.primary else 'PRIMARY KEY'} ({', '.join(self.key)})")
         return f"CREATE TABLE {self.name} ({', '.join(parts)}) {self.options}".strip()
 
     @property
     def count_invalid(self) -> str:
         """The statement that counts the rows with an invalid value, and gives the first id, or run."""
-        number = "id" if self.columns[0].name == "id" else "run"
+        number = "id" if self.primary else "run"
         valid = " AND ".join(column.condition for column in self.columns)
         return f"SELECT count(*), min({number}) FROM {self.name} WHERE NOT ({valid})"
 
@@ -151,10 +165,22 @@ class Table:
         marks = ",".join("?" * len(names))
         return f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({marks})"
 
+    def put(self, names: Collection[str], *, renew: bool) -> str:
+        """Return `insert`, where a row that has the key already is changed if they *renew*, or stays."""
+        key = self.key or self.primary
+        changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
+        does = f"UPDATE SET {changes}" if renew else "NOTHING"
+        return f"{self.insert(names)} ON CONFLICT ({', '.join(key)}) DO {does}"
+
     def select(self, names: Iterable[str]) -> tuple[Column, ...]:
         """Return the columns *names*, in their order."""
         found = {column.name: column for column in self.columns}
         return tuple(found[name] for name in names)
+
+    @property
+    def held(self) -> tuple[Column, ...]:
+        """The columns that are fields of a value of ours."""
+        return tuple(column for column in self.columns if column.field)
 
     @property
     def exported(self) -> tuple[Column, ...]:

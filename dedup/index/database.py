@@ -29,9 +29,6 @@ _WAL_PAUSE = 0.02
 # So much is told of an error of SQLite's: it may quote a statement or a schema.
 _LONGEST = 300
 
-# Where a file keeps what it knows about itself; every schema has this table.
-META = "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
-
 # What brings a schema to the next version, by the version it starts from: statements, and functions
 # for what no statement can say.
 Step = str | Callable[[sqlite3.Connection], None]

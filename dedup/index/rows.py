@@ -85,8 +85,8 @@ def _but_looked_up(columns: Sequence[Column]) -> Sequence[Column]:
 
 # A row with its group, and with the URL and the run of its canonical.
 _JOINED = (
-    *((f"p.{column.name}", column) for column in PAGES.columns if column.field),
-    *((f"s.{column.name}", column) for column in SCOPES.columns if column.field),
+    *((f"p.{column.name}", column) for column in PAGES.held),
+    *((f"s.{column.name}", column) for column in SCOPES.held),
     ("p.id", Column("id", NUMBER, "verdict.row")),
     ("ifnull(c.url, '')", Column("canonical's url", TEXT, "verdict.canonical_url")),
     ("c.run", Column("canonical's run", NUMBER, "verdict.canonical_run", optional=True)),
@@ -115,7 +115,7 @@ def row_of(stored: Sequence[Any]) -> Row:
     return Row(row, sighting, verdict, outcome, listed)
 
 
-_OF_ROW = tuple(column for column in PAGES.columns if column.field and column.name != "id")
+_OF_ROW = tuple(column for column in PAGES.held if not column.is_primary)
 _given = attrgetter(*(column.field for column in _OF_ROW))
 _WRITERS = [(place, column.kind.write) for place, column in enumerate(_OF_ROW, 1) if column.kind.write]
 INSERT = PAGES.insert(["scope", *(column.name for column in _OF_ROW)])
@@ -156,12 +156,12 @@ def canonical_of(stored: Sequence[Any]) -> Canonical:
     return Canonical(row, url, run, is_pending, Fingerprint(*page), represents, host)
 
 
-_RUN = Reader("run {}", (column for column in RUNS.columns if column.field))
+RUN = Reader("run {}", RUNS.held)
 
 
 def run_of(stored: Sequence[Any]) -> Run:
     """Return the run behind its columns; raises `Damaged`."""
-    return Run(*_RUN.values(stored))
+    return Run(*RUN.values(stored))
 
 
 _TALLY = Reader(
@@ -180,20 +180,20 @@ def tally_of(stored: Sequence[Any]) -> Tally:
     return Tally(*_TALLY.values(stored))
 
 
-_VISIT = Reader("a visit", VISITS.select(Visit._fields))
+VISIT = Reader("a visit", VISITS.select(Visit._fields))
 
 
 def visit_of(stored: Sequence[Any]) -> Visit:
     """Return a visit behind its columns; raises `Damaged`."""
-    return Visit(*_VISIT.values(stored))
+    return Visit(*VISIT.values(stored))
 
 
-_WITHHELD = Reader("row {}", WITHHELD.select(field.name for field in fields(Withheld)))
+REQUEST = Reader("row {}", WITHHELD.select(field.name for field in fields(Withheld)))
 
 
 def withheld_of(stored: Sequence[Any]) -> Withheld:
     """Return what was withheld, of its row, URL, kind, request and run; raises `Damaged`."""
-    return Withheld(*_WITHHELD.values(stored))
+    return Withheld(*REQUEST.values(stored))
 
 
 # What the table `meta` says

@@ -37,7 +37,7 @@ from dedup.index.columns import (
     Kind,
     Table,
 )
-from dedup.index.database import META, Step
+from dedup.index.database import Step
 from dedup.values.hashes import SECRET_SIZE
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
@@ -45,8 +45,8 @@ APPLICATION_ID = 0x64656475
 SCHEMA_VERSION = 5
 
 ID = Column("id", NUMBER, "id", constraint="PRIMARY KEY")
-_RUN = Column("run", RUN, constraint="REFERENCES runs")
-_ROW = Column("row", ROW, constraint="REFERENCES pages")
+_RUN = Column("run", RUN, "run", constraint="REFERENCES runs")
+_ROW = Column("row", ROW, "row", constraint="REFERENCES pages")
 
 
 def _simhash(name: str, export: str) -> Column:
@@ -110,7 +110,7 @@ PAGES = Table(
 SCOPES = Table(
     "scopes",
     (replace(ID, field=""), _of_sighting("kind", TEXT), _of_sighting("scope", TEXT)),
-    "UNIQUE (kind, scope)",
+    ("kind", "scope"),
 )
 RUNS = Table(
     "runs",
@@ -130,16 +130,24 @@ RUNS = Table(
         Column("over", NUMBER, "over", default=0),
     ),
 )
-# The text of a page.
+# The page that a row was judged by.
 STORED_PAGES = Table(
     "stored_pages",
-    (replace(_ROW, constraint="PRIMARY KEY REFERENCES pages"), Column("page", BYTES)),
+    (
+        replace(_ROW, constraint="PRIMARY KEY REFERENCES pages"),
+        Column("page", BYTES, "page"),
+    ),
 )
 # Which hosts a run has been on; *after* is the last row that there was before.
 VISITS = Table(
     "visits",
-    (Column("scope", TEXT), Column("host", TEXT), _RUN, Column("after", NUMBER)),
-    "PRIMARY KEY (scope, host, run)",
+    (
+        Column("scope", TEXT, "scope"),
+        Column("host", TEXT, "host"),
+        _RUN,
+        Column("after", NUMBER, "after"),
+    ),
+    ("scope", "host", "run"),
     "WITHOUT ROWID",
 )
 # What was not requested because of a copy, the page of *row*: its own request, where a callback was
@@ -147,10 +155,18 @@ VISITS = Table(
 WITHHELD = Table(
     "withheld",
     (
-        *(ID, _RUN, _ROW),
-        *(Column(name, TEXT) for name in ("url", "url_key", "what", "request")),
+        replace(ID, field=""),
+        _RUN,
+        _ROW,
+        *(Column(name, TEXT, name) for name in ("url", "url_key", "what", "request")),
     ),
-    "UNIQUE (run, what, url_key)",
+    ("run", "what", "url_key"),
+)
+# What the file knows about itself; every schema has this table.
+META = Table(
+    "meta",
+    (Column("name", TEXT, "name", constraint="PRIMARY KEY"), Column("value", TEXT, "value")),
+    options="WITHOUT ROWID",
 )
 
 _LATER_INDEXES = (
@@ -194,7 +210,7 @@ MIGRATIONS: dict[int, Sequence[Step]] = {
 }
 
 SCHEMA = (
-    META,
+    META.create,
     RUNS.create,
     SCOPES.create,
     PAGES.create,

@@ -9,43 +9,37 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
+from dedup.index.columns import Table
 from dedup.index.files import Damaged
-from dedup.index.rows import run_of, visit_of, withheld_of
+from dedup.index.rows import REQUEST, RUN, VISIT, run_of, visit_of, withheld_of
 from dedup.index.stores.base import AnyRecord, Note, Prefix, Record, StoredPage
-from dedup.index.tables import RUNS
+from dedup.index.tables import META, RUNS, STORED_PAGES, VISITS, WITHHELD
 from dedup.values.row import Visit, Withheld
 from dedup.values.run import Run
 
-_RUN = tuple(column.name for column in RUNS.columns if column.field and column.name != "id")
-
 
 @dataclass(frozen=True, slots=True)
-class _Table:
-    """Where records of one kind stand: *fields* are written, *columns* are read in the given order."""
+class _Kind:
+    """Where records of one kind stand, what is selected of them, what reads it, and their order."""
 
-    name: str
-    fields: tuple[str, ...]
-    key: tuple[str, ...]
-    order: str
+    table: Table
+    selected: str
     read: Callable[[Sequence[Any]], Any]
-    columns: str = ""
+    order: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.table.held)
 
     @property
     def select(self) -> str:
-        return f"SELECT {self.columns or ', '.join(self.fields)} FROM {self.name}"
+        return f"SELECT {self.selected} FROM {self.table.name}"
 
     def put(self, *, renew: bool) -> str:
-        others = ", ".join(f"{name} = excluded.{name}" for name in self.fields if name not in self.key)
-        does = f"UPDATE SET {others}" if renew else "NOTHING"
-        return f"{self.insert} ON CONFLICT ({', '.join(self.key)}) DO {does}"
-
-    @property
-    def insert(self) -> str:
-        marks = ", ".join("?" * len(self.fields))
-        return f"INSERT INTO {self.name} ({', '.join(self.fields)}) VALUES ({marks})"
+        return self.table.put(self.names, renew=renew)
 
     def values(self, record: Record) -> tuple[Any, ...]:
-        return tuple([getattr(record, name) for name in self.fields])
+        return tuple([getattr(record, name) for name in self.names])
 
 
 def _run_of(fields: Sequence[Any]) -> Run:
@@ -60,40 +54,18 @@ def _note_of(fields: Sequence[Any]) -> Note:
     return Note(*fields)
 
 
-_TABLES: dict[type, _Table] = {
-    Run: _Table(
-        *("runs", ("id", *_RUN), ("id",), "id", _run_of),
-        columns=f"id, {', '.join(_RUN)}, lock = ''",
-    ),
-    Visit: _Table(
-        "visits",
-        ("scope", "host", "run", "after"),
-        ("scope", "host", "run"),
-        "after, run, scope, host",
-        visit_of,
-    ),
-    Withheld: _Table(
-        "withheld",
-        ("row", "url", "what", "request", "run", "url_key"),
-        ("run", "what", "url_key"),
-        "id",
-        withheld_of,
-        columns="row, url, what, request, run",
-    ),
-    Note: _Table("meta", ("name", "value"), ("name",), "name", _note_of),
-    StoredPage: _Table(
-        "stored_pages",
-        ("row", "page"),
-        ("row",),
-        "row",
-        lambda fields: StoredPage(*fields),
-        columns="row, CAST(page AS BLOB)",
-    ),
+_KINDS: dict[type, _Kind] = {
+    Run: _Kind(RUNS, f"{RUN.sql}, lock = ''", _run_of, "id"),
+    Visit: _Kind(VISITS, VISIT.sql, visit_of, "after, run, scope, host"),
+    Withheld: _Kind(WITHHELD, REQUEST.sql, withheld_of, "id"),
+    Note: _Kind(META, "name, value", _note_of, "name"),
+    StoredPage: _Kind(STORED_PAGES, "row, CAST(page AS BLOB)", StoredPage._make, "row"),
 }
 # A run is inserted by `add_run` only, with its lock.
-_UPDATE_RUN = f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _RUN)} WHERE id = ?"
-_INSERT_RUN = f"INSERT INTO runs ({', '.join(_RUN)}, lock) VALUES ({', '.join('?' * len(_RUN))}, ?)"
-_VALUES_OF_RUN = attrgetter(*_RUN)
+_OF_RUN = tuple(column.name for column in RUNS.held if not column.is_primary)
+_UPDATE_RUN = f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _OF_RUN)} WHERE id = ?"
+_INSERT_RUN = RUNS.insert((*_OF_RUN, "lock"))
+_VALUES_OF_RUN = attrgetter(*_OF_RUN)
 
 
 class Records:
@@ -107,9 +79,9 @@ class Records:
         runs = [record for record in records if isinstance(record, Run)]
         self._connection.executemany(_UPDATE_RUN, [(*_VALUES_OF_RUN(run), run.id) for run in runs])
         for kind in {type(record) for record in records} - {Run}:
-            table = _TABLES[kind]
-            fields = [table.values(record) for record in records if type(record) is kind]
-            self._connection.executemany(table.put(renew=renew), fields)
+            stored = _KINDS[kind]
+            values = [stored.values(record) for record in records if type(record) is kind]
+            self._connection.executemany(stored.put(renew=renew), values)
 
     def add_run(self, run: Run) -> Run:
         """See `Store.add_run`; a run that is not imported gets its lock by `Leases`."""
@@ -122,18 +94,18 @@ class Records:
         self, kind: type[AnyRecord], fields: Mapping[str, Any], limit: int | None
     ) -> list[AnyRecord]:
         """See `Store.select`."""
-        table = _TABLES[kind]
+        stored = _KINDS[kind]
         where, values = _where(fields)
         values.append(-1 if limit is None else limit)
-        text = f"{table.select}{where} ORDER BY {table.order} LIMIT ?"
-        return [table.read(columns) for columns in self._connection.execute(text, values)]
+        text = f"{stored.select}{where} ORDER BY {stored.order} LIMIT ?"
+        return [stored.read(columns) for columns in self._connection.execute(text, values)]
 
     def delete(self, kind: type[AnyRecord], fields: Mapping[str, Any]) -> None:
         """See `Store.delete`."""
         where, taken = _where(fields)
         # A text that is to be forgotten shall not stay behind in the free pages of the file.
         self._connection.execute("PRAGMA secure_delete = ON")
-        self._connection.execute(f"DELETE FROM {_TABLES[kind].name}{where}", taken)
+        self._connection.execute(f"DELETE FROM {_KINDS[kind].table.name}{where}", taken)
         self._connection.execute("PRAGMA secure_delete = OFF")
 
 
