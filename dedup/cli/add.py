@@ -17,7 +17,7 @@ from dedup.cli.options import Writing, index_option, index_path, settings_for, s
 from dedup.cli.output import bars
 from dedup.cli.terminal import print_json
 from dedup.front.summary import summary
-from dedup.index import SQLiteIndex
+from dedup.index import SQLiteIndex, open_index
 from dedup.values.errors import DedupError
 from dedup.values.limits import Excess
 from dedup.values.printable import printable
@@ -96,7 +96,7 @@ def add(
     """
     if judge and restart:
         raise click.UsageError("--judge records nothing that --restart could undo")
-    with SQLiteIndex(index_path(path), read_only=judge) as index:
+    with open_index(index_path(path), read_only=judge) as index:
         from dedup.files.adding import Adding, Choices, check_output
         from dedup.files.feeds import find_feeds
 

@@ -11,7 +11,7 @@ from dedup.cli.output import named, progress_bar
 from dedup.files.exchange.files import Exported, export_lines, writing
 from dedup.files.exchange.merge import check_recipes, import_export
 from dedup.files.outputs import replacing
-from dedup.index import SQLiteIndex
+from dedup.index import open_index
 from dedup.values.printable import printable
 
 _NO_CHECK = (
@@ -85,7 +85,7 @@ def import_(files: tuple[Path, ...], path: Path | None, settings: tuple[tuple[st
     for exported in exports:
         with progress_bar(f"reading {printable(exported.path.name)}") as progress:
             exported.check(progress)
-    with SQLiteIndex(index_path(path)) as index:
+    with open_index(index_path(path)) as index:
         check_recipes(index, exports)
         new = 0
         for exported in exports:

@@ -15,7 +15,7 @@ from dedup.files.outputs import check_target
 from dedup.front.names import RECIPE
 from dedup.front.reading import read_recipe, read_settings
 from dedup.front.settings import DedupSettings
-from dedup.index import Index, SQLiteIndex
+from dedup.index import Index, SQLiteIndex, open_index
 from dedup.recipes.config import FILES, DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import DedupError, IndexMismatch
@@ -127,7 +127,7 @@ def index_path(path: Path | None) -> Path:
 
 def opened(path: Path | None) -> SQLiteIndex:
     """Return the index at *path*, or the project's; it must exist."""
-    return SQLiteIndex(index_path(path), create=False)
+    return open_index(index_path(path), create=False)
 
 
 def given_config(given: tuple[tuple[str, str], ...]) -> DedupConfig:

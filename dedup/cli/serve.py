@@ -9,7 +9,7 @@ import click
 
 from dedup.cli.options import index_option, index_path
 from dedup.cli.output import named
-from dedup.index import SQLiteIndex
+from dedup.index import open_index
 from dedup.values.errors import DedupError
 
 # This machine only: an index holds what a crawl has seen, and there is no password.
@@ -42,7 +42,7 @@ def serve(argument: Path | None, path: Path | None, port: int) -> None:
             f'{error.name} is not installed; get it by: pip install "scrapy-dedup[serve]"'
         ) from error
     index = index_path(argument or path)
-    SQLiteIndex(index, read_only=True).close()  # an error is one line here, in the server a traceback
+    open_index(index, read_only=True).close()  # an error is one line here, in the server a traceback
     with _listening(port) as listening:
         click.echo(
             f"{named(index)} is shown on http://{HOST}:{listening.getsockname()[1]}/ (Ctrl-C ends it)"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from dedup.index import scheme_of
 from dedup.reading.fields import FieldRule
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
@@ -74,6 +75,8 @@ class DedupSettings:
             )
         if not self.index:
             raise ConfigError("index ('') must be the path of a file")
+        if scheme := scheme_of(self.index):
+            raise ConfigError(f"index ({scheme}:...) must be the path of a file, not an address")
 
     @property
     def fields(self) -> FieldRule:

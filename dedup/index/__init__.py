@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dedup.index.blocks import BlockIndex
-from dedup.index.index import Index, MemoryIndex, SQLiteIndex, open_index
+from dedup.index.index import Index, MemoryIndex, SQLiteIndex, open_index, scheme_of
 from dedup.values.row import (
     ClusterSize,
     Glance,
@@ -35,4 +35,5 @@ __all__ = [
     "Withheld",
     "glance_of",
     "open_index",
+    "scheme_of",
 ]

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from dedup.front.settings import DedupSettings
 from dedup.front.summary import summary
-from dedup.index import Run, Sighting, SQLiteIndex, Withheld
+from dedup.index import Run, Sighting, SQLiteIndex, Withheld, open_index
 from dedup.index.detector import Detector
 from dedup.plugin.counting import Counts
 from dedup.plugin.errors import CannotBegin
@@ -72,7 +72,7 @@ class Judge:
     def check(self) -> None:
         """Raise `CannotBegin` if the index cannot be used; an error in `open` would be logged twice."""
         try:
-            with SQLiteIndex(self._index_path) as index:
+            with open_index(self._index_path) as index:
                 index.expect(self.settings.config)
                 _ = index.secret  # which may be damaged
         except IndexUnavailable as error:
@@ -80,7 +80,7 @@ class Judge:
 
     def open(self) -> Run:
         """Open the index and begin a run, or continue that of the same ``JOBDIR``."""
-        index = SQLiteIndex(self._index_path)
+        index = open_index(self._index_path)
         try:
             detector = self._detector_on(index)
             run = detector.run

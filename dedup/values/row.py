@@ -95,6 +95,7 @@ class Row:
         found = self.verdict
         return (
             found.reason is Reason.UNCHANGED
+            and found.canonical is not None
             and found.canonical == found.previous
             and self.outcome in (Outcome.PENDING, Outcome.CONFIRMED)
         )

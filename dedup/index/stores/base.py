@@ -21,7 +21,7 @@ Group = tuple[str, str]
 """A kind and a scope: pages are compared within one group only."""
 
 Token = Hashable
-"""The state of a group; equal as long as nothing in it was listed, changed or taken out."""
+"""The state of a group, or of more than that; equal only if nothing in it was listed or taken out."""
 
 
 class Order(StrEnum):

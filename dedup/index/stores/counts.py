@@ -76,7 +76,7 @@ class Counts:
         of_run = "" if run is None else "AND run = ?3 "
         standing = "" if forgotten else "AND outcome != 'forgotten' "
         found = self._connection.execute(
-            "SELECT canonical, count(*), ifnull(min(similarity), 0.0) FROM pages "
+            "SELECT canonical, count(*), min(ifnull(similarity, 0.0)) FROM pages "
             f"WHERE canonical IS NOT NULL AND NOT kept {of_run}{standing}GROUP BY canonical "
             "HAVING count(*) >= ?1 ORDER BY count(*) DESC, canonical LIMIT ?2",
             (min_copies, limit, run)[: 2 + bool(of_run)],

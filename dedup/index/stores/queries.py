@@ -140,7 +140,7 @@ def _bound_text(name: str, kind: int) -> str:
 
 def _text(name: str, part: Any, kinds: Mapping[str, int], given: Mapping[str, Any]) -> str:
     if name in _FLAGS:
-        return _FLAGS[name] if part else f"NOT ({_FLAGS[name]})"
+        return _FLAGS[name] if part else f"({_FLAGS[name]}) IS NOT 1"
     if name == "runs":
         # A run may have all rows there are; few repeat one page, few are in a rare outcome.
         is_rare = given["outcomes"] and Outcome.CONFIRMED not in given["outcomes"]

@@ -294,7 +294,6 @@ def test_what_fails_is_undone_as_a_whole(store: Store) -> None:
     assert store.select(Note, name="name") == []
     assert store.select(StoredPage) == [StoredPage(1, b"page")]
     assert store.state() != state
-    assert store.problems() == []
 
 
 def test_a_token_lasts_until_its_group_changes(store: Store) -> None:
