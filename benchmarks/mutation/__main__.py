@@ -188,7 +188,7 @@ def _count(rows: Iterable[Found], outcome: str) -> int:
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default=OUT)
 @click.option("--again", is_flag=True, help="Test those again that survived before.")
 def main(*, size: int, seed: int, patterns: tuple[str, ...], out: Path, again: bool) -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the tests under way are to end as well
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # with the tests under way
     modules = modules_of(ROOT, TESTS, patterns)
     every = [mutant for module in modules for mutant in mutants(module, (ROOT / module).read_bytes())]
     chosen = sample(every, size, seed)
@@ -206,7 +206,7 @@ def tested(chosen: Sequence[Mutant], known: Known, out: Path) -> list[Found]:
     columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     found = []
     with (
-        tempfile.TemporaryDirectory(prefix="mutation-") as folder,
+        tempfile.TemporaryDirectory(prefix="dedup-") as folder,
         Progress(*columns, console=console, disable=not console.is_terminal) as bar,
     ):
         fates = judged(chosen, known, Bench(ROOT, Path(folder)), TESTS, EQUIVALENT)

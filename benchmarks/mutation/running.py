@@ -25,10 +25,12 @@ LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "d
 TIMES, SECONDS = 5, 30
 # What pytest ends with when all tests passed.
 PASSED = 0
+# What it ends with when another process has ended it, which says nothing of the mutant: they run again.
+ENDED, ATTEMPTS = (-signal.SIGTERM, -signal.SIGKILL), 3
 
 
 class BrokenTestsError(click.ClickException):
-    """The tests fail, or there are none, where nothing was changed."""
+    """The tests say nothing: they fail where nothing was changed, there are none, or they were ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +88,28 @@ class Bench:
         os.utime(path, (tick, tick))
 
     def _tested(self, arguments: Sequence[str], limit: float | None) -> Fate:
-        begin = time.perf_counter()
         log = self.folder / "log.txt"
-        code = self._run(arguments, limit, log)
-        seconds = time.perf_counter() - begin
-        by = "timeout" if code is None else _failed(log.read_text("utf-8", "replace"))
-        return Fate(code != PASSED, "" if code == PASSED else by, seconds)
+        for _ in range(ATTEMPTS):
+            begin = time.perf_counter()
+            code = self._run(arguments, limit, log)
+            seconds = time.perf_counter() - begin
+            if code == PASSED:
+                return Fate(False, "", seconds)
+            if code not in ENDED:
+                by = "timeout" if code is None else _failed(log.read_text("utf-8", "replace"))
+                return Fate(True, by, seconds)
+        raise BrokenTestsError("the tests were ended by another process, again and again")
 
     def _run(self, arguments: Sequence[str], limit: float | None, log: Path) -> int | None:
         """Return the exit code of pytest, None if it had to be stopped."""
-        options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "benchmarks.mutation.hasty"]
-        options += ["-m", "not slow", f"--basetemp={self.folder / 'tmp'}"]
-        paths = [str(self._copy), str(ROOT)]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"}
+        options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-m", "not slow"]
+        options.append(f"--basetemp={self.folder / 'tmp'}")
+        environment = {
+            **os.environ,
+            "PYTEST_PLUGINS": "benchmarks.mutation.hasty",
+            "PYTHONHASHSEED": "0",
+            "PYTHONPATH": os.pathsep.join([str(self._copy), str(ROOT)]),
+        }
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", "pytest", *options, *arguments],
