@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from dedup.values.row import Statistics
 from dedup.values.verdict import Verdict
@@ -13,6 +12,9 @@ from dedup.values.verdict import Verdict
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class Counts:
@@ -31,12 +33,11 @@ class Counts:
         assert self._crawler.stats is not None
         self._crawler.stats.inc_value(f"dedup/{name}", by)
 
-    @contextmanager
-    def timed(self, step: str) -> Iterator[None]:
-        """Add the seconds that a step takes to its stat."""
+    def timed(self, step: str, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Return what *call* returns; add the seconds that it takes to the stat of *step*."""
         begin = perf_counter()
         try:
-            yield
+            return call(*args, **kwargs)
         finally:
             seconds: Any = perf_counter() - begin  # Scrapy annotates counts as whole numbers
             self._stats.inc_value(f"dedup/seconds/{step}", seconds)

@@ -62,7 +62,7 @@ class Judge:
         self._detector: Detector | None = None
         self._room = WaitingRoom()
         self._notices = Notices(settings, self.counts)
-        self._patience = Patience()
+        self._patience = Patience(self.counts, self._notices)
         # Rows whose fate is known but not yet in the index, which failed when it was to be stored.
         self._unsettled: dict[int, bool] = {}
         self._hosts: dict[str, None] = {}
@@ -137,10 +137,9 @@ class Judge:
         """Return the sighting of *page*, "page" or "item" by *kind*, as `ask` takes it."""
         if page.excess:
             self._notices.over_limit(page.url, page.excess)
-        with self.counts.timed("fingerprint"):
-            if self._detector is None:  # no index will be asked
-                return sighting_of(page, fingerprint(page, self.settings.config), kind=kind)
-            return self._detector.sighting(page, kind=kind)
+        if self._detector is None:  # no index will be asked
+            return sighting_of(page, fingerprint(page, self.settings.config), kind=kind)
+        return self.counts.timed("fingerprint", self._detector.sighting, page, kind=kind)
 
     def ask(
         self, sighting: Sighting, page: Page | None = None, *, is_wanted: bool = False
@@ -176,22 +175,7 @@ class Judge:
         return self._detector is not None and verdict.canonical_run != self._detector.run.id
 
     def _attempt(self, ask: Callable[[], _T]) -> _T | None:
-        """Return what *ask* returns, None where the index fails or was locked for too long just now."""
-        if self._detector is None:
-            return None
-        if self._patience.is_over:
-            self.counts.add("not_asked")
-            return None
-        begin = monotonic()
-        try:
-            with self.counts.timed("index"):
-                answer = ask()
-        except Exception as error:  # whatever it is, to lose the page would be worse
-            self._notices.failed(error)
-            self._patience.note(begin, in_vain=True)
-            return None
-        self._patience.note(begin, in_vain=False)
-        return answer
+        return self._patience.attempt(ask) if self._detector else None
 
     # Visits, and what was withheld
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, Response
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
+from dedup.front.settings import DedupSettings, PageFromItem
 from dedup.reading.charset import encoding_of
 from dedup.reading.fields import FieldRule, item_key, raw_page_of
 from dedup.reading.floods import has_attribute_flood
 from dedup.reading.page import Page, markup_of
 from dedup.values.limits import MAX_BYTES, Excess
 from dedup.values.urls import host_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
 
 # A response is read once, for the spider and the pipeline; it can hold no attribute of ours.
 _pages: WeakKeyDictionary[Response, Page] = WeakKeyDictionary()
@@ -43,6 +47,52 @@ def page_after_callback(response: Response | None, *, max_bytes: int = MAX_BYTES
         body, encoding = response.body, _header_encoding(response)
         _pages[response] = Page.from_html(body, url=response.url, encoding=encoding, max_bytes=max_bytes)
     return _pages[response]
+
+
+class ItemReader:
+    """Makes the pages of the items of one crawl."""
+
+    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
+        self._crawler = crawler
+        self._of_project = settings.page_from_item
+        self._rule = settings.fields
+        self._max_bytes = settings.config.max_bytes
+
+    @property
+    def own(self) -> PageFromItem | None:
+        """The function of the project or its spider that makes pages of items, None for none."""
+        spider, default = self._crawler.spider, self._of_project
+        own: PageFromItem | None = getattr(spider, "dedup_page_from_item", default)
+        return own
+
+    def read(self, item: Any, response: Response | None, *, is_only: bool) -> tuple[Page | None, str]:
+        """Return the page to judge for *item* of *response*, None for nothing, and its kind.
+
+        If the item *is_only*, the one item of an HTML response, this is the page of the response.
+        Raises `NoHtml` for an item that is no page, or whatever a function of the project raises.
+        """
+        if is_only and (page := page_after_callback(response, max_bytes=self._max_bytes)):
+            return located(self._keyed(page, item), response), "page"
+        page = self._from_item(item, response)
+        return page and located(page, response), "item"
+
+    def _from_item(self, item: Any, response: Response | None) -> Page | None:
+        own = self.own
+        if own is None:
+            return page_from_item(item, self._rule, response, max_bytes=self._max_bytes)
+        page = own(item)
+        if page is None:
+            return None
+        if not isinstance(page, Page):
+            raise TypeError(f"page_from_item must return a Page or None, not {type(page).__name__}")
+        if not page.url and response is not None:
+            page = replace(page, url=response.url)
+        return page if page.item_key else self._keyed(page, item)
+
+    def _keyed(self, page: Page, item: Any) -> Page:
+        """Return *page* with the key of *item*, if it has one."""
+        key = key_of(item, self._rule)
+        return replace(page, item_key=key) if key else page
 
 
 def page_from_item(
@@ -81,13 +131,24 @@ def located(page: Page, response: Response | None) -> Page:
     """Return *page* with the host of its response, and the URLs that redirected to it."""
     if response is None:
         return replace(page, seen_on="")
-    host = host_of(response.url)
     chain = response.request.meta.get("redirect_urls", ()) if response.request is not None else ()
     redirects = tuple(url for url in chain if isinstance(url, str)) if chain else ()
-    seen_on = None if host == host_of(page.url) else host
+    seen_on = None if page.url == response.url else _other_host(response.url, page.url)
     if seen_on is None and not redirects:
         return page
     return replace(page, seen_on=seen_on, redirects=redirects)
+
+
+def _other_host(url: str, page_url: str) -> str | None:
+    host = host_of(url)
+    return None if host == host_of(page_url) else host
+
+
+def name_of(page: Page) -> str:
+    """Return what the log calls *page* beside its URL: its key, or without a URL its first line."""
+    if page.item_key or page.url:
+        return page.item_key
+    return next((line.strip() for line in page.text.splitlines() if line.strip()), "")
 
 
 def _page_of(response: HtmlResponse, max_bytes: int) -> Page:

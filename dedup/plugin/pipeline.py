@@ -17,10 +17,10 @@ from dedup.front.settings import DedupSettings
 from dedup.index import Sighting
 from dedup.plugin.errors import DuplicatePage, explained
 from dedup.plugin.feeds import DroppedFeed, flush_feeds
-from dedup.plugin.items import ItemReader, name_of
 from dedup.plugin.judge import Judge
 from dedup.plugin.looking import only_looks
 from dedup.plugin.marking import CannotMark, Marker, known_item_classes
+from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, read_settings
 from dedup.plugin.tracking import Fate, Token, Tracker, TrackingPipeline
@@ -106,25 +106,23 @@ class DedupPipeline:
             return self._act(item, token, verdict)
         if (sighted := self._sighted(item, token)) is None:
             return self._keep_unjudged(item)
-        ask = partial(self.judge.ask, *sighted, is_wanted=token.handed.is_wanted)
+        sighting, page = sighted
+        ask = partial(self.judge.ask, sighting, page, is_wanted=token.handed.is_wanted)
         verdict = ask()
         if verdict is None:
             return self._keep_unjudged(item)
         if verdict.row is None:
-            return self._wait(item, token, ask, self.judge.seat(verdict))
-        return self._act(item, token, verdict)
+            return self._wait(item, token, page, ask, self.judge.seat(verdict))
+        return self._act(item, token, verdict, page)
 
     def _sighted(self, item: Any, token: Token) -> tuple[Sighting, Page] | None:
         """Return what to ask about *item*, None where it is not to be judged, or cannot be."""
         try:
             if token.handed.is_exempt:
                 return None
-            with self._counts.timed("parse"):
-                page, kind = self._reader.read(item, token.response, is_only=token.handed.is_only)
-            if page is None:
-                return None
-            token.url, token.name = page.url, name_of(page)
-            return self.judge.sighting(page, kind), page
+            response, is_only = token.response, token.handed.is_only
+            page, kind = self._counts.timed("parse", self._reader.read, item, response, is_only=is_only)
+            return (self.judge.sighting(page, kind), page) if page else None
         except NoHtml as error:
             self._records.note(error.record)
         except Exception:
@@ -134,16 +132,19 @@ class DedupPipeline:
             token.response = None
         return None
 
-    async def _wait(self, item: Any, token: Token, ask: Callable[[], Verdict | None], seat: Seat) -> Any:
+    async def _wait(
+        self, item: Any, token: Token, page: Page, ask: Callable[[], Verdict | None], seat: Seat
+    ) -> Any:
         """Hold a copy back until the fate of the item that it repeats is known."""
         try:
             verdict = await self.judge.ask_again(ask, seat)
         except TimeoutError:
             self._counts.add("wait_timeout")
             return self._keep_unjudged(item)
-        return self._keep_unjudged(item) if verdict is None else self._act(item, token, verdict)
+        return self._keep_unjudged(item) if verdict is None else self._act(item, token, verdict, page)
 
-    def _act(self, item: Any, token: Token, verdict: Verdict) -> Any:
+    def _act(self, item: Any, token: Token, verdict: Verdict, page: Page | None = None) -> Any:
+        """Keep, mark or drop *item*; its *page* is None where the verdict is that on its response."""
         self._counts.add(verdict.reason)
         if verdict.kept:
             token.row = verdict.row
@@ -151,12 +152,13 @@ class DedupPipeline:
             return self._marked(item, verdict)
         if self.judge.is_of_another_run(verdict):
             self._counts.add("dropped_for_earlier_run")
+        url, name = (page.url, name_of(page)) if page else (token.handed.url, "")
         if self._settings.dry_run or self._marker:
-            return self._let_go(item, token, verdict)
+            return self._let_go(item, explained(url, verdict, name), verdict)
         self._counts.add("dropped")
-        logger.info("Dropped %s", explained(token.url, verdict, token.name))
+        logger.info("Dropped %s", explained(url, verdict, name))
         self._write_dropped(item, verdict)
-        raise DuplicatePage(token.url, verdict, token.name)
+        raise DuplicatePage(url, verdict, name)
 
     def _write_dropped(self, item: Any, verdict: Verdict) -> None:
         assert self._crawler.spider is not None
@@ -173,10 +175,10 @@ class DedupPipeline:
         index = Path(index_path(self._settings))
         return DroppedFeed(self._crawler, self._settings.dropped_feed, Marker(), index)
 
-    def _let_go(self, item: Any, token: Token, verdict: Verdict) -> Any:
+    def _let_go(self, item: Any, copy: str, verdict: Verdict) -> Any:
         self._counts.add("would_drop" if self._settings.dry_run else "marked")
         done = "Would drop" if self._settings.dry_run else "Marked"
-        logger.info("%s %s", done, explained(token.url, verdict, token.name))
+        logger.info("%s %s", done, copy)
         return self._marked(item, verdict)
 
     def _marked(self, item: Any, verdict: Verdict) -> Any:

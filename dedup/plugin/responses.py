@@ -207,8 +207,8 @@ def _judged(response: Response, judge: Judge) -> tuple[Page, Sighting, Verdict] 
 
 
 def _read(response: Response, judge: Judge) -> Page | None:
-    with judge.counts.timed("parse"):
-        return page_from_response(response, max_bytes=judge.settings.config.max_bytes)
+    limit = judge.settings.config.max_bytes
+    return judge.counts.timed("parse", page_from_response, response, max_bytes=limit)
 
 
 def _depth(response: Response) -> int:

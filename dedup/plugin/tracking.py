@@ -68,8 +68,7 @@ class Handed:
 class Token:
     """One item under way, of *response* until it is judged.
 
-    *judged* is the object that the pipeline saw, *row* its pending row; the log calls it by *url* and
-    *name*.
+    *judged* is the object that the pipeline saw, *row* its pending row.
     """
 
     tracker: Tracker
@@ -78,8 +77,6 @@ class Token:
     response: Response | None = None
     judged: Any = None
     row: int | None = None
-    url: str = ""
-    name: str = ""
     is_settled: bool = False
 
 
@@ -129,7 +126,7 @@ class Tracker:
         handed, response = self._received(item)
         # Set before anybody can drop the item: its fate is that of the row.
         row = handed.verdict.row if handed.verdict and handed.verdict.kept else None
-        token = Token(self, item, handed, response, row=row, url=handed.url)
+        token = Token(self, item, handed, response, row=row)
         self._tokens[id(item)] = token
         _current.set(token)
         return token

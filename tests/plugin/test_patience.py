@@ -1,9 +1,16 @@
 from __future__ import annotations
 
 import pytest
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.statscollectors import MemoryStatsCollector
 
+from dedup.front.settings import DedupSettings
 from dedup.plugin import patience
+from dedup.plugin.counting import Counts
+from dedup.plugin.notices import Notices
 from dedup.plugin.patience import Patience
+from dedup.values.errors import IndexUnavailable
 
 
 class Clock:
@@ -16,9 +23,22 @@ class Clock:
         return self.now
 
     def waits(self, patience: Patience, seconds: float, *, in_vain: bool) -> None:
-        begin = self.now
-        self.now += seconds
-        patience.note(begin, in_vain=in_vain)
+        """Ask an index that keeps the crawl waiting."""
+
+        def ask() -> str:
+            self.now += seconds
+            if in_vain:
+                raise IndexUnavailable("locked for too long")
+            return "answer"
+
+        assert patience.attempt(ask) == (None if in_vain else "answer")
+
+
+def impatient() -> Patience:
+    crawler = Crawler(Spider)
+    crawler.stats = MemoryStatsCollector(crawler)
+    counts = Counts(crawler)
+    return Patience(counts, Notices(DedupSettings(), counts))
 
 
 @pytest.fixture
@@ -29,7 +49,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_short_waits_are_not_counted(clock: Clock) -> None:
-    patience = Patience()
+    patience = impatient()
     for _ in range(1000):
         clock.waits(patience, 0.49, in_vain=True)
     assert not patience.is_over
@@ -43,7 +63,7 @@ def test_after_a_wait_in_vain_the_index_is_not_asked_for_a_while(
     clock: Clock, crawled: float, seconds: float, pause: float
 ) -> None:
     """For ten times as long as it waited, and until all waits are a hundredth of the crawl."""
-    patience = Patience()
+    patience = impatient()
     clock.now += crawled
     clock.waits(patience, seconds, in_vain=True)
     clock.now += pause - 0.01
@@ -53,7 +73,7 @@ def test_after_a_wait_in_vain_the_index_is_not_asked_for_a_while(
 
 
 def test_waits_that_are_answered_have_a_limit_too(clock: Clock) -> None:
-    patience = Patience()
+    patience = impatient()
     clock.waits(patience, 2.0, in_vain=False)
     assert not patience.is_over
     clock.waits(patience, 1.0, in_vain=False)
@@ -62,8 +82,21 @@ def test_waits_that_are_answered_have_a_limit_too(clock: Clock) -> None:
     assert not patience.is_over
 
 
+def test_what_is_not_asked_is_counted_and_an_error_is_reported_once(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    patience = impatient()
+    for _ in range(3):
+        clock.waits(patience, 0.1, in_vain=True)
+    clock.waits(patience, 1.0, in_vain=True)
+    for _ in range(2):
+        assert patience.attempt(lambda: pytest.fail("it was asked")) is None
+    assert patience._counts.own().items() >= {"not_asked": 2, "index_errors": 4}.items()
+    assert caplog.text.count("locked for too long") == 1
+
+
 def test_at_the_end_it_is_asked_once_more(clock: Clock) -> None:
-    patience = Patience()
+    patience = impatient()
     clock.waits(patience, 2.0, in_vain=True)
     patience.renew()
     assert not patience.is_over

@@ -9,7 +9,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 
 from dedup import Page
-from dedup.plugin.items import ItemReader, name_of
+from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.settings import read_settings
 from dedup.reading.fields import NoHtml
 
