@@ -116,8 +116,8 @@ class SQLiteStore(Store):
     def secret(self) -> bytes:
         # As bytes: an error of text that is none would quote it.
         with self._database.errors():
-            secret = "SELECT CAST(value AS BLOB) FROM meta WHERE name = 'secret'"
-            return secret_of(self._connection.execute(secret).fetchone())
+            statement = "SELECT CAST(value AS BLOB) FROM meta WHERE name = 'secret'"
+            return secret_of(self._connection.execute(statement).fetchone())
 
     # Transactions
 
