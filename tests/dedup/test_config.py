@@ -40,6 +40,29 @@ def test_bad_values_name_value_and_rule(options: dict[str, Any], message: str) -
         DedupConfig(**options)
 
 
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("max_distance", 0, 12),
+        ("structure_max_distance", 0, 12),
+        ("same_template_distance", 0, 64),
+        ("max_structure_candidates", 0, 100_000),
+        ("max_candidates", 1, 100_000),
+        ("shingle", 1, 16),
+        ("term_size", 0, 16),
+        ("keywords", 0, 100_000),
+        ("hash_seed", 0, 2**32 - 1),
+        ("max_bytes", 1000, 10**9),
+    ],
+)
+def test_both_ends_of_a_range_are_allowed_and_nothing_beyond(name: str, low: int, high: int) -> None:
+    for value in (low, high):
+        assert getattr(DedupConfig(**{name: value}), name) == value  # type: ignore[arg-type]
+    for value in (low - 1, high + 1):
+        with pytest.raises(ConfigError, match=name):
+            DedupConfig(**{name: value})  # type: ignore[arg-type]
+
+
 def test_whole_numbers_are_numbers() -> None:
     assert DedupConfig(min_similarity=1).min_similarity == 1
 

@@ -96,3 +96,12 @@ def test_a_page_that_would_unpack_to_too_much_is_neither_packed_nor_read(
     assert pack(page(text(1))) == b""
     with pytest.raises(UnreadablePage, match="is damaged"):
         unpack(packed)
+
+
+def test_a_page_of_just_as_many_bytes_as_may_be_is_packed_and_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    packed = pack(page(text(1)))
+    monkeypatch.setattr(stored, "LIMIT", len(zlib.decompress(packed[1:])))
+    assert pack(page(text(1))) == packed
+    assert unpack(packed).text == page(text(1)).text

@@ -183,6 +183,17 @@ def test_damage_is_found(tmp_path: Path) -> None:
         assert index.problems() == ["block 3: not the simhashes of block 0"]
 
 
+@pytest.mark.parametrize("block", [1, 2, 3])
+def test_a_block_that_lacks_something_is_named(tmp_path: Path, block: int) -> None:
+    with BlockIndex(tmp_path / "words.db", blocks=4) as index:
+        index.add_many(np.arange(100, dtype=np.uint64))
+        first, last = index._list._block_range(block)
+    with closing(sqlite3.connect(tmp_path / "words.db")) as connection, connection:
+        connection.execute("DELETE FROM postings WHERE id BETWEEN ? AND ?", (first, last))
+    with BlockIndex(tmp_path / "words.db") as index:
+        assert index.problems() == [f"block {block}: not the simhashes of block 0"]
+
+
 def test_a_file_without_its_layout_is_one_clear_error(tmp_path: Path) -> None:
     BlockIndex(tmp_path / "words.db").close()
     with closing(sqlite3.connect(tmp_path / "words.db")) as connection, connection:
