@@ -51,10 +51,12 @@ UNSPACED_NGRAM = 3
 
 _IS_HAN = re.compile(f"[{_HAN}]")
 _HAS_KANA = re.compile(f"[{_KANA}]")
+# The signs of programs and formulas: `operator<` is not `operator<<`, C is neither C++ nor C#.
+_SIGNS = "#$%&*+<=>@\\^|~"
 # Possessive: to backtrack in an endless word would take 100 bytes of memory for each character.
 _RUNS = re.compile(
     rf"(?P<han>[{_HAN}]++)|(?P<unspaced>[{_UNSPACED}]++)"
-    rf"|(?:[^\W{_HAN}{_UNSPACED}]|[{_MARKS}{_POINTS}]|(?<=[0-9])[.,:](?=[0-9]))++"
+    rf"|(?:[^\W{_HAN}{_UNSPACED}]|[{_MARKS}{_POINTS}{re.escape(_SIGNS)}]|(?<=[0-9])[.,:](?=[0-9]))++"
 )
 # Normalization sorts the marks of a letter in quadratic time, so there is a limit to them.  No mark is
 # a letter, but two letters become marks: the sound marks of halfwidth kana.
@@ -66,7 +68,7 @@ _MARK_FLOOD = re.compile(
 )
 # ASCII bytes that are in no word become spaces; bytes of other characters stay.
 _ASCII_WORDS = bytes(
-    code if code > 127 or chr(code).isalnum() or chr(code) == "_" else 32 for code in range(256)
+    code if code > 127 or chr(code).isalnum() or chr(code) in f"_{_SIGNS}" else 32 for code in range(256)
 )
 # For each byte: is it a digit (d), may it stand inside a number (.), or neither?
 _NUMERIC = bytes(
@@ -74,6 +76,7 @@ _NUMERIC = bytes(
     for code in range(256)
 )
 _IN_NUMBER = b"d.d"
+_SINGLE = re.compile(rb"[A-Z](?![^ ])(?<![^ ].)")
 # What NFKC changes in nearly every Chinese page.
 _COMMON = (("\u3000", " "), ("\xa0", " "), *((chr(code + 0xFEE0), chr(code)) for code in b"!(),:;?"))
 _BETWEEN = "\n"
@@ -82,8 +85,9 @@ _BETWEEN = "\n"
 def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
     """Return the tokens of *text*, NFKC-normalised and in lower case, in their order.
 
-    A token is a run of letters with their marks, digits and underscores; a dot, comma or colon
-    between two digits belongs to the number.  A run of Han characters is cut further by *segment*
+    A token is a run of letters with their marks, digits, underscores and the signs of programs; a
+    dot, comma or colon between two digits belongs to the number.  A single letter of ASCII keeps its
+    case: an option ``-a`` is another than ``-A``.  A run of Han characters is cut further by *segment*
     (default: jieba's dictionary, see `dedup.reading.dictionary.segmenter`); one with kana gives its runs
     of two characters, one of Thai, Lao, Khmer or Burmese its runs of three.  Points of Arabic and
     Hebrew are left out.
@@ -92,8 +96,8 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
     ['don', 't', 'panic', 'café', 'no5', 'at', '10:30', 'for', '1,000.50']
     """
     if text.isascii():
-        return _pieces(text.lower())
-    text = normalized(text)
+        return _pieces(text)
+    text = _normal_form(text)
     has_kana = bool(_HAS_KANA.search(text))
     cut_tokens: list[str | None] = []
     han: list[str] = []
@@ -103,7 +107,7 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
             cut_tokens.append(piece)
             continue
         if piece not in cut:
-            cut[piece] = _cut(piece, has_kana)
+            cut[piece] = _cut(piece.lower(), has_kana)
         parts, runs = cut[piece]
         cut_tokens += parts
         han += runs
@@ -133,12 +137,16 @@ def normalized(text: str) -> str:
 
     A line break is put into more than `MOST_MARKS` marks in a row, which no script has.
     """
+    return _normal_form(text).lower()
+
+
+def _normal_form(text: str) -> str:
     if any(map(_is_mark, text[MOST_MARKS::MOST_MARKS])):
         text = _MARK_FLOOD.sub(_parted, text)
     # Most Chinese text needs only these changes; to normalize in full costs ten times as much.
     for common, plain in _COMMON:
         text = text.replace(common, plain)
-    return normalize("NFKC", text).lower()
+    return normalize("NFKC", text)
 
 
 def _is_mark(character: str) -> bool:
@@ -156,6 +164,7 @@ def is_han(token: str) -> bool:
 
 
 def _pieces(text: str) -> list[str]:
+    """Return what spaces and ASCII signs part in *text*, its ASCII letters in lower case, single ones not."""
     data = text.encode("utf-8", "surrogatepass")
     spaced = bytearray(data.translate(_ASCII_WORDS))
     kinds = data.translate(_NUMERIC)
@@ -163,7 +172,10 @@ def _pieces(text: str) -> list[str]:
     while place >= 0:
         spaced[place + 1] = data[place + 1]
         place = kinds.find(_IN_NUMBER, place + 1)
-    return spaced.decode("utf-8", "surrogatepass").split()
+    lowered = spaced.lower()
+    for single in _SINGLE.finditer(spaced):
+        lowered[single.start()] = spaced[single.start()]
+    return lowered.decode("utf-8", "surrogatepass").split()
 
 
 def _ngrams(run: str, size: int) -> list[str]:

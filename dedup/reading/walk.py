@@ -25,6 +25,9 @@ INVISIBLE = frozenset(
     ]
 )
 BOILERPLATE = frozenset(["aside", "footer", "header", "nav"])
+# A header inside of these has the heading of a text, not the frame of a site (W3C, HTML
+# Accessibility API Mappings).
+TEXTS = frozenset(["article", "main"])
 BOILERPLATE_ROLES = frozenset(["banner", "complementary", "contentinfo", "navigation", "search"])
 # Tags inside a line of text; every other tag begins and ends a line.
 INLINE = frozenset(
@@ -72,8 +75,9 @@ INLINE = frozenset(
     ]
 )
 
-# With less text than this outside navigation, the navigation is the page.
+# With less text than this outside boilerplate, the boilerplate is the page.
 MIN_MAIN_WORDS = 20
+# With less of all words than this outside boilerplate, a text may stand in an element of the wrong kind.
 MIN_MAIN_SHARE = 0.10
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
@@ -85,10 +89,10 @@ class Walk:
 
     *tags*, *depths*, *classes* and *links* are those of `dedup.reading.page.Page`, *title* and
     *canonical_link* stand as they were written.  A root with nothing in it is no structure: Scrapy
-    makes one for a page without any element.
+    makes one for a page without any element.  Without *has_links* the text of links is hidden.
     """
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Any, *, has_links: bool = True) -> None:
         self.tags: list[str] = []
         self.depths: list[int] = []
         self.classes: list[tuple[str, str]] = []
@@ -97,6 +101,8 @@ class Walk:
         # Everything visible goes to one list; `_aside` says which slices of it are boilerplate.
         self._chunks: list[str] = []
         self._aside: list[slice] = []
+        self._root = root
+        self._states = _STATES if has_links else _STATES | {"a": _HIDDEN}
         if root is not None and (len(root) or root.text):
             self.language = root.get("lang") or ""
             self._run(root)
@@ -104,18 +110,24 @@ class Walk:
     def text(self) -> str:
         """Return the text that a reader sees, without `BOILERPLATE` elements and roles.
 
-        With them, where fewer than MIN_MAIN_WORDS words or less than MIN_MAIN_SHARE of all words remain.
+        Where fewer than MIN_MAIN_WORDS words are left, with all of it; where less than MIN_MAIN_SHARE of
+        all words are, with what of it is no link: menus are links, a text in a wrong element is not.
         """
         everything = "".join(self._chunks)
         if not self._aside:
             return _lines(everything)
         text = _lines("".join(self._main_chunks()))
         words = _word_count(text)
+        if words < MIN_MAIN_WORDS:
+            return _lines(everything)
         # A word and the space after it are two characters at least: mostly no words need be counted.
-        share = MIN_MAIN_SHARE * (len(everything) / 2 + 1)
-        if words < share:
-            share = MIN_MAIN_SHARE * _word_count(everything)
-        return text if words >= max(MIN_MAIN_WORDS, share) else _lines(everything)
+        if words < MIN_MAIN_SHARE * (len(everything) / 2 + 1):
+            if words < MIN_MAIN_SHARE * _word_count(everything):
+                text = f"{text}\n{Walk(self._root, has_links=False)._aside_text()}".rstrip()
+        return text
+
+    def _aside_text(self) -> str:
+        return _lines(_BREAK.join("".join(self._chunks[part]) for part in self._aside))
 
     def _main_chunks(self) -> list[str]:
         main: list[str] = []
@@ -126,7 +138,7 @@ class Walk:
         return main + self._chunks[begin:]
 
     def _run(self, root: Any) -> None:  # noqa: C901, PLR0912 - the one hot loop; calls would cost a third
-        tags, depths, chunks = self.tags, self.depths, self._chunks
+        tags, depths, chunks, states = self.tags, self.depths, self._chunks, self._states
         # The elements that are open, with the tag and the state of each, below them nothing.
         open_elements: list[Any] = [None]
         open_tags, open_states = [""], [_VISIBLE]
@@ -151,7 +163,9 @@ class Walk:
                 depths.append(len(open_elements) - 1)
                 if state != _HIDDEN:
                     is_block = tag not in INLINE
-                    own = _STATES.get(tag, _VISIBLE)
+                    own = states.get(tag, _VISIBLE)
+                    if own == _ASIDE and tag == "header" and not TEXTS.isdisjoint(open_tags):
+                        own = _VISIBLE
                     # To look up an attribute is expensive, and nothing inside a line is a region.
                     if is_block and own == _VISIBLE and (role := element.get("role")):
                         own = _ASIDE if _is_boilerplate(role) else _VISIBLE

@@ -20,7 +20,7 @@ from dedup.values.hashes import Hasher, digest, seeded
 Fingerprinter = Callable[[Page], Fingerprint]
 
 # The version of everything that a fingerprint depends on and no field says.
-RECIPE_VERSION = 2
+RECIPE_VERSION = 3
 
 _DEFAULT = DedupConfig()
 _OURS = {"terms": TERMS, "weights": WEIGHTS, "structure": STRUCTURES, "hasher": HASHERS}
