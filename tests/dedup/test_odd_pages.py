@@ -223,6 +223,11 @@ LOST: dict[str, tuple[list[str], list[str]]] = {
         [document(f"{PHOTO}<img src='{n}.jpg' alt='Picture {n}'>") for n in range(2)],
         [NEW, NEAR],
     ),
+    # Signs count as words beside words, so these say five.
+    "pictures under three words with bars between them": (
+        [document(f"<p>Home | Pictures | Next</p><img src='{n}.jpg'>") for n in range(2)],
+        [NEW, NEAR],
+    ),
     "short texts in a wrong element beside common words": (
         [misplaced("aside", FERRY), misplaced("aside", MAPS)],
         [NEW, NEAR],
