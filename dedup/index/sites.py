@@ -80,6 +80,14 @@ def _summed(hashes: Sampled, counts: Counts) -> _Part:
     return _Part(hashes[starts], np.add.reduceat(counts, starts, dtype=np.uint16))
 
 
+class _Pages(NamedTuple):
+    """Which pages are counted together."""
+
+    run: int
+    is_dry: bool
+    is_new: bool
+
+
 class Sites:
     """What is known of all sites of one *store*."""
 
@@ -91,7 +99,7 @@ class Sites:
     def clear(self) -> None:
         """Forget all; it is read again."""
         self._last = 0
-        self._spans: dict[int, dict[tuple[Group, str], dict[tuple[int, bool], Shingles]]] = {}
+        self._spans: dict[int, dict[tuple[Group, str], dict[_Pages, Shingles]]] = {}
         self._pending: set[int] = set()
 
     def as_of(self, forgettings: str) -> None:
@@ -104,9 +112,10 @@ class Sites:
     def site(
         self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]
     ) -> Site:
-        """Return what is known of *host* in *group* by pages of *runs*, None for all.
+        """Return what is known of *host* in *group* by pages of *runs*.
 
-        Of dry runs only those of *dry_runs* count.
+        With None it is by the first page of each URL, in whatever run.  Of dry runs only those of
+        *dry_runs* count.
         """
         return Site(self, group, (host,), runs, dry_runs)
 
@@ -115,8 +124,8 @@ class Sites:
         return [
             shingles
             for span in self._spans.values()
-            for (run, is_dry), shingles in span.get((site.group, host), {}).items()
-            if _counts(site, run, is_dry)
+            for pages, shingles in span.get((site.group, host), {}).items()
+            if _counts(site, pages)
         ]
 
     def renew(self) -> None:
@@ -139,8 +148,9 @@ class Sites:
                 self._pending.add(text.id)
             elif text.outcome is Outcome.CONFIRMED:
                 span = self._spans.setdefault(text.id // SPAN, {})
-                runs = span.setdefault((text.group, text.host), {})
-                runs.setdefault((text.run, text.is_dry), Shingles()).add(text.sample)
+                pages = _Pages(text.run, text.is_dry, text.is_new)
+                host = span.setdefault((text.group, text.host), {})
+                host.setdefault(pages, Shingles()).add(text.sample)
 
 
 def _oldest(last: int) -> int:
@@ -148,8 +158,11 @@ def _oldest(last: int) -> int:
     return max(0, last // SPAN - 1)
 
 
-def _counts(site: Site, run: int, is_dry: bool) -> bool:
-    return (site.runs is None or run in site.runs) and (not is_dry or run in site.dry_runs)
+def _counts(site: Site, pages: _Pages) -> bool:
+    if pages.is_dry and pages.run not in site.dry_runs:
+        return False
+    # Of all runs each URL counts once.
+    return pages.is_new if site.runs is None else pages.run in site.runs
 
 
 @dataclass(slots=True)

@@ -26,10 +26,10 @@ MOST_WORDS = 100
 MOST_SHARE = 1 / 3
 # What two pages must share of what is not common on their site, where more than a few words are lost.
 OWN_SIMILARITY = 0.7
-# Of how many pages of a site must be known what is common on it.
+# Of fewer pages of a site it is not known what is common on it.
 KNOWN_PAGES = 100
 # So few words may stand on no page kept where all others do.
-MISSING_WORDS = 5
+MISSING_WORDS = 8
 # In fewer sampled shingles than this, words that stand nowhere can be missed.
 LEAST_SAMPLED = 8
 # Losses this near to the bound are borderline, in words.
@@ -74,17 +74,22 @@ class LossVerifier:
         check = check._replace(margin=min(check.margin, (allowed - lost) / EDGE_WORDS))
         if lost <= min(FEW_WORDS, allowed):
             return _told(check, page, FEW, "too few for a text of their own")
-        why = f"at most {allowed:.0f} are allowed"
-        if lost <= allowed:
-            own = own_similarity(kept, page, site)
-            if site.is_known and site.pages < KNOWN_PAGES: pass
-            elif own is None:
-                return _told(check, page, OWN, why)
-            else:
-                why = f"{why} where pages share {OWN_SIMILARITY:g} of what is not common on their site; these share {own:.2f}"
-                if own >= OWN_SIMILARITY:
-                    return _told(check, page, OWN, why)
+        is_like, why = self._is_like(kept, page, site) if lost <= allowed else (False, "")
+        why = f"at most {allowed:.0f} are allowed{why}"
+        if is_like:
+            return _told(check, page, OWN, why)
         return self._elsewhere(check, page, site, why, allowed)
+
+    @staticmethod
+    def _is_like(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> tuple[bool, str]:
+        """Return whether two pages are alike in what is not common on their site, and what says so."""
+        if site.is_known and site.pages < KNOWN_PAGES:
+            return False, f" where {KNOWN_PAGES} pages of the site are known"
+        own = own_similarity(kept, page, site)
+        if own is None:
+            return True, ""
+        asked = f"where pages share {OWN_SIMILARITY:g} of what is not common on their site"
+        return own >= OWN_SIMILARITY, f" {asked}; these share {own:.2f}"
 
     def _elsewhere(
         self, check: Check, page: Fingerprint, site: SiteContext, why: str, allowed: float
@@ -181,14 +186,6 @@ def _end(sample: bytes) -> int:
 def _own_part(sample: bytes, site: SiteContext, end: int) -> Sampled:
     hashes = sampled(sample)
     return hashes[~site.common(sample) & (hashes <= end)]
-
-
-def _own(
-    kept: Fingerprint, page: Fingerprint, similarity: float, site: SiteContext
-) -> tuple[float, str]:
-    """Return what two pages share of that which is not common on their site, and what that is."""
-    own = own_similarity(kept, page, site)
-    return (similarity, "their shingles") if own is None else (own, "what is not common on their site")
 
 
 def _told(check: Check, page: Fingerprint, finding: str, why: str) -> Check:

@@ -159,4 +159,4 @@ def _loses_little(kept: Fingerprint, page: Fingerprint, alike: float, config: De
     lost = max(0.0, of_page - alike * (of_page + of_kept) / (1 + alike))
     share = min(100, config.max_lost_share * page.tokens)
     allowed = min(page.tokens / 3, max(config.max_lost_words, share))
-    return lost <= min(15, allowed) or (lost <= allowed and alike >= 0.7)
+    return lost <= allowed

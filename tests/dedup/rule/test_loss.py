@@ -26,7 +26,8 @@ class Known(NoSite):
 
     is_known = True
 
-    def __init__(self, common: str = "", kept: str = "") -> None:
+    def __init__(self, common: str = "", kept: str = "", pages: int = 100) -> None:
+        self.pages = pages
         self._common, self._kept = (sampled(printed(one).sample) for one in (common, kept))
 
     def common(self, sample: bytes) -> Flags:
@@ -36,7 +37,7 @@ class Known(NoSite):
         hashes = sampled(sample)
         return np.asarray((places(hashes, self._kept) < 0) & (places(hashes, self._common) < 0))
 
-    def beside(self, host: str) -> Known:  # noqa: ARG002
+    def beside(self, host: str) -> Known:
         return self
 
 
@@ -136,7 +137,7 @@ def test_a_sample_is_a_part_of_the_shingles(shingles: list[int], seed: int) -> N
 
 
 def test_a_sample_of_a_long_text_has_the_smallest_hashes() -> None:
-    shingles = np.arange(0, 2**64 - 2**45, 2**46, np.uint64)
+    shingles = np.arange(2**18, dtype=np.uint64) << np.uint64(46)
     found = sampled(sample(shingles))
     assert found.tolist() == [number >> 32 for number in shingles[:MOST].tolist()]
 
@@ -179,6 +180,9 @@ def test_more_words_are_one_under_a_common_frame() -> None:
     assert (known.passes, known.finding) == (False, loss.LOST)
     assert known.missing == pytest.approx(30, abs=25)
     assert "0.7 of what is not common on their site; these share 0.00" in known.sentence
+    new = checked(kept, page, Known(pages=99))
+    assert (new.passes, new.finding) == (False, loss.LOST)
+    assert "at most 40 are allowed where 100 pages of the site are known" in new.sentence
     assert f"; about {known.missing} stand on no page kept." in known.sentence
 
 
