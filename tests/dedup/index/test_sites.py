@@ -44,7 +44,8 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
 
 def told(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[list[bool]]]:
     """Return what the index knows about the sample of each of `PRINTS`, on *host* beside the others."""
-    seen = sighting(PRINTS[0], f"http://{host}/new", run=run, config=config)
+    is_dry = run.action == "dry run"
+    seen = sighting(PRINTS[0], f"http://{host}/new", run=run, config=config, is_dry=is_dry)
     with index.store.transaction(writing=False):
         site = index.ledger.evidence(seen).site(config)
         return [answers(other, one) for other in (site, site.beside("b")) for one in PRINTS]
@@ -83,12 +84,13 @@ def counts_here(row: Row, config: DedupConfig, run: Any) -> bool:
     return row.verdict.reason is Reason.NEW if config.unchanged == "drop" else seen.run == run.id
 
 
+see = st.tuples(st.just("see"), st.integers(0, 7), st.integers(0, 5), st.booleans(), st.integers(0, 1))
+ask = st.tuples(st.just("ask"), st.sampled_from([KEEP, DROP]), st.sampled_from(HOSTS))
+settle = st.tuples(st.sampled_from(["confirm", "release"]), st.integers(0, 20))
 steps = st.one_of(
-    st.tuples(st.just("see"), st.integers(0, 7), st.integers(0, 5), st.booleans(), st.integers(0, 1)),
-    st.tuples(st.sampled_from(["confirm", "release"]), st.integers(0, 20)),
+    *(see, see, see, see, see, see, ask, ask, settle, settle),
     st.tuples(st.just("forget"), st.integers(0, 5)),
     st.tuples(st.just("next run"), st.booleans()),
-    st.tuples(st.just("ask"), st.sampled_from([KEEP, DROP]), st.sampled_from(HOSTS)),
     st.tuples(st.just("undo"), st.integers(0, 7)),
 )
 
@@ -162,8 +164,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sites, "COMMON_PAGES", 2)
 
 
-histories = st.lists(steps, max_size=40)
-BUDGET = settings(max_examples=150, deadline=None, database=None)
+histories = st.lists(steps, min_size=10, max_size=50)
+BUDGET = settings(max_examples=200, derandomize=True, deadline=None, database=None)
 
 
 def _of(make: Callable[[], Index]) -> Callable[[list[tuple[Any, ...]]], None]:
