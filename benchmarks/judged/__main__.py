@@ -21,6 +21,7 @@ from benchmarks.judged.report import left_out_table, losses, rules_table, sites_
 from benchmarks.judged.rules import DEFAULT, GRID, RULES, configs
 from benchmarks.judged.running import Task, outcomes_of
 from benchmarks.judged.sites import ADD, ORDERS
+from dedup import DedupConfig
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "judged.md"
 
@@ -72,7 +73,10 @@ def main(
 
 
 def _run_all(
-    folders: Sequence[Path], rules: Mapping[str, object], orders: Mapping[str, Sequence[str]], jobs: int
+    folders: Sequence[Path],
+    rules: Mapping[str, DedupConfig],
+    orders: Mapping[str, Sequence[str]],
+    jobs: int,
 ) -> dict[str, dict[tuple[str, str], Outcome]]:
     """Return what the *rules* drop of each site; the largest sites begin."""
     sizes = {folder: sum(1 for path in folder.rglob("*") if path.is_file()) for folder in folders}
