@@ -66,7 +66,7 @@ def copies_among(pages: Sequence[Fingerprint], config: DedupConfig) -> Iterator[
         if uses_structure(config):
             may |= _near(structure, first, later, config.structure_max_distance)
         places = np.flatnonzero(may)
-        if config.verify and len(places):
+        if config.verifier != "distance" and len(places):
             similar = similarities(page.sketch, sketches[later][places]) >= config.min_similarity
             places = places[similar]
         same = np.flatnonzero(

@@ -24,9 +24,9 @@ CHOICES: dict[str, Sequence[Any]] = {
 }
 # Rules of the literature, and what other thresholds would do.
 RULES: dict[str, Options] = {
-    "simhash <= 3": {"verify": False, "max_distance": 3},
-    "simhash <= 7": {"verify": False, "max_distance": 7},
-    "tf, simhash <= 7": {"weights": "tf", "verify": False, "max_distance": 7},
+    "simhash <= 3": {"verifier": "distance", "max_distance": 3},
+    "simhash <= 7": {"verifier": "distance", "max_distance": 7},
+    "tf, simhash <= 7": {"weights": "tf", "verifier": "distance", "max_distance": 7},
     "decayed tags <= 5": {"structure": "tag_decay", "same_template_distance": 5},
     "similarity >= .50": {"min_similarity": 0.5},
     "similarity >= .70": {"min_similarity": 0.7},

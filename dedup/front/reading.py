@@ -45,7 +45,7 @@ def read_recipe(value: Any) -> dict[str, Any]:
     ``name`` is the name.
 
     >>> read_recipe("simhash,terms=character_ngrams,term_size=5")
-    {'verify': False, 'max_distance': 3, 'terms': 'character_ngrams', 'term_size': 5}
+    {'verifier': 'distance', 'max_distance': 3, 'terms': 'character_ngrams', 'term_size': 5}
     """
     if value is None:
         return {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
+from dedup.recipes.sample import SAMPLED_BYTES
 from dedup.recipes.sketch import BINS, CHECK_BINS
 from dedup.values.hashes import DIGEST_SIZE
 from dedup.values.run import EARLIEST, LATEST
@@ -27,13 +28,15 @@ class Kind:
     """What may stand in a column, and how it becomes a value of ours.
 
     *sql* is its type.  A stored value may have to be *within* two limits (inclusive), to have one of
-    some *sizes* in bytes, or to be a key of *values*, which says what it stands for.  Otherwise
+    some *sizes* in bytes, or a multiple of a *unit* of bytes, or to be a key of *values*, which says
+    what it stands for.  Otherwise
     *read* makes a value of ours of it.  *write* makes what is stored of such a value.
     """
 
     sql: str
     within: tuple[float, float] | None = None
     sizes: tuple[int, ...] = ()
+    unit: int = 0
     values: Mapping[Any, Any] | None = None
     read: Converter | None = None
     write: Converter | None = None
@@ -45,6 +48,8 @@ class Kind:
             return f"{found} AND {column} BETWEEN {self.within[0]} AND {self.within[1]}"
         if self.sizes:
             return f"{found} AND length({column}) IN {_listed(self.sizes)}"
+        if self.unit:
+            return f"{found} AND length({column}) % {self.unit} = 0"
         return f"{found} AND {column} IN {_listed(self.values)}" if self.values else found
 
 
@@ -115,6 +120,8 @@ class Column:
             return ({None: None} | dict(kind.values) if self.optional else kind.values).__getitem__
         if kind.within:
             return _in_range(*kind.within)
+        if kind.unit:
+            return _in_units(kind.unit)
         return _of_size(kind.sizes) if kind.sizes else kind.read
 
     def is_valid(self, stored: object) -> bool:
@@ -206,6 +213,15 @@ def _of_size(sizes: tuple[int, ...]) -> Converter:
     return read
 
 
+def _in_units(unit: int) -> Converter:
+    def read(value: bytes) -> bytes:
+        if len(value) % unit:
+            raise ValueError
+        return value
+
+    return read
+
+
 def _literal(value: object) -> str:
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
@@ -242,6 +258,7 @@ DISTANCE = Kind("INTEGER", within=(0, SIMHASH_BITS), values=_DISTANCES)
 SIMHASH = Kind("INTEGER", read=unsigned, write=signed)
 SKETCH = Kind("BLOB", sizes=(BINS,))
 CHECK_SKETCH = Kind("BLOB", sizes=(0, CHECK_BINS))
+SAMPLE = Kind("BLOB", unit=SAMPLED_BYTES)
 DIGEST = Kind("BLOB", sizes=(0, DIGEST_SIZE))
 URLS = Kind("TEXT", read=_urls, write=_lines)
 FLAG = Kind("INTEGER", values={0: False, 1: True})

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable
 from typing import Any, TypeVar
 
-from dedup.index.stores.base import Query, Store, first
+from dedup.index.sites import Site, Sites
+from dedup.index.stores.base import Group, Note, Query, Store, first
 from dedup.values.row import Visit
 from dedup.values.run import Crawl, Run, crawl_of
 from dedup.values.verdict import Outcome
@@ -13,6 +14,8 @@ from dedup.values.verdict import Outcome
 _T = TypeVar("_T")
 
 _WANTED = Query(outcomes=(Outcome.RESTORED,), limit=1)
+# The note that tells how many times rows were forgotten.
+FORGETTINGS = "forgettings"
 _STAND_INS = Query(represents=True, limit=1)
 
 
@@ -23,6 +26,7 @@ class Facts:
         self._store = store
         self._state: Hashable = None
         self._known: dict[Hashable, Any] = {}
+        self._sites = Sites(store)
 
     def crawl(self, run: int) -> Crawl:
         """Return the crawl of *run*, or the one of a run of that number that would begin now."""
@@ -43,6 +47,21 @@ class Facts:
 
     def _is_any(self, query: Query) -> bool:
         return first(self._store.rows(query)) is not None
+
+    def site(
+        self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]
+    ) -> Site:
+        """Return what is known of the site *host* in *group*; see `Sites.site`."""
+        self._sites.as_of(self._fact("forgettings", self._forgettings))
+        return self._sites.site(group, host, runs, dry_runs)
+
+    def _forgettings(self) -> str:
+        return next((note.value for note in self._store.select(Note, name=FORGETTINGS)), "0")
+
+    def note_forgetting(self) -> None:
+        """Note that rows were forgotten: what stood on them is known no more."""
+        self._store.put(Note(FORGETTINGS, str(int(self._forgettings()) + 1)))
+        self.changed()
 
     def has_visited(self, runs: frozenset[int]) -> bool:
         """Return whether one of *runs* has visited any host."""

@@ -250,6 +250,7 @@ class Ledger:
             for row in rows:
                 self._reinstate(row)
             self._store.delete(StoredPage, row=[row.id for row in rows])
+            self._facts.note_forgetting()
             return len(rows)
 
     def restore_run_copies(self, run: int) -> list[Row]:

@@ -15,7 +15,7 @@ from dedup.index.tables import PAGES, RUNS, SCOPES, VISITS, WITHHELD
 from dedup.recipes.bands import Banding
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
-from dedup.values.row import Glance, Row, Tally, Visit, Withheld
+from dedup.values.row import Glance, KeptText, Row, Tally, Visit, Withheld
 from dedup.values.run import Run
 from dedup.values.sighting import Sighting
 from dedup.values.urls import host_of
@@ -139,6 +139,26 @@ SELECT_GLANCE = f"SELECT {_GLANCE.sql} FROM pages WHERE id > ?1 "
 def glance_of(stored: Sequence[Any]) -> Glance:
     """Return what `SELECT_GLANCE` gave; raises `Damaged`."""
     return Glance._make(_GLANCE.values(stored))
+
+
+_KEPT_TEXT = Reader(
+    "row {}",
+    (
+        *PAGES.select(("id", "url", "seen_on", "run", "sample", "is_dry", "outcome")),
+        *SCOPES.select(("kind", "scope")),
+    ),
+)
+SELECT_KEPT_TEXT = (
+    "SELECT p.id, p.url, p.seen_on, p.run, p.sample, p.is_dry, p.outcome, s.kind, s.scope "
+    "FROM pages p JOIN scopes s ON s.id = p.scope "
+)
+
+
+def kept_text_of(stored: Sequence[Any]) -> KeptText:
+    """Return what `SELECT_KEPT_TEXT` gave; raises `Damaged`."""
+    row, url, seen_on, run, sample, is_dry, outcome, *group = _KEPT_TEXT.values(stored)
+    host = host_of(url) if seen_on is None else seen_on
+    return KeptText(row, (group[0], group[1]), host, run, is_dry, outcome, sample)
 
 
 _PAGE = PAGES.select(field.name for field in fields(Fingerprint))

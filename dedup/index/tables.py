@@ -26,6 +26,7 @@ from dedup.index.columns import (
     REASON,
     ROW,
     RUN,
+    SAMPLE,
     SIMHASH,
     SIMILARITY,
     SKETCH,
@@ -42,7 +43,7 @@ from dedup.values.hashes import SECRET_SIZE
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 ID = Column("id", NUMBER, "id", constraint="PRIMARY KEY")
 _RUN = Column("run", RUN, "run", constraint="REFERENCES runs")
@@ -53,8 +54,8 @@ def _simhash(name: str, export: str) -> Column:
     return Column(name, SIMHASH, f"sighting.fingerprint.{name}", export)
 
 
-def _of_page(name: str, kind: Kind) -> Column:
-    return Column(name, kind, f"sighting.fingerprint.{name}", name)
+def _of_page(name: str, kind: Kind, **more: Any) -> Column:
+    return Column(name, kind, f"sighting.fingerprint.{name}", name, **more)
 
 
 def _of_sighting(name: str, kind: Kind, **more: Any) -> Column:
@@ -104,6 +105,11 @@ PAGES = Table(
         Column("is_elsewhere", STANDING, "verdict.standing", default=None),
         # It is keyed with the secret of one index: no other one can use it.
         Column("check_sketch", CHECK_SKETCH, "sighting.fingerprint.check_sketch", default=b""),
+        _of_page("words", COUNT, default=0),
+        _of_page("shingles", COUNT, default=0),
+        _of_page("sample", SAMPLE, default=b""),
+        _of_verdict("lost", COUNT, optional=True),
+        _of_verdict("missing", COUNT, optional=True),
     ),
 )
 # A page is compared with those of its group only.
@@ -206,6 +212,13 @@ MIGRATIONS: dict[int, Sequence[Step]] = {
         "ALTER TABLE pages RENAME COLUMN content TO content_simhash",
         "ALTER TABLE pages RENAME COLUMN structure TO structure_simhash",
         chunks.RENAMED,
+    ),
+    5: (
+        "ALTER TABLE pages ADD COLUMN words INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE pages ADD COLUMN shingles INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE pages ADD COLUMN sample BLOB NOT NULL DEFAULT x''",
+        "ALTER TABLE pages ADD COLUMN lost INTEGER",
+        "ALTER TABLE pages ADD COLUMN missing INTEGER",
     ),
 }
 

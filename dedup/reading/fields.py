@@ -60,6 +60,7 @@ class RawPage:
     """The page in a record, before it is read: *html*, or else *text*.
 
     *encoding* is the one declared for its bytes, *item_key* the `item_key` of the record, "" for none.
+    *seen_on* is the folder that the page is a file of, None where its site is the host of its URL.
     """
 
     html: str | bytes = ""
@@ -67,6 +68,7 @@ class RawPage:
     url: str = ""
     encoding: str | None = None
     item_key: str = ""
+    seen_on: str | None = None
 
 
 def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
@@ -75,7 +77,7 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
     Raises `NoHtml` where no field is named and the record has none with HTML.
 
     >>> raw_page_of({"url": "http://a/", "body": "<p>sea</p>"}, FieldRule())
-    RawPage(html='<p>sea</p>', text='', url='http://a/', encoding=None, item_key='')
+    RawPage(html='<p>sea</p>', text='', url='http://a/', encoding=None, item_key='', seen_on=None)
     """
     url, key = _url(record.get(rule.url_field)), item_key(record, rule)
     if rule.html_field:

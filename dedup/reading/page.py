@@ -27,8 +27,8 @@ class Page:
     class attribute of the elements that have one, *links* the targets of `a` and `area`, as written.
     *excess* says which limit the page is over: nothing but its digest is known then, so it repeats
     only a page of equal bytes.  *item_key* tells an item from all others, *redirects* are the URLs
-    that led here, the first one first, *seen_on* is the host where an item was seen, None where that
-    is the host of its URL.  In the functions below *max_bytes* is the setting of that name.
+    that led here, the first one first, *seen_on* is the host where an item was seen, or the folder
+    of a file, None where that is the host of its URL.  In the functions below *max_bytes* is the setting of that name.
     """
 
     url: str
@@ -94,7 +94,9 @@ class Page:
             page = cls.from_html(raw.html, url=raw.url, encoding=raw.encoding, max_bytes=max_bytes)
         else:
             page = cls.from_text(raw.text, url=raw.url, max_bytes=max_bytes)
-        return replace(page, item_key=raw.item_key) if raw.item_key else page
+        if raw.item_key or raw.seen_on is not None:
+            page = replace(page, item_key=raw.item_key, seen_on=raw.seen_on)
+        return page
 
     @classmethod
     def unread(cls, body: bytes, excess: Excess, *, url: str = "") -> Page:

@@ -9,9 +9,12 @@ European language text retrieval, 2004).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from unicodedata import category, normalize
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dedup.reading.dictionary import Segmenter, segmenter
 
@@ -51,6 +54,7 @@ UNSPACED_NGRAM = 3
 
 _IS_HAN = re.compile(f"[{_HAN}]")
 _HAS_KANA = re.compile(f"[{_KANA}]")
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 # The signs of programs and formulas: `operator<` is not `operator<<`, C is neither C++ nor C#.
 _SIGNS = "#$%&*+<=>@\\^|~"
 # Possessive: to backtrack in an endless word would take 100 bytes of memory for each character.
@@ -158,13 +162,30 @@ def _parted(flood: re.Match[str]) -> str:
     return _BETWEEN.join(marks[start : start + MOST_MARKS] for start in range(0, len(marks), MOST_MARKS))
 
 
+def word_count(tokens: Sequence[str], counts: NDArray[np.intp]) -> int:
+    """Return how many words *tokens* stand for, each of which occurs as often as *counts* says.
+
+    A word of Japanese has some two characters, and so two runs of two that begin in it; one of Thai,
+    Lao, Khmer or Burmese has some three.
+    """
+    words = int(counts.sum())
+    everything = "".join(tokens)
+    if everything.isascii():
+        return words
+    for script, characters in ((_HAS_KANA, JAPANESE_NGRAM), (_IS_UNSPACED, UNSPACED_NGRAM)):
+        if script.search(everything):
+            of_it = [place for place, token in enumerate(tokens) if script.search(token)]
+            words -= round(int(counts[of_it].sum()) * (1 - 1 / characters))
+    return words
+
+
 def is_han(token: str) -> bool:
     """Return whether *token* begins with a Han character or kana."""
     return bool(_IS_HAN.match(token))
 
 
 def _pieces(text: str) -> list[str]:
-    """Return what spaces and ASCII signs part in *text*, its ASCII letters in lower case, single ones not."""
+    """Return what ASCII signs and spaces part in *text*; ASCII letters in lower case, single ones not."""
     data = text.encode("utf-8", "surrogatepass")
     spaced = bytearray(data.translate(_ASCII_WORDS))
     kinds = data.translate(_NUMERIC)

@@ -40,6 +40,7 @@ SCOPES = ("spider", "host", "domain", "global")
 UNCHANGED = ("keep", "drop")
 CANONICAL_LINKS = ("record", "decide")
 CANDIDATES = ("simhash", "minhash", "both")
+VERIFIERS = ("loss", "similarity", "distance")
 
 # The largest Hamming distance within which simhashes are searched for.
 MAX_DISTANCE = 12
@@ -49,6 +50,8 @@ SKETCH_BINS = 256
 _RANGES: dict[str, tuple[float, float]] = {
     "max_distance": (0, MAX_DISTANCE),
     "min_similarity": (0, 1),
+    "max_lost_words": (0, 100_000),
+    "max_lost_share": (0, 1),
     "structure_max_distance": (0, MAX_DISTANCE),
     "same_template_distance": (0, 64),
     "max_structure_candidates": (0, 100_000),
@@ -67,6 +70,7 @@ _NAMES = {
     "unchanged": UNCHANGED,
     "canonical_link": CANONICAL_LINKS,
     "candidates": CANDIDATES,
+    "verifier": VERIFIERS,
 }
 _NAMES_OR_PATHS = {"terms": TERMS, "weights": WEIGHTS, "structure": STRUCTURES, "hasher": HASHERS}
 
@@ -80,7 +84,12 @@ class DedupConfig:
     """
 
     min_similarity: float = 0.62
-    """A candidate is a duplicate from this estimated Jaccard similarity (0 to 1) of shingles on."""
+    """A candidate can be a duplicate from this estimated Jaccard similarity (0 to 1) of shingles on."""
+    max_lost_words: int = 40
+    """A page may lose about so many words (0 to 100,000) that are not on the page kept, if that page is
+    like it in more than what is common on their site; never more than a third of its words."""
+    max_lost_share: float = 0.1
+    """Of longer pages it may be this share (0 to 1) of the words, up to 100 words."""
     max_distance: int = 10
     """A page within this many bits (0 to 12) of a canonical's content simhash is a candidate."""
     scope: str = "spider"
@@ -139,7 +148,7 @@ class DedupConfig:
 
     candidates: str = "simhash"
     """What finds candidates by content: content simhashes within `max_distance` (`simhash`), sketches
-    with an equal band (`minhash`), or `both`.  Bands find nothing without `verify`."""
+    with an equal band (`minhash`), or `both`.  Bands find nothing for the verifier `distance`."""
     bands: int = 24
     """How many bands a sketch is cut into, for `minhash`; `bands` times `rows` is at most 256."""
     rows: int = 3
@@ -150,11 +159,12 @@ class DedupConfig:
     is counted and warned about."""
     structure_max_distance: int = 8
     """A page within this many bits (0 to 12) of a canonical's structure simhash is a candidate as well,
-    never more: structure alone drops nothing.  Unused without `verify`."""
+    never more: structure alone drops nothing.  Unused by the verifier `distance`."""
     max_structure_candidates: int = 64
     """At most this many canonicals are looked at by structure, the newest (0: none)."""
-    verify: bool = True
-    """Whether candidates must pass `min_similarity`; without, every content candidate is a duplicate."""
+    verifier: str = "loss"
+    """What makes a candidate a duplicate: that little would be lost with it (`loss`), nothing but
+    `min_similarity` (`similarity`), or nothing more (`distance`): every content candidate is one."""
     same_template_distance: int = 13
     """Pages within this many bits (0 to 64) of structure are shown as one template in reports."""
 
@@ -171,8 +181,10 @@ class DedupConfig:
             raise ConfigError(
                 f"bands ({self.bands}) times rows ({self.rows}) must be at most {SKETCH_BINS}"
             )
-        if self.candidates != "simhash" and not self.verify:
-            raise ConfigError(f"candidates ({shown(self.candidates)}) must be 'simhash' without verify")
+        if self.candidates != "simhash" and self.verifier == "distance":
+            raise ConfigError(
+                f"candidates ({shown(self.candidates)}) must be 'simhash' for the verifier 'distance'"
+            )
         if self.hash_seed and self.hasher not in HASHERS:
             raise ConfigError(f"hash_seed ({self.hash_seed}) must be 0 for a hasher of your own")
 
@@ -183,8 +195,8 @@ class DedupConfig:
         *values* go before those of the recipe.  Raises `ConfigError` for an unknown name.
 
         >>> config = DedupConfig.of("simhash", max_distance=7)
-        >>> config.verify, config.max_distance
-        (False, 7)
+        >>> config.verifier, config.max_distance
+        ('distance', 7)
         """
         _check_member("recipe", recipe, tuple(RECIPES))
         return cls(**{**RECIPES[recipe].values, **values})

@@ -7,10 +7,12 @@ from functools import partial
 
 from dedup.reading.dictionary import dictionary_digest, file_digest, frequencies_digest
 from dedup.reading.page import Page
+from dedup.reading.tokens import word_count
 from dedup.recipes.config import DECAYED, FILES, HASHERS, SIZED, STRUCTURES, TERMS, WEIGHTS, DedupConfig
 from dedup.recipes.functions import own_function
+from dedup.recipes.sample import different, sample
 from dedup.recipes.simhash import fold
-from dedup.recipes.sketch import check_sketch, sketch
+from dedup.recipes.sketch import check_sketch, ordered_shingles, sketch_of
 from dedup.recipes.structure import structure_hashes
 from dedup.recipes.terms import Terms, terms_of, tokens_of
 from dedup.recipes.weights import weights_of
@@ -40,13 +42,17 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT, *, secret: bytes = b
     if config.terms != "words" or config.stop_words:
         terms = Terms.from_tokens(terms_of(page.text, config, tokens))
         term_hashes = terms.hashes(hasher)
+    shingles = ordered_shingles(hashes[vocabulary.sequence], config.shingle)
     return Fingerprint(
         content_simhash=fold(term_hashes, weights_of(terms, page.text, config), tie=config.tie),
         structure_simhash=fold(*structure_hashes(page, config, hasher), tie=config.tie),
-        sketch=sketch(hashes[vocabulary.sequence], config.shingle),
+        sketch=sketch_of(shingles),
         body_digest=page.body_digest,
         token_digest=digest(" ".join(tokens).encode("utf-8", "surrogatepass")),
         tokens=len(tokens),
+        words=word_count(vocabulary.names, vocabulary.counts),
+        shingles=len(different(shingles)),
+        sample=sample(shingles),
         check_sketch=(
             check_sketch(vocabulary.names, vocabulary.sequence, config.shingle, secret)
             if secret

@@ -32,7 +32,7 @@ PARAMETERS = (
     "max_candidates",
     "structure_max_distance",
     "max_structure_candidates",
-    "verify",
+    "verifier",
     # What reports show as one template.
     "same_template_distance",
 )
@@ -59,7 +59,12 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
                 "simhash",
                 "To compare with the literature: every page within 3 bits of simhash is a copy, and "
                 "nothing verifies it, so whoever wants can forge copies.",
-                {"verify": False, "max_distance": 3},
+                {"verifier": "distance", "max_distance": 3},
+            ),
+            Recipe(
+                "similarity",
+                "To compare with programs that ask for a similarity alone: what is lost does not count.",
+                {"verifier": "similarity"},
             ),
             Recipe(
                 "minhash",

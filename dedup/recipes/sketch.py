@@ -45,7 +45,21 @@ def sketch(hashes: Hashes, size: int) -> bytes:
 
     Fewer tokens than *size* have no shingle and give `EMPTY`.
     """
-    return EMPTY if len(hashes) < size else _binned(shingle_hashes(hashes, size), BINS)
+    return sketch_of(ordered_shingles(hashes, size))
+
+
+def ordered_shingles(hashes: Hashes, size: int) -> Hashes:
+    """Return the hashes of the shingles of *size* tokens, each as often as it occurs, in order."""
+    if len(hashes) < size:
+        return hashes[:0]
+    shingles = shingle_hashes(hashes, size)
+    shingles.sort()
+    return shingles
+
+
+def sketch_of(shingles: Hashes) -> bytes:
+    """Return the sketch of *shingles*, hashes in order; without one `EMPTY`."""
+    return _binned(shingles, BINS) if len(shingles) else EMPTY
 
 
 def check_sketch(tokens: Sequence[str], sequence: NDArray[np.intp], size: int, secret: bytes) -> bytes:
@@ -61,13 +75,14 @@ def check_sketch(tokens: Sequence[str], sequence: NDArray[np.intp], size: int, s
     shingles = hashes[:count]
     for offset in range(1, size):  # what is mixed is secret and random, so it is mixed only once
         shingles = shingles * _STEP + hashes[offset : offset + count]
-    return _binned(mixed(shingles), CHECK_BINS)
+    shingles = mixed(shingles)
+    shingles.sort()
+    return _binned(shingles, CHECK_BINS)
 
 
 def _binned(shingles: Hashes, bins: int) -> bytes:
-    """Return the sketch of *shingles*, which are sorted in place."""
+    """Return the sketch of *shingles*, one or more hashes in order."""
     edges = _EDGES[bins]
-    shingles.sort()
     # Behind the last edges there may be no shingle: the last of all is in none of their bins.
     smallest: Hashes = shingles.take(shingles.searchsorted(edges), mode="clip")
     filled = smallest - edges < edges[1]

@@ -60,7 +60,7 @@ class Replay:
     def __str__(self) -> str:
         config = self.config
         chosen = f"max_distance={config.max_distance}, min_similarity={config.min_similarity}"
-        return f"With {chosen}{'' if config.verify else ', verify=False'}, {self.changes}"
+        return f"With {chosen}, verifier={config.verifier}, {self.changes}"
 
     def rows(self, run: int | None = None) -> Iterator[Row]:
         """Yield the rows as they were seen."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import nearness
 from dedup.rule.match import match
-from dedup.rule.site import EMPTY_SITE, SiteContext
+from dedup.rule.site import NO_SITE, SiteContext
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.match import Match
 from dedup.values.verdict import Candidates, Canonical, Reason, Standing, Verdict, Version
@@ -33,7 +33,7 @@ class Past:
     standing: Callable[[Canonical], Standing | None]
     rivals: Callable[[Canonical], Iterable[Canonical]] = lambda _: ()
     is_restored: bool = False
-    site: SiteContext = EMPTY_SITE
+    site: SiteContext = NO_SITE
 
 
 def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
@@ -88,7 +88,8 @@ class _Case:
                     yield matched, canonical
 
     def _match(self, canonical: Canonical) -> Match:
-        return match(canonical.fingerprint, self.page, self.config, self.past.site)
+        site = self.past.site.beside(canonical.host)
+        return match(canonical.fingerprint, self.page, self.config, site)
 
     def _standing(self, canonical: Canonical) -> Standing | None:
         """Return why this crawl may count on *canonical*, None if it may not."""
@@ -160,6 +161,8 @@ def _verdict(
         content_distance=matched.content_distance,
         structure_distance=matched.structure_distance,
         similarity=matched.similarity,
+        lost=matched.lost,
+        missing=matched.missing,
         canonical=canonical.id,
         canonical_url=canonical.url,
         canonical_run=canonical.run,

@@ -195,7 +195,7 @@ def uses_content(config: DedupConfig) -> bool:
 
 def uses_structure(config: DedupConfig) -> bool:
     """Return whether structure finds candidates: never unverified, it is alike on too many pages."""
-    return config.verify and config.max_structure_candidates > 0
+    return config.verifier != "distance" and config.max_structure_candidates > 0
 
 
 def banding_of(config: DedupConfig) -> Banding | None:

@@ -6,7 +6,7 @@ from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.rule.keys import Keys, distances, has_equal_tokens
-from dedup.rule.site import EMPTY_SITE, SiteContext
+from dedup.rule.site import NO_SITE, SiteContext
 from dedup.rule.verifier import verifier_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.match import Check, Match
@@ -22,13 +22,14 @@ _DEFAULT = DedupConfig()
 def compare(a: Page | Fingerprint, b: Page | Fingerprint, config: DedupConfig = _DEFAULT) -> Match:
     """Return what would happen to *b* after *a* at another URL, two pages or two fingerprints.
 
-    Of a site that both may belong to nothing is known here.
+    Of other pages of their site nothing is known here: in a crawl that can keep pages which
+    share only what is common on the site, and drop those whose words stand on other pages kept.
     """
     return match(_fingerprint(a, config), _fingerprint(b, config), config)
 
 
 def match(
-    kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext = EMPTY_SITE
+    kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext = NO_SITE
 ) -> Match:
     """Return how *page* stands to one that was *kept*: the whole rule for two pages.
 
@@ -58,7 +59,10 @@ def match(
 def _plain(
     kept: Fingerprint, page: Fingerprint, finding: str, sentence: str, similarity: float
 ) -> Check:
-    return Check(finding != EMPTY, finding, sentence, similarity, *distances(kept, page))
+    near = distances(kept, page)
+    return Check(
+        finding != EMPTY, finding, sentence, similarity, *near, lost=None if finding == EMPTY else 0
+    )
 
 
 def _unfound(check: Check, keys: Keys) -> Check:

@@ -1,18 +1,55 @@
-"""What a verifier may know about the site of a page."""
+"""What a verifier may know about the site of a page: what stands on the pages of it that were kept."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dedup.recipes.sample import sampled
+
+Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class SiteContext:
-    """What the pages seen before tell about the site of the page that is judged; so far, nothing.
+class SiteContext(Protocol):
+    """What stands on the pages of a site that were kept before the page that is judged.
 
-    An index reads it in the transaction that decides, and hands it on in `dedup.rule.decide.Past`:
-    a verdict depends on the pages before it alone.
+    A site is a host.  An index reads it in the transaction that decides, and hands it on in
+    `dedup.rule.decide.Past`: a verdict depends on the pages before it alone.  A *sample* is one of
+    shingles, see `dedup.recipes.sample`; there is a flag for each of its hashes.
     """
 
+    @property
+    def is_known(self) -> bool:
+        """Whether anything can be known of the site here."""
 
-EMPTY_SITE = SiteContext()
-"""Nothing is known: what two pages are compared by outside of an index."""
+    def common(self, sample: bytes) -> Flags:
+        """Return what of *sample* is common on the site: the frame of its pages, not their text."""
+
+    def unknown(self, sample: bytes) -> Flags:
+        """Return what of *sample* is on no page of the site that was kept."""
+
+    def beside(self, host: str) -> SiteContext:
+        """Return what is known where a page of *host* is compared: what is common there is, too."""
+
+
+class NoSite:
+    """Nothing is known: what two pages are compared by outside of an index."""
+
+    is_known = False
+
+    def common(self, sample: bytes) -> Flags:
+        """See `SiteContext`: nothing."""
+        return np.zeros(len(sampled(sample)), bool)
+
+    def unknown(self, sample: bytes) -> Flags:
+        """See `SiteContext`: everything."""
+        return np.ones(len(sampled(sample)), bool)
+
+    def beside(self, host: str) -> NoSite:  # noqa: ARG002
+        """See `SiteContext`."""
+        return self
+
+
+NO_SITE = NoSite()

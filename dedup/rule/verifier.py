@@ -7,6 +7,7 @@ from typing import Protocol
 
 from dedup.recipes.config import DedupConfig
 from dedup.rule.distance import DistanceVerifier
+from dedup.rule.loss import LossVerifier
 from dedup.rule.similarity import SimilarityVerifier
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint
@@ -42,6 +43,7 @@ class Verifier(Protocol):
 
 
 VERIFIERS: dict[str, Callable[[DedupConfig], Verifier]] = {
+    "loss": LossVerifier,
     "similarity": SimilarityVerifier,
     "distance": DistanceVerifier,
 }
@@ -49,5 +51,5 @@ VERIFIERS: dict[str, Callable[[DedupConfig], Verifier]] = {
 
 
 def verifier_of(config: DedupConfig) -> Verifier:
-    """Return the verifier that *config* asks for; without `verify`, one that asks no more than a key."""
-    return VERIFIERS["similarity" if config.verify else "distance"](config)
+    """Return the verifier that *config* asks for."""
+    return VERIFIERS[config.verifier](config)

@@ -14,7 +14,9 @@ class Fingerprint:
 
     *content_simhash* and *structure_simhash* are unsigned 64-bit integers, 0 where there are no
     tokens or no tags.  *sketch* has `dedup.recipes.sketch.BINS` bytes.  The digests have 16 bytes, or
-    none where there is no body or no token; *tokens* is the number of tokens.  *check_sketch* is a
+    none where there is no body or no token; *tokens* is the number of tokens, *words* that of the
+    words they stand for (`dedup.reading.tokens.word_count`), *shingles* that of different shingles.
+    *sample* is a part of these, see `dedup.recipes.sample`.  *check_sketch* is a
     second sketch, of `dedup.recipes.sketch.CHECK_BINS` bytes, keyed with the secret of one index; b""
     stands for none.  It means nothing in another index, and does not count when two are compared.
     """
@@ -25,6 +27,9 @@ class Fingerprint:
     body_digest: bytes
     token_digest: bytes
     tokens: int
+    words: int = 0
+    shingles: int = 0
+    sample: bytes = b""
     check_sketch: bytes = field(default=b"", compare=False, repr=False)
 
     def simhash(self, field: str) -> int:

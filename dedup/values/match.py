@@ -17,6 +17,9 @@ class Check(NamedTuple):
     distances are 0 to 64 bits, None where one of the pages has no such simhash.  *margin* tells how
     far the value is from its bound: 0 or more if the page *passes*, 0 or less if not, and up to 1
     in size where the two are borderline.
+
+    *lost* is how many words of the page, about, are not on the one that was kept, and *missing* how
+    many are on no page kept; None where that was not asked.
     """
 
     passes: bool
@@ -26,6 +29,8 @@ class Check(NamedTuple):
     content_distance: int | None
     structure_distance: int | None
     margin: float = inf
+    lost: int | None = None
+    missing: int | None = None
 
 
 CONTRADICTED = "contradicted"
@@ -58,6 +63,16 @@ class Match:
     def similarity(self) -> float:
         """The estimated Jaccard similarity (0 to 1) of shingles."""
         return self.check.similarity
+
+    @property
+    def lost(self) -> int | None:
+        """How many words of the page, about, are not on the page kept; None where none was counted."""
+        return self.check.lost
+
+    @property
+    def missing(self) -> int | None:
+        """How many words of the page, about, are on no page kept; None where that was not asked."""
+        return self.check.missing
 
     @property
     def sentence(self) -> str:

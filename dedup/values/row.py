@@ -158,6 +158,28 @@ def is_canonical(verdict: Verdict) -> bool:
     return verdict.reason in (Reason.NEW, Reason.UPDATED)
 
 
+class KeptText(NamedTuple):
+    """What a page that was kept tells about its site: a sample of its shingles, and whose it is.
+
+    *group* is its kind and its scope.
+    """
+
+    id: int
+    group: tuple[str, str]
+    host: str
+    run: int
+    is_dry: bool
+    outcome: Outcome
+    sample: bytes
+
+
+def kept_text(row: Row) -> KeptText:
+    """Return what *row*, a page that was kept, tells about its site."""
+    seen = row.sighting
+    group, sample = (seen.kind, seen.scope), seen.fingerprint.sample
+    return KeptText(row.id, group, seen.host, seen.run, seen.is_dry, row.outcome, sample)
+
+
 class Visit(NamedTuple):
     """A host that a *run* was on, under a scope; *after* is the last row that there was before."""
 

@@ -16,7 +16,7 @@ class Sighting:
     *item_key* identifies an item in a later crawl, whatever its URL, "" for what has only its URL.
     *is_dry* says that it was seen by a dry run, so that nothing is dropped because of it.
     *redirects* are the URLs that led to it, the first one first, *seen_on* is the host where an item
-    was seen, None where that is the host of its URL.
+    was seen, or the folder of a file, None where that is the host of its URL.
     """
 
     fingerprint: Fingerprint

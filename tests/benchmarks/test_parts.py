@@ -116,7 +116,7 @@ CONTENTS = [
     "options",
     [
         {},
-        {"verify": False, "max_distance": 7},
+        {"verifier": "distance", "max_distance": 7},
         {"max_structure_candidates": 0},
         {"max_distance": 0, "structure_max_distance": 12},
         {"min_similarity": 0.0},

@@ -21,13 +21,13 @@ from dedup.values.errors import ConfigError
         ({"min_similarity": 1.1}, r"min_similarity \(1.1\) must be 0 to 1"),
         ({"min_similarity": float("nan")}, r"min_similarity \(nan\) must be 0 to 1"),
         ({"min_similarity": "0.5"}, r"min_similarity \('0.5'\) must be of type float"),
-        ({"verify": 1}, r"verify \(1\) must be of type bool"),
+        ({"verifier": 1}, r"verifier \(1\) must be of type str"),
         ({"structure": "tree"}, r"structure \('tree'\) must be one of decayed_ngrams, tag_ngrams"),
         ({"scope": "site"}, r"scope \('site'\) must be one of spider, host, domain, global"),
         ({"candidates": "lsh"}, r"candidates \('lsh'\) must be one of simhash, minhash, both"),
         (
-            {"candidates": "both", "verify": False},
-            r"candidates \('both'\) must be 'simhash' without verify",
+            {"candidates": "both", "verifier": "distance"},
+            r"candidates \('both'\) must be 'simhash' for the verifier 'distance'",
         ),
         ({"bands": 0}, r"bands \(0\) must be 1 to 256"),
         ({"bands": 65, "rows": 4}, r"bands \(65\) times rows \(4\) must be at most 256"),
@@ -88,7 +88,7 @@ def test_the_decay_is_in_the_recipe_where_it_is_used() -> None:
 def test_a_named_recipe_gives_what_differs_from_the_default() -> None:
     assert DedupConfig.of() == DedupConfig.of("default") == DedupConfig()
     assert DedupConfig.of("tf", scope="host") == DedupConfig(weights="tf", scope="host")
-    assert DedupConfig.of("simhash", max_distance=5) == DedupConfig(verify=False, max_distance=5)
+    assert DedupConfig.of("simhash", max_distance=5) == DedupConfig(verifier="distance", max_distance=5)
     with pytest.raises(ConfigError, match=r"recipe \('best'\) must be one of default, simhash, "):
         DedupConfig.of("best")
 

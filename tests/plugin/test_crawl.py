@@ -203,7 +203,10 @@ def test_a_users_own_place_for_the_pipeline_wins(tmp_path: Path) -> None:
             "DEDUP_MAX_DISTNCE is not a setting of dedup; did you mean DEDUP_MAX_DISTANCE?",
         ),
         ({"DEDUP_MAX_DISTANCE": 99}, "DEDUP_MAX_DISTANCE (99) must be 0 to 12"),
-        ({"DEDUP_RECIPE": "verify=maybe"}, "DEDUP_RECIPE: verify ('maybe') must be of type bool"),
+        (
+            {"DEDUP_RECIPE": "verifier=maybe"},
+            "DEDUP_RECIPE: verifier ('maybe') must be one of loss, similarity, distance",
+        ),
         ({"DEDUP_SOURCE": "body"}, "DEDUP_SOURCE ('body') must be one of item, response"),
         ({"DEDUP_INDEX": "/proc/pages.db"}, "/proc/pages.db: the file cannot be opened or made here"),
     ],

@@ -123,8 +123,11 @@ def test_bad_settings_name_setting_value_and_rule(name: str, value: object, mess
     ("value", "config"),
     [
         ("default", DedupConfig()),
-        ("simhash", DedupConfig(verify=False, max_distance=3)),
-        ("simhash, max_candidates=7", DedupConfig(verify=False, max_distance=3, max_candidates=7)),
+        ("simhash", DedupConfig(verifier="distance", max_distance=3)),
+        (
+            "simhash, max_candidates=7",
+            DedupConfig(verifier="distance", max_distance=3, max_candidates=7),
+        ),
         ("terms=jieba,tie=true", DedupConfig(terms="jieba", tie=True)),
         ({"terms": "jieba", "tie": True}, DedupConfig(terms="jieba", tie=True)),
         ({"name": "tf", "shingle": 3}, DedupConfig(weights="tf", shingle=3)),
@@ -136,7 +139,7 @@ def test_a_recipe_is_a_name_with_or_without_parameters(value: object, config: De
 
 def test_a_setting_goes_before_what_a_recipe_says_of_it() -> None:
     settings = Settings({"DEDUP_RECIPE": "simhash", "DEDUP_MAX_DISTANCE": 7})
-    assert read_settings(settings).config == DedupConfig(verify=False, max_distance=7)
+    assert read_settings(settings).config == DedupConfig(verifier="distance", max_distance=7)
 
 
 def test_parameters_of_an_index_apply_where_the_recipe_says_nothing_else() -> None:

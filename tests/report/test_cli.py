@@ -127,7 +127,7 @@ def test_report_writes_typed_parquet(index: Path, tmp_path: Path) -> None:
         (["--since", "2100-01-01"], []),
         (["--run", 2, "--domain", "A"], ["http://a/4"]),
         (["-s", "DEDUP_MIN_SIMILARITY=1"], ["http://a/2"]),
-        (["-s", "DEDUP_RECIPE=default,verify=False", "-s", "DEDUP_MAX_DISTANCE=0"], ["http://a/2"]),
+        (["-s", "DEDUP_RECIPE=default,verifier=distance", "-s", "DEDUP_MAX_DISTANCE=0"], ["http://a/2"]),
         (["-s", "DEDUP_MAX_DISTANCE=0", "--run", 2], ["http://a/4"]),
     ],
 )

@@ -26,7 +26,7 @@ from tests.pages import edited, page, text
 CONFIGS = [
     DedupConfig(),
     DedupConfig(max_distance=0, structure_max_distance=0),
-    DedupConfig(verify=False),
+    DedupConfig(verifier="distance"),
     DedupConfig(candidates="minhash"),
     DedupConfig(candidates="both", max_structure_candidates=0, min_similarity=0.95),
 ]
@@ -71,7 +71,7 @@ def expected_end(explanation: Explanation) -> set[str]:
         ({"candidates": "both"}, text(2), "The sketches share 0 of 24 bands: that makes no candidate."),
         ({}, edited(1), "The pages share 0.99 of their shingles, at least 0.62 is asked for."),
         ({}, text(2), "The pages share 0.00 of their shingles, at least 0.62 is asked for."),
-        ({"verify": False}, text(2), "at most 10 are allowed; similarity is not asked for."),
+        ({"verifier": "distance"}, text(2), "at most 10 are allowed; similarity is not asked for."),
     ],
 )
 def test_reasons(config: dict[str, object], other: str, sentence: str) -> None:

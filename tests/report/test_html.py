@@ -138,7 +138,7 @@ def test_an_empty_index_has_a_report() -> None:
 
 def test_the_rule_without_verification_is_said_as_it_is() -> None:
     index = MemoryIndex()
-    config = DedupConfig(verify=False, max_distance=3)
+    config = DedupConfig(verifier="distance", max_distance=3)
     with Detector(index, config) as detector:
         for number in range(3):
             detector.check(page(text(1) + f" {number}", f"http://a/{number}"))
@@ -158,7 +158,7 @@ def test_the_rule_without_verification_is_said_as_it_is() -> None:
             ["at most 10 bits.", "at least 0.62."],
         ),
         (DedupConfig(max_structure_candidates=0), "content", ["at most 10 bits.", "at least 0.62."]),
-        (DedupConfig(verify=False), "content", ["at most 10 bits."]),
+        (DedupConfig(verifier="distance"), "content", ["at most 10 bits."]),
     ],
 )
 def test_the_rule_and_the_thresholds_are_those_in_force(
@@ -169,7 +169,9 @@ def test_the_rule_and_the_thresholds_are_those_in_force(
     edge, facts = re.findall(r"Candidates are pages (whose [^.]*)\.", report)
     assert edge == facts
     assert re.findall(r"whose (\w+)", edge) == ways.split()
-    assert ("are duplicates if they share at least 0.62 of their shingles." in report) == config.verify
+    assert ("are duplicates if they share at least 0.62 of their shingles." in report) == (
+        config.verifier == "loss"
+    )
     assert re.findall(r"Threshold: ([^\"]*)\"", report) == thresholds
     assert report.count(" No threshold.") == 2 - len(thresholds)
     assert report.count("threshold: at ") == len(thresholds)

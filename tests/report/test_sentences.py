@@ -59,7 +59,7 @@ def test_why_a_page_is_a_duplicate(reason: Reason, passes: bool, sentence: str) 
             "simhashes differ in at most 8 bits. They are duplicates if they share at least 0.62 of their shingles.",
         ),
         (
-            DedupConfig(verify=False, max_distance=3),
+            DedupConfig(verifier="distance", max_distance=3),
             "Candidates are pages whose content simhashes differ in at most 3 bits. "
             "All candidates are duplicates.",
         ),

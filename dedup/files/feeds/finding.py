@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from dedup.files.feeds.base import Feed
 from dedup.files.feeds.csv_rows import CsvRows
@@ -15,6 +16,7 @@ from dedup.files.feeds.parquet import ParquetRows
 from dedup.files.feeds.warc import WebArchive
 from dedup.reading.fields import FieldRule
 from dedup.values.errors import DedupError
+from dedup.values.urls import valid
 
 # The endings of each format's names, without ".gz".
 FORMATS: dict[str, tuple[str, ...]] = {
@@ -70,31 +72,44 @@ def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs
     paths = list(paths)
     folders = [path for path in paths if path.is_dir()]
     troubles: list[str] = []
-    files: list[tuple[Path, str, str]] = []
+    files: list[_Found] = []
     left_out = 0
     for path in paths:
         if not path.is_dir():
-            files.append((path, path.name, form or _known(path)))
+            files.append(_Found(path, path.name, form or _known(path), _site(path.parent)))
             continue
         prefix = path.resolve().name if len(folders) > 1 else ""
         for file in files_in(path, troubles):
             if kind := form or format_of(file):
                 relative = os.path.join(prefix, file.relative_to(path))
-                files.append((file, relative, kind))
+                files.append(_Found(file, relative, kind, _site(path)))
             else:
                 left_out += 1
     return Inputs(paths, _feeds(files, rule), troubles, left_out)
 
 
-def _feeds(files: list[tuple[Path, str, str]], rule: FieldRule) -> list[Feed]:
+class _Found(NamedTuple):
+    """A file, its path in an output folder, its format, and the folder that is the site of its pages."""
+
+    path: Path
+    relative: str
+    form: str
+    site: str
+
+
+def _site(folder: Path) -> str:
+    return valid(folder.absolute().as_posix())
+
+
+def _feeds(files: list[_Found], rule: FieldRule) -> list[Feed]:
     feeds: list[Feed] = []
-    for path, relative, form in files:
+    for path, relative, form, site in files:
         if form != "html":
             feeds.append(_FEEDS[form](path, rule))
         elif feeds and isinstance(feeds[-1], HtmlFiles):
-            feeds[-1].entries.append((path, relative))
+            feeds[-1].entries.append((path, relative, site))
         else:
-            feeds.append(HtmlFiles(path, rule, [(path, relative)]))
+            feeds.append(HtmlFiles(path, rule, [(path, relative, site)]))
     return feeds
 
 

@@ -12,45 +12,45 @@ from dedup.values.errors import DedupError
 
 
 class HtmlFiles(Feed):
-    """Pages in files; *entries* are the path of each, and its path in an output folder.
+    """Pages in files; *entries* are the path of each, its path in an output folder, and its site.
 
-    The URL of a page is that of its file.
+    The URL of a page is that of its file, its site is the folder that was asked for.
     """
 
     form = "html"
 
-    def __init__(self, path: Path, rule: FieldRule, entries: list[tuple[Path, str]]) -> None:
+    def __init__(self, path: Path, rule: FieldRule, entries: list[tuple[Path, str, str]]) -> None:
         super().__init__(path, rule)
         self.entries = entries
 
     @property
     def files(self) -> list[Path]:
         """All its files."""
-        return [path for path, _ in self.entries]
+        return [path for path, _, _ in self.entries]
 
     def records(self, start: Place = START) -> Iterator[Record]:
         """Yield the files; they are opened by `raw_page`."""
         for number in range(start[0], len(self.entries)):
-            path, relative = self.entries[number]
+            path, relative, folder = self.entries[number]
             self.share = (number + 1) / len(self.entries)
             place = (number + 1, number + 1)
-            yield Record(place, str(path), (path, relative), str(path), size=16_384)
+            yield Record(place, str(path), (path, relative), (str(path), folder), size=16_384)
 
     @staticmethod
-    def raw_page(payload: str, rule: FieldRule) -> RawPage | None:  # noqa: ARG004
+    def raw_page(payload: tuple[str, str], rule: FieldRule) -> RawPage | None:  # noqa: ARG004
         """Read the page."""
-        path = Path(payload)
+        path = Path(payload[0])
         try:
             if path.stat().st_size > MAX_RECORD:
                 raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
-            return RawPage(html=path.read_bytes(), url=path.absolute().as_uri())
+            return RawPage(html=path.read_bytes(), url=path.absolute().as_uri(), seen_on=payload[1])
         except OSError as error:
             raise BadRecord(f"cannot be read: {error.strerror}") from error
 
     def likeness(self) -> object:
         """Raise `FeedError` for two files that would be the same one in the output."""
         seen: dict[str, Path] = {}
-        for path, relative in self.entries:
+        for path, relative, _ in self.entries:
             other = seen.setdefault(relative, path)
             if other != path:
                 raise FeedError(f"{other} and {path} would both be {relative} in the output")

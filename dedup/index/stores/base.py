@@ -5,7 +5,7 @@ A new one implements `Store`; `tests/dedup/index/test_stores.py` says whether it
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from dedup.recipes.config import DedupConfig
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Glance, NoSuchRow, Row, Statistics, Tally, Visit, Withheld
+from dedup.values.row import Glance, KeptText, NoSuchRow, Row, Statistics, Tally, Visit, Withheld
 from dedup.values.run import Run
 from dedup.values.verdict import UNDONE, Candidates, Outcome
 
@@ -167,6 +167,10 @@ class Store(Protocol):
     def token(self, group: Group) -> Token:
         """Return the state of *group*: who has searched without a lock learns if that still holds."""
 
+    @property
+    def undone(self) -> int:
+        """How many transactions were undone: what was read in them was not to stay."""
+
     def state(self) -> Hashable:
         """Return a value that changes when others have changed anything, or a transaction was undone.
 
@@ -210,6 +214,12 @@ class Store(Protocol):
 
     def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
         """Yield all rows behind *after*, or those of an outcome, at a glance; in batches like `rows`."""
+
+    def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
+        """Yield what the pages tell that were kept and have a text, in order.
+
+        Of the rows behind *after*, or of those numbers in *rows*.
+        """
 
     def statistics(self) -> Statistics:
         """Return how much there is."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Collection, Iterator
 
 from dedup.index.database import Database
-from dedup.index.rows import SELECT_GLANCE, glance_of, tally_of
-from dedup.values.row import Glance, Statistics, Tally
+from dedup.index.rows import SELECT_GLANCE, SELECT_KEPT_TEXT, glance_of, kept_text_of, tally_of
+from dedup.values.row import Glance, KeptText, Statistics, Tally
 from dedup.values.urls import host_of
 from dedup.values.verdict import Outcome
 
@@ -42,6 +43,16 @@ class Counts:
         with self._database.errors():
             found = self._connection.execute(f"{SELECT_GLANCE}{only}ORDER BY id LIMIT ?2", values)
             return [glance_of(fields) for fields in found]
+
+    def kept_texts(self, after: int, rows: Collection[int] | None) -> Iterator[KeptText]:
+        """See `Store.kept_texts`."""
+        values: tuple[object] = (after,) if rows is None else (json.dumps(list(rows)),)
+        where = "p.id > ?" if rows is None else "p.id IN (SELECT value FROM json_each(?))"
+        with self._database.errors():
+            found = self._connection.execute(
+                f"{SELECT_KEPT_TEXT}WHERE {where} AND p.kept AND p.sample != x'' ORDER BY p.id", values
+            )
+            yield from map(kept_text_of, found)
 
     def statistics(self) -> Statistics:
         """See `Store.statistics`."""

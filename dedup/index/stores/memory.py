@@ -28,7 +28,18 @@ from dedup.index.stores.scan import scan
 from dedup.recipes.config import DedupConfig
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
-from dedup.values.row import Glance, Row, Statistics, Tally, Visit, Withheld, glance_of, is_elsewhere
+from dedup.values.row import (
+    Glance,
+    KeptText,
+    Row,
+    Statistics,
+    Tally,
+    Visit,
+    Withheld,
+    glance_of,
+    is_elsewhere,
+    kept_text,
+)
 from dedup.values.run import Run
 from dedup.values.simhashes import simhash_distance
 from dedup.values.urls import host_of
@@ -170,6 +181,10 @@ class MemoryStore(Store):
     def token(self, group: Group) -> Token:  # noqa: ARG002 - any change may be one of that group
         return self._changes, self._undone
 
+    @property
+    def undone(self) -> int:
+        return self._undone
+
     def state(self) -> int:
         return self._undone
 
@@ -209,6 +224,14 @@ class MemoryStore(Store):
     def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
         wanted = None if outcome is None else (outcome,)
         return map(glance_of, self.rows(Query(after=after, outcomes=wanted)))
+
+    def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
+        if rows is None:
+            found = self._held.rows[max(after, 0) :]
+        else:
+            found = [self._held.rows[row - 1] for row in sorted(rows)]
+        kept = (row for row in found if row.verdict.kept and row.sighting.fingerprint.sample)
+        return map(kept_text, kept)
 
     def statistics(self) -> Statistics:
         outcomes = Counter(row.outcome for row in self._held.rows)

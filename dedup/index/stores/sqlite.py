@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -42,7 +42,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import banding_of
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Glance, Row, Statistics, Tally
+from dedup.values.row import Glance, KeptText, Row, Statistics, Tally
 from dedup.values.run import Run
 from dedup.values.verdict import Candidates, Outcome
 
@@ -139,6 +139,10 @@ class SQLiteStore(Store):
         if changes != self._changes:
             self._lists.read_layout()
             self._changes = changes
+
+    @property
+    def undone(self) -> int:
+        return self._undone
 
     def state(self) -> Hashable:
         return self._changes, self._undone
@@ -259,6 +263,9 @@ class SQLiteStore(Store):
 
     def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
         return self._counts.glances(after, outcome)
+
+    def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
+        return self._counts.kept_texts(after, rows)
 
     def statistics(self) -> Statistics:
         with self.transaction(writing=False):

@@ -118,6 +118,9 @@ def seen_rows(draw: st.DrawFn) -> Row:
         draw(digests),
         draw(digests),
         draw(st.integers(0, 2**63 - 1)),
+        draw(st.integers(0, 2**63 - 1)),
+        draw(st.integers(0, 2**63 - 1)),
+        draw(st.sampled_from([b"", bytes(4), bytes(range(40))])),
         draw(st.sampled_from([b"", bytes(range(CHECK_BINS))])),
     )
     sighting = Sighting(

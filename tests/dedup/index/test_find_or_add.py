@@ -127,7 +127,7 @@ def test_pages_are_compared_within_their_scope(
 
 
 def test_without_verification_the_distance_decides_alone(index: Index) -> None:
-    config = DedupConfig(verify=False, max_distance=12)
+    config = DedupConfig(verifier="distance", max_distance=12)
     with Detector(index, config) as detector:
         detector.check(page(text(1), "http://a/"))
         edits = [detector.check(page(edited(1, n), f"http://b/{n}")) for n in (1, 5, 60)]

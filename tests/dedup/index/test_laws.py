@@ -26,7 +26,7 @@ from tests.sightings import find_or_add
 CONFIGS = [
     DedupConfig(),
     DedupConfig(max_structure_candidates=2, min_similarity=0.3),
-    DedupConfig(verify=False, unchanged="drop"),
+    DedupConfig(verifier="distance", unchanged="drop"),
     DedupConfig(max_candidates=2, max_structure_candidates=3, max_distance=12),
     DedupConfig(scope="host", max_distance=3, structure_max_distance=12),
     DedupConfig(canonical_link="decide"),

@@ -16,7 +16,7 @@ from tests.dedup.index.test_postings import BLOCKS, posting_list
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
 
-ANY = DedupConfig(verify=False, max_distance=0)
+ANY = DedupConfig(verifier="distance", max_distance=0)
 
 
 def flipped(word: int, bits: list[int]) -> int:

@@ -62,7 +62,7 @@ def test_forgotten_copies_are_in_no_cluster(index: Index) -> None:
 
 @pytest.mark.parametrize("field", ["content", "structure"])
 def test_near_gives_the_nearest_then_the_oldest(index: Index, field: str) -> None:
-    config = DedupConfig(verify=False, max_distance=0)
+    config = DedupConfig(verifier="distance", max_distance=0)
     run = index.begin_run()
     for bits in ([0, 1, 2], [5], [9], [], [0, 1, 2, 3]):
         find_or_add(index, seen(flipped(WORD, bits)), run=run, config=config)

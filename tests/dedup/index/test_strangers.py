@@ -89,7 +89,7 @@ def test_a_page_without_check_sketch_is_compared_in_public(index: Index) -> None
 
 
 def test_without_verification_nothing_is_verified(index: Index) -> None:
-    verdicts = checked(index, [attack(), VICTIM], DedupConfig(verify=False))
+    verdicts = checked(index, [attack(), VICTIM], DedupConfig(verifier="distance"))
     assert [verdict.kept for verdict in verdicts] == [True, False]
 
 

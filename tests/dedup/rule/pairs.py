@@ -79,14 +79,18 @@ def bases(draw: st.DrawFn) -> Fingerprint:
 @st.composite
 def configs(draw: st.DrawFn) -> DedupConfig:
     """Return a configuration whose bounds are met exactly by some of the pairs."""
-    verify = draw(st.sampled_from((True, True, True, False)))
+    verifier = draw(st.sampled_from(("loss", "loss", "similarity", "distance")))
     return DedupConfig(
         max_distance=draw(st.sampled_from((0, 3, 8, 10, 12))),
         structure_max_distance=draw(st.sampled_from((0, 8, 12))),
         max_structure_candidates=draw(st.sampled_from((64, 1, 0))),
         min_similarity=draw(st.sampled_from(sorted(map(similarity_of, EQUAL_BINS)))),
-        verify=verify,
-        candidates=draw(st.sampled_from(("simhash", "minhash", "both"))) if verify else "simhash",
+        max_lost_words=draw(st.sampled_from((0, 10, 40, 300))),
+        max_lost_share=draw(st.sampled_from((0.0, 0.1, 1.0))),
+        verifier=verifier,
+        candidates=draw(st.sampled_from(("simhash", "minhash", "both")))
+        if verifier != "distance"
+        else "simhash",
     )
 
 
@@ -121,7 +125,7 @@ def _is_candidate(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> 
     content = _distance(kept.content_simhash, page.content_simhash)
     structure = _distance(kept.structure_simhash, page.structure_simhash)
     if content is not None:
-        by_structure = config.verify and config.max_structure_candidates
+        by_structure = config.verifier != "distance" and config.max_structure_candidates
         if config.candidates != "minhash" and content <= config.max_distance:
             return True
         if by_structure and structure is not None and structure <= config.structure_max_distance:
@@ -139,9 +143,20 @@ def _share_a_band(a: bytes, b: bytes, config: DedupConfig) -> bool:
 
 
 def _is_confirmed(kept: Fingerprint, page: Fingerprint, alike: float, config: DedupConfig) -> bool:
-    if not config.verify:
+    if config.verifier == "distance":
         return True
     if alike < config.min_similarity:
         return False
     have_both = kept.check_sketch and page.check_sketch
-    return not have_both or agrees(alike, kept.check_sketch, page.check_sketch)
+    if have_both and not agrees(alike, kept.check_sketch, page.check_sketch):
+        return False
+    return config.verifier == "similarity" or _loses_little(kept, page, alike, config)
+
+
+def _loses_little(kept: Fingerprint, page: Fingerprint, alike: float, config: DedupConfig) -> bool:
+    """By tokens: these pages tell neither shingles nor words, and nothing is known of a site."""
+    of_page, of_kept = max(page.tokens - 3, 0), max(kept.tokens - 3, 0)
+    lost = max(0.0, of_page - alike * (of_page + of_kept) / (1 + alike))
+    share = min(100, config.max_lost_share * page.tokens)
+    allowed = min(page.tokens / 3, max(config.max_lost_words, share))
+    return lost <= min(15, allowed) or (lost <= allowed and alike >= 0.7)

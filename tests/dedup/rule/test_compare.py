@@ -12,7 +12,7 @@ from tests.pages import edited, page, text
 
 OPTIONS: list[dict[str, Any]] = [
     {},
-    {"verify": False},
+    {"verifier": "distance"},
     {"max_distance": 0},
     {"candidates": "minhash"},
     {"candidates": "minhash", "max_structure_candidates": 0},

@@ -18,7 +18,7 @@ from dedup.rule import similarity as by_similarity
 from dedup.rule.distance import DistanceVerifier
 from dedup.rule.keys import Keys, SimhashKey
 from dedup.rule.similarity import SimilarityVerifier, shown
-from dedup.rule.site import EMPTY_SITE
+from dedup.rule.site import NO_SITE
 from dedup.rule.verifier import VERIFIERS, verifier_of
 from dedup.values.match import CONTRADICTED, Check
 from tests.dedup.rule.pairs import (
@@ -95,7 +95,9 @@ FAULTS: dict[str, Plant] = {
     "three tokens are enough": lambda plant: plant.setattr(keys, "MIN_EQUAL_TOKENS", 3),
     "four tokens are too few": lambda plant: plant.setattr(keys, "MIN_EQUAL_TOKENS", 5),
     "one structure candidate is none": lambda plant: plant.setattr(
-        keys, "uses_structure", lambda config: config.verify and config.max_structure_candidates > 1
+        keys,
+        "uses_structure",
+        lambda config: config.verifier != "distance" and config.max_structure_candidates > 1,
     ),
     "content always finds": lambda plant: plant.setattr(keys, "uses_content", lambda _: True),
     "check sketches say nothing": lambda plant: plant.setattr(
@@ -143,8 +145,8 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
     verifier = verifier_of(config)
     may_pass = verifier.may_pass(page, [kept.sketch for kept in many])
     for kept, may in zip(many, may_pass, strict=True):
-        assert may or not verifier.check(kept, page, EMPTY_SITE).passes
-        if config.verify:
+        assert may or not verifier.check(kept, page, NO_SITE).passes
+        if config.verifier != "distance":
             assert may is (similarity(kept.sketch, page.sketch) >= config.min_similarity)
 
 
@@ -210,7 +212,7 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
         (
             BASE,
             near(BASE, content=3, equal=0),
-            {"verify": False, "max_distance": 3},
+            {"verifier": "distance", "max_distance": 3},
             "near",
             "The content simhashes differ in 3 of 64 bits, at most 3 are allowed; similarity is not "
             "asked for.",
@@ -218,7 +220,7 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
         (
             BASE,
             near(BASE, content=4),
-            {"verify": False, "max_distance": 3},
+            {"verifier": "distance", "max_distance": 3},
             "far",
             "The content simhashes differ in 4 of 64 bits, at most 3 are allowed; similarity is not "
             "asked for.",
@@ -226,7 +228,7 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
         (
             BASE,
             replace(near(BASE), content_simhash=0),
-            {"verify": False},
+            {"verifier": "distance"},
             "far",
             "Not both pages have a content simhash.",
         ),
@@ -274,7 +276,7 @@ def test_a_value_is_shown_on_its_side_of_the_bound(value: float, bound: float, t
 
 @pytest.mark.parametrize(("distance", "margin"), [(0, 2.5), (3, 1.0), (5, 0.0), (6, -0.5)])
 def test_the_margin_of_a_distance(distance: int, margin: float) -> None:
-    config = DedupConfig(verify=False, max_distance=5)
+    config = DedupConfig(verifier="distance", max_distance=5)
     assert compare(BASE, near(BASE, content=distance), config).check.margin == margin
 
 
@@ -302,7 +304,7 @@ def test_what_is_equal_outright_is_never_borderline() -> None:
     [
         (DedupConfig(), {"min_similarity": pytest.approx(0.47)}),
         (DedupConfig(min_similarity=0.1), {"min_similarity": 0.0}),
-        (DedupConfig(verify=False), {}),
+        (DedupConfig(verifier="distance"), {}),
     ],
 )
 def test_what_is_borderline_outside_passes_a_looser_rule(

@@ -24,7 +24,7 @@ from dedup.report.replay import replayed
 from dedup.rule.decide import Past, decide
 from dedup.rule.distance import DistanceVerifier
 from dedup.rule.similarity import SimilarityVerifier
-from dedup.rule.site import EMPTY_SITE, SiteContext
+from dedup.rule.site import NoSite, SiteContext
 from dedup.rule.verifier import VERIFIERS, verifier_of
 from dedup.values.verdict import Candidates, Canonical, Standing
 from tests.dedup.rule.counting import CountingVerifier
@@ -40,7 +40,7 @@ COUNTED = "The pages have 60 and 60 tokens (SiteContext()), as many are asked fo
 
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(VERIFIERS, "similarity", CountingVerifier)
+    monkeypatch.setitem(VERIFIERS, "loss", CountingVerifier)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -58,7 +58,7 @@ def crawled(index: Index) -> list[Reason]:
 def test_the_verifiers_of_a_configuration() -> None:
     config = DedupConfig()
     assert verifier_of(config) == SimilarityVerifier(config)
-    plain = DedupConfig(verify=False)
+    plain = DedupConfig(verifier="distance")
     assert verifier_of(plain) == DistanceVerifier(plain)
 
 
@@ -90,14 +90,14 @@ def test_it_is_quoted_by_who_compares_and_explains() -> None:
 
 def test_another_verdict_is_replayed(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     crawled(index)
-    monkeypatch.setitem(VERIFIERS, "similarity", CountingVerifier)
+    monkeypatch.setitem(VERIFIERS, "loss", CountingVerifier)
     with replayed(index, DedupConfig()) as replay:
         assert [row.verdict.kept for row in replay.rows()] == [True, False, True]
         assert (replay.changes.dropped, replay.changes.kept) == (1, 1)
 
 
 def test_reports_and_commands_quote_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(VERIFIERS, "similarity", CountingVerifier)
+    monkeypatch.setitem(VERIFIERS, "loss", CountingVerifier)
     path, config, file = tmp_path / "pages.db", DedupConfig(), io.StringIO()
     with SQLiteIndex(path) as opened:
         crawled(opened)
@@ -115,10 +115,17 @@ def test_reports_and_commands_quote_it(tmp_path: Path, monkeypatch: pytest.Monke
     assert (compared.exit_code, "60 and 61 tokens" in compared.output) == (3, True)
 
 
-class Noted(SiteContext):
-    """A site of which something is known."""
+class Noted(NoSite):
+    """A site that notes the hosts beside which it is asked about."""
 
-    __slots__ = ()
+    is_known = True
+
+    def __init__(self) -> None:
+        self.hosts: list[str] = []
+
+    def beside(self, host: str) -> Noted:
+        self.hosts.append(host)
+        return self
 
 
 def test_the_site_that_the_index_knows_reaches_the_verifier(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,13 +136,14 @@ def test_the_site_that_the_index_knows_reaches_the_verifier(monkeypatch: pytest.
             seen.append(site)
             return super().check(kept, page, site)
 
-    monkeypatch.setitem(VERIFIERS, "similarity", Asking)
-    kept = Canonical(1, "http://a/", 1, is_pending=False, fingerprint=BASE)
+    monkeypatch.setitem(VERIFIERS, "loss", Asking)
+    kept = Canonical(1, "http://a/", 1, is_pending=False, fingerprint=BASE, host="a")
+    noted = Noted()
     past = Past(
-        candidates=lambda: [Candidates([kept], 1)], standing=lambda _: Standing(1, 1), site=Noted()
+        candidates=lambda: [Candidates([kept], 1)], standing=lambda _: Standing(1, 1), site=noted
     )
     verdict = decide(near(BASE), past, DedupConfig())
     assert (verdict.reason, verdict.candidates, verdict.canonical) == (Reason.NEAR_DUPLICATE, 1, 1)
     compare(Page.from_text("a b"), Page.from_text("c d"))
-    assert [type(site) for site in seen] == [Noted, SiteContext]
-    assert SiteContext() == EMPTY_SITE
+    assert [type(site) for site in seen] == [Noted, NoSite]
+    assert noted.hosts == ["a"]

@@ -1,0 +1,198 @@
+"""What stands on the pages of a site that were kept: how many of them have a shingle.
+
+All is read from the rows, in the transaction that decides, and only where a verdict asks for it.  It
+reaches back to the latest rows (`SPAN`): by their numbers, so that the same rows give the same verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dedup.index.stores.base import Group, Store
+from dedup.recipes.sample import Sampled, places, sampled
+from dedup.rule.site import Flags
+from dedup.values.row import KeptText
+from dedup.values.verdict import Outcome
+
+# What is known goes back to between SPAN and twice SPAN rows.  It takes 6 bytes for each different
+# shingle that was sampled on a site: some 600 for a page of 500 words, so some 12 MB; and at most
+# 6 KB for a page of any size.
+SPAN = 10_000
+# Shingles on so many pages of a site, and on this share of them, are its frame.
+COMMON_PAGES, COMMON_SHARE = 5, 0.02
+
+Counts = NDArray[np.uint16]
+
+
+class _Part(NamedTuple):
+    hashes: Sampled
+    counts: Counts
+
+
+@dataclass(slots=True)
+class Shingles:
+    """How many of some pages have each of the shingles that were sampled.
+
+    New pages make a part of their own; two parts become one when the older is less than twice as large.
+    """
+
+    pages: int = 0
+    _parts: list[_Part] = field(default_factory=list)
+    _new: list[Sampled] = field(default_factory=list)
+
+    def add(self, sample: bytes) -> None:
+        """Count one more page."""
+        self.pages += 1
+        self._new.append(sampled(sample))
+
+    def counts(self, hashes: Sampled) -> Counts:
+        """Return on how many pages each of *hashes* is."""
+        self._settle()
+        counts = np.zeros(len(hashes), np.uint16)
+        for part in self._parts:
+            found = places(hashes, part.hashes)
+            counts += np.where(found >= 0, part.counts[found], 0).astype(np.uint16)
+        return counts
+
+    def _settle(self) -> None:
+        if not self._new:
+            return
+        hashes = np.concatenate(self._new)
+        self._new.clear()
+        self._parts.append(_summed(hashes, np.ones(len(hashes), np.uint16)))
+        while len(self._parts) > 1 and len(self._parts[-2].hashes) < 2 * len(self._parts[-1].hashes):
+            newer, older = self._parts.pop(), self._parts.pop()
+            hashes = np.concatenate((older.hashes, newer.hashes))
+            self._parts.append(_summed(hashes, np.concatenate((older.counts, newer.counts))))
+
+
+def _summed(hashes: Sampled, counts: Counts) -> _Part:
+    order = hashes.argsort(kind="stable")
+    hashes, counts = hashes[order], counts[order]
+    if not len(hashes):
+        return _Part(hashes, counts)
+    starts = np.flatnonzero(np.concatenate(([True], hashes[1:] != hashes[:-1])))
+    return _Part(hashes[starts], np.add.reduceat(counts, starts, dtype=np.uint16))
+
+
+class Sites:
+    """What is known of all sites of one *store*."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._forgettings = self._undone = ""
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all; it is read again."""
+        self._last = 0
+        self._spans: dict[int, dict[tuple[Group, str], dict[tuple[int, bool], Shingles]]] = {}
+        self._pending: set[int] = set()
+
+    def as_of(self, forgettings: str) -> None:
+        """Forget all if rows were forgotten since it was read, or the transaction was undone."""
+        undone = str(self._store.undone)
+        if (forgettings, undone) != (self._forgettings, self._undone):
+            self.clear()
+            self._forgettings, self._undone = forgettings, undone
+
+    def site(
+        self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]
+    ) -> Site:
+        """Return what is known of *host* in *group* by pages of *runs*, None for all.
+
+        Of dry runs only those of *dry_runs* count.
+        """
+
+        def counts(run: int, is_dry: bool) -> bool:
+            return (runs is None or run in runs) and (not is_dry or run in dry_runs)
+
+        return Site(self, group, (host,), counts)
+
+    def shingles(self, group: Group, host: str, counts: Callable[[int, bool], bool]) -> list[Shingles]:
+        """Return what the pages of *host* in *group* have, of the runs that count."""
+        return [
+            shingles
+            for span in self._spans.values()
+            for (run, is_dry), shingles in span.get((group, host), {}).items()
+            if counts(run, is_dry)
+        ]
+
+    def renew(self) -> None:
+        """Read what was kept since the last time, and what of the pages that were pending then."""
+        oldest = max(0, self._store.last() // SPAN - 1)
+        self._spans = {number: span for number, span in self._spans.items() if number >= oldest}
+        self._last = max(self._last, oldest * SPAN - 1)
+        if waiting := sorted(self._pending):
+            self._pending.clear()
+            self._take(self._store.kept_texts(0, waiting))
+        self._take(self._store.kept_texts(self._last))
+
+    def _take(self, texts: Iterator[KeptText]) -> None:
+        for text in texts:
+            self._last = max(self._last, text.id)
+            if text.outcome is Outcome.PENDING:
+                self._pending.add(text.id)
+            elif text.outcome is Outcome.CONFIRMED:
+                span = self._spans.setdefault(text.id // SPAN, {})
+                runs = span.setdefault((text.group, text.host), {})
+                runs.setdefault((text.run, text.is_dry), Shingles()).add(text.sample)
+
+
+@dataclass(slots=True)
+class Site:
+    """See `dedup.rule.site.SiteContext`; of the first of *hosts*, beside the others."""
+
+    sites: Sites
+    group: Group
+    hosts: tuple[str, ...]
+    counts: Callable[[int, bool], bool]
+    _is_new: bool = True
+    _answers: dict[tuple[str, bytes], Flags] = field(default_factory=dict)
+
+    is_known = True
+
+    def common(self, sample: bytes) -> Flags:
+        """See `SiteContext`."""
+        return self._answer("common", sample, self._common)
+
+    def unknown(self, sample: bytes) -> Flags:
+        """See `SiteContext`."""
+        return self._answer("unknown", sample, self._unknown)
+
+    def beside(self, host: str) -> Site:
+        """See `SiteContext`."""
+        if host in self.hosts:
+            return self
+        return Site(self.sites, self.group, (*self.hosts[:1], host), self.counts, self._is_new)
+
+    def _answer(self, about: str, sample: bytes, answer: Callable[[Sampled], Flags]) -> Flags:
+        if self._is_new:
+            self.sites.renew()
+            self._is_new = False
+        if (about, sample) not in self._answers:
+            self._answers[about, sample] = answer(sampled(sample))
+        return self._answers[about, sample]
+
+    def _common(self, hashes: Sampled) -> Flags:
+        flags = np.zeros(len(hashes), bool)
+        for host in self.hosts:
+            counts, pages = self._counts(hashes, host)
+            flags |= counts >= max(COMMON_PAGES, COMMON_SHARE * pages)
+        return flags
+
+    def _unknown(self, hashes: Sampled) -> Flags:
+        flags: Flags = self._counts(hashes, self.hosts[0])[0] == 0
+        return flags
+
+    def _counts(self, hashes: Sampled, host: str) -> tuple[NDArray[np.int64], int]:
+        counts, pages = np.zeros(len(hashes), np.int64), 0
+        for shingles in self.sites.shingles(self.group, host, self.counts):
+            counts += shingles.counts(hashes)
+            pages += shingles.pages
+        return counts, pages

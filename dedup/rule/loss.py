@@ -1,0 +1,188 @@
+"""Pages are duplicates if little would be lost with them: words that stand on no page kept.
+
+Similarity alone does not tell that: a page with a text of its own inside of the frame of its site is
+like its neighbours.  Measured on whole sites whose drops were read (docs/explanation/judging.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.sample import MOST, Sampled, places, sampled
+from dedup.rule.similarity import SimilarityVerifier
+from dedup.rule.site import SiteContext
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.match import Check
+
+FEW, OWN, ELSEWHERE, LOST = "few_words", "own_words", "elsewhere", "lost_words"
+
+# So few words are hardly a text of their own.
+FEW_WORDS = 15
+# Of a page with more words than this, a share would be a text of its own.
+MOST_WORDS = 100
+# No page loses more than this share of its words.
+MOST_SHARE = 1 / 3
+# What two pages must share of what is not common on their site, where more than a few words are lost.
+OWN_SIMILARITY = 0.7
+# So few words may stand on no page kept where all others do.
+MISSING_WORDS = 5
+# In fewer sampled shingles than this, words that stand nowhere can be missed.
+LEAST_SAMPLED = 8
+# Losses this near to the bound are borderline, in words.
+EDGE_WORDS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class LossVerifier:
+    """Asks for similarity, and then how many words of the page would be lost with it.
+
+    The page passes in one of three ways.  It would lose a few words at most that are not on the page
+    kept.  Or it would lose more, within the bounds of the configuration, and is like the page kept in
+    what is not common on their site.  Or its words stand on other pages kept, as those of a list do.
+    """
+
+    config: DedupConfig
+
+    @property
+    def rule(self) -> str:
+        """See `Verifier`."""
+        config = self.config
+        return (
+            f"{SimilarityVerifier(config).rule} and few of their words would be lost: at most {FEW_WORDS}; "
+            f"or at most {config.max_lost_words} or {config.max_lost_share:.0%}, for pages that share "
+            f"{OWN_SIMILARITY:g} of what is not common on their site; or words that other pages kept have"
+        )
+
+    @property
+    def bounds(self) -> Mapping[str, float]:
+        """See `Verifier`."""
+        return {"similarity": self.config.min_similarity, "lost": self.config.max_lost_words}
+
+    def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
+        """See `Verifier`."""
+        check = SimilarityVerifier(self.config).check(kept, page, site)
+        lost = lost_words(kept, page, check.similarity)
+        check = check._replace(lost=round(lost))
+        if not check.passes:
+            return check
+        allowed = allowed_words(page, self.config)
+        margin = min(check.margin, (allowed - lost) / EDGE_WORDS)
+        if lost <= min(FEW_WORDS, allowed):
+            return _told(check, page, FEW, "too few for a text of their own", margin)
+        within = f"at most {allowed:.0f} are allowed"
+        if lost <= allowed:
+            own = own_similarity(kept, page, check.similarity, site)
+            within = f"{within}, {_own(own, site)}"
+            if own >= OWN_SIMILARITY:
+                return _told(check, page, OWN, within, margin)
+        if not site.is_known:
+            return _told(
+                check, page, LOST, f"{within}; nothing is known here of its site", min(margin, 0.0)
+            )
+        missing = missing_words(page, site)
+        check = check._replace(missing=None if missing is None else round(missing))
+        if missing is not None and missing <= min(MISSING_WORDS, allowed):
+            return _told(
+                check, page, ELSEWHERE, f"all but about {missing:.0f} stand on other pages kept", 0.0
+            )
+        few = "" if missing is None else f"; about {missing:.0f} stand on no page kept"
+        return _told(check, page, LOST, f"{within}{few}", min(margin, 0.0))
+
+    def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
+        """See `Verifier`; what is lost is asked later, of those that are left."""
+        return SimilarityVerifier(self.config).may_pass(page, sketches)
+
+    def loosened(self) -> DedupConfig:
+        """See `Verifier`."""
+        config = SimilarityVerifier(self.config).loosened()
+        return replace(config, max_lost_words=config.max_lost_words + EDGE_WORDS)
+
+
+def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float:
+    """Return about how many words of *page* are not on the page *kept*, 0 or more.
+
+    By the numbers of their shingles and their *similarity* alone: of n and m shingles that share J
+    of all, J(n + m) / (1 + J) are on both.  A word that is changed inside of a text is lost with its
+    shingles, as up to four words.
+    """
+    of_page, of_kept = shingles_of(page), shingles_of(kept)
+    both = similarity * (of_page + of_kept) / (1 + similarity)
+    return max(0.0, of_page - both) * _words_a_token(page)
+
+
+def allowed_words(page: Fingerprint, config: DedupConfig) -> float:
+    """Return how many words *page* may lose by the bounds of *config*."""
+    words = words_of(page)
+    share = min(config.max_lost_share * words, MOST_WORDS)
+    return min(max(config.max_lost_words, share), MOST_SHARE * words)
+
+
+def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
+    """Return about how many words of *page* stand on no page of its *site* that was kept.
+
+    None where its sample of shingles is too small to tell.
+    """
+    unknown = site.unknown(page.sample)
+    if len(unknown) < LEAST_SAMPLED:
+        return None
+    share = float(unknown.mean())
+    return share * shingles_of(page) * _words_a_token(page)
+
+
+def own_similarity(kept: Fingerprint, page: Fingerprint, similarity: float, site: SiteContext) -> float:
+    """Return what two pages share of those shingles that are not common on their site, 0 to 1.
+
+    That is their *similarity* where nothing on them is common, and 0 where everything is.
+    """
+    if not (site.common(page.sample).any() or site.common(kept.sample).any()):
+        return similarity
+    end = min(_end(page.sample), _end(kept.sample))
+    of_page, of_kept = _own_part(page.sample, site, end), _own_part(kept.sample, site, end)
+    both = int((places(of_page, of_kept) >= 0).sum())
+    return both / max(len(of_page) + len(of_kept) - both, 1)
+
+
+def shingles_of(page: Fingerprint) -> int:
+    """Return how many different shingles *page* has; of rows that do not tell, at most so many."""
+    return page.shingles or max(page.tokens - 3, 0)
+
+
+def words_of(page: Fingerprint) -> int:
+    """Return how many words *page* has; rows that do not tell have their tokens."""
+    return page.words or page.tokens
+
+
+def _words_a_token(page: Fingerprint) -> float:
+    return words_of(page) / page.tokens if page.tokens else 1.0
+
+
+def _end(sample: bytes) -> int:
+    """Return the largest hash up to which *sample* has all that are sampled."""
+    hashes = sampled(sample)
+    return int(hashes[-1]) if len(hashes) == MOST else 2**32
+
+
+def _own_part(sample: bytes, site: SiteContext, end: int) -> Sampled:
+    hashes = sampled(sample)
+    return hashes[~site.common(sample) & (hashes <= end)]
+
+
+def _own(own: float, site: SiteContext) -> str:
+    what = "what is not common on their site" if site.is_known else "their shingles"
+    return f"for pages that share at least {OWN_SIMILARITY:g} of {what}, as these do {own:.2f}"
+
+
+def _told(check: Check, page: Fingerprint, finding: str, why: str, margin: float) -> Check:
+    sentence = f"{check.sentence} The page would lose {loses(check.lost, words_of(page))}: {why}."
+    return check._replace(passes=finding != LOST, finding=finding, sentence=sentence, margin=margin)
+
+
+def loses(lost: int | None, words: int) -> str:
+    """Return how much is lost, in words.
+
+    >>> loses(12, 1640)
+    'about 12 of 1,640 words'
+    """
+    return f"about {lost or 0:,} of {words:,} words"
