@@ -129,8 +129,8 @@ does it. Of 160 pages that an earlier version dropped, and of 56 pairs that it k
   another page with more than 15 words that are not on that page.
 - **Near** are the drops of pages of which no page kept has the same bytes or tokens. The last columns but one are
   about these, and need no label. **Words lost** are in no run of four words of any page of the site that was kept.
-  Words of the same page that was dropped twice count twice. Two tokens of kana are one word, and three of Thai, Lao,
-  Khmer or Burmese.
+  Words of the same page that was dropped twice count twice. Two tokens of kana are one word, and three of
+  Thai, Lao, Khmer or Burmese.
 - **Seconds** are for asking the index and adding to it; fingerprints are made before."""
 
 

@@ -26,8 +26,8 @@ class Drop:
     page: str
     other: str
     is_near: bool
-    nowhere: float
-    beside: float
+    nowhere: int
+    beside: int
     excerpt: str
 
 
@@ -57,7 +57,7 @@ class Figures:
     wrong: int = 0
     drops: int = 0
     near: int = 0
-    nowhere: float = 0.0
+    nowhere: int = 0
     heavy: int = 0
     seconds: float = 0.0
 

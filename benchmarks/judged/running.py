@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.judged.counting import MOST_LOST, Drop, Outcome
 from benchmarks.judged.sites import Site, read_site
-from benchmarks.judged.words import excerpt, word_count
+from benchmarks.judged.words import excerpt, words_in
 from dedup import DedupConfig, Detector, SQLiteIndex
 
 
@@ -63,14 +63,14 @@ def drops_of(site: Site, dropped: Mapping[int, int | None]) -> list[Drop]:
         is_near = page.token_digest not in texts and page.body_digest not in bodies
         nowhere = site.words.lost(number, known) if is_near else []
         beside = site.words.lost(number, site.words.on([other])) if is_near and other is not None else []
-        words = word_count(nowhere)
+        words = words_in(nowhere)
         found.append(
             Drop(
                 page=site.paths[number],
                 other="" if other is None else site.paths[other],
                 is_near=is_near,
                 nowhere=words,
-                beside=word_count(beside),
+                beside=words_in(beside),
                 excerpt=excerpt(nowhere if words > MOST_LOST else beside),
             )
         )

@@ -44,11 +44,12 @@ class Site:
 
 def read_site(folder: Path, config: DedupConfig) -> Site:
     """Return the site in *folder*, with fingerprints by *config*."""
+    (feed,) = find_feeds([folder], FieldRule()).feeds
     paths, pages, sightings, tokens, shingles = [], [], [], [], []
-    for file in files_of(folder):
-        page = Page.from_html(
-            file.read_bytes(), url=file.absolute().as_uri(), max_bytes=config.max_bytes
-        )
+    for file, record in zip(feed.files, feed.records(), strict=True):
+        raw = feed.raw_page(record.payload, FieldRule())
+        assert raw is not None
+        page = Page.from_raw(raw, max_bytes=config.max_bytes)
         words = tokens_of(page.text, config)
         paths.append(file.relative_to(folder).as_posix())
         pages.append(page)
@@ -69,12 +70,6 @@ def read_site(folder: Path, config: DedupConfig) -> Site:
             LINKS: [number[path] for path in link_order(links, hosts)],
         },
     )
-
-
-def files_of(folder: Path) -> list[Path]:
-    """Return the pages in *folder* in the order in which `dedup add` takes them."""
-    (feed,) = find_feeds([folder], FieldRule()).feeds
-    return list(feed.files)
 
 
 def link_order(links: Mapping[str, Sequence[str]], hosts: Mapping[str, str] | None = None) -> list[str]:

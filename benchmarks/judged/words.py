@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dedup.reading.tokens import word_count
 from dedup.recipes.sketch import shingle_hashes
 from dedup.recipes.terms import Terms
 from dedup.values.hashes import Hashes
@@ -19,10 +19,6 @@ Numbers = NDArray[np.int32]
 
 SHINGLE = 4
 EXCERPT = 240
-# A run of kana is cut into runs of two characters, one of Thai, Lao, Khmer and Burmese into runs of
-# three: so many tokens are one word.
-_KANA = re.compile("[\u3041-\u30ff\u31f0-\u31ff]")
-_UNSPACED = re.compile("[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\uaa60-\uaa7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +72,14 @@ def covered_tokens(known: Bools, tokens: int) -> Bools:
     return covered
 
 
-def word_count(runs: Sequence[Sequence[str]]) -> float:
+def words_in(runs: Sequence[Sequence[str]]) -> int:
     """Return how many words the tokens in *runs* are.
 
-    >>> word_count([["tea", "cup"], ["かな", "なの"], ["กขค"] * 3])
-    4.0
+    >>> words_in([["tea", "cup"], ["かな", "なの"], ["กขค"] * 3])
+    4
     """
-    return round(sum(_share(token) for run in runs for token in run), 2)
-
-
-def _share(token: str) -> float:
-    if token.isascii():
-        return 1.0
-    if _KANA.search(token):
-        return 1 / 2
-    return 1 / 3 if _UNSPACED.search(token) else 1.0
+    tokens = list(chain.from_iterable(runs))
+    return word_count(tokens, np.ones(len(tokens), np.intp))
 
 
 def excerpt(runs: Sequence[Sequence[str]]) -> str:
