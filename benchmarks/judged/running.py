@@ -26,11 +26,13 @@ class Task:
 def outcomes_of(task: Task) -> dict[tuple[str, str], Outcome]:
     """Return what each rule drops of the site in each order that is asked of it, by order and rule."""
     site = read_site(task.folder, DedupConfig())
-    return {
-        (order, rule): outcome_of(site, task.rules[rule], site.orders[order])
-        for order, rules in task.orders.items()
-        for rule in rules
+    asked = [(order, rule) for order, rules in task.orders.items() for rule in rules]
+    # Rules of several names may be the same one.
+    found = {
+        (order, config): outcome_of(site, config, site.orders[order])
+        for order, config in dict.fromkeys((order, task.rules[rule]) for order, rule in asked)
     }
+    return {(order, rule): found[order, task.rules[rule]] for order, rule in asked}
 
 
 def outcome_of(site: Site, config: DedupConfig, order: Iterable[int]) -> Outcome:

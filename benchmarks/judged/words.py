@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.reading.tokens import word_count
+from dedup.recipes.sample import different
 from dedup.recipes.sketch import shingle_hashes
 from dedup.recipes.terms import Terms
 from dedup.values.hashes import Hashes
@@ -36,9 +37,7 @@ class Words:
     @classmethod
     def of(cls, tokens: Sequence[str], shingles: Sequence[Hashes]) -> Words:
         """Return the words of pages, given the hashes of their runs."""
-        # `np.unique` hashes these hashes again, into few places: sorting them takes a hundredth of that.
-        every = np.sort(np.concatenate([*shingles, np.zeros(0, np.uint64)]))
-        every = every[np.append(True, every[1:] != every[:-1])] if len(every) else every
+        every = different(np.sort(np.concatenate([*shingles, np.zeros(0, np.uint64)])))
         numbers = tuple(np.searchsorted(every, one).astype(np.int32) for one in shingles)
         return cls(tuple(tokens), numbers, len(every))
 
