@@ -59,8 +59,11 @@ class Replay:
 
     def __str__(self) -> str:
         config = self.config
-        chosen = f"max_distance={config.max_distance}, min_similarity={config.min_similarity}"
-        return f"With {chosen}, verifier={config.verifier}, {self.changes}"
+        names = ("max_distance", "min_similarity", "max_lost_words", "max_lost_share")
+        chosen = [f"{name}={getattr(config, name)}" for name in names]
+        if config.verifier != DedupConfig().verifier:
+            chosen.append(f"verifier={config.verifier}")
+        return f"With {', '.join(chosen)}, {self.changes}"
 
     def rows(self, run: int | None = None) -> Iterator[Row]:
         """Yield the rows as they were seen."""

@@ -73,8 +73,10 @@ class LossVerifier:
             return _told(check, page, FEW, "too few for a text of their own", margin)
         within = f"at most {allowed:.0f} are allowed"
         if lost <= allowed:
-            own = own_similarity(kept, page, check.similarity, site)
-            within = f"{within}, {_own(own, site)}"
+            own, what = check.similarity, "their shingles"
+            if (without_frame := own_similarity(kept, page, site)) is not None:
+                own, what = without_frame, "what is not common on their site"
+            within = f"{within} where pages share {OWN_SIMILARITY:g} of {what}; these share {own:.2f}"
             if own >= OWN_SIMILARITY:
                 return _told(check, page, OWN, within, margin)
         if not site.is_known:
@@ -131,13 +133,13 @@ def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
     return share * shingles_of(page) * _words_a_token(page)
 
 
-def own_similarity(kept: Fingerprint, page: Fingerprint, similarity: float, site: SiteContext) -> float:
+def own_similarity(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float | None:
     """Return what two pages share of those shingles that are not common on their site, 0 to 1.
 
-    That is their *similarity* where nothing on them is common, and 0 where everything is.
+    That is None, as much as of all, where nothing on them is common, and 0 where everything is.
     """
     if not (site.common(page.sample).any() or site.common(kept.sample).any()):
-        return similarity
+        return None
     end = min(_end(page.sample), _end(kept.sample))
     of_page, of_kept = _own_part(page.sample, site, end), _own_part(kept.sample, site, end)
     both = int((places(of_page, of_kept) >= 0).sum())
@@ -167,11 +169,6 @@ def _end(sample: bytes) -> int:
 def _own_part(sample: bytes, site: SiteContext, end: int) -> Sampled:
     hashes = sampled(sample)
     return hashes[~site.common(sample) & (hashes <= end)]
-
-
-def _own(own: float, site: SiteContext) -> str:
-    what = "what is not common on their site" if site.is_known else "their shingles"
-    return f"for pages that share at least {OWN_SIMILARITY:g} of {what}, as these do {own:.2f}"
 
 
 def _told(check: Check, page: Fingerprint, finding: str, why: str, margin: float) -> Check:

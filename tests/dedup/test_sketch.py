@@ -197,5 +197,5 @@ def measured(rng: np.random.Generator, count: int, alike: float) -> tuple[float,
     for bins in (BINS, CHECK_BINS):
         hashes = rng.integers(0, 2**64, count, np.uint64)
         one, other = hashes[:first], np.concatenate((hashes[:common], hashes[first:]))
-        pairs.append((_binned(one, bins), _binned(other, bins)))
+        pairs.append((_binned(np.sort(one), bins), _binned(np.sort(other), bins)))
     return similarity(*pairs[0]), *pairs[1]

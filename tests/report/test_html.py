@@ -169,7 +169,7 @@ def test_the_rule_and_the_thresholds_are_those_in_force(
     edge, facts = re.findall(r"Candidates are pages (whose [^.]*)\.", report)
     assert edge == facts
     assert re.findall(r"whose (\w+)", edge) == ways.split()
-    assert ("are duplicates if they share at least 0.62 of their shingles." in report) == (
+    assert ("are duplicates if they share at least 0.62 of their shingles" in report) == (
         config.verifier == "loss"
     )
     assert re.findall(r"Threshold: ([^\"]*)\"", report) == thresholds

@@ -137,7 +137,7 @@ def index(tmp_path: Path) -> SQLiteIndex:
 def test_a_threshold_is_looser_or_stricter(
     index: SQLiteIndex, similarity: float, dropped: list[int], changes: Changes
 ) -> None:
-    config = DedupConfig(min_similarity=similarity, max_distance=12)
+    config = DedupConfig(min_similarity=similarity, max_distance=12, verifier="similarity")
     with index, replayed(index, config) as replay:
         assert [row.id for row in replay.rows() if not row.verdict.kept] == dropped
         assert replay.changes == changes

@@ -20,6 +20,7 @@ from dedup.index.columns import (
     REASON,
     ROW,
     RUN,
+    SAMPLE,
     SIMHASH,
     SIMILARITY,
     SKETCH,
@@ -118,6 +119,13 @@ class Values:
             raise ValueError(f"{key} has {len(value)} bytes, it must have {SKETCH.sizes[-1]}")
         return value
 
+    def sample(self, key: str) -> bytes:
+        """Return a sample in base64."""
+        value = base64.b64decode(self.text(key), validate=True)
+        if len(value) % SAMPLE.unit:
+            raise ValueError(f"{key} has {len(value)} bytes, it must have a multiple of {SAMPLE.unit}")
+        return value
+
 
 @dataclass(frozen=True, slots=True)
 class _Form:
@@ -125,6 +133,10 @@ class _Form:
 
     read: Callable[[Values, str], Any]
     write: Callable[[Any], Any] = lambda value: value
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")
 
 
 def _within(kind: Kind, read: Callable[..., Any]) -> _Form:
@@ -147,7 +159,8 @@ _FORMS = {
     OUTCOME: _Form(lambda values, key: values.choice(key, OUTCOME)),
     URLS: _Form(Values.texts, list),
     SIMHASH: _Form(Values.simhash, simhash_hex),
-    SKETCH: _Form(Values.sketch, lambda sketch: base64.b64encode(sketch).decode("ascii")),
+    SKETCH: _Form(Values.sketch, _base64),
+    SAMPLE: _Form(Values.sample, _base64),
     DIGEST: _Form(lambda values, key: values.digits(key, DIGEST.sizes), bytes.hex),
 }
 

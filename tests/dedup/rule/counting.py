@@ -28,7 +28,7 @@ class CountingVerifier:
         return Check(
             kept.tokens == page.tokens,
             "counted",
-            f"The pages have {kept.tokens} and {page.tokens} tokens ({site}), as many are asked for.",
+            f"The pages have {kept.tokens} and {page.tokens} tokens, as many are asked for.",
             similarity(kept.sketch, page.sketch),
             *distances(kept, page),
             -abs(kept.tokens - page.tokens) / 10,

@@ -107,9 +107,7 @@ FAULTS: dict[str, Plant] = {
     "verification is always asked for": lambda plant: plant.setitem(
         VERIFIERS, "distance", SimilarityVerifier
     ),
-    "verification is never asked for": lambda plant: plant.setitem(
-        VERIFIERS, "similarity", DistanceVerifier
-    ),
+    "verification is never asked for": lambda plant: plant.setitem(VERIFIERS, "loss", DistanceVerifier),
     "what no key finds is confirmed": lambda plant: plant.setattr(
         Keys, "are_met", property(lambda _: True)
     ),

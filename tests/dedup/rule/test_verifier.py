@@ -23,6 +23,7 @@ from dedup.report.html import write_report
 from dedup.report.replay import replayed
 from dedup.rule.decide import Past, decide
 from dedup.rule.distance import DistanceVerifier
+from dedup.rule.loss import LossVerifier
 from dedup.rule.similarity import SimilarityVerifier
 from dedup.rule.site import NoSite, SiteContext
 from dedup.rule.verifier import VERIFIERS, verifier_of
@@ -57,7 +58,9 @@ def crawled(index: Index) -> list[Reason]:
 
 def test_the_verifiers_of_a_configuration() -> None:
     config = DedupConfig()
-    assert verifier_of(config) == SimilarityVerifier(config)
+    assert verifier_of(config) == LossVerifier(config)
+    plain = DedupConfig(verifier="similarity")
+    assert verifier_of(plain) == SimilarityVerifier(plain)
     plain = DedupConfig(verifier="distance")
     assert verifier_of(plain) == DistanceVerifier(plain)
 
