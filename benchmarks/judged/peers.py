@@ -175,7 +175,7 @@ def lost_table(found: Mapping[str, Figures], failures: Mapping[str, str]) -> Tab
     rows: list[Row] = [
         (
             name,
-            *(one.by_page[label] for label in labels),
+            *(one.by_page.get(label, 0) for label in labels),
             f"{one.drops:,}",
             f"{one.nowhere:,.0f}",
             one.heavy,
@@ -188,9 +188,9 @@ def lost_table(found: Mapping[str, Figures], failures: Mapping[str, str]) -> Tab
         "What would be lost",
         (
             "contender",
-            f"right drops, of {of[right]}",
-            f"arguable, of {of[arguable]}",
-            f"wrong, of {of[wrong]}",
+            f"right drops, of {of.get(right, 0)}",
+            f"arguable, of {of.get(arguable, 0)}",
+            f"wrong, of {of.get(wrong, 0)}",
             "pages dropped",
             "words lost",
             f"pages with over {MOST_LOST} words lost",

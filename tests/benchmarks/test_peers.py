@@ -55,11 +55,16 @@ def test_a_job_has_each_page_once_and_all_pairs_by_weight(tmp_path: Path) -> Non
 
 def test_the_table_replaces_the_one_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{peers.BEGIN}\nold\n{peers.END}\nafter\n")
+    readme.write_text(
+        "before\n<!-- peers -->\nold\n<!-- /peers -->\n<!-- lost -->\n<!-- /lost -->\nafter\n"
+    )
     monkeypatch.setattr(peers, "README", readme)
     table = short({OURS: Found({}, 0.001, 0.002)}, {"other": "it raises"})
-    write_readme(table)
-    write_readme(table)
-    assert readme.read_text() == f"before\n{peers.BEGIN}\n{table}\n{peers.END}\nafter\n"
+    write_readme(peers.MARKS, table)
+    write_readme(peers.MARKS, table)
+    write_readme(peers.LOST_MARKS, "lost")
+    assert readme.read_text() == (
+        f"before\n<!-- peers -->\n{table}\n<!-- /peers -->\n<!-- lost -->\nlost\n<!-- /lost -->\nafter\n"
+    )
     assert table.count("|---") == table.splitlines()[0].count("|") - 1
     assert "does not run: it raises" in table
