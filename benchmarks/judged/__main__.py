@@ -129,8 +129,10 @@ does it. Of 160 pages that an earlier version dropped, and of 56 pairs that it k
   another page with more than 15 words that are not on that page.
 - **Near** are the drops of pages of which no page kept has the same bytes or tokens. The last columns but one are
   about these, and need no label. **Words lost** are in no run of four words of any page of the site that was kept.
-  Words of the same page that was dropped twice count twice. Two tokens of kana are one word, and three of
-  Thai, Lao, Khmer or Burmese.
+  Words that are lost with two pages count twice. Two tokens of kana are one word, and three of Thai, Lao, Khmer or
+  Burmese.
+- The drops that were read are those of a rule that asks for a similarity of .62 only. So that rule has nearly all of
+  A, B and C, and what only other rules drop has no label: there the columns about words tell.
 - **Seconds** are for asking the index and adding to it; fingerprints are made before."""
 
 

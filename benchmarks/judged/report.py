@@ -35,7 +35,8 @@ def left_out_table(found: Mapping[str, tuple[str, Figures]], rules: int) -> Tabl
         note=(
             f"Of {rules} rules the one that drops most pages of label A on the other sites, among those that "
             f"drop at most 15 % of the pages of label C there, and at most 10 pages with over {MOST_LOST} "
-            "words that stand on no page kept."
+            "words that stand on no page kept. They differ in what the settings say; the constants of the "
+            "rule are the same in all of them."
         ),
     )
 
