@@ -185,7 +185,7 @@ def is_han(token: str) -> bool:
 
 
 def _pieces(text: str) -> list[str]:
-    """Return what ASCII signs and spaces part in *text*; ASCII letters in lower case, single ones not."""
+    """Return what spaces and ASCII signs part; ASCII letters are in lower case, single ones not."""
     data = text.encode("utf-8", "surrogatepass")
     spaced = bytearray(data.translate(_ASCII_WORDS))
     kinds = data.translate(_NUMERIC)

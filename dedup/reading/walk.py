@@ -121,9 +121,9 @@ class Walk:
         if words < MIN_MAIN_WORDS:
             return _lines(everything)
         # A word and the space after it are two characters at least: mostly no words need be counted.
-        if words < MIN_MAIN_SHARE * (len(everything) / 2 + 1):
-            if words < MIN_MAIN_SHARE * _word_count(everything):
-                text = f"{text}\n{Walk(self._root, has_links=False)._aside_text()}".rstrip()
+        is_little = words < MIN_MAIN_SHARE * (len(everything) / 2 + 1)
+        if is_little and words < MIN_MAIN_SHARE * _word_count(everything):
+            return f"{text}\n{Walk(self._root, has_links=False)._aside_text()}".rstrip()
         return text
 
     def _aside_text(self) -> str:

@@ -49,9 +49,10 @@ class LossVerifier:
     def rule(self) -> str:
         """See `Verifier`."""
         config = self.config
+        similar = SimilarityVerifier(config).rule
         return (
-            f"{SimilarityVerifier(config).rule} and few of their words would be lost: at most {FEW_WORDS}; "
-            f"or at most {config.max_lost_words} or {config.max_lost_share:.0%}, for pages that share "
+            f"{similar} and few of their words would be lost: at most {FEW_WORDS}; or at most "
+            f"{config.max_lost_words} or {config.max_lost_share:.0%}, for pages that share "
             f"{OWN_SIMILARITY:g} of what is not common on their site; or words that other pages kept have"
         )
 
