@@ -24,10 +24,11 @@ from benchmarks.accuracy.report import Row, Table
 from benchmarks.accuracy.structural_peer import PeerError
 from benchmarks.judged.counting import MOST_LOST, Figures, Outcome, figures, total
 from benchmarks.judged.labels import OF_DROPS, SET, labels_in, of_site, unpacked_sites
-from benchmarks.judged.running import drops_of
-from benchmarks.judged.sites import Site, read_site
+from benchmarks.judged.running import drops_of, outcome_of
+from benchmarks.judged.sites import ADD, Site, read_site
 from benchmarks.peer_contenders import (
     CONTENDERS,
+    OURS,
     TEXT_DEDUP,
     TEXT_DEDUP_DISTANCE,
     Document,
@@ -103,14 +104,17 @@ def outcomes_by_peer(task: PeerTask) -> dict[str, Outcome]:
         Document(str(task.folder / path), text.encode("utf-8", "replace").decode())
         for path, text in zip(site.paths, site.texts, strict=True)
     ]
+    found: dict[str, Outcome] = {}
     dropped: dict[str, list[int]] = {}
+    if OURS in task.contenders:  # its pages come from a folder, which it takes for their site
+        found[OURS] = outcome_of(site, DedupConfig(), site.orders[ADD])
     with tempfile.TemporaryDirectory() as scratch:
-        for name in task.contenders:
+        for name in (name for name in task.contenders if name != OURS):
             dropped[name] = _dropped_by(name, documents, Path(scratch))
         if task.text_dedup:
             with suppress(subprocess.CalledProcessError):
                 dropped |= _dropped_by_text_dedup(task.text_dedup, documents, Path(scratch))
-    return {name: _outcome(site, numbers) for name, numbers in dropped.items()}
+    return found | {name: _outcome(site, numbers) for name, numbers in dropped.items()}
 
 
 def _outcome(site: Site, dropped: Sequence[int]) -> Outcome:
