@@ -235,7 +235,7 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
 def test_what_decided_is_said(
     kept: Fingerprint, page: Fingerprint, config: dict[str, object], finding: str, sentence: str
 ) -> None:
-    check = compare(kept, page, DedupConfig(**config)).check
+    check = compare(kept, page, DedupConfig(**config)).check  # type: ignore[arg-type]
     assert (check.finding, check.sentence) == (finding, sentence)
     assert (check.finding in match.OUTRIGHT) is (finding in ("empty", "equal_bytes", "equal_tokens"))
 
