@@ -19,6 +19,13 @@ def edited(seed: int, edits: int = 1, words: int = 120) -> str:
     return " ".join(text(seed, words).split()[: words - edits] + [f"new{n}" for n in range(edits)])
 
 
+def told_elsewhere() -> list[str]:
+    """Return three texts, of which the last repeats the first and a part of the second, 500 words."""
+    first, second = text(5, 400), text(6, 100)
+    before = " ".join(first.split()[-3:])  # so that no shingle is on the last page only
+    return [first, f"{before} {second} {text(7, 300)}", f"{first} {second}"]
+
+
 def page(content: str, url: str = "", *, template: int = 0) -> Page:
     """Return a page of the template of that number with *content*."""
     tags = "".join(f"<div><ul><li>{'<b></b>' * n}</li></ul></div>" for n in range(template % 7))

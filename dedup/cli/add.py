@@ -186,6 +186,8 @@ class _Talk:
                 "content_distance": verdict.content_distance,
                 "structure_distance": verdict.structure_distance,
                 "similarity": verdict.similarity,
+                "lost": verdict.lost,
+                "words": verdict.words,
                 "canonical_run": verdict.canonical_run,
             }
             print_json(values, indent=None)

@@ -67,7 +67,7 @@ def compare(
 
     A and B are files (HTML, or plain text) or URLs in the index; of a URL it is the newest row that
     counts. Two files need no index. The settings are those of the project, of the index's recipe, or
-    of -s.
+    of -s. The two alone are compared: a crawl also knows what stands on other pages of their site.
 
     Words, tags and --diff need the pages themselves: files, or rows whose pages the index keeps
     (DEDUP_STORE_PAGES).
@@ -81,7 +81,8 @@ def compare(
       dedup compare https://example.com/a saved.html --diff side-by-side
     """
     one, other, config = _sides((a, b), path, settings)
-    explanation = explain(one.fingerprint, other.fingerprint, config)
+    repeats = one.row and other.row and other.row.verdict.canonical == one.row.id
+    explanation = explain(one.fingerprint, other.fingerprint, config, other.row if repeats else None)
     if as_json:
         print_json(_record(one, other, explanation, config, limit=limit, diff=bool(diff)))
     else:

@@ -17,8 +17,8 @@ from dedup.cli.terminal import console, place, print_json, row_record, url_text
 from dedup.cli.times import moment
 from dedup.index import Row, Run, SQLiteIndex
 from dedup.recipes.config import DedupConfig
+from dedup.report.explanation import Explanation, is_refused, verdict_sentence
 from dedup.report.explanation import explain as explained
-from dedup.report.explanation import is_refused, verdict_sentence
 from dedup.rule.keys import banding_of
 from dedup.values.printable import printable
 
@@ -116,16 +116,20 @@ def _show_pair(
                 "  page     ", (url_text(canonical.sighting.url), "bold"), f"  {place(canonical)}"
             )
         )
-    show_explanation(screen, explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config))
+    show_explanation(screen, _now(pair, config))
     show_agreement(screen, index.views.page_of(canonical), index.views.page_of(row), config, limit)
+
+
+def _now(pair: tuple[Row, Row], config: DedupConfig) -> Explanation:
+    canonical, row = pair
+    return explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config, row)
 
 
 def _comparison(
     pair: tuple[Row, Row], index: SQLiteIndex, config: DedupConfig, limit: int
 ) -> dict[str, Any]:
     canonical, row = pair
-    now = explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config)
-    record: dict[str, Any] = {"now": explanation_record(now)}
+    record: dict[str, Any] = {"now": explanation_record(_now(pair, config))}
     if row.verdict.canonical is None:
         record["refused_url"] = canonical.sighting.url
     return record | agreement_record(

@@ -15,6 +15,7 @@ from dedup.index import Index, Row
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
+from dedup.rule.loss import loses, words_of
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.match import Match
@@ -50,8 +51,9 @@ def find(
     compared with the pages that a crawl would compare it with: all that were kept and are not
     forgotten, in all scopes. A page is near if its content simhash differs in at most --max-distance
     bits (64 lists all pages), if its structure simhash differs in at most the structure_max_distance
-    of the recipe, or if its bytes are the same. "copy" marks the pages that the page would be dropped
-    for.
+    of the recipe, or if its bytes are the same. "loses" says how many of its words are not on that page.
+    "copy" marks the pages that the page would be dropped for, by the two alone: a crawl also knows
+    what stands on the other pages of its site.
 
     \b
     Examples:
@@ -66,18 +68,19 @@ def find(
         with working("searching"):
             nearest = _near(index, page, own, config, reach=reach, limit=limit)
     if as_json:
-        print_json([_record(row, how) for row, how in nearest])
+        print_json([_record(row, how, page) for row, how in nearest])
         return
     screen = console()
     if not nearest:
         screen.print(Text("nothing in the index is near it"))
         return
-    screen.print(Text("content structure similarity        page", "bold"))
+    screen.print(Text(f"content structure similarity  {'loses':<23}        page", "bold"))
     for row, how in nearest:
         copy = "copy" if how.is_duplicate else ""
         measures = f"{_bits(how.content_distance)} {_bits(how.structure_distance):>9}"
+        lost = "-" if how.lost is None else loses(how.lost, words_of(page))
         where = f"{url_text(row.sighting.url)}  {place(row)}"
-        screen.print(Text(f"{measures} {how.similarity:>10.2f}  {copy:<4}  {where}"))
+        screen.print(Text(f"{measures} {how.similarity:>10.2f}  {lost:<23}  {copy:<4}  {where}"))
 
 
 def _asked(index: Index, what: str, config: DedupConfig) -> tuple[Fingerprint, int | None]:
@@ -122,11 +125,15 @@ def _order(candidate: tuple[Row, Match]) -> tuple[bool, int, int, int]:
     return not is_exact, content, structure, row.id
 
 
-def _record(row: Row, how: Match) -> dict[str, object]:
+def _record(row: Row, how: Match, page: Fingerprint) -> dict[str, object]:
+    """Return a row, with how *page*, which was asked about, stands to it."""
     return row_record(row) | {
         "content_distance": how.content_distance,
         "structure_distance": how.structure_distance,
         "similarity": how.similarity,
+        "lost": how.lost,
+        "missing": how.missing,
+        "asked_words": words_of(page),
         "is_duplicate": how.is_duplicate,
     }
 

@@ -15,6 +15,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.report.diff import DELETE, EQUAL, INSERT, REPLACE, Change
 from dedup.report.explanation import Explanation, Feature, Features, compare_tags, compare_terms
 from dedup.rule.keys import SimhashKey
+from dedup.rule.loss import loses
 from dedup.values.printable import printable
 from dedup.values.simhashes import SIMHASH_BITS, simhash_hex
 
@@ -49,11 +50,14 @@ def key_lines(key: SimhashKey) -> Iterator[Text]:
 
 
 def show_explanation(screen: Console, explanation: Explanation) -> None:
-    """Print the simhashes bit by bit, the similarity and the reasons."""
+    """Print the simhashes bit by bit, what is lost, the similarity and the reasons."""
     for key in (explanation.keys.content, explanation.keys.structure):
         for line in key_lines(key):
             screen.print(line)
-    screen.print(Text.assemble(("similarity", "bold"), f"  {explanation.match.similarity:.3f}"))
+    matched = explanation.match
+    if matched.lost is not None:
+        screen.print(Text.assemble(("loses", "bold"), f"  {loses(matched.lost, explanation.words)}"))
+    screen.print(Text.assemble(("similarity", "bold"), f"  {matched.similarity:.3f}"))
     for reason in explanation.reasons:
         screen.print(Text(f"  {reason}"))
 
@@ -122,6 +126,9 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
         "sentence": matched.sentence,
         "similarity": matched.similarity,
         "min_similarity": explanation.bounds.get("similarity"),
+        "lost": matched.lost,
+        "words": explanation.words,
+        "max_lost_words": explanation.bounds.get("lost"),
         **{key.field: _key_record(key) for key in (keys.content, keys.structure)},
         "reasons": list(explanation.reasons),
     }

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 
 from dedup.index import Row
+from dedup.rule.loss import words_of
 from dedup.values.printable import printable
 
 LONGEST_URL = 2000
@@ -67,5 +68,8 @@ def row_record(row: Row) -> dict[str, Any]:
         "content_distance": verdict.content_distance,
         "structure_distance": verdict.structure_distance,
         "similarity": verdict.similarity,
-        "words": seen.fingerprint.tokens,
+        "lost": verdict.lost,
+        "missing": verdict.missing,
+        "words": words_of(seen.fingerprint),
+        "tokens": seen.fingerprint.tokens,
     }

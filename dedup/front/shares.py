@@ -7,20 +7,35 @@ from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from operator import itemgetter
 
+from dedup.rule.loss import FEW_WORDS
 from dedup.values.urls import host_of
+from dedup.values.verdict import Verdict
 
 # Fewer copies than this are not worth a warning.
 MIN_COPIES = 20
 # The share (0 to 1) of a host's pages from which on a page swallows too many.
 LARGE_SHARE = 0.2
-# A near-duplicate that shares less than this with what it repeats may have text of its own.
-DOUBTFUL = 0.85
+# A near-duplicate that loses more words than this may have a text of its own.
+DOUBTFUL_WORDS = FEW_WORDS
+# Where nobody counts words: one that shares less than this with what it repeats.
+DOUBTFUL_SIMILARITY = 0.85
 # The name under which all hosts are counted together; no host has it.
 _ALL = ""
 # Hosts, and pages with copies, that are counted at a time; beyond it the smaller half is forgotten.
 MAX_COUNTED = 10_000
 # More notices than this say nothing new.
 MAX_NOTICED = 100
+
+
+def doubtful(verdict: Verdict) -> bool:
+    """Return whether a copy may have a text of its own, which is lost with it.
+
+    What stands on other pages that were kept is not lost.
+    """
+    if verdict.lost is None:
+        return (verdict.similarity or 0.0) < DOUBTFUL_SIMILARITY
+    lost = verdict.lost if verdict.missing is None else verdict.missing
+    return lost > DOUBTFUL_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +79,7 @@ class Shares:
         self._host(url)[1].seen += 1
 
     def doubt(self, url: str) -> list[Swallowed]:
-        """Count the page at *url* as a copy that shares little; return the shares over the limit.
+        """Count the page at *url* as a copy that is `doubtful`; return the shares over the limit.
 
         These are the share of its host and that of all hosts, named "", each for the first time.  They
         have no canonical.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scrapy.exceptions import DropItem
 
+from dedup.rule.loss import loses
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 from dedup.values.verdict import Verdict
@@ -24,13 +25,14 @@ class DuplicatePage(DropItem):
 
 
 def explained(url: str, verdict: Verdict, name: str = "") -> str:
-    """Return one line on a dropped page: URL, reason, canonical, distances in bits, similarity.
+    """Return one line on a dropped page: URL, reason, canonical, loss, distances in bits, similarity.
 
     *name* stands for an item without URL: its key, or its first line.
     """
     similarity = "-" if verdict.similarity is None else f"{verdict.similarity:.2f}"
+    lost = "" if verdict.lost is None else f": loses {loses(verdict.lost, verdict.words)}"
     return (
-        f"{verdict.reason}: {_shown(url, name)} repeats {_shown(verdict.canonical_url)} "
+        f"{verdict.reason}: {_shown(url, name)} repeats {_shown(verdict.canonical_url)}{lost} "
         f"(content distance {_number(verdict.content_distance)}, "
         f"structure distance {_number(verdict.structure_distance)}, similarity {similarity})"
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 # Attributes of a verdict; a field is named after them, behind a prefix.
-MARKS = ("reason", "canonical_url", "content_distance", "structure_distance", "similarity")
+MARKS = ("reason", "canonical_url", "content_distance", "structure_distance", "similarity", "lost")
 
 
 class CannotMark(DedupError):  # noqa: N818

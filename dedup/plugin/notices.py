@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from dedup.front.settings import DedupSettings
-from dedup.front.shares import DOUBTFUL, Shares, Swallowed
+from dedup.front.shares import DOUBTFUL_SIMILARITY, DOUBTFUL_WORDS, Shares, Swallowed, doubtful
 from dedup.plugin.counting import Counts
 from dedup.values.errors import IndexUnavailable
 from dedup.values.limits import MAX_ATTRIBUTES, Excess
@@ -20,6 +20,15 @@ _EXCESSES = {
     Excess.TEXT: "text of more than DEDUP_MAX_BYTES ({:,}) bytes in Unicode's normal form",
     Excess.ATTRIBUTES: f"a tag of more than {MAX_ATTRIBUTES:,} attributes",
 }
+# What is doubtful about copies, and what to do about it.
+_LOSING = (
+    f"though each loses more than {DOUBTFUL_WORDS} words that are not on the page kept",
+    "lower DEDUP_MAX_LOST_WORDS and DEDUP_MAX_LOST_SHARE",
+)
+_UNLIKE = (
+    f"for pages that they share less than {DOUBTFUL_SIMILARITY:.0%} with",
+    "raise DEDUP_MIN_SIMILARITY",
+)
 
 
 class Notices:
@@ -70,7 +79,7 @@ class Notices:
         self._shares.page(url)
         if not verdict.repeats_another:
             return
-        if (verdict.similarity or 0.0) < DOUBTFUL:
+        if doubtful(verdict):
             self._doubt(url)
         if verdict.canonical is not None:
             self._copy(url, verdict.canonical, verdict.canonical_url)
@@ -79,11 +88,10 @@ class Notices:
         for share in self._shares.doubt(url):
             self._counts.add("doubtful_shares")
             logger.warning(
-                "%d of %d pages of %s (%.0f%%) so far were dropped for pages that they share less than "
-                "%.0f%% with: are they really copies? See `dedup report`, and raise "
-                "DEDUP_MIN_SIMILARITY if they are not",
+                "%d of %d pages of %s (%.0f%%) so far were dropped %s: are they really copies? See "
+                "`dedup report`, and %s if they are not",
                 *(share.copies, share.seen, printable(share.host) or "this crawl", 100 * share.share),
-                100 * DOUBTFUL,
+                *(_LOSING if self._settings.config.verifier == "loss" else _UNLIKE),
             )
 
     def _copy(self, url: str, canonical: int, canonical_url: str) -> None:

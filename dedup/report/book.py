@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from dedup.recipes.config import DedupConfig
 from dedup.report.clusters import KEEPS
 from dedup.report.columns import Columns, Integers, SiteNames
 from dedup.report.likeness import LeastAlike, least_alike
+from dedup.report.losses import by_site
+from dedup.rule.loss import words_of
 from dedup.rule.match import match
 from dedup.values.match import Check
 from dedup.values.printable import printable, printable_url
@@ -35,23 +38,34 @@ class Shown:
     site: str
     title: str
     tokens: int
+    words: int
     run: int
     time: float
+
+
+class Compared(NamedTuple):
+    """How the page of a *row* compares with its canonical alone, by the settings of the report.
+
+    *by_site* says that its site decided, where that is so (`dedup.report.losses.by_site`).
+    """
+
+    row: int
+    check: Check
+    by_site: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShownCluster:
     """A cluster as it is shown: the pages of *rows*, the canonical first, of *size* duplicates.
 
-    *best* is the row that the rule of the report would have kept; *checks* has for each of its
-    duplicates how it compares with the canonical, by the settings of the report.
+    *best* is the row that the rule of the report would have kept; *compared* are its duplicates.
     """
 
     rows: tuple[int, ...]
     size: int
     least: LeastAlike
     best: int
-    checks: tuple[tuple[int, Check], ...]
+    compared: tuple[Compared, ...]
 
 
 @dataclass(slots=True)
@@ -71,7 +85,7 @@ class Book:
         url, title = printable_url(seen.url, URL_LIMIT), printable(seen.title.strip(), TITLE_LIMIT)
         self.pages[row.id] = Shown(
             *(row.id, url, self._sites.of(seen.url), title),
-            *(seen.fingerprint.tokens, seen.run, seen.time),
+            *(seen.fingerprint.tokens, words_of(seen.fingerprint), seen.run, seen.time),
         )
         self.characters += len(url) + len(title)
 
@@ -103,17 +117,18 @@ def shown_clusters(
         least = least_alike([[row.sighting.fingerprint for row in rows] for rows in looked_up])
         for rows, pair in zip(looked_up, least, strict=True):
             numbers, size = tuple(row.id for row in rows), sizes[len(clusters)]
-            checks = tuple(_checks(rows, config))
-            clusters.append(ShownCluster(numbers, size, pair, KEEPS[keep](rows).id, checks))
+            compared = tuple(_compared(rows, config))
+            clusters.append(ShownCluster(numbers, size, pair, KEEPS[keep](rows).id, compared))
             for row in rows:
                 book.add(row)
     return clusters
 
 
-def _checks(rows: Sequence[Row], config: DedupConfig) -> Iterator[tuple[int, Check]]:
+def _compared(rows: Sequence[Row], config: DedupConfig) -> Iterator[Compared]:
     canonical, *duplicates = rows
     for row in duplicates:
-        yield row.id, match(canonical.sighting.fingerprint, row.sighting.fingerprint, config).check
+        check = match(canonical.sighting.fingerprint, row.sighting.fingerprint, config).check
+        yield Compared(row.id, check, by_site(row, check, config))
 
 
 def _largest(columns: Columns, max_pages: int) -> tuple[list[int], list[Integers]]:

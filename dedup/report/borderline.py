@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from dedup.index import Index
 from dedup.recipes.config import DedupConfig
 from dedup.report.columns import REASONS, Columns, Integers
+from dedup.report.losses import by_site
 from dedup.rule.keys import loosened
 from dedup.rule.match import match
 from dedup.rule.verifier import verifier_of
@@ -19,27 +20,44 @@ from dedup.values.verdict import Reason
 # So many pairs are shown on each side of the threshold.
 PAIRS = 100
 # So many kept pages are looked up for neighbours just outside, evenly spread over the index; and of
-# the duplicates so many that are least alike, and as many that are farthest away, are compared again.
+# the duplicates so many that are least alike, as many that are farthest away, and as many that lose most
+# are compared again.
 LOOKUPS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two rows, by number: *first* was kept, *second* came later; *match* is how they stand."""
+    """Two rows, by number: *first* was kept, *second* came later; *match* is how they stand.
+
+    *by_site* says that their site decided, where that is so (`dedup.report.losses.by_site`).
+    """
 
     first: int
     second: int
     match: Match
+    by_site: str = ""
+
+    @property
+    def margin(self) -> float:
+        """How far it is from the bound; what its site decided is on the edge."""
+        return 0.0 if self.by_site else self.match.check.margin
+
+    @property
+    def lost(self) -> int:
+        """How many words, about, are lost with the second; 0 where none was counted."""
+        return self.match.lost or 0
 
 
 @dataclass(frozen=True, slots=True)
 class Borderline:
     """Duplicates that just passed, and kept pages that almost did, the nearest to the edge first.
 
-    For the latter *looked_up* of the *kept* canonicals were looked at.
+    For the latter *looked_up* of the *kept* canonicals were looked at.  *losing* are the duplicates
+    with which most words are lost, these first.
     """
 
     inside: tuple[Pair, ...]
+    losing: tuple[Pair, ...]
     outside: tuple[Pair, ...]
     looked_up: int
     kept: int
@@ -49,14 +67,20 @@ def borderline_of(columns: Columns, index: Index, config: DedupConfig) -> Border
     """Return the pairs on the edge of the rule of *config*."""
     kept = columns.id[columns.listed]
     sample = kept[np.linspace(0, len(kept) - 1, min(LOOKUPS, len(kept))).astype(np.int64)]
+    duplicates = list(_duplicates(columns, index, config))
     return Borderline(
-        _inside(columns, index, config), _outside(sample, index, config), len(sample), len(kept)
+        _inside(duplicates), _losing(duplicates), _outside(sample, index, config), len(sample), len(kept)
     )
 
 
-def _inside(columns: Columns, index: Index, config: DedupConfig) -> tuple[Pair, ...]:
-    pairs = [pair for pair in _duplicates(columns, index, config) if pair.match.check.margin <= 1]
-    return tuple(sorted(pairs, key=lambda pair: (pair.match.check.margin, pair.second))[:PAIRS])
+def _inside(duplicates: Iterable[Pair]) -> tuple[Pair, ...]:
+    pairs = [pair for pair in duplicates if pair.margin <= 1]
+    return tuple(sorted(pairs, key=lambda pair: (pair.margin, pair.second))[:PAIRS])
+
+
+def _losing(duplicates: Iterable[Pair]) -> tuple[Pair, ...]:
+    pairs = [pair for pair in duplicates if pair.lost]
+    return tuple(sorted(pairs, key=lambda pair: (-pair.lost, pair.second))[:PAIRS])
 
 
 def _duplicates(columns: Columns, index: Index, config: DedupConfig) -> Iterator[Pair]:
@@ -64,12 +88,13 @@ def _duplicates(columns: Columns, index: Index, config: DedupConfig) -> Iterator
     near = np.flatnonzero(columns.duplicates & (columns.reason == REASONS.index(Reason.NEAR_DUPLICATE)))
     least_alike = near[np.argsort(columns.similarity[near], kind="stable")][:LOOKUPS]
     farthest = near[np.argsort(-columns.content_distance[near], kind="stable")][:LOOKUPS]
-    places = np.union1d(least_alike, farthest)
+    losing = near[np.argsort(-columns.lost[near], kind="stable")][:LOOKUPS]
+    places = np.unique(np.concatenate((least_alike, farthest, losing)))
     rows = index.rows_of(columns.id[places].tolist())
     canonicals = index.rows_of(columns.canonical[places].tolist())
     for kept, row in zip(canonicals, rows, strict=True):
         compared = match(kept.sighting.fingerprint, row.sighting.fingerprint, config)
-        yield Pair(kept.id, row.id, compared)
+        yield Pair(kept.id, row.id, compared, by_site(row, compared.check, config))
 
 
 def _outside(sample: Integers, index: Index, config: DedupConfig) -> tuple[Pair, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from dedup.report.overview import STEPS
+from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS
 from dedup.values.errors import DedupError
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -58,11 +58,7 @@ _FONT_SIZE = re.compile(r"([\d.]+)px")
 
 def distance_chart(counts: tuple[Sequence[int], Sequence[int]], max_distance: int | None) -> str:
     """Return a histogram of content distances (0 to 64 bits), with the threshold if there is one."""
-    last = max(
-        (distance for series in counts for distance, count in enumerate(series) if count),
-        default=0,
-    )
-    shown = min(max(last, max_distance or 0) + 2, len(counts[0]))
+    shown = min(max(_last(counts), max_distance or 0) + 2, len(counts[0]))
     return _histogram(
         tuple(series[:shown] for series in counts),
         [float(distance) for distance in range(shown)],
@@ -85,6 +81,28 @@ def similarity_chart(counts: tuple[Sequence[int], Sequence[int]], min_similarity
         label="estimated Jaccard similarity",
         name="similarity",
     )
+
+
+def loss_chart(
+    counts: tuple[Sequence[int], Sequence[int]], max_lost_words: float | None, edge_label: str
+) -> str:
+    """Return a histogram of words lost, with the threshold if there is one that it can show."""
+    edge = max_lost_words if max_lost_words is not None and max_lost_words < MOST_LOST else None
+    shown = min(max(_last(counts), int(edge or 0) // LOST_STEP) + 2, len(counts[0]))
+    return _histogram(
+        tuple(series[:shown] for series in counts),
+        [(step + 0.5) * LOST_STEP for step in range(shown)],
+        width=0.8 * LOST_STEP,
+        edge=None if edge is None else edge + 0.5,
+        edge_label=edge_label,
+        label=f"words lost ({MOST_LOST} and more as {MOST_LOST})",
+        name="loss",
+    )
+
+
+def _last(counts: Sequence[Sequence[int]]) -> int:
+    """Return the last place at which something is counted."""
+    return max((place for series in counts for place, count in enumerate(series) if count), default=0)
 
 
 def _histogram(

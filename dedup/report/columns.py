@@ -39,6 +39,7 @@ _DTYPES = {
     "content_distance": np.int8,
     "structure_distance": np.int8,
     "similarity": np.float32,
+    "lost": np.int64,
     "canonical": np.int64,
     "outcome": np.uint8,
     "listed": np.bool_,
@@ -53,8 +54,8 @@ class Columns:
     """The rows of a report, forgotten ones left out, in the order in which the pages were seen.
 
     All arrays have shape (rows,).  *site* is a place in *sites*, *reason* in `REASONS`, *outcome*
-    in `OUTCOMES`; distances, similarity and canonical may be `NONE`.  *forgotten* is how many rows
-    were left out.
+    in `OUTCOMES`; distances, similarity, lost (in words) and canonical may be `NONE`.  *forgotten* is
+    how many rows were left out.
     """
 
     sites: tuple[str, ...]
@@ -68,6 +69,7 @@ class Columns:
     content_distance: NDArray[np.int8]
     structure_distance: NDArray[np.int8]
     similarity: NDArray[np.float32]
+    lost: Integers
     canonical: Integers
     outcome: NDArray[np.uint8]
     listed: Booleans
@@ -136,7 +138,7 @@ def _fields(glances: Sequence[Glance], sites: _Sites) -> Iterator[tuple[str, Seq
                 yield name, [_REASON_CODES[value] for value in values]
             case "outcome":
                 yield name, [_OUTCOME_CODES[value] for value in values]
-            case "content_distance" | "structure_distance" | "similarity" | "canonical":
+            case "content_distance" | "structure_distance" | "similarity" | "lost" | "canonical":
                 yield name, [NONE if value is None else value for value in values]
             case _:
                 yield name, values

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Protocol, TypeVar
 
 from dedup.index import Glance, Index, Run
@@ -105,7 +106,7 @@ def contents_of(choices: Choices) -> Contents:
     )
     borderline = borderline_of(columns, index, config)
     templates = templates_of(columns, config.same_template_distance)
-    pairs = [(pair.first, pair.second) for pair in (*borderline.inside, *borderline.outside)]
+    pairs = list(_in_turn(borderline))
     book.add_all(row for pair in pairs for row in pair)
     book.add_all(row for template in templates.groups for row in template.examples)
     return Contents(
@@ -119,6 +120,13 @@ def contents_of(choices: Choices) -> Contents:
         templates=templates,
         texts=_texts(choices, _text_pairs(pairs, clusters)),
     )
+
+
+def _in_turn(borderline: Borderline) -> Iterator[RowPair]:
+    """Yield the first pair of each list, the second of each, and so on."""
+    lists = (borderline.losing, borderline.inside, borderline.outside)
+    pairs = (pair for turn in zip_longest(*lists) for pair in turn if pair)
+    yield from dict.fromkeys((pair.first, pair.second) for pair in pairs)
 
 
 def _columns(choices: Choices) -> Columns:

@@ -43,8 +43,9 @@ def embedded(contents: Contents) -> dict[str, object]:
         "pages": pages,
         "sites": sites,
         "sentences": sentences,
-        "clusters": _clusters(contents, places),
+        "clusters": _clusters(contents, places, pages["lost"]),
         "inside": [_pair(pair, places) for pair in borderline.inside],
+        "losing": [_pair(pair, places) for pair in borderline.losing],
         "outside": [_pair(pair, places) for pair in borderline.outside],
         "templates": [_template(template, places) for template in contents.templates.groups],
         "texts": {
@@ -74,21 +75,23 @@ def _pages(contents: Contents) -> dict[str, Sequence[Any]]:
         "title": [page.title for page in pages],
         "time": [moment(page.time) for page in pages],
         "tokens": [page.tokens for page in pages],
+        "words": [page.words for page in pages],
         "run": [page.run for page in pages],
         "reason": listed(columns.reason, places),
         "outcome": listed(columns.outcome, places),
         "content": listed(columns.content_distance, places),
         "structure": listed(columns.structure_distance, places),
         "similarity": [_rounded(value) for value in listed(columns.similarity, places)],
+        "lost": listed(columns.lost, places),
     }
 
 
 def _why(contents: Contents, pages: Mapping[str, Sequence[Any]]) -> Iterator[str]:
     """Yield why each page is a duplicate, "" where it is none or is not counted."""
-    checks = {row: check for cluster in contents.clusters for row, check in cluster.checks}
+    compared = {one.row: one for cluster in contents.clusters for one in cluster.compared}
     for row, reason in zip(contents.book.pages, pages["reason"], strict=True):
-        check = checks.get(row)
-        yield "" if check is None or reason is None else why(REASONS[reason], check)
+        one = compared.get(row)
+        yield "" if one is None or reason is None else why(REASONS[reason], one.check, one.by_site)
 
 
 def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:
@@ -98,13 +101,20 @@ def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:
     return list(numbers), places
 
 
-def _clusters(contents: Contents, places: Places) -> dict[str, Sequence[object]]:
-    """Return the clusters as columns: the pages of each, and of the two that are least alike."""
+def _clusters(
+    contents: Contents, places: Places, lost: Sequence[int | None]
+) -> dict[str, Sequence[object]]:
+    """Return the clusters as columns: the pages of each, and of the two that are least alike.
+
+    *lost* has the words lost with each page.
+    """
     clusters, keep = contents.clusters, contents.choices.keep
+    losses = ([lost[places[row]] for row in cluster.rows[1:]] for cluster in clusters)
     return {
         "members": [[places[row] for row in cluster.rows] for cluster in clusters],
         "size": [cluster.size for cluster in clusters],
         "least": [_rounded(cluster.least.similarity) for cluster in clusters],
+        "lost": [max((one for one in some if one is not None), default=None) for some in losses],
         "pair": [
             [places[cluster.rows[place]] for place in (cluster.least.first, cluster.least.second)]
             for cluster in clusters
@@ -117,10 +127,11 @@ def _pair(pair: Pair, places: Places) -> dict[str, object]:
     return {
         "first": places[pair.first],
         "second": places[pair.second],
+        "lost": pair.match.lost,
         "similarity": _rounded(pair.match.similarity),
         "content": pair.match.content_distance,
         "structure": pair.match.structure_distance,
-        "why": pair.match.sentence,
+        "why": f"{pair.match.sentence} {pair.by_site}".rstrip(),
     }
 
 

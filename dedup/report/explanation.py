@@ -10,7 +10,9 @@ from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import content_weights
 from dedup.recipes.structure import structure_features
+from dedup.report.losses import by_site, lost_sentence
 from dedup.rule.keys import Keys
+from dedup.rule.loss import words_of
 from dedup.rule.match import OUTRIGHT, match
 from dedup.rule.verifier import verifier_of
 from dedup.values.fingerprint import Fingerprint
@@ -25,11 +27,12 @@ _FATES = {"drop": "dropped", "mark": "marked", "dry run": "let through"}
 class Explanation:
     """How a page stands to a canonical by the rule of today.
 
-    *keys* is what could make it a candidate, *bounds* are those of the verifier, by the number of a
-    `Check` that they limit; *reasons* are whole sentences.
+    *words* is how many words the page has, *keys* is what could make it a candidate, *bounds* are those
+    of the verifier, by the number of a `Check` that they limit; *reasons* are whole sentences.
     """
 
     match: Match
+    words: int
     keys: Keys
     bounds: Mapping[str, float]
     reasons: tuple[str, ...]
@@ -61,10 +64,18 @@ class Features:
     alone: tuple[Feature, ...]
 
 
-def explain(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> Explanation:
-    """Return how *page* stands to *canonical*, as `dedup.rule.match.match` has it, and why."""
+def explain(
+    canonical: Fingerprint, page: Fingerprint, config: DedupConfig, row: Row | None = None
+) -> Explanation:
+    """Return how *page* stands to *canonical*, as `dedup.rule.match.match` has it, and why.
+
+    The two alone are compared.  *row* is that of *page* where it repeats *canonical*: what its site
+    made of it is said as well.
+    """
     matched, keys = match(canonical, page, config), Keys(canonical, page, config)
-    return Explanation(matched, keys, verifier_of(config).bounds, _reasons(matched, keys))
+    decided = by_site(row, matched.check, config) if row else ""
+    reasons = _reasons(matched, keys, decided)
+    return Explanation(matched, words_of(page), keys, verifier_of(config).bounds, reasons)
 
 
 def is_refused(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> bool:
@@ -119,9 +130,11 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
         "URL had in the last run.",
         Reason.NOT_JUDGED: "It was kept: there was nothing in it to judge.",
         Reason.EXACT_DUPLICATE: f"{fate}: all its bytes are those of a page that was kept.",
-        Reason.NEAR_DUPLICATE: f"{fate}: its text is nearly that of a page that was kept.",
-        Reason.CANONICAL_LINK: f"{fate}: it names as its rel=canonical a page that was kept.",
-    }[verdict.reason]
+        Reason.NEAR_DUPLICATE: f"{fate}: its text is nearly that of a page that was kept. "
+        f"{lost_sentence(row)}",
+        Reason.CANONICAL_LINK: f"{fate}: it names as its rel=canonical a page that was kept. "
+        f"{lost_sentence(row)}",
+    }[verdict.reason].rstrip()
 
 
 def _shares(weights: Mapping[str, float]) -> dict[str, float]:
@@ -129,8 +142,8 @@ def _shares(weights: Mapping[str, float]) -> dict[str, float]:
     return {name: abs(weight) / total for name, weight in weights.items() if weight}
 
 
-def _reasons(matched: Match, keys: Keys) -> tuple[str, ...]:
+def _reasons(matched: Match, keys: Keys, decided: str) -> tuple[str, ...]:
     if matched.check.finding in OUTRIGHT:
         return (matched.sentence,)
-    end = "So it is a duplicate." if matched.is_duplicate else "So it is no duplicate."
+    end = "So it is a duplicate." if matched.is_duplicate else decided or "So it is no duplicate."
     return (*keys.sentences, matched.sentence, end)

@@ -12,6 +12,8 @@ from typing import IO, Any
 
 from dedup.index import Row
 from dedup.report.clusters import Cluster, Report, is_duplicate
+from dedup.report.losses import loss
+from dedup.rule.loss import words_of
 from dedup.values.limits import MAX_URL
 from dedup.values.printable import printable, printable_url
 from dedup.values.simhashes import simhash_hex
@@ -34,6 +36,9 @@ COLUMNS = (
     "action",
     "best_url",
     "best_by",
+    "lost",
+    "missing",
+    "words",
 )
 # What became of a duplicate, by the action of its run.
 _VERDICTS = {"drop": "dropped", "mark": "marked", "dry run": "would_drop"}
@@ -158,9 +163,10 @@ def _line(row: Row, report: Report) -> str:
         f"content {_bits(verdict.content_distance)}  structure {_bits(verdict.structure_distance)}  "
         f"similarity {'   -' if verdict.similarity is None else f'{verdict.similarity:.2f}'}"
     )
+    lost = f"loses {loss(row) or '-'}"
     action = report.actions.get(run, "drop")
     what = "" if action == "drop" else f", {printable(action)}"
-    return f"{verdict.reason:<16} {measured}  run {run}{what}{_state(row)}  {_url(row)}"
+    return f"{verdict.reason:<16} {measured}  {lost:<28}  run {run}{what}{_state(row)}  {_url(row)}"
 
 
 def _record(row: Row, report: Report) -> dict[str, Any]:
@@ -177,6 +183,7 @@ def _record(row: Row, report: Report) -> dict[str, Any]:
             simhash_hex(seen.fingerprint.structure_simhash),
         ),
         *(report.actions.get(seen.run, "drop"), best, report.keep),
+        *(verdict.lost, verdict.missing, words_of(seen.fingerprint)),
     )
     return dict(zip(COLUMNS, values, strict=True))
 

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from dedup import __version__
 from dedup.report import sentences
-from dedup.report.charts import distance_chart, similarity_chart
+from dedup.report.charts import distance_chart, loss_chart, similarity_chart
 from dedup.report.contents import Choices, Contents, contents_of
 from dedup.report.embedded import embedded
 from dedup.rule.keys import content_bound
@@ -57,15 +57,26 @@ def _charts(contents: Contents) -> list[dict[str, object]]:
     max_distance = content_bound(config)
     min_similarity = verifier_of(config).bounds.get("similarity")
     return [
-        {
-            "words": sentences.distances(overview, max_distance),
-            "drawing": _markup(distance_chart(overview.distances, max_distance)),
-        },
+        *_loss_charts(contents),
         {
             "words": sentences.similarities(overview, min_similarity),
             "drawing": _markup(similarity_chart(overview.similarities, min_similarity)),
         },
+        {
+            "words": sentences.distances(overview, max_distance),
+            "drawing": _markup(distance_chart(overview.distances, max_distance)),
+        },
     ]
+
+
+def _loss_charts(contents: Contents) -> list[dict[str, object]]:
+    """Return one chart, none where no row tells what was lost: older ones and other verifiers do not."""
+    config, overview = contents.choices.config, contents.overview
+    if not any(overview.losses[1]):
+        return []
+    bound = verifier_of(config).bounds.get("lost")
+    drawing = loss_chart(overview.losses, bound, f"threshold: {sentences.lost_bound(config)}")
+    return [{"words": sentences.losses(overview, config), "drawing": _markup(drawing)}]
 
 
 def _json(data: dict[str, object]) -> str:

@@ -14,6 +14,9 @@ from dedup.values.verdict import Reason
 
 # Similarities are counted in so many steps from 0 to 1.
 STEPS = 50
+# Words lost are counted in steps of so many; the last step has all from `MOST_LOST` on.
+LOST_STEP = 5
+MOST_LOST = 200
 
 _Integers = NDArray[np.signedinteger]
 
@@ -38,8 +41,9 @@ class Overview:
     """Counts over all rows of a report.
 
     *reasons* counts rows by reason, *distances* duplicates by content distance (0 to 64 bits),
-    *similarities* duplicates by similarity in `STEPS` steps; both histograms are a pair: exact and
-    other duplicates.  *sites* have the most duplicates first, *runs* the lowest number.
+    *similarities* duplicates by similarity in `STEPS` steps, *losses* by words lost in steps of
+    `LOST_STEP`; each histogram is a pair: exact and other duplicates.  *sites* have the most
+    duplicates first, *runs* the lowest number.
     """
 
     pages: int
@@ -51,6 +55,7 @@ class Overview:
     runs: tuple[Share, ...]
     distances: tuple[tuple[int, ...], tuple[int, ...]]
     similarities: tuple[tuple[int, ...], tuple[int, ...]]
+    losses: tuple[tuple[int, ...], tuple[int, ...]]
 
     @property
     def share(self) -> float:
@@ -76,6 +81,7 @@ def overview_of(columns: Columns) -> Overview:
         runs=tuple(by_run),
         distances=_split(columns, columns.content_distance, SIMHASH_BITS + 1),
         similarities=_split(columns, _steps(columns.similarity), STEPS),
+        losses=_split(columns, _lost_steps(columns.lost), MOST_LOST // LOST_STEP + 1),
     )
 
 
@@ -111,6 +117,12 @@ def _steps(similarities: NDArray[np.float32]) -> _Integers:
     """Return the step of each similarity, less than 0 for none; the last step includes 1."""
     steps: _Integers = np.floor(similarities * STEPS + 1e-4).astype(np.int64)
     return np.minimum(steps, STEPS - 1)
+
+
+def _lost_steps(lost: _Integers) -> _Integers:
+    """Return the step of each number of words lost, less than 0 for none."""
+    steps: _Integers = np.minimum(lost, MOST_LOST) // LOST_STEP
+    return steps
 
 
 def _split(columns: Columns, values: _Integers, size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -18,6 +18,9 @@ TYPES = {
     "similarity": "float64",
     "run": "int64",
     "canonical_run": "int64",
+    "lost": "int64",
+    "missing": "int64",
+    "words": "int64",
     "time": "timestamp[us, tz=UTC]",
 }
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dedup import __version__
-from dedup.index import Run
+from dedup.index import Row, Run
 from dedup.recipes.config import DedupConfig
 from dedup.report.book import MAX_CHARACTERS, MAX_MEMBERS
 from dedup.report.borderline import PAIRS, Borderline
 from dedup.report.contents import MAX_TEXT_PAIRS, Contents
-from dedup.report.overview import STEPS, Overview
+from dedup.report.losses import lost_sentence
+from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS, Overview
 from dedup.report.side_by_side import MAX_TEXT
 from dedup.report.templates import MAX_STRUCTURES, MAX_TEMPLATES, Templates
 from dedup.rule.keys import ways
@@ -20,7 +21,7 @@ from dedup.rule.verifier import verifier_of
 from dedup.values.match import Check, Match
 from dedup.values.printable import printable
 from dedup.values.simhashes import SIMHASH_BITS
-from dedup.values.verdict import Reason, Verdict
+from dedup.values.verdict import Reason
 
 # So many sites are listed.
 MAX_SITES = 1000
@@ -90,6 +91,21 @@ def similarities(overview: Overview, threshold: float | None) -> Histogram:
     )
 
 
+def losses(overview: Overview, config: DedupConfig) -> Histogram:
+    """Return in words how many words were lost with duplicates."""
+    bound = (
+        f"Threshold: {lost_bound(config)}." if "lost" in verifier_of(config).bounds else "No threshold."
+    )
+    names = [f"{start} to {start + LOST_STEP - 1}" for start in range(0, MOST_LOST, LOST_STEP)]
+    names.append(f"{MOST_LOST} or more")
+    return _histogram("Words lost with duplicates", "words lost", overview.losses, names, bound)
+
+
+def lost_bound(config: DedupConfig) -> str:
+    """Return how many words a page may lose."""
+    return f"at most {config.max_lost_words:,}, or {config.max_lost_share:.0%} of the words"
+
+
 def _histogram(
     title: str, label: str, counts: Sequence[Sequence[int]], names: Sequence[str], bound: str
 ) -> Histogram:
@@ -137,16 +153,20 @@ def about_templates(templates: Templates, config: DedupConfig) -> str:
     )
 
 
-def why(reason: Reason, check: Check) -> str:
-    """Return why a page is a duplicate: what *check*, by the settings of the report, says of it."""
+def why(reason: Reason, check: Check, by_site: str = "") -> str:
+    """Return why a page is a duplicate: what *check*, by the settings of the report, says of it.
+
+    *by_site* says that its site made it one, where that is so (`dedup.report.losses.by_site`).
+    """
     sentence = Match(reason, check).sentence
     if reason is Reason.NEAR_DUPLICATE and not check.passes:
-        return f"{sentence} With the settings of this report it is no duplicate."
+        return f"{sentence} {by_site or 'With the settings of this report it is no duplicate.'}"
     return sentence
 
 
-def recorded(verdict: Verdict) -> str:
+def recorded(row: Row) -> str:
     """Return why a page was judged a duplicate, and what was measured then; "" where it is none."""
+    verdict = row.verdict
     if verdict.kept:
         return ""
     match verdict.reason:
@@ -155,13 +175,14 @@ def recorded(verdict: Verdict) -> str:
         case Reason.UNCHANGED:
             return "An earlier run saw the same text at this URL."
         case Reason.CANONICAL_LINK:
-            return f"It names that page as its canonical (rel=canonical). {_measured(verdict)}".strip()
+            return f"It names that page as its canonical (rel=canonical). {_measured(row)}".strip()
         case _:
-            return _measured(verdict)
+            return _measured(row)
 
 
-def _measured(verdict: Verdict) -> str:
-    parts: list[str] = []
+def _measured(row: Row) -> str:
+    verdict = row.verdict
+    parts = [sentence] if (sentence := lost_sentence(row)) else []
     if verdict.similarity is not None:
         parts.append(f"The pages share {verdict.similarity:.2f} of their shingles.")
     if (content := verdict.content_distance) is not None:
@@ -198,8 +219,11 @@ def left_out(contents: Contents) -> Iterator[str]:
         yield (
             f"Of {len(overview.sites):,} sites, the {MAX_SITES:,} with the most duplicates are listed."
         )
-    if PAIRS in (len(borderline.inside), len(borderline.outside)):
-        yield f"Of the borderline pairs, the {PAIRS} nearest to the threshold are listed on each side."
+    if PAIRS in map(len, (borderline.inside, borderline.losing, borderline.outside)):
+        yield (
+            f"Of the borderline pairs, the {PAIRS} nearest to the threshold are listed on each side, "
+            f"and the {PAIRS} that lose most."
+        )
     if contents.texts:
         yield (
             f"The texts of {len(contents.texts):,} pairs can be compared (at most {MAX_TEXT_PAIRS} "

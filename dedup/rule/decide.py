@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import nearness
+from dedup.rule.loss import words_of
 from dedup.rule.match import match
 from dedup.rule.site import NO_SITE, SiteContext
 from dedup.values.fingerprint import Fingerprint
@@ -42,7 +43,7 @@ def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
     Where unchanged pages are kept, each crawl delivers all that it visits once: a page is dropped only
     for one that this crawl may count on (`Standing`), and else it is kept in place of that one.
     """
-    return _Case(page, past, config).verdict()
+    return replace(_Case(page, past, config).verdict(), words=words_of(page))
 
 
 @dataclass(slots=True)

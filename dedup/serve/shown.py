@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+from dedup.report.losses import loss
 from dedup.report.sentences import moment, recorded, run_end
 from dedup.report.side_by_side import one_line
+from dedup.rule.loss import words_of
 from dedup.values.printable import printable, printable_url
 from dedup.values.simhashes import simhash_hex
 
@@ -49,7 +51,9 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "share": share,
     "bits": bits,
     "similarity": similarity,
-    "why": lambda row: recorded(row.verdict),
+    "why": recorded,
+    "loss": lambda row: loss(row) or _NONE,
+    "words": lambda row: words_of(row.sighting.fingerprint),
     "spaced": lambda name: str(name).replace("_", " "),
     "hex": simhash_hex,
     "count": lambda number: f"{number:,}",

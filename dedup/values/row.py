@@ -113,6 +113,7 @@ class Glance(NamedTuple):
     structure: int
     canonical: int | None
     similarity: float | None
+    lost: int | None
     reason: str
     kept: bool
     content_distance: int | None
@@ -131,6 +132,7 @@ def glance_of(row: Row) -> Glance:
         seen.fingerprint.structure_simhash,
         found.canonical,
         found.similarity,
+        found.lost,
         found.reason,
         found.kept,
         found.content_distance,

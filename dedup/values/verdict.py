@@ -146,9 +146,9 @@ class Verdict:
     *replaces* is the canonical that this page takes the place of once it is confirmed.  *represents*
     is the canonical that a kept page repeats, but that this crawl has not met.
 
-    *row* is the number of the page in the index, None if it was not recorded.  *candidates* is how
-    many canonicals were looked at; *is_restored* says that the page is kept because somebody wanted it
-    back.
+    *row* is the number of the page in the index, None if it was not recorded.  *words* is how many
+    words the page has, 0 in a verdict that is read from an index, *candidates* how many canonicals were
+    looked at; *is_restored* says that the page is kept because somebody wanted it back.
     """
 
     reason: Reason
@@ -166,6 +166,7 @@ class Verdict:
     replaces: int | None = None
     represents: int | None = None
     row: int | None = None
+    words: int = field(default=0, compare=False)
     candidates: int = field(default=0, compare=False)
     is_restored: bool = field(default=False, compare=False)
     sentence: str = field(default="", compare=False)

@@ -43,7 +43,7 @@ def test_it_opens_and_every_part_can_be_reached(browser: Any, honest: Path) -> N
             assert link.get_attribute("aria-current") == "page"
             assert opened.page.locator("section.view:visible").count() == 1
             assert opened.page.evaluate("document.activeElement.tagName") == "H2"
-        assert opened.page.locator("#overview figure svg").count() == 2
+        assert opened.page.locator("#overview figure svg").count() == 3
 
 
 def test_filters_and_search_narrow_the_list(browser: Any, honest: Path) -> None:
@@ -114,7 +114,7 @@ def test_the_keyboard_is_enough(browser: Any, honest: Path) -> None:
         page.keyboard.press("/")
         page.keyboard.type("/0/17")
         wait_for_status(page.locator("section#duplicates"), r"1 of \d+ duplicates")
-        for _ in range(12):
+        for _ in range(14):
             page.keyboard.press("Tab")
             if page.evaluate("document.activeElement.textContent").startswith("Similarity"):
                 break

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 from dedup.front import shares
-from dedup.front.shares import MIN_COPIES, Shares
+from dedup.front.shares import MIN_COPIES, Shares, doubtful
+from dedup.values.verdict import Reason, Verdict
 
 
 def swallowing(found: Shares, pages: int, copies: int, host: str = "a") -> list[int]:
@@ -94,3 +97,21 @@ def test_a_host_that_was_let_go_is_not_all_copies() -> None:
             found.page(f"http://{number}/")
     assert swallowing(found, 6, 6, "small") == []
     assert found.noticed() == []
+
+
+@pytest.mark.parametrize(
+    ("similarity", "lost", "missing", "wanted"),
+    [
+        (0.7, 15, None, False),
+        (0.99, 16, None, True),
+        (0.7, 200, 3, False),  # the rest stands on other pages
+        (0.84, None, None, True),  # of another verifier
+        (0.85, None, None, False),
+        (None, None, None, True),
+    ],
+)
+def test_a_copy_is_doubtful_that_may_have_a_text_of_its_own(
+    similarity: float | None, lost: int | None, missing: int | None, wanted: bool
+) -> None:
+    verdict = Verdict(Reason.NEAR_DUPLICATE, False, similarity=similarity, lost=lost, missing=missing)
+    assert doubtful(verdict) is wanted

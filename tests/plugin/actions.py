@@ -25,6 +25,7 @@ class Marked(Plain):
     dedup_content_distance = Field()
     dedup_structure_distance = Field()
     dedup_similarity = Field()
+    dedup_lost = Field()
 
 
 @dataclass
@@ -36,6 +37,7 @@ class MarkedData:
     dedup_content_distance: int | None = None
     dedup_structure_distance: int | None = None
     dedup_similarity: float | None = None
+    dedup_lost: int | None = None
 
 
 Frozen = make_dataclass(

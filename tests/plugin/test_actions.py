@@ -41,6 +41,8 @@ def test_marked_items_say_what_they_repeat(tmp_path: Path, type_: str) -> None:
     assert near["dedup_content_distance"] <= 10
     assert 0.6 <= near["dedup_similarity"] < 1
     assert near["dedup_structure_distance"] is None
+    assert near["dedup_lost"] == 1
+    assert (items["http://a/2"]["dedup_lost"], items["http://a/4"]["dedup_lost"]) == (0, None)
     counts = done.dedup()
     assert (counts["marked"], counts["kept"], counts.get("dropped")) == (2, 2, None)
     assert "Marked near_duplicate: <http://a/3> repeats <http://a/1>" in done.log

@@ -60,7 +60,10 @@ def test_copies_are_dropped_counted_and_explained(tmp_path: Path) -> None:
     }
     assert done.stats["item_dropped_reasons_count/DuplicatePage"] == 2
     assert "Dropped exact_duplicate: <http://a/2> repeats <http://a/1>" in done.log
-    assert "Dropped near_duplicate: <http://a/3> repeats <http://a/1> (content distance " in done.log
+    assert (
+        "Dropped near_duplicate: <http://a/3> repeats <http://a/1>: loses about 1 of 120 words "
+        "(content distance "
+    ) in done.log
     assert "dropped                    2  (50.0% of all seen)" in done.log
     assert f"dedup report {tmp_path / 'pages.db'}" in done.log
     assert [outcome for _, outcome in rows(tmp_path)] == [Outcome.CONFIRMED] * 4

@@ -154,13 +154,33 @@ def test_the_advice_names_settings_made_from_the_item() -> None:
     assert "\x1b" not in advice({"\x1b[31m": 1}, comes_again=True)
 
 
-def test_the_log_warns_of_many_copies_that_share_little(tmp_path: Path) -> None:
+def test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words(tmp_path: Path) -> None:
+    def crawled(edits: int) -> Crawl:
+        pages = [page for seed in range(30) for page in (text(seed, 300), edited(seed, edits, 300))]
+        folder = tmp_path / str(edits)
+        folder.mkdir()
+        return items(
+            folder, *({"url": f"http://a/{n}", "html": f"<p>{page}</p>"} for n, page in enumerate(pages))
+        )
+
+    done = crawled(25)
+    assert len(done.items) == 30
+    assert "though each loses more than 15 words that are not on the page kept: are they" in done.log
+    assert "and lower DEDUP_MAX_LOST_WORDS and DEDUP_MAX_LOST_SHARE if they are not" in done.log
+    assert done.dedup()["doubtful_shares"] == 2
+    few = crawled(5)
+    assert len(few.items) == 30
+    assert "doubtful_shares" not in few.dedup()
+
+
+def test_the_log_warns_of_many_copies_that_share_little_where_no_loss_is_asked(tmp_path: Path) -> None:
     words = text(1, 300).split()
     pages = [
         {"url": f"http://a/{n}", "html": f"<p>{' '.join(words + [f'w{n}x{m}' for m in range(60)])}</p>"}
         for n in range(30)
     ]
-    done = items(tmp_path, *pages)
+    done = items(tmp_path, *pages, DEDUP_RECIPE="similarity")
     assert len(done.items) < 10
     assert "dropped for pages that they share less than 85% with" in done.log
+    assert "and raise DEDUP_MIN_SIMILARITY if they are not" in done.log
     assert done.dedup()["doubtful_shares"] == 2

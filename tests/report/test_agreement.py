@@ -18,6 +18,7 @@ from dedup.index import Index
 from dedup.report import book, borderline, embedded, explanation, likeness
 from dedup.report.contents import Choices, contents_of
 from dedup.rule import decide, match
+from dedup.rule.loss import words_of
 from dedup.rule.similarity import SimilarityVerifier
 from dedup.values.match import Match
 from tests.dedup.rule.pairs import bases, configs, others
@@ -61,6 +62,7 @@ def explains(kept: Fingerprint, page: Fingerprint, config: DedupConfig, matched:
     record = showing.explanation_record(explained)
     assert (record["sentence"], record["similarity"]) == (matched.sentence, matched.similarity)
     assert (record["reason"], record["is_duplicate"]) == (matched.reason, matched.is_duplicate)
+    assert (record["lost"], record["words"]) == (matched.lost, words_of(page))
     distances = (record["content"]["distance"], record["structure"]["distance"])
     assert distances == (matched.content_distance, matched.structure_distance)
 
@@ -73,30 +75,32 @@ def decides(verdict: Any, matched: Match) -> None:
         assert verdict.sentence == matched.sentence
 
 
-def numbers_of(told: Any) -> tuple[int | None, int | None, float]:
-    return told.content_distance, told.structure_distance, told.similarity
+def numbers_of(told: Any) -> tuple[int | None, int | None, float, int | None]:
+    return told.content_distance, told.structure_distance, told.similarity, told.lost
 
 
 def reports(index: Index, config: DedupConfig, matched: Match) -> None:
     data: dict[str, Any] = embedded.embedded(
         contents_of(Choices(index=index, config=config, name="pages"))
     )
-    for name in ("inside", "outside"):
+    for name in ("inside", "losing", "outside"):
         assert all(shows(pair, matched) for pair in data[name]), data[name]
-        assert not data[name] or matched.is_duplicate is (name == "inside")
+        assert not data[name] or matched.is_duplicate is (name != "outside")
     assert bool(data["clusters"]["members"]) is matched.is_duplicate
     for least, (_, place) in zip(data["clusters"]["least"], data["clusters"]["members"], strict=True):
         pages = data["pages"]
-        shown = {name: pages[name][place] for name in ("content", "structure", "similarity")}
+        shown = {name: pages[name][place] for name in ("content", "structure", "similarity", "lost")}
         assert shows({**shown, "why": data["sentences"][pages["why"][place]]}, matched)
         assert data["reasons"][pages["reason"][place]] == matched.reason
         assert least == round(matched.similarity, 3)
+    assert data["clusters"]["lost"] == [matched.lost] * matched.is_duplicate
 
 
 def shows(shown: dict[str, Any], matched: Match) -> bool:
     return bool(
         shown["content"] == matched.content_distance
         and shown["structure"] == matched.structure_distance
+        and shown["lost"] == matched.lost
         and shown["similarity"] == round(matched.similarity, 3)
         and shown["why"] == matched.sentence
     )
@@ -148,7 +152,7 @@ FAULTS: dict[str, Plant] = {
         embedded, "_rounded", lambda value: None if value is None else round(value, 1)
     ),
     "a report has words of its own": lambda plant: plant.setattr(
-        embedded, "why", lambda reason, check: f"{reason}: {check.similarity:.2f}"
+        embedded, "why", lambda reason, check, _: f"{reason}: {check.similarity:.2f}"
     ),
     "equal tokens are not alike": lambda plant: plant.setattr(likeness, "text_digest", lambda _: b""),
     "a command prints the similarity of its own": lambda plant: plant.setattr(

@@ -48,20 +48,26 @@ def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
     assert lines[0] == "3 pages dropped in 1 cluster"
     assert lines[2] == "http://a/1  (kept in run 1)"
-    assert lines[3].split() == (
-        [
-            "exact_duplicate",
-            "content",
-            "0",
-            "structure",
-            "0",
-            "similarity",
-            "1.00",
-            "run",
-            "1",
-            "http://a/2",
-        ]
-    )
+    assert lines[3].split() == [
+        "exact_duplicate",
+        "content",
+        "0",
+        "structure",
+        "0",
+        "similarity",
+        "1.00",
+        "loses",
+        "about",
+        "0",
+        "of",
+        "120",
+        "words",
+        "run",
+        "1",
+        "http://a/2",
+    ]
+    (line,) = (line for line in lines if line.endswith(printable(EVIL)))
+    assert "loses about 1 of 120 words  " in line
 
 
 def test_report_of_one_run(index: Path) -> None:
@@ -143,8 +149,8 @@ def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
     stricter = ("-s", "DEDUP_MIN_SIMILARITY=1", "-s", "DEDUP_MAX_DISTANCE=3")
     done = run("report", index, *stricter)
     assert done.stdout.splitlines()[:2] == [
-        "With max_distance=3, min_similarity=1.0, 4 pages judged again: 0 more would be dropped, "
-        "2 more kept, and 0 would have another canonical",
+        "With max_distance=3, min_similarity=1.0, max_lost_words=40, max_lost_share=0.1, 4 pages judged "
+        "again: 0 more would be dropped, 2 more kept, and 0 would have another canonical",
         "1 page would be dropped in 1 cluster",
     ]
     assert done.stdout.splitlines()[0] in run("report", index, *stricter, "--format", "csv").stderr

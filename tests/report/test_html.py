@@ -24,7 +24,7 @@ from dedup.report import html as html_report
 from dedup.values.errors import ConfigError, DedupError
 from tests.browser.reports import honest_index, hostile_index, html
 from tests.crawling import ROOT
-from tests.pages import page, text
+from tests.pages import edited, page, text, told_elsewhere
 
 SCRIPTS = re.compile(r"<script([^>]*)>(.*?)</script>", re.DOTALL)
 
@@ -104,6 +104,7 @@ def test_each_copy_is_listed_with_its_figures(index: Path) -> None:
             assert row.verdict.canonical == urls[pages["url"][canonical]].id
             assert pages["similarity"][place] == pytest.approx(row.verdict.similarity, abs=6e-4)
             assert pages["content"][place] == row.verdict.content_distance
+            assert (pages["lost"][place], pages["words"][place]) == (row.verdict.lost, 120)
             assert data["reasons"][pages["reason"][place]] == row.verdict.reason
             assert data["sites"][pages["site"][place]] in row.sighting.url
             assert bool(data["sentences"][pages["why"][place]])
@@ -131,6 +132,38 @@ def test_the_rows_may_be_others_than_the_index_says(index: Path) -> None:
     assert only["clusters"]["best"] == [only["clusters"]["members"][0][1]]
 
 
+def test_what_the_site_decided_is_said_and_what_loses_most_comes_first() -> None:
+    index = MemoryIndex()
+    contents = [*told_elsewhere(), edited(5, 3, 400)]
+    with Detector(index) as detector:
+        for number, content in enumerate(contents):
+            detector.check(page(content, f"http://a/{number}"))
+    data = data_of(html(index))
+    assert data["clusters"]["members"] == [[0, 1, 2]]
+    by_site, plain = (data["sentences"][data["pages"]["why"][place]] for place in (1, 2))
+    ending = "alone it would be kept; the crawl had kept other pages with its words."
+    assert by_site.endswith(ending)
+    assert "kept" not in plain
+    assert data["losing"][0]["why"] == by_site
+    assert [pair["second"] for pair in data["losing"]] == [1, 2]
+    assert [pair["lost"] for pair in data["losing"]] == data["pages"]["lost"][1:3]
+    assert data["clusters"]["lost"] == [data["pages"]["lost"][1]]
+    stricter = html(index, config=DedupConfig(min_similarity=0.99))
+    assert ending not in stricter
+    assert "With the settings of this report it is no duplicate." in stricter
+
+
+def test_there_is_no_chart_of_losses_where_no_row_tells_any() -> None:
+    index = MemoryIndex()
+    config = DedupConfig(verifier="similarity")
+    with Detector(index, config) as detector:
+        for number in range(3):
+            detector.check(page(edited(1, number), f"http://a/{number}"))
+    assert "Words lost with duplicates" not in html(index, config=config)
+    assert data_of(html(index, config=config))["clusters"]["lost"] == [None]
+    assert "Words lost with duplicates" not in html(index)
+
+
 def test_an_empty_index_has_a_report() -> None:
     data = data_of(html(MemoryIndex()))
     assert (data["by_site"], data["clusters"]["members"], data["pages"]["url"]) == ([], [], [])
@@ -147,18 +180,18 @@ def test_the_rule_without_verification_is_said_as_it_is() -> None:
     assert data_of(report)["inside"] == [] or data_of(report)["inside"][0]["content"] <= 3
 
 
+LOSS, ALIKE, NEAR = "at most 40, or 10% of the words.", "at least 0.62.", "at most 10 bits."
+
+
 @pytest.mark.parametrize(
     ("config", "ways", "thresholds"),
     [
-        (DedupConfig(), "content structure", ["at most 10 bits.", "at least 0.62."]),
-        (DedupConfig(candidates="minhash"), "structure sketches", ["at least 0.62."]),
-        (
-            DedupConfig(candidates="both"),
-            "content structure sketches",
-            ["at most 10 bits.", "at least 0.62."],
-        ),
-        (DedupConfig(max_structure_candidates=0), "content", ["at most 10 bits.", "at least 0.62."]),
-        (DedupConfig(verifier="distance"), "content", ["at most 10 bits."]),
+        (DedupConfig(), "content structure", [LOSS, ALIKE, NEAR]),
+        (DedupConfig(candidates="minhash"), "structure sketches", [LOSS, ALIKE]),
+        (DedupConfig(candidates="both"), "content structure sketches", [LOSS, ALIKE, NEAR]),
+        (DedupConfig(max_structure_candidates=0), "content", [LOSS, ALIKE, NEAR]),
+        (DedupConfig(verifier="similarity"), "content structure", [ALIKE, NEAR]),
+        (DedupConfig(verifier="distance"), "content", [NEAR]),
     ],
 )
 def test_the_rule_and_the_thresholds_are_those_in_force(
@@ -170,10 +203,10 @@ def test_the_rule_and_the_thresholds_are_those_in_force(
     assert edge == facts
     assert re.findall(r"whose (\w+)", edge) == ways.split()
     assert ("are duplicates if they share at least 0.62 of their shingles" in report) == (
-        config.verifier == "loss"
+        config.verifier != "distance"
     )
     assert re.findall(r"Threshold: ([^\"]*)\"", report) == thresholds
-    assert report.count(" No threshold.") == 2 - len(thresholds)
+    assert report.count(" No threshold.") == 3 - len(thresholds)
     assert report.count("threshold: at ") == len(thresholds)
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
 from dedup.cli import main
 from tests.attack import VICTIM, attack
-from tests.pages import edited, page, text
+from tests.pages import edited, page, text, told_elsewhere
 from tests.sightings import find_or_add
 
 
@@ -70,6 +70,7 @@ def test_explain_shows_where_the_words_differ(index: Path) -> None:
     assert "verdict  near_duplicate. It was dropped" in output
     assert "page     http://a.example/1  (row 1, run 1)" in output
     assert f"similarity  {found.similarity:.3f}" in lines
+    assert f"loses  about {found.lost} of 120 words" in lines
     assert f"  {found.sentence}" in lines
 
 
@@ -95,8 +96,43 @@ def test_explain_says_what_became_of_a_copy_in_its_run(tmp_path: Path, action: s
             seen = fingerprint(page(edited(1, number)))
             find_or_add(index, seen, f"http://a.example/{number}", run=crawl, config=DedupConfig())
     (copy,) = asked("explain", "http://a.example/2", "--index", path)
-    assert copy["verdict"] == f"It was {fate}: its text is nearly that of a page that was kept."
+    assert copy["verdict"] == (
+        f"It was {fate}: its text is nearly that of a page that was kept. "
+        "The page lost about 1 of 120 words."
+    )
     assert f"near_duplicate. It was {fate}: " in run("explain", copy["url"], "--index", path).output
+
+
+@pytest.fixture
+def listed(tmp_path: Path) -> Path:
+    """Return an index in which a page was dropped because its words stand on two pages that were kept."""
+    path = tmp_path / "listed.db"
+    with SQLiteIndex(path) as index, Detector(index, spider="first") as detector:
+        for number, content in enumerate(told_elsewhere(), 1):
+            detector.check(page(content, f"http://a.example/{number}"))
+    return path
+
+
+BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
+
+
+def test_explain_and_compare_say_what_the_site_decided(listed: Path) -> None:
+    (found,) = asked("explain", "http://a.example/3", "--index", listed)
+    assert found["kept"] is False
+    assert found["missing"] <= 5
+    assert re.search(
+        r"The page lost about \d+ of 500 words; all but about \d stand on other", found["verdict"]
+    )
+    assert (found["now"]["finding"], found["now"]["lost"]) == ("lost_words", found["lost"])
+    assert found["now"]["reasons"][-1] == BY_SITE
+    compared = asked("compare", "http://a.example/1", "http://a.example/3", "--index", listed)
+    assert compared["reasons"][-1] == BY_SITE
+    assert (compared["lost"], compared["words"], compared["max_lost_words"]) == (found["lost"], 500, 40)
+    stricter = ("-s", "DEDUP_MIN_SIMILARITY=0.99")
+    (found,) = asked("explain", "http://a.example/3", "--index", listed, *stricter)
+    assert found["now"]["reasons"][-1] == "So it is no duplicate."
+    others = asked("compare", "http://a.example/2", "http://a.example/3", "--index", listed)
+    assert others["reasons"][-1] == "So it is no duplicate."
 
 
 def test_explain_tries_other_limits_and_leaves_the_record_alone(index: Path) -> None:
@@ -178,8 +214,11 @@ def test_find_lists_the_nearest_first(index: Path, tmp_path: Path) -> None:
     assert [row["url"] for row in found] == ["http://b.example/3", "http://a.example/1"]
     assert [row["is_duplicate"] for row in found] == [True, False]
     assert found[0]["content_distance"] < found[1]["content_distance"]
+    assert found[0]["lost"] < 10 < found[1]["lost"]
+    assert [row["asked_words"] for row in found] == [120, 120]
     one = run("find", file, "--index", index, "--limit", 1).output.splitlines()
     assert (len(one), "copy  http://b.example/3" in one[1]) == (2, True)
+    assert f"about {found[0]['lost']} of 120 words" in one[1]
 
 
 def test_find_takes_urls_and_texts(index: Path) -> None:
@@ -336,4 +375,5 @@ def test_compare_and_find_have_check_sketches_of_files(attacked: Path, tmp_path:
 def test_two_files_are_compared_in_public(tmp_path: Path) -> None:
     for name, found in (("evil.txt", attack()), ("victim.txt", VICTIM)):
         (tmp_path / name).write_text(found.text)
-    assert run("compare", tmp_path / "evil.txt", tmp_path / "victim.txt").exit_code == 0
+    public = ("-s", "DEDUP_RECIPE=similarity")  # what the victim would lose is another matter
+    assert run("compare", tmp_path / "evil.txt", tmp_path / "victim.txt", *public).exit_code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from itertools import combinations
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from dedup.recipes.sketch import BINS, similarity
 from dedup.report.borderline import borderline_of
 from dedup.report.columns import MAX_SITES, NO_SITE, OTHER_SITES, Columns, SiteNames, columns_of
 from dedup.report.likeness import least_alike
-from dedup.report.overview import STEPS, overview_of
+from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS, overview_of
 from dedup.report.templates import templates_of
 from dedup.values.printable import printable
 from dedup.values.urls import host_of
@@ -47,6 +48,7 @@ def lives(draw: st.DrawFn) -> list[Glance]:
                 content_distance=distance,
                 structure_distance=distance,
                 similarity=draw(st.sampled_from([0.0, 0.62, 0.98, 0.999, 1.0])) if canonical else None,
+                lost=draw(st.sampled_from([None, 0, 4, 5, 199, 200, 10**6])) if canonical else None,
                 canonical=canonical,
                 outcome=draw(st.sampled_from([Outcome.CONFIRMED, Outcome.CONFIRMED, Outcome.FORGOTTEN])),
                 listed=canonical is None,
@@ -97,6 +99,10 @@ def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
     steps = Counter(min(int((row.similarity or 0) * STEPS + 1e-4), STEPS - 1) for row in copies)
     assert list(map(sum, zip(*overview.similarities, strict=True))) == [
         steps[step] for step in range(STEPS)
+    ]
+    losses = Counter(min(row.lost, MOST_LOST) // LOST_STEP for row in copies if row.lost is not None)
+    assert list(map(sum, zip(*overview.losses, strict=True))) == [
+        losses[step] for step in range(MOST_LOST // LOST_STEP + 1)
     ]
 
 
@@ -173,7 +179,7 @@ def test_the_site_of_a_url_depends_on_no_other_url(urls: list[str]) -> None:
 def test_sites_beyond_the_limit_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.report.columns.MAX_SITES", 3)
     assert MAX_SITES > 3
-    one = Glance(1, 1, "", 1, None, None, "new", True, None, None, "confirmed", True)
+    one = Glance(1, 1, "", 1, None, None, None, "new", True, None, None, "confirmed", True)
     glances = [one._replace(id=n + 1, url=f"http://{n}.example/") for n in range(9)]
     columns = columns_of(glances)
     assert len(columns.sites) <= 4
@@ -197,10 +203,16 @@ def test_borderline_pairs_stand_on_both_sides_of_the_threshold() -> None:
         assert index.row(pair.second).verdict.canonical == pair.first
     margins = [pair.match.similarity for pair in found.inside]
     assert margins == sorted(margins)
+    assert [pair.lost for pair in found.losing] == sorted(
+        (verdict.lost for verdict in map(VERDICT, index.rows()) if verdict.lost), reverse=True
+    )
     for pair in found.outside:
         assert pair.first < pair.second
         assert index.row(pair.second).verdict.kept
         assert pair.match.similarity < 0.7 or (pair.match.content_distance or 0) > config.max_distance
+
+
+VERDICT = attrgetter("verdict")
 
 
 def filled(index: MemoryIndex) -> Columns:

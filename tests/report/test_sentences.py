@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, MemoryIndex
-from dedup.index import Glance
+from dedup import DedupConfig, Fingerprint, MemoryIndex
+from dedup.index import Glance, Row
 from dedup.report.columns import NONE, columns_of, is_known, listed
 from dedup.report.contents import Choices, contents_of
 from dedup.report.embedded import embedded
+from dedup.report.losses import by_site, loss, lost_sentence
 from dedup.report.sentences import MEANINGS, fate, recorded, rule, why
 from dedup.report.side_by_side import MAX_TEXT, Changed, Equal, one_line, side_by_side
+from dedup.rule.loss import LOST
+from dedup.rule.similarity import NOT_ALIKE
 from dedup.values.match import Check
-from dedup.values.verdict import Reason, Verdict
+from dedup.values.verdict import Outcome, Reason, Verdict
 from tests.browser.reports import hostile_index
 from tests.pages import text
+from tests.sightings import sighting
 
 BITS = st.none() | st.integers(0, 64)
 
@@ -56,7 +62,15 @@ def test_why_a_page_is_a_duplicate(reason: Reason, passes: bool, sentence: str) 
         (
             DedupConfig(),
             "Candidates are pages whose content simhashes differ in at most 10 bits or whose structure "
-            "simhashes differ in at most 8 bits. They are duplicates if they share at least 0.62 of their shingles.",
+            "simhashes differ in at most 8 bits. They are duplicates if they share at least 0.62 of their "
+            "shingles and few of their words would be lost: at most 15; or at most 40 or 10%, for pages "
+            "that share 0.7 of what is not common on their site; or words that other pages kept have.",
+        ),
+        (
+            DedupConfig(verifier="similarity"),
+            "Candidates are pages whose content simhashes differ in at most 10 bits or whose structure "
+            "simhashes differ in at most 8 bits. They are duplicates if they share at least 0.62 of "
+            "their shingles.",
         ),
         (
             DedupConfig(verifier="distance", max_distance=3),
@@ -79,25 +93,28 @@ def test_an_action_of_somebody_else_is_shown_inert() -> None:
 
 @given(
     st.lists(
-        st.tuples(BITS, BITS, st.none() | st.floats(0, 1, width=32), st.none() | st.integers(1, 9))
+        st.tuples(
+            *(BITS, BITS, st.none() | st.floats(0, 1, width=32), st.none() | st.integers(0, 2**40)),
+            st.none() | st.integers(1, 9),
+        )
     ),
     st.data(),
 )
 def test_a_column_has_one_way_to_say_none(
-    rows: list[tuple[int | None, int | None, float | None, int | None]], data: st.DataObject
+    rows: list[tuple[int | None, int | None, float | None, int | None, int | None]], data: st.DataObject
 ) -> None:
     columns = columns_of(
         Glance(
-            *(number, 1, "", 0, canonical, similarity),
+            *(number, 1, "", 0, canonical, similarity, lost),
             *("near_duplicate", False, content, structure, "confirmed", False),
         )
-        for number, (content, structure, similarity, canonical) in enumerate(rows, 1)
+        for number, (content, structure, similarity, lost, canonical) in enumerate(rows, 1)
     )
     numbers = data.draw(st.lists(st.integers(0, len(rows) + 1)))
     places = columns.places(np.array(numbers, np.int64))
-    empty = (None,) * 4
+    empty = (None,) * 5
     wanted = [rows[number - 1] if 0 < number <= len(rows) else empty for number in numbers]
-    names = ("content_distance", "structure_distance", "similarity", "canonical")
+    names = ("content_distance", "structure_distance", "similarity", "lost", "canonical")
     shown = [listed(getattr(columns, name), places) for name in names]
     assert list(zip(*shown, strict=True)) == wanted
     for name, values in zip(names, zip(*rows, strict=True), strict=False):
@@ -143,7 +160,7 @@ def test_an_empty_index_has_contents() -> None:
 @pytest.mark.parametrize(
     ("reason", "measured", "sentence"),
     [
-        (Reason.EXACT_DUPLICATE, (0, 0, 1.0), "Its bytes are those of the canonical page."),
+        (Reason.EXACT_DUPLICATE, (0, 0, 1.0, 0), "Its bytes are those of the canonical page."),
         (
             Reason.NEAR_DUPLICATE,
             (3, 0, 0.951),
@@ -156,6 +173,23 @@ def test_an_empty_index_has_contents() -> None:
             "The pages share 0.50 of their shingles. The content simhashes differ in 12 of 64 bits.",
         ),
         (
+            Reason.NEAR_DUPLICATE,
+            (3, None, 0.951, 12),
+            "The page lost about 12 of 640 words. The pages share 0.95 of their shingles. "
+            "The content simhashes differ in 3 of 64 bits.",
+        ),
+        (
+            Reason.NEAR_DUPLICATE,
+            (None, None, None, 200, 3),
+            "The page lost about 200 of 640 words; all but about 3 stand on other pages that were kept.",
+        ),
+        (
+            Reason.CANONICAL_LINK,
+            (None, None, None, 200, 90),
+            "It names that page as its canonical (rel=canonical). The page lost about 200 of 640 words; "
+            "about 90 of them stand on no page kept.",
+        ),
+        (
             Reason.CANONICAL_LINK,
             (None, None, 0.7),
             "It names that page as its canonical (rel=canonical). The pages share 0.70 of their shingles.",
@@ -166,7 +200,47 @@ def test_an_empty_index_has_contents() -> None:
     ],
 )
 def test_what_was_recorded_is_said_without_a_rule(
-    reason: Reason, measured: tuple[int | None, int | None, float | None], sentence: str
+    reason: Reason, measured: tuple[Any, ...], sentence: str
 ) -> None:
-    assert recorded(Verdict(reason, False, *measured)) == sentence
-    assert recorded(Verdict(reason, True, *measured)) == ""
+    assert recorded(row_of(Verdict(reason, False, *measured))) == sentence
+    assert recorded(row_of(Verdict(reason, True, *measured))) == ""
+
+
+def test_older_rows_tell_no_loss_and_have_their_tokens_for_words() -> None:
+    old = row_of(Verdict(Reason.NEAR_DUPLICATE, False, 3, 0, 0.9), words=0)
+    assert (loss(old), lost_sentence(old)) == ("", "")
+    assert loss(replace(old, verdict=replace(old.verdict, lost=7))) == "about 7 of 700 words"
+
+
+@pytest.mark.parametrize(
+    ("lost", "missing", "limit", "finding", "sentence"),
+    [
+        (200, 3, 40, LOST, "other pages with its words"),
+        (50, None, 40, LOST, "what is common on their site"),
+        (50, None, 10, LOST, ""),  # within what the crawl allowed, not within the limit of this report
+        (200, 3, 2, LOST, ""),
+        (None, None, 40, LOST, ""),  # judged by a rule that did not ask
+        (50, None, 40, NOT_ALIKE, ""),
+    ],
+)
+def test_a_drop_that_the_site_decided_is_none_of_the_settings(
+    lost: int | None, missing: int | None, limit: int, finding: str, sentence: str
+) -> None:
+    config = DedupConfig(max_lost_words=limit, max_lost_share=0.1 if limit == 40 else 0.0)
+    row = row_of(Verdict(Reason.NEAR_DUPLICATE, False, lost=lost, missing=missing))
+    check = Check(False, finding, "Two are two.", 0.8, 3, None, lost=lost)
+    decided = by_site(row, check, config)
+    assert sentence in decided
+    assert bool(decided) is bool(sentence)
+    stricter = "Two are two. With the settings of this report it is no duplicate."
+    assert why(Reason.NEAR_DUPLICATE, check, decided) == (
+        f"Two are two. {decided}" if sentence else stricter
+    )
+    assert not by_site(replace(row, verdict=Verdict(Reason.UNCHANGED, False)), check, config)
+
+
+def row_of(verdict: Verdict, words: int = 640) -> Row:
+    """Return the row of a page of so many words and 700 tokens, with that verdict."""
+    page = Fingerprint(1, 1, b"", b"b", b"t", tokens=700, words=words)
+    seen = sighting(page, run=MemoryIndex().begin_run("s"), config=DedupConfig())
+    return Row(1, seen, verdict, Outcome.CONFIRMED, listed=False)

@@ -50,6 +50,7 @@ themes();
 overview();
 clusterList();
 duplicateList();
+pairList("losing-table", "Duplicates that lose most words", data.losing);
 pairList("inside-table", "Duplicates nearest to the threshold", data.inside);
 pairList("outside-table", "Pages kept, nearest to the threshold", data.outside);
 templateList();

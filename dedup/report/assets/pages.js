@@ -15,7 +15,10 @@ function pageCell(page) {
 }
 
 const similarity = (value) => (value === null ? NONE : value.toFixed(2));
+// How many words are lost with a page, of how many.
+const loss = (lost, words) => (lost === null ? NONE : el("span", {}, count(lost), quiet(` of ${count(words)}`)));
 const bits = (value) => (value === null ? NONE : String(value));
+const counted = (value) => (value === null ? NONE : count(value));
 const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)}%` : NONE);
 const spaced = (name) => name.replaceAll("_", " ");
 

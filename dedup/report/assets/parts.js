@@ -35,12 +35,15 @@ function overview() {
 
 // Columns of a page, and of a pair of pages.
 const distanceColumns = [
+  { name: "Words lost", number: true, key: (row) => row.lost, cell: (row) => loss(row.lost, row.words) },
   { name: "Similarity", number: true, key: (row) => row.similarity, cell: (row) => similarity(row.similarity) },
   { name: "Content bits", number: true, key: (row) => row.content, cell: (row) => bits(row.content) },
   { name: "Structure bits", number: true, key: (row) => row.structure, cell: (row) => bits(row.structure) },
 ];
-const measuredOf = (page) =>
-  ({ similarity: pages.similarity[page], content: pages.content[page], structure: pages.structure[page] });
+const measuredOf = (page) => ({
+  lost: pages.lost[page], words: pages.words[page],
+  similarity: pages.similarity[page], content: pages.content[page], structure: pages.structure[page],
+});
 const figureColumns = [
   ...distanceColumns.map((column) => ({
     ...column,
@@ -62,6 +65,7 @@ function clusterList() {
       { name: "Cluster", head: true, key: (cluster) => cluster, cell: (cluster) => clusterLink(canonicalOf(cluster)) },
       { name: "Canonical", key: (cluster) => pages.url[canonicalOf(cluster)], cell: (cluster) => pageCell(canonicalOf(cluster)) },
       { name: "Duplicates", number: true, key: (cluster) => clusters.size[cluster], cell: (cluster) => count(clusters.size[cluster]) },
+      { name: "Most words lost", number: true, key: (cluster) => clusters.lost[cluster], cell: (cluster) => counted(clusters.lost[cluster]) },
       { name: "Least similar", number: true, key: (cluster) => clusters.least[cluster], cell: (cluster) => similarity(clusters.least[cluster]) },
       { name: "Sites", number: true, key: sites, cell: (cluster) => count(sites(cluster)) },
     ],
@@ -92,6 +96,7 @@ function clusterFacts(cluster, canonical) {
   const facts = el("dl", { class: "facts" },
     el("dt", {}, "Canonical"), el("dd", {}, pageCell(canonical)),
     el("dt", {}, "Seen"), el("dd", {}, `run ${pages.run[canonical]}, ${pages.time[canonical]} UTC; ${count(pages.tokens[canonical])} tokens`),
+    el("dt", {}, "Most words lost"), el("dd", {}, counted(clusters.lost[cluster])),
     el("dt", {}, "Least similar"),
     el("dd", {}, `${similarity(clusters.least[cluster])}, between`, pageCell(one), "and", pageCell(other)));
   const best = clusters.best[cluster] ?? canonical;
@@ -123,7 +128,7 @@ function duplicateList() {
 
 function pairList(id, caption, pairs) {
   table(byId(id), {
-    caption, noun: "pairs", rows: pairs, text: (pair) => `${pageText(pair.first)} ${pageText(pair.second)}`,
+    caption, noun: "pairs", rows: pairs.map((pair) => ({ ...pair, words: pages.words[pair.second] })), text: (pair) => `${pageText(pair.first)} ${pageText(pair.second)}`,
     columns: [
       { name: "Seen first", cell: (pair) => pageCell(pair.first) },
       { name: "Seen later", cell: (pair) => pageCell(pair.second) },
