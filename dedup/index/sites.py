@@ -133,11 +133,11 @@ class Sites:
         oldest = _oldest(self._store.last())
         self._spans = {number: span for number, span in self._spans.items() if number >= oldest}
         self._last = max(self._last, oldest * SPAN - 1)
-        self._again()
+        self._again(oldest * SPAN)
         self._take(self._store.kept_texts(self._last))
 
-    def _again(self) -> None:
-        if waiting := sorted(self._pending):
+    def _again(self, first: int) -> None:
+        if waiting := [row for row in self._pending if row >= first]:
             self._pending.clear()
             self._take(self._store.kept_texts(0, waiting))
 
