@@ -10,7 +10,7 @@ from dedup.reading.page import Page
 from dedup.reading.tokens import word_count
 from dedup.recipes.config import DECAYED, FILES, HASHERS, SIZED, STRUCTURES, TERMS, WEIGHTS, DedupConfig
 from dedup.recipes.functions import own_function
-from dedup.recipes.sample import different, sample
+from dedup.recipes.sample import count_different, sample
 from dedup.recipes.simhash import fold
 from dedup.recipes.sketch import check_sketch, ordered_shingles, sketch_of
 from dedup.recipes.structure import structure_hashes
@@ -51,7 +51,7 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT, *, secret: bytes = b
         token_digest=digest(" ".join(tokens).encode("utf-8", "surrogatepass")),
         tokens=len(tokens),
         words=word_count(vocabulary.names, vocabulary.counts),
-        shingles=len(different(shingles)),
+        shingles=count_different(shingles),
         sample=sample(shingles),
         check_sketch=(
             check_sketch(vocabulary.names, vocabulary.sequence, config.shingle, secret)

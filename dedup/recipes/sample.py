@@ -7,6 +7,8 @@ and others, FracMinHash, 2022).  A sample is 32 bits of each hash, in order.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,14 +20,15 @@ MOST = 1024
 SAMPLED_BYTES = 4
 
 Sampled = NDArray[np.uint32]
+Number = TypeVar("Number", bound=np.generic)
 
-_SHIFT = np.uint64(32)
+_REST, _SHIFT = np.uint64(ONE_IN - 1), np.uint64(32)
 
 
 def sample(shingles: Hashes) -> bytes:
     """Return the sample of *shingles*, hashes in order; at most `MOST` of `SAMPLED_BYTES` each."""
-    chosen = shingles[shingles % np.uint64(ONE_IN) == 0] >> _SHIFT
-    return different(chosen.astype("<u4"))[:MOST].tobytes()
+    chosen: Sampled = (shingles[shingles & _REST == 0] >> _SHIFT).astype("<u4")
+    return different(chosen)[:MOST].tobytes()
 
 
 def sampled(sample: bytes) -> Sampled:
@@ -33,11 +36,20 @@ def sampled(sample: bytes) -> Sampled:
     return np.frombuffer(sample, "<u4")
 
 
-def different(ordered: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Return the different ones of *ordered* numbers.  (`numpy.unique` sorts, or hashes, again.)"""
-    if len(ordered) < 2:
-        return ordered
-    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
+def different(ordered: NDArray[Number]) -> NDArray[Number]:
+    """Return the different ones of *ordered* hashes.  (`numpy.unique` hashes them once more.)"""
+    return ordered[_firsts(ordered)]
+
+
+def count_different(ordered: Hashes) -> int:
+    """Return how many different ones there are of *ordered* hashes."""
+    return int(np.count_nonzero(_firsts(ordered)))
+
+
+def _firsts(ordered: NDArray[Number]) -> NDArray[np.bool_]:
+    is_first = np.ones(len(ordered), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return is_first
 
 
 def places(hashes: Sampled, among: Sampled) -> NDArray[np.intp]:

@@ -43,7 +43,7 @@ def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
     Where unchanged pages are kept, each crawl delivers all that it visits once: a page is dropped only
     for one that this crawl may count on (`Standing`), and else it is kept in place of that one.
     """
-    return replace(_Case(page, past, config).verdict(), words=words_of(page))
+    return _Case(page, past, config).verdict()
 
 
 @dataclass(slots=True)
@@ -57,15 +57,15 @@ class _Case:
 
     def verdict(self) -> Verdict:
         if self.page.is_empty:
-            return Verdict(Reason.NOT_JUDGED, kept=True)
+            return Verdict(Reason.NOT_JUDGED, kept=True, words=words_of(self.page))
         version = self._same_version()
         if version and version.is_own:
             return self._rival(version) or self._unchanged(version)
         if self.past.is_restored:
-            return replace(self._kept(), is_restored=True)
+            return self._kept(is_restored=True)
         if version and self._still_repeats(version):
             return self._unchanged(version)
-        return replace(self._compared(), candidates=self.looked_at)
+        return self._compared()
 
     def _compared(self) -> Verdict:
         """Return the verdict by what the page repeats, the best first."""
@@ -73,9 +73,9 @@ class _Case:
         for matched, canonical in self._matches():
             standing = self._standing(canonical)
             if standing or self.config.unchanged == "drop":
-                return _verdict(matched, canonical, standing, kept=False)
+                return self._verdict(matched, canonical, standing, kept=False)
             absent = absent or canonical
-        return replace(self._kept(), represents=absent.cluster if absent else None)
+        return self._kept(represents=absent.cluster if absent else None)
 
     def _matches(self) -> Iterator[tuple[Match, Canonical]]:
         """Yield what the page repeats by the rule, the best first."""
@@ -99,7 +99,7 @@ class _Case:
             return None if standing and standing.is_elsewhere else standing
         return standing if standing.is_kept else None
 
-    def _kept(self) -> Verdict:
+    def _kept(self, *, represents: int | None = None, is_restored: bool = False) -> Verdict:
         versions = self.past.versions
         only = versions[0] if len(versions) == 1 else None
         replaced = only.canonical if only and only.is_own else None
@@ -109,6 +109,10 @@ class _Case:
             kept=True,
             previous=only.origin if only else None,
             replaces=replaced.id if replaced else None,
+            represents=represents,
+            words=words_of(self.page),
+            candidates=self.looked_at,
+            is_restored=is_restored,
         )
 
     def _same_version(self) -> Version | None:
@@ -126,7 +130,7 @@ class _Case:
         for rival in sorted(rivals, key=lambda canonical: nearness(self.page, canonical)):
             matched, standing = self._match(rival), self._standing(rival)
             if matched.is_duplicate and standing and not standing.is_elsewhere:
-                return _verdict(matched, rival, standing, kept=False, previous=version.origin)
+                return self._verdict(matched, rival, standing, kept=False, previous=version.origin)
         return None
 
     def _still_repeats(self, version: Version) -> bool:
@@ -145,29 +149,31 @@ class _Case:
         kept = version.is_own and (self.config.unchanged == "keep" or self.past.is_restored)
         # A page that is kept repeats only itself: it needs no other page to count on.
         standing = None if version.is_own else self._standing(canonical)
-        return _verdict(matched, canonical, standing, kept=kept, previous=version.origin)
+        return self._verdict(matched, canonical, standing, kept=kept, previous=version.origin)
 
-
-def _verdict(
-    matched: Match,
-    canonical: Canonical,
-    standing: Standing | None,
-    *,
-    kept: bool,
-    previous: int | None = None,
-) -> Verdict:
-    return Verdict(
-        reason=matched.reason,
-        kept=kept,
-        content_distance=matched.content_distance,
-        structure_distance=matched.structure_distance,
-        similarity=matched.similarity,
-        lost=matched.lost,
-        missing=matched.missing,
-        canonical=canonical.id,
-        canonical_url=canonical.url,
-        canonical_run=canonical.run,
-        standing=standing,
-        previous=previous,
-        sentence=matched.sentence,
-    )
+    def _verdict(
+        self,
+        matched: Match,
+        canonical: Canonical,
+        standing: Standing | None,
+        *,
+        kept: bool,
+        previous: int | None = None,
+    ) -> Verdict:
+        return Verdict(
+            reason=matched.reason,
+            kept=kept,
+            content_distance=matched.content_distance,
+            structure_distance=matched.structure_distance,
+            similarity=matched.similarity,
+            lost=matched.lost,
+            missing=matched.missing,
+            canonical=canonical.id,
+            canonical_url=canonical.url,
+            canonical_run=canonical.run,
+            standing=standing,
+            previous=previous,
+            words=words_of(self.page),
+            candidates=self.looked_at,
+            sentence=matched.sentence,
+        )

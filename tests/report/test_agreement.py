@@ -129,7 +129,7 @@ def unsaid(*arguments: Any, **choices: Any) -> Any:
     return replace(VERDICT(*arguments, **choices), sentence="")
 
 
-VERDICT, RECORD = decide._verdict, showing.explanation_record
+VERDICT, RECORD = decide._Case._verdict, showing.explanation_record
 Plant = Callable[[pytest.MonkeyPatch], None]
 FAULTS: dict[str, Plant] = {
     "the index rules out what is at the bound": lambda plant: plant.setattr(
@@ -138,7 +138,7 @@ FAULTS: dict[str, Plant] = {
     "the index decides by another rule": lambda plant: plant.setattr(
         decide, "match", lambda kept, page, *_: by_default(kept, page)
     ),
-    "the verdict has no sentence": lambda plant: plant.setattr(decide, "_verdict", unsaid),
+    "the verdict has no sentence": lambda plant: plant.setattr(decide._Case, "_verdict", unsaid),
     "another rule is explained": lambda plant: plant.setattr(
         explanation, "match", lambda kept, page, _: by_default(kept, page)
     ),
