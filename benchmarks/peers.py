@@ -6,6 +6,7 @@ DATA_FOLDER holds the labelled sets of `benchmarks.accuracy`.  Every contender r
 own.  It gets the text that `Page` extracts from a document, splits it into tokens itself, and uses the
 threshold that its documentation names.  Scrapy plugins crawl the example site twice, in environments of
 their own.  ``--write`` puts the tables into docs/peers.md and between the markers of the README.
+``--only-lost`` measures and writes nothing but what each contender would lose of whole sites.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
-from typing import Any, Protocol
+from typing import Any
 
 import click
 import numpy as np
@@ -37,19 +38,34 @@ from benchmarks.accuracy.sets import LabelledSet, Pair, Part, labelled_sets
 from benchmarks.accuracy.structural_peer import NAME as HTML_SIMILARITY
 from benchmarks.accuracy.structural_peer import PeerError, environment
 from benchmarks.crawl import anonymous_mb
+from benchmarks.judged.labels import SET as JUDGED
+from benchmarks.judged.peers import lost_by_peers, lost_table
+from benchmarks.peer_contenders import (
+    CONTENDERS,
+    FAISS,
+    INDEXES,
+    OURS,
+    TEXT_DEDUP,
+    TEXT_DEDUP_DISTANCE,
+    Document,
+    contender_of,
+    reason_of,
+    text_dedup_python,
+    text_dedup_signatures,
+    write_texts,
+)
 from crawler.example import served
-from dedup import Detector, Page, SQLiteIndex, compare, fingerprint
+from dedup import Page
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "peers.md"
 README = ROOT / "README.md"
-BEGIN, END = "<!-- peers -->", "<!-- /peers -->"
+MARKS = "peers"
+# Between marks of its own, because it may be measured alone.
+LOST_MARKS = "lost"
 
 PARTS = ("edited_articles", "page_compare", "manual_versions/postgresql")
 STREAM = PARTS[2]
-OURS = "scrapy-dedup"
-FAISS = "faiss, IndexBinaryFlat"
-TEXT_DEDUP = ("text-dedup SimHash", "text-dedup MinHash")
 PLUGINS = ("scrapy-deltafetch", "duplicate-url-discarder")
 PLAIN = "no plugin"
 SCRAPYS = ("scrapy", "scrapy==2.13.*")
@@ -119,14 +135,6 @@ ABOUT: dict[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """A page on disk and its text."""
-
-    path: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
     """What a contender did: scores by part, seconds of processor time a page to fold it and to fold,
     ask and add it, megabytes that the stream took, and how many of its pages were dropped."""
@@ -138,140 +146,6 @@ class Found:
     dropped: int | None = None
 
 
-class Contender(Protocol):
-    """Folds a document, compares two signatures (higher is more alike), and asks and adds one."""
-
-    threshold: float | None
-
-    def prepared(self, document: Document) -> Any:
-        """Return what `sign` is given; this is not timed."""
-
-    def sign(self, given: Any) -> Any: ...
-
-    def likeness(self, a: Any, b: Any) -> float: ...
-
-    def repeats(self, number: int, given: Any) -> bool:
-        """Return whether a page like it was added before; if not, add it."""
-
-
-class Ours:
-    threshold: float | None = 1.0
-
-    def __init__(self, folder: Path) -> None:
-        self._detector = Detector(SQLiteIndex(folder / "pages.db"))
-
-    def prepared(self, document: Document) -> Page:
-        page = Page.from_html(Path(document.path).read_bytes(), url=f"file://{document.path}")
-        assert page.text is not None  # read before the clock runs, as for all others
-        return page
-
-    def sign(self, given: Page) -> Any:
-        return fingerprint(given)
-
-    def likeness(self, a: Any, b: Any) -> float:
-        return float(compare(a, b).is_duplicate)
-
-    def repeats(self, number: int, given: Page) -> bool:  # noqa: ARG002
-        return not self._detector.check(given).kept
-
-
-class Simhashes:
-    """faiss on the simhashes of this project."""
-
-    threshold: float | None = -10
-
-    def __init__(self, _folder: Path) -> None:
-        import faiss
-
-        faiss.omp_set_num_threads(1)  # others wait for work by using the processor
-        self._index = faiss.IndexBinaryFlat(64)
-
-    prepared = Ours.prepared
-
-    def sign(self, given: Page) -> Any:
-        return np.frombuffer(fingerprint(given).content_simhash.to_bytes(8, "little"), np.uint8)[None]
-
-    def likeness(self, a: Any, b: Any) -> float:
-        return -float(np.bitwise_count(a ^ b).sum())
-
-    def repeats(self, number: int, given: Page) -> bool:  # noqa: ARG002
-        simhash = self.sign(given)
-        if self._index.range_search(simhash, 11)[0][1]:  # less than 11
-            return True
-        self._index.add(simhash)
-        return False
-
-
-class Reused:
-    """A peer of `benchmarks.accuracy`, with the index that comes with it, if one does."""
-
-    def __init__(self, name: str) -> None:
-        self._peer = PEERS[name]
-        self.threshold = self._peer.threshold
-        self._index = INDEXES.get(name, lambda: None)()
-
-    def prepared(self, document: Document) -> str:
-        return document.text
-
-    def sign(self, given: str) -> Any:
-        return self._peer.sign(given)
-
-    def likeness(self, a: Any, b: Any) -> float:
-        return self._peer.likeness(a, b)
-
-    def repeats(self, number: int, given: str) -> bool:
-        signature = self.sign(given)
-        return self._index is not None and self._index(str(number), signature)
-
-
-def _simhash_index() -> Callable[[str, int], bool]:
-    from simhash import Simhash, SimhashIndex
-
-    index = SimhashIndex([], k=2)
-
-    def repeats(name: str, value: int) -> bool:
-        if index.get_near_dups(Simhash(value)):
-            return True
-        index.add(name, Simhash(value))
-        return False
-
-    return repeats
-
-
-def _datasketch_index() -> Callable[[str, Any], bool]:
-    from datasketch import MinHashLSH
-
-    index = MinHashLSH(threshold=0.9, num_perm=128)
-
-    def repeats(name: str, signature: Any) -> bool:
-        if index.query(signature):
-            return True
-        index.insert(name, signature)
-        return False
-
-    return repeats
-
-
-def _rensa_index() -> Callable[[str, Any], bool]:
-    from rensa import RMinHashDeduplicator
-
-    index = RMinHashDeduplicator(threshold=0.8, num_perm=128, use_lsh=True, num_bands=16)
-    return lambda name, signature: not index.add(name, signature)
-
-
-INDEXES: dict[str, Callable[[], Any]] = {
-    "1e0ng simhash": _simhash_index,
-    "datasketch MinHash": _datasketch_index,
-    "rensa R-MinHash": _rensa_index,
-}
-# Each with the packages that it needs beside ours.
-CONTENDERS: dict[str, str] = {
-    OURS: "",
-    **{name: peer.module for name, peer in PEERS.items()},
-    FAISS: "faiss",
-}
-
-
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.argument("folder", type=click.Path(exists=True, path_type=Path))
 @click.option("--pairs", default=120, show_default=True, help="At most so many pairs of a set.")
@@ -280,15 +154,35 @@ CONTENDERS: dict[str, str] = {
     "--html-pairs", default=12, show_default=True, help="Pairs of each set for html-similarity."
 )
 @click.option("--cache", type=click.Path(path_type=Path), help="Keep unpacked sets and peers here.")
-@click.option("--write", is_flag=True, help="Write docs/peers.md and the table of the README.")
+@click.option("--only-lost", is_flag=True, help="Only the table of what would be lost.")
+@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes for that table.")
+@click.option("--write", is_flag=True, help="Write docs/peers.md and the tables of the README.")
 @click.option(
     "--one", hidden=True, help="Run one contender in this process; used by the command itself."
 )
 def main(
-    folder: Path, *, pairs: int, pages: int, html_pairs: int, cache: Path | None, write: bool, one: str
+    folder: Path,
+    *,
+    pairs: int,
+    pages: int,
+    html_pairs: int,
+    cache: Path | None,
+    only_lost: bool,
+    jobs: int,
+    write: bool,
+    one: str,
 ) -> None:
     if one:
         print(json.dumps(contended(one, json.loads(folder.read_text("utf-8")))))
+        return
+    if only_lost:
+        with tempfile.TemporaryDirectory() as scratch:
+            tables = _lost(folder, cache or Path(scratch), jobs)
+        for table in tables:
+            click.echo(table.markdown())
+            if write:
+                DOCUMENT.write_text(with_section(DOCUMENT.read_text("utf-8"), table), "utf-8")
+                write_readme(LOST_MARKS, _rows(table))
         return
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as scratch:
@@ -302,11 +196,12 @@ def main(
         results, failures = run_all(job, work)
         run_text_dedup(work, cache=kept, scratch=Path(scratch), results=results, failures=failures)
         run_html_similarity(sets, parts, kept, count=html_pairs, results=results, failures=failures)
+        lost = _lost(folder, kept, jobs)
         about = abilities(kept)
         plugins = [
             row for name in (PLAIN, OURS, *PLUGINS) for row in plugin_rows(name, kept, Path(scratch))
         ]
-    tables = [quality(results, failures, work), scrapy_table(plugins), about]
+    tables = [*lost, quality(results, failures, work), scrapy_table(plugins), about]
     note = (
         f"Measured with Python {python_version()}, numpy {version('numpy')}, {pairs} pairs a set "
         f"({html_pairs} for {HTML_SIMILARITY}), {len(work['stream'])} pages in the stream, in {(time.perf_counter() - begin) / 60:.0f} minutes."
@@ -315,7 +210,31 @@ def main(
     if write:
         DOCUMENT.write_text("\n\n".join([_HEAD, note, *(t.markdown() for t in tables)]) + "\n", "utf-8")
         plain = scrapy_table(plugins).markdown().split("\n\n", 1)[1]
-        write_readme(f"{short(results, failures)}\n\n{plain}")
+        write_readme(MARKS, f"{short(results, failures)}\n\n{plain}")
+        for table in lost:
+            write_readme(LOST_MARKS, _rows(table))
+
+
+def _lost(folder: Path, cache: Path, jobs: int) -> list[Table]:
+    """Return the table of what would be lost, if the set for it is in *folder*."""
+    if not (folder / JUDGED).is_dir():
+        return []
+    with tempfile.TemporaryDirectory() as scratch:
+        return [lost_table(*lost_by_peers(folder, cache, Path(scratch), jobs))]
+
+
+def _rows(table: Table) -> str:
+    """Return *table* without its title and its note."""
+    return replace(table, note="").markdown().split("\n\n", 1)[1]
+
+
+def with_section(text: str, table: Table) -> str:
+    """Return the document *text* with *table* in place of the section of that title, or at its end."""
+    start = text.find(f"## {table.title}\n")
+    if start < 0:
+        return f"{text.rstrip()}\n\n{table.markdown()}\n"
+    end = text.find("\n## ", start)
+    return f"{text[:start]}{table.markdown()}\n{text[end:] if end >= 0 else ''}"
 
 
 def described(
@@ -381,7 +300,7 @@ def contended(name: str, job: Mapping[str, Any]) -> dict[str, Any]:
     """Run the contender *name* in this process."""
     documents = [Document(**document) for document in job["documents"]]
     with tempfile.TemporaryDirectory() as scratch:
-        contender = _contender(name, Path(scratch))
+        contender = contender_of(name, Path(scratch))
         contender.sign(contender.prepared(documents[0]))  # what is loaded on first use
         seconds, before = 0.0, anonymous_mb()
         dropped = 0
@@ -414,12 +333,6 @@ def contended(name: str, job: Mapping[str, Any]) -> dict[str, Any]:
         "threshold": contender.threshold,
         "likeness": likeness,
     }
-
-
-def _contender(name: str, folder: Path) -> Contender:
-    if name == OURS:
-        return Ours(folder)
-    return Simhashes(folder) if name == FAISS else Reused(name)
 
 
 def _found(name: str, told: Mapping[str, Any], pairs: Mapping[str, Any]) -> Found:
@@ -461,24 +374,22 @@ def run_text_dedup(
 ) -> None:
     """Add what text-dedup makes of the same texts: its signatures, and its commands on the stream."""
     texts, stream = scratch / "texts.jsonl", scratch / "stream.jsonl"
-    _write_texts(texts, job["documents"])
-    _write_texts(stream, [job["documents"][number] for number in job["stream"]])
+    write_texts(texts, [document["text"] for document in job["documents"]])
+    write_texts(stream, [job["documents"][number]["text"] for number in job["stream"]])
     try:
-        python = environment(cache, "text-dedup", ["text-dedup"], "text_dedup.minhash")
-        worker = Path(__file__).with_name("peer_text_dedup.py")
-        done = subprocess.run([python, worker, texts], capture_output=True, text=True, check=True)
+        python = text_dedup_python(cache)
+        both, simhashes, bands = text_dedup_signatures(python, texts)
     except (PeerError, subprocess.CalledProcessError) as error:
-        why = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
-        failures.update(dict.fromkeys(TEXT_DEDUP, why))
+        failures.update(dict.fromkeys(TEXT_DEDUP, reason_of(error)))
         return
-    told = json.loads(done.stdout.splitlines()[-1])
-    simhashes = [None if digits is None else int(digits, 16) for digits in told["simhashes"]]
-    bands = [None if found is None else set(enumerate(found)) for found in told["bands"]]
     alike: dict[str, tuple[Callable[[int, int], float], float]] = {
-        TEXT_DEDUP[0]: (lambda a, b: _or_never(simhashes[a], simhashes[b], _nearness), -3),
+        TEXT_DEDUP[0]: (
+            lambda a, b: _or_never(simhashes[a], simhashes[b], _nearness),
+            -TEXT_DEDUP_DISTANCE,
+        ),
         TEXT_DEDUP[1]: (lambda a, b: _or_never(bands[a], bands[b], lambda x, y: float(bool(x & y))), 1),
     }
-    for name, seconds in zip(TEXT_DEDUP, told["seconds"], strict=True):
+    for name, seconds in zip(TEXT_DEDUP, both, strict=True):
         likeness, threshold = alike[name]
         scores = {
             part: _score(name, part, pairs, [likeness(a, b) for a, b, *_ in pairs], threshold)
@@ -494,11 +405,6 @@ def _or_never(a: Any, b: Any, likeness: Callable[[Any, Any], float]) -> float:
 
 def _nearness(a: int, b: int) -> float:
     return -float((a ^ b).bit_count())
-
-
-def _write_texts(path: Path, documents: Sequence[Mapping[str, str]]) -> None:
-    lines = (json.dumps({"text": document["text"]}) + "\n" for document in documents)
-    path.write_text("".join(lines), "utf-8")
 
 
 def _dropped_by_command(python: Path, method: str, texts: Path, scratch: Path) -> int | None:
@@ -667,7 +573,7 @@ def _version(name: str, cache: Path) -> str:
 
 
 def short(results: Mapping[str, Found], failures: Mapping[str, str]) -> str:
-    """Return the table of the README."""
+    """Return the table of the README that compares pairs."""
     rows = [
         (
             name,
@@ -687,12 +593,12 @@ def _rule(score: PeerScore | None) -> str:
     return "" if score is None or score.rule is None else f"{score.rule.f1:.3f}"
 
 
-def write_readme(table: str) -> None:
-    """Put *table* between the markers of the README."""
-    text = README.read_text("utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    README.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}", "utf-8")
+def write_readme(marks: str, table: str) -> None:
+    """Put *table* between the *marks* of the README."""
+    begin, end = f"<!-- {marks} -->", f"<!-- /{marks} -->"
+    before, _, rest = README.read_text("utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    README.write_text(f"{before}{begin}\n{table}\n{end}{after}", "utf-8")
 
 
 _HEAD = f"""# Beside its peers

@@ -187,9 +187,11 @@ Printed by `python -m benchmarks.accuracy DATA_FOLDER --docs docs/` on labelled 
 - **Sets.** Every set is scored separately, because its labels have their own meaning.
 - **Thresholds** are the shipped ones, never those that would be best for a set. The area under the ROC curve (AUC)
   shows what ranking alone could reach.
+- **Losses.** A page is dropped only if little would be lost with it. So a pair of label 1 that would lose more than is
+  allowed is meant to be kept, and counts as missed in the F1. The table of losses tells such pairs apart.
 - **Grey pairs** are neither copies nor different pages. Their drop rate is shown, but not scored.
 - **Structure.** In `page_compare` label 1 means the same site. The structural distance recognizes templates, so it is
-  scored on this set as well, at `same_template_distance`. In the other sets many pages of label 0 share a template.
+  scored on this set as well, at `same_template_distance`. What the rule drops there has no target but that of label 0. In the other sets many pages of label 0 share a template.
   There the column only shows why structure alone must not drop pages.
 - **Intervals** are 95 % bootstrap intervals over pairs. If a set has no errors, they cannot show how many errors
   there might be. They also treat pairs that share a page as independent, which they are not.

@@ -115,8 +115,9 @@ def run_all(
 
 
 def _judged(pages: Library, part: Part, plan: Plan, number: int) -> Judged:
-    known = {path: folded.fingerprints[number] for path, folded in pages.of(part).items()}
-    return judged(part, known, plan.config)
+    folded = pages.of(part)
+    known = {path: page.fingerprints[number] for path, page in folded.items()}
+    return judged(part, known, {path: page.shingles for path, page in folded.items()}, plan.config)
 
 
 def _pages_seconds(folded: Mapping[str, Folded], number: int) -> float:

@@ -21,7 +21,9 @@ import numpy as np
 
 from benchmarks.accuracy.peers import PEERS
 from dedup import DedupConfig, Fingerprint, Page, fingerprint
-from dedup.recipes.sketch import shingle_hashes
+from dedup.reading.tokens import tokens
+from dedup.recipes.sample import different
+from dedup.recipes.sketch import ordered_shingles
 from dedup.values.hashes import Hashes, hashes_of
 
 T = TypeVar("T")
@@ -30,6 +32,7 @@ CHUNK = 40
 # Hashes of the mixed check, on purpose not those of the recipe: Han characters one by one.
 _HAN = "\u3400-\u9fff"
 _WORDS = re.compile(rf"[{_HAN}]|[^\W{_HAN}]+")
+SHINGLE = DedupConfig().shingle
 
 Done = Callable[[int], None]
 
@@ -37,7 +40,8 @@ Done = Callable[[int], None]
 @dataclass(frozen=True, slots=True)
 class Folded:
     """One page: a fingerprint for each recipe, a signature for each peer (None where it failed),
-    the seconds that each took, and the hashes of its pairs of neighbouring words, sorted."""
+    the seconds that each took, and the different hashes, in order, of its pairs of neighbouring words
+    and of its shingles."""
 
     fingerprints: tuple[Fingerprint, ...]
     seconds: tuple[float, ...]
@@ -45,6 +49,7 @@ class Folded:
     peer_seconds: tuple[float, ...]
     reading_seconds: float
     word_pairs: Hashes
+    shingles: Hashes
 
 
 class Workers:
@@ -115,7 +120,15 @@ def _fold(path: Path, configs: Sequence[DedupConfig], peers: Sequence[str]) -> F
     reading = time.perf_counter() - begin
     fingerprints, seconds = _timed(fingerprint, page, configs)
     signatures, peer_seconds = _timed(_signature, page.text, peers)
-    return Folded(fingerprints, seconds, signatures, peer_seconds, reading, word_pairs(page.text))
+    return Folded(
+        fingerprints,
+        seconds,
+        signatures,
+        peer_seconds,
+        reading,
+        word_pairs(page.text),
+        shingles(page.text),
+    )
 
 
 def _timed(
@@ -138,8 +151,21 @@ def _signature(text: str, peer: str) -> Any:
 
 def word_pairs(text: str) -> Hashes:
     """Return the different hashes of the pairs of neighbouring words in *text*, sorted."""
-    words = hashes_of(_WORDS.findall(text.lower()))
-    return np.unique(shingle_hashes(words, 2)) if len(words) > 1 else words[:0]
+    return _runs(_WORDS.findall(text.lower()), 2)
+
+
+def shingles(text: str) -> Hashes:
+    """Return the different hashes of the shingles of *text*, sorted."""
+    return _runs(tokens(text), SHINGLE)
+
+
+def _runs(words: Sequence[str], size: int) -> Hashes:
+    return np.asarray(different(ordered_shingles(hashes_of(words), size)), np.uint64)
+
+
+def missing_shingles(a: Hashes, b: Hashes) -> int:
+    """Return how many of *b* are not in *a*, two sorted sets."""
+    return len(b) - len(np.intersect1d(a, b, assume_unique=True))
 
 
 def jaccard(a: Hashes, b: Hashes) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.accuracy.folding import missing_shingles
 from benchmarks.accuracy.scoring import (
     Bools,
     Confusion,
@@ -23,6 +24,8 @@ from benchmarks.accuracy.scoring import (
 )
 from benchmarks.accuracy.sets import Pair, Part
 from dedup import DedupConfig, Fingerprint, compare
+from dedup.rule.loss import allowed_words
+from dedup.values.hashes import Hashes
 from dedup.values.simhashes import SIMHASH_BITS
 
 GREY = -1
@@ -34,7 +37,11 @@ MEASURES = ("content", "structure", "similarity")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Parallel arrays over the pairs of a part: labels (GREY included), verdicts, measures."""
+    """Parallel arrays over the pairs of a part: labels (GREY included), verdicts, measures.
+
+    *lost* is how many words of the second page stand in shingles that the first one does not have,
+    exactly, and *allowed* how many it may lose.
+    """
 
     part: Part
     labels: Ints
@@ -42,6 +49,8 @@ class Judged:
     content: Floats
     structure: Floats
     similarity: Floats
+    lost: Floats
+    allowed: Floats
     seconds: float
 
     @property
@@ -60,7 +69,9 @@ class Score:
     """All figures of one recipe, seed and part.
 
     *pages_seconds* is what folding the pages took on one core, *pairs_seconds* comparing the pairs.
-    *template* is the rule "structure within `same_template_distance`" on the same labels.
+    *template* is the rule "structure within `same_template_distance`" on the same labels.  *within*
+    and *beyond* count, of the pairs of label 1 that lose as many words as are allowed or more, those
+    that were dropped, and all.
     """
 
     part: str
@@ -74,6 +85,8 @@ class Score:
     grey: int
     groups: Mapping[str, tuple[int, int]]
     bands: Mapping[str, tuple[int, int]]
+    within: tuple[int, int]
+    beyond: tuple[int, int]
     wrong: tuple[tuple[str, str], ...]
     pages_seconds: float
     pairs_seconds: float
@@ -83,12 +96,24 @@ class Score:
         return self.grey_dropped / self.grey if self.grey else float("nan")
 
     @property
+    def within_rate(self) -> float:
+        return self.within[0] / self.within[1] if self.within[1] else float("nan")
+
+    @property
     def seconds(self) -> float:
         return self.pages_seconds + self.pairs_seconds
 
 
-def judged(part: Part, pages: Mapping[str, Fingerprint], config: DedupConfig) -> Judged:
-    """Return what *config* says about the pairs of *part*, whose fingerprints are in *pages*."""
+def judged(
+    part: Part,
+    pages: Mapping[str, Fingerprint],
+    shingles: Mapping[str, Hashes],
+    config: DedupConfig,
+) -> Judged:
+    """Return what *config* says about the pairs of *part*.
+
+    Fingerprints are in *pages*, what `benchmarks.accuracy.folding.shingles` returns in *shingles*.
+    """
     begin = time.perf_counter()
     matches = [compare(pages[pair.a], pages[pair.b], config) for pair in part.pairs]
     seconds = time.perf_counter() - begin
@@ -99,8 +124,20 @@ def judged(part: Part, pages: Mapping[str, Fingerprint], config: DedupConfig) ->
         content=np.array([_known(match.content_distance) for match in matches], float),
         structure=np.array([_known(match.structure_distance) for match in matches], float),
         similarity=np.array([match.similarity for match in matches], float),
+        lost=np.array(
+            [
+                missing_shingles(shingles[pair.a], shingles[pair.b]) * _words_a_token(pages[pair.b])
+                for pair in part.pairs
+            ],
+            float,
+        ),
+        allowed=np.array([allowed_words(pages[pair.b], config) for pair in part.pairs], float),
         seconds=seconds,
     )
+
+
+def _words_a_token(page: Fingerprint) -> float:
+    return page.words / page.tokens if page.tokens else 1.0
 
 
 def labels(pairs: Sequence[Pair]) -> Ints:
@@ -113,6 +150,7 @@ def scored(found: Judged, config: DedupConfig, pages_seconds: float) -> Score:
     known, dropped = found.labels[found.scored], found.dropped[found.scored]
     same_template = found.structure[found.scored] <= config.same_template_distance
     grey = found.dropped[~found.scored]
+    copies, fits = found.labels == 1, found.lost <= found.allowed
     alike = {measure: found.alikeness(measure) for measure in MEASURES}
     return Score(
         part=found.part.name,
@@ -126,6 +164,8 @@ def scored(found: Judged, config: DedupConfig, pages_seconds: float) -> Score:
         grey=len(grey),
         groups=_groups(found),
         bands=_bands(found),
+        within=_dropped_of(found.dropped, copies & fits),
+        beyond=_dropped_of(found.dropped, copies & ~fits),
         wrong=tuple(
             (pair.a, pair.b)
             for pair, is_dropped in zip(found.part.pairs, found.dropped, strict=True)
@@ -134,6 +174,10 @@ def scored(found: Judged, config: DedupConfig, pages_seconds: float) -> Score:
         pages_seconds=pages_seconds,
         pairs_seconds=found.seconds,
     )
+
+
+def _dropped_of(dropped: Bools, chosen: Bools) -> tuple[int, int]:
+    return int((dropped & chosen).sum()), int(chosen.sum())
 
 
 def _groups(found: Judged) -> dict[str, tuple[int, int]]:

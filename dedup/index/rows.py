@@ -19,7 +19,7 @@ from dedup.values.row import Glance, KeptText, Row, Tally, Visit, Withheld
 from dedup.values.run import Run
 from dedup.values.sighting import Sighting
 from dedup.values.urls import host_of
-from dedup.values.verdict import Canonical, Outcome, Standing, Verdict
+from dedup.values.verdict import Canonical, Outcome, Reason, Standing, Verdict
 
 _SHOWN = 40
 
@@ -144,21 +144,22 @@ def glance_of(stored: Sequence[Any]) -> Glance:
 _KEPT_TEXT = Reader(
     "row {}",
     (
-        *PAGES.select(("id", "url", "seen_on", "run", "sample", "is_dry", "outcome")),
+        *PAGES.select(("id", "url", "seen_on", "run", "sample", "is_dry", "reason", "outcome")),
         *SCOPES.select(("kind", "scope")),
     ),
 )
 SELECT_KEPT_TEXT = (
-    "SELECT p.id, p.url, p.seen_on, p.run, p.sample, p.is_dry, p.outcome, s.kind, s.scope "
+    "SELECT p.id, p.url, p.seen_on, p.run, p.sample, p.is_dry, p.reason, p.outcome, s.kind, s.scope "
     "FROM pages p JOIN scopes s ON s.id = p.scope "
 )
 
 
 def kept_text_of(stored: Sequence[Any]) -> KeptText:
     """Return what `SELECT_KEPT_TEXT` gave; raises `Damaged`."""
-    row, url, seen_on, run, sample, is_dry, outcome, *group = _KEPT_TEXT.values(stored)
+    row, url, seen_on, run, sample, is_dry, reason, outcome, *group = _KEPT_TEXT.values(stored)
     host = host_of(url) if seen_on is None else seen_on
-    return KeptText(row, (group[0], group[1]), host, run, is_dry, outcome, sample)
+    kind, scope = group
+    return KeptText(row, (kind, scope), host, run, is_dry, reason is Reason.NEW, outcome, sample)
 
 
 _PAGE = PAGES.select(field.name for field in fields(Fingerprint))

@@ -7,7 +7,7 @@ reaches back to the latest rows (`SPAN`): by their numbers, so that the same row
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -80,6 +80,14 @@ def _summed(hashes: Sampled, counts: Counts) -> _Part:
     return _Part(hashes[starts], np.add.reduceat(counts, starts, dtype=np.uint16))
 
 
+class _Pages(NamedTuple):
+    """Which pages are counted together."""
+
+    run: int
+    is_dry: bool
+    is_new: bool
+
+
 class Sites:
     """What is known of all sites of one *store*."""
 
@@ -91,7 +99,7 @@ class Sites:
     def clear(self) -> None:
         """Forget all; it is read again."""
         self._last = 0
-        self._spans: dict[int, dict[tuple[Group, str], dict[tuple[int, bool], Shingles]]] = {}
+        self._spans: dict[int, dict[tuple[Group, str], dict[_Pages, Shingles]]] = {}
         self._pending: set[int] = set()
 
     def as_of(self, forgettings: str) -> None:
@@ -104,34 +112,34 @@ class Sites:
     def site(
         self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]
     ) -> Site:
-        """Return what is known of *host* in *group* by pages of *runs*, None for all.
+        """Return what is known of *host* in *group* by pages of *runs*.
 
-        Of dry runs only those of *dry_runs* count.
+        With None it is by the first page of each URL, in whatever run.  Of dry runs only those of
+        *dry_runs* count.
         """
+        return Site(self, group, (host,), runs, dry_runs)
 
-        def counts(run: int, is_dry: bool) -> bool:
-            return (runs is None or run in runs) and (not is_dry or run in dry_runs)
-
-        return Site(self, group, (host,), counts)
-
-    def shingles(self, group: Group, host: str, counts: Callable[[int, bool], bool]) -> list[Shingles]:
-        """Return what the pages of *host* in *group* have, of the runs that count."""
+    def shingles(self, site: Site, host: str) -> list[Shingles]:
+        """Return what the pages of *host* have that count for *site*."""
         return [
             shingles
             for span in self._spans.values()
-            for (run, is_dry), shingles in span.get((group, host), {}).items()
-            if counts(run, is_dry)
+            for pages, shingles in span.get((site.group, host), {}).items()
+            if _counts(site, pages)
         ]
 
     def renew(self) -> None:
         """Read what was kept since the last time, and what of the pages that were pending then."""
-        oldest = max(0, self._store.last() // SPAN - 1)
+        oldest = _oldest(self._store.last())
         self._spans = {number: span for number, span in self._spans.items() if number >= oldest}
         self._last = max(self._last, oldest * SPAN - 1)
-        if waiting := sorted(self._pending):
+        self._again(oldest * SPAN)
+        self._take(self._store.kept_texts(self._last))
+
+    def _again(self, first: int) -> None:
+        if waiting := [row for row in self._pending if row >= first]:
             self._pending.clear()
             self._take(self._store.kept_texts(0, waiting))
-        self._take(self._store.kept_texts(self._last))
 
     def _take(self, texts: Iterator[KeptText]) -> None:
         for text in texts:
@@ -140,8 +148,21 @@ class Sites:
                 self._pending.add(text.id)
             elif text.outcome is Outcome.CONFIRMED:
                 span = self._spans.setdefault(text.id // SPAN, {})
-                runs = span.setdefault((text.group, text.host), {})
-                runs.setdefault((text.run, text.is_dry), Shingles()).add(text.sample)
+                pages = _Pages(text.run, text.is_dry, text.is_new)
+                host = span.setdefault((text.group, text.host), {})
+                host.setdefault(pages, Shingles()).add(text.sample)
+
+
+def _oldest(last: int) -> int:
+    """Return the number of the oldest span that counts where *last* is the last row."""
+    return max(0, last // SPAN - 1)
+
+
+def _counts(site: Site, pages: _Pages) -> bool:
+    if pages.is_dry and pages.run not in site.dry_runs:
+        return False
+    # Of all runs each URL counts once.
+    return pages.is_new if site.runs is None else pages.run in site.runs
 
 
 @dataclass(slots=True)
@@ -151,11 +172,18 @@ class Site:
     sites: Sites
     group: Group
     hosts: tuple[str, ...]
-    counts: Callable[[int, bool], bool]
+    runs: frozenset[int] | None
+    dry_runs: frozenset[int]
     _is_new: bool = True
     _answers: dict[tuple[str, bytes], Flags] = field(default_factory=dict)
 
     is_known = True
+
+    @property
+    def pages(self) -> int:
+        """See `SiteContext`."""
+        self._renew()
+        return sum(shingles.pages for shingles in self.sites.shingles(self, self.hosts[0]))
 
     def common(self, sample: bytes) -> Flags:
         """See `SiteContext`."""
@@ -169,12 +197,15 @@ class Site:
         """See `SiteContext`."""
         if host in self.hosts:
             return self
-        return Site(self.sites, self.group, (*self.hosts[:1], host), self.counts, self._is_new)
+        return replace(self, hosts=(*self.hosts[:1], host), _answers={})
 
-    def _answer(self, about: str, sample: bytes, answer: Callable[[Sampled], Flags]) -> Flags:
+    def _renew(self) -> None:
         if self._is_new:
             self.sites.renew()
             self._is_new = False
+
+    def _answer(self, about: str, sample: bytes, answer: Callable[[Sampled], Flags]) -> Flags:
+        self._renew()
         if (about, sample) not in self._answers:
             self._answers[about, sample] = answer(sampled(sample))
         return self._answers[about, sample]
@@ -182,17 +213,17 @@ class Site:
     def _common(self, hashes: Sampled) -> Flags:
         flags = np.zeros(len(hashes), bool)
         for host in self.hosts:
-            counts, pages = self._counts(hashes, host)
+            counts, pages = self._counted(hashes, host)
             flags |= counts >= max(COMMON_PAGES, COMMON_SHARE * pages)
         return flags
 
     def _unknown(self, hashes: Sampled) -> Flags:
-        flags: Flags = self._counts(hashes, self.hosts[0])[0] == 0
+        flags: Flags = self._counted(hashes, self.hosts[0])[0] == 0
         return flags
 
-    def _counts(self, hashes: Sampled, host: str) -> tuple[NDArray[np.int64], int]:
+    def _counted(self, hashes: Sampled, host: str) -> tuple[NDArray[np.int64], int]:
         counts, pages = np.zeros(len(hashes), np.int64), 0
-        for shingles in self.sites.shingles(self.group, host, self.counts):
+        for shingles in self.sites.shingles(self, host):
             counts += shingles.counts(hashes)
             pages += shingles.pages
         return counts, pages

@@ -70,17 +70,21 @@ _MARK_FLOOD = re.compile(
     rf"(?<![^\w\s!-~])(?<![{_HALFWIDTH_MARKS}])"
     rf"(?:[^\w\s!-~]|[{_HALFWIDTH_MARKS}]){{{MOST_MARKS + 1},}}+"
 )
-# ASCII bytes that are in no word become spaces; bytes of other characters stay.
+# What each byte becomes: bytes of ASCII that are in no word a space, capitals small letters.
 _ASCII_WORDS = bytes(
     code if code > 127 or chr(code).isalnum() or chr(code) in f"_{_SIGNS}" else 32 for code in range(256)
-)
-# For each byte: is it a digit (d), may it stand inside a number (.), or neither?
+).lower()
+# Two exceptions keep the byte in their middle: a dot, comma or colon (.) between digits (d), and a
+# capital (A) without a sign, letter or digit of ASCII (a) beside it.
 _NUMERIC = bytes(
     ord("d" if chr(code).isdigit() and code < 128 else "." if code in b".,:" else " ")
     for code in range(256)
 )
-_IN_NUMBER = b"d.d"
-_SINGLE = re.compile(rb"[A-Z](?![^ ])(?<![^ ].)")
+_LETTERS = bytes(
+    ord("A" if 65 <= code <= 90 else " " if code > 127 or _ASCII_WORDS[code] == 32 else "a")
+    for code in range(256)
+)
+_KEPT = ((_NUMERIC, b"d.d"), (_LETTERS, b" A "))
 # What NFKC changes in nearly every Chinese page.
 _COMMON = (("\u3000", " "), ("\xa0", " "), *((chr(code + 0xFEE0), chr(code)) for code in b"!(),:;?"))
 _BETWEEN = "\n"
@@ -94,14 +98,19 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
     case: an option ``-a`` is another than ``-A``.  A run of Han characters is cut further by *segment*
     (default: jieba's dictionary, see `dedup.reading.dictionary.segmenter`); one with kana gives its runs
     of two characters, one of Thai, Lao, Khmer or Burmese its runs of three.  Points of Arabic and
-    Hebrew are left out.
+    Hebrew are left out.  A text of signs alone has no tokens.
 
     >>> tokens("Don't panic: Café №5 at 10:30, for 1,000.50")
     ['don', 't', 'panic', 'café', 'no5', 'at', '10:30', 'for', '1,000.50']
+    >>> tokens("C++ has operator<; run it with -A | 'more'")
+    ['c++', 'has', 'operator<', 'run', 'it', 'with', 'A', '|', 'more']
     """
-    if text.isascii():
-        return _pieces(text)
-    text = _normal_form(text)
+    found = _pieces(text) if text.isascii() else _words(_normal_form(text), segment)
+    # Lines, stars and the bars between pictures say nothing: a page of them is one without words.
+    return found if any(token.strip(_SIGNS) for token in found) else []
+
+
+def _words(text: str, segment: Segmenter | None) -> list[str]:
     has_kana = bool(_HAS_KANA.search(text))
     cut_tokens: list[str | None] = []
     han: list[str] = []
@@ -111,7 +120,7 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
             cut_tokens.append(piece)
             continue
         if piece not in cut:
-            cut[piece] = _cut(piece.lower(), has_kana)
+            cut[piece] = _cut(piece, has_kana)
         parts, runs = cut[piece]
         cut_tokens += parts
         han += runs
@@ -132,7 +141,7 @@ def _cut(piece: str, has_kana: bool) -> tuple[list[str | None], list[str]]:
         elif kind == "unspaced":
             cut_tokens += _ngrams(run, UNSPACED_NGRAM)
         elif run := _OPTIONAL.sub("", run):
-            cut_tokens.append(run)
+            cut_tokens.append(run if len(run) == 1 and run.isascii() else run.lower())
     return cut_tokens, han
 
 
@@ -185,18 +194,16 @@ def is_han(token: str) -> bool:
 
 
 def _pieces(text: str) -> list[str]:
-    """Return what ASCII signs and spaces part in *text*; ASCII letters in lower case, single ones not."""
-    data = text.encode("utf-8", "surrogatepass")
-    spaced = bytearray(data.translate(_ASCII_WORDS))
-    kinds = data.translate(_NUMERIC)
-    place = kinds.find(_IN_NUMBER)
-    while place >= 0:
-        spaced[place + 1] = data[place + 1]
-        place = kinds.find(_IN_NUMBER, place + 1)
-    lowered = spaced.lower()
-    for single in _SINGLE.finditer(spaced):
-        lowered[single.start()] = spaced[single.start()]
-    return lowered.decode("utf-8", "surrogatepass").split()
+    """Return the parts of *text* between spaces and ASCII punctuation, ASCII letters in lower case."""
+    data = f" {text} ".encode("utf-8", "surrogatepass")
+    words = bytearray(data.translate(_ASCII_WORDS))
+    for table, kept in _KEPT:
+        kinds = data.translate(table)
+        place = kinds.find(kept)
+        while place >= 0:
+            words[place + 1] = data[place + 1]
+            place = kinds.find(kept, place + 1)
+    return words.decode("utf-8", "surrogatepass").split()
 
 
 def _ngrams(run: str, size: int) -> list[str]:

@@ -25,10 +25,12 @@ INVISIBLE = frozenset(
     ]
 )
 BOILERPLATE = frozenset(["aside", "footer", "header", "nav"])
-# A header inside of these has the heading of a text, not the frame of a site (W3C, HTML
-# Accessibility API Mappings).
-TEXTS = frozenset(["article", "main"])
 BOILERPLATE_ROLES = frozenset(["banner", "complementary", "contentinfo", "navigation", "search"])
+# Elements and roles.  A header inside of these has the heading of a text, not the frame of a site
+# (W3C, HTML Accessibility API Mappings).
+TEXTS = frozenset(["article", "main"])
+# What menus are made of.
+CONTROLS = frozenset(["a", "button", "select"])
 # Tags inside a line of text; every other tag begins and ends a line.
 INLINE = frozenset(
     [
@@ -77,10 +79,12 @@ INLINE = frozenset(
 
 # With less text than this outside boilerplate, the boilerplate is the page.
 MIN_MAIN_WORDS = 20
-# With less of all words than this outside boilerplate, a text may stand in an element of the wrong kind.
+# With less of all words but menus outside boilerplate, a text stands in an element of the wrong kind.
 MIN_MAIN_SHARE = 0.10
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
+# The bars, dots and arrows that stand between the links of a menu.
+_SEPARATOR = re.compile(r"(?<!\S)[^\w\s]++(?!\S)")
 _BREAK = "\x1e"
 
 
@@ -89,10 +93,10 @@ class Walk:
 
     *tags*, *depths*, *classes* and *links* are those of `dedup.reading.page.Page`, *title* and
     *canonical_link* stand as they were written.  A root with nothing in it is no structure: Scrapy
-    makes one for a page without any element.  Without *has_links* the text of links is hidden.
+    makes one for a page without any element.  Without *has_controls* what is in `CONTROLS` is hidden.
     """
 
-    def __init__(self, root: Any, *, has_links: bool = True) -> None:
+    def __init__(self, root: Any, *, has_controls: bool = True) -> None:
         self.tags: list[str] = []
         self.depths: list[int] = []
         self.classes: list[tuple[str, str]] = []
@@ -102,7 +106,7 @@ class Walk:
         self._chunks: list[str] = []
         self._aside: list[slice] = []
         self._root = root
-        self._states = _STATES if has_links else _STATES | {"a": _HIDDEN}
+        self._states = _STATES if has_controls else _STATES_OF_TEXT
         if root is not None and (len(root) or root.text):
             self.language = root.get("lang") or ""
             self._run(root)
@@ -110,8 +114,8 @@ class Walk:
     def text(self) -> str:
         """Return the text that a reader sees, without `BOILERPLATE` elements and roles.
 
-        Where fewer than MIN_MAIN_WORDS words are left, with all of it; where less than MIN_MAIN_SHARE of
-        all words are, with what of it is no link: menus are links, a text in a wrong element is not.
+        Where fewer than MIN_MAIN_WORDS words are left, with all of it.  Where these are less than
+        MIN_MAIN_SHARE of the words that are not in `CONTROLS`, with those, and without the menus.
         """
         everything = "".join(self._chunks)
         if not self._aside:
@@ -121,9 +125,10 @@ class Walk:
         if words < MIN_MAIN_WORDS:
             return _lines(everything)
         # A word and the space after it are two characters at least: mostly no words need be counted.
-        if words < MIN_MAIN_SHARE * (len(everything) / 2 + 1):
-            if words < MIN_MAIN_SHARE * _word_count(everything):
-                text = f"{text}\n{Walk(self._root, has_links=False)._aside_text()}".rstrip()
+        if _is_little(words, len(everything) / 2 + 1) and _is_little(words, _word_count(everything)):
+            aside = Walk(self._root, has_controls=False)._aside_text()
+            if _is_little(words, words + _word_count(_SEPARATOR.sub("", aside))):
+                return f"{text}\n{aside}"
         return text
 
     def _aside_text(self) -> str:
@@ -148,7 +153,7 @@ class Walk:
             while innermost is not parent and innermost is not None:
                 left, tag, was = open_elements.pop(), open_tags.pop(), open_states.pop()
                 innermost, state = open_elements[-1], open_states[-1]
-                if was == _ASIDE and state == _VISIBLE:
+                if was == _ASIDE and state < _ASIDE:
                     self._aside.append(slice(aside_start, len(chunks)))
                 if state != _HIDDEN and innermost is not None:
                     if was != _HIDDEN and tag not in INLINE:
@@ -164,11 +169,11 @@ class Walk:
                 if state != _HIDDEN:
                     is_block = tag not in INLINE
                     own = states.get(tag, _VISIBLE)
-                    if own == _ASIDE and tag == "header" and not TEXTS.isdisjoint(open_tags):
+                    if own > _TEXT and _is_of_text(tag, state, element):
                         own = _VISIBLE
                     # To look up an attribute is expensive, and nothing inside a line is a region.
-                    if is_block and own == _VISIBLE and (role := element.get("role")):
-                        own = _ASIDE if _is_boilerplate(role) else _VISIBLE
+                    if is_block and own < _ASIDE and (role := element.get("role")):
+                        own = max(own, _state_of(role))
                     if own > state:
                         state = own
                         if own == _ASIDE:
@@ -199,13 +204,27 @@ class Walk:
             self.links.append(target)
 
 
-_VISIBLE, _ASIDE, _HIDDEN = range(3)
-_STATES = dict.fromkeys(BOILERPLATE, _ASIDE) | dict.fromkeys(INVISIBLE, _HIDDEN)
+# Of an element and the elements around it the highest state counts.
+_VISIBLE, _TEXT, _ASIDE, _HIDDEN = range(4)
+_STATES = (
+    dict.fromkeys(TEXTS, _TEXT) | dict.fromkeys(BOILERPLATE, _ASIDE) | dict.fromkeys(INVISIBLE, _HIDDEN)
+)
+_STATES_OF_TEXT = _STATES | dict.fromkeys(CONTROLS, _HIDDEN)
+_ROLE_STATES = dict.fromkeys(TEXTS, _TEXT) | dict.fromkeys(BOILERPLATE_ROLES, _ASIDE)
 _NOTED = frozenset(("a", "area", "link", "title"))
 
 
-def _is_boilerplate(role: str) -> bool:
-    return not BOILERPLATE_ROLES.isdisjoint(role.lower().split())
+def _is_of_text(tag: str, state: int, element: Any) -> bool:
+    """Return whether *element* is the header of a text, or an anchor that is no link."""
+    return (tag == "header" and state == _TEXT) or (tag == "a" and element.get("href") is None)
+
+
+def _state_of(role: str) -> int:
+    return max((_ROLE_STATES.get(name, _VISIBLE) for name in role.lower().split()), default=_VISIBLE)
+
+
+def _is_little(words: float, of: float) -> bool:
+    return words < MIN_MAIN_SHARE * of
 
 
 def _lines(text: str) -> str:

@@ -100,7 +100,8 @@ def terms_of(text: str, config: DedupConfig, words: Sequence[str] | None = None)
         terms = _own_terms(text, config)
     if config.stop_words:
         stopped = _stop_words(config.stop_words)
-        terms = [term for term in terms if term not in stopped]
+        # A single letter keeps its case: "I" and "A" are the stop words "i" and "a".
+        terms = [term for term in terms if term.lower() not in stopped]
     return terms
 
 

@@ -26,8 +26,10 @@ MOST_WORDS = 100
 MOST_SHARE = 1 / 3
 # What two pages must share of what is not common on their site, where more than a few words are lost.
 OWN_SIMILARITY = 0.7
+# Of fewer pages of a site it is not known what is common on it.
+KNOWN_PAGES = 100
 # So few words may stand on no page kept where all others do.
-MISSING_WORDS = 5
+MISSING_WORDS = 8
 # In fewer sampled shingles than this, words that stand nowhere can be missed.
 LEAST_SAMPLED = 8
 # Losses this near to the bound are borderline, in words.
@@ -49,10 +51,11 @@ class LossVerifier:
     def rule(self) -> str:
         """See `Verifier`."""
         config = self.config
+        similar = SimilarityVerifier(config).rule
         return (
-            f"{SimilarityVerifier(config).rule} and few of their words would be lost: at most {FEW_WORDS}; "
-            f"or at most {config.max_lost_words} or {config.max_lost_share:.0%}, for pages that share "
-            f"{OWN_SIMILARITY:g} of what is not common on their site; or words that other pages kept have"
+            f"{similar} and few of their words would be lost: at most {FEW_WORDS}; or at most "
+            f"{config.max_lost_words} or {config.max_lost_share:.0%}, for pages that share "
+            f"{OWN_SIMILARITY:g} of what is not common on their site; or words of other pages kept"
         )
 
     @property
@@ -68,29 +71,43 @@ class LossVerifier:
         if not check.passes:
             return check
         allowed = allowed_words(page, self.config)
-        margin = min(check.margin, (allowed - lost) / EDGE_WORDS)
+        check = check._replace(margin=min(check.margin, (allowed - lost) / EDGE_WORDS))
         if lost <= min(FEW_WORDS, allowed):
-            return _told(check, page, FEW, "too few for a text of their own", margin)
-        within = f"at most {allowed:.0f} are allowed"
-        if lost <= allowed:
-            own, what = check.similarity, "their shingles"
-            if (without_frame := own_similarity(kept, page, site)) is not None:
-                own, what = without_frame, "what is not common on their site"
-            within = f"{within} where pages share {OWN_SIMILARITY:g} of {what}; these share {own:.2f}"
-            if own >= OWN_SIMILARITY:
-                return _told(check, page, OWN, within, margin)
+            return _told(check, page, FEW, "too few for a text of their own")
+        is_like, why = self._is_like(kept, page, site) if lost <= allowed else (False, "")
+        why = f"at most {allowed:.0f} are allowed{why}"
+        if is_like:
+            return _told(check, page, OWN, why)
+        return self._elsewhere(check, page, site, why, allowed)
+
+    @staticmethod
+    def _is_like(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> tuple[bool, str]:
+        """Return whether two pages are alike in what is not common on their site, and what says so."""
+        if site.is_known and site.pages < KNOWN_PAGES:
+            return False, f" where {KNOWN_PAGES} pages of the site are known"
+        own = own_similarity(kept, page, site)
+        if own is None:
+            return True, ""
+        asked = f"where pages share {OWN_SIMILARITY:g} of what is not common on their site"
+        return own >= OWN_SIMILARITY, f" {asked}; these share {own:.2f}"
+
+    def _elsewhere(
+        self, check: Check, page: Fingerprint, site: SiteContext, why: str, allowed: float
+    ) -> Check:
+        """Return what the pages of *site* say, where the page kept is not enough; *why* says so."""
+        check = check._replace(margin=min(check.margin, 0.0))
         if not site.is_known:
-            return _told(
-                check, page, LOST, f"{within}; nothing is known here of its site", min(margin, 0.0)
-            )
+            return _told(check, page, LOST, f"{why}; nothing is known here of its site")
         missing = missing_words(page, site)
-        check = check._replace(missing=None if missing is None else round(missing))
-        if missing is not None and missing <= min(MISSING_WORDS, allowed):
+        if missing is None:
+            return _told(check, page, LOST, why)
+        check = check._replace(missing=round(missing))
+        if missing <= min(MISSING_WORDS, allowed):
+            check = check._replace(margin=0.0)
             return _told(
-                check, page, ELSEWHERE, f"all but about {missing:.0f} stand on other pages kept", 0.0
+                check, page, ELSEWHERE, f"all but about {missing:.0f} stand on other pages kept"
             )
-        few = "" if missing is None else f"; about {missing:.0f} stand on no page kept"
-        return _told(check, page, LOST, f"{within}{few}", min(margin, 0.0))
+        return _told(check, page, LOST, f"{why}; about {missing:.0f} stand on no page kept")
 
     def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
         """See `Verifier`; what is lost is asked later, of those that are left."""
@@ -171,9 +188,9 @@ def _own_part(sample: bytes, site: SiteContext, end: int) -> Sampled:
     return hashes[~site.common(sample) & (hashes <= end)]
 
 
-def _told(check: Check, page: Fingerprint, finding: str, why: str, margin: float) -> Check:
+def _told(check: Check, page: Fingerprint, finding: str, why: str) -> Check:
     sentence = f"{check.sentence} The page would lose {loses(check.lost, words_of(page))}: {why}."
-    return check._replace(passes=finding != LOST, finding=finding, sentence=sentence, margin=margin)
+    return check._replace(passes=finding != LOST, finding=finding, sentence=sentence)
 
 
 def loses(lost: int | None, words: int) -> str:

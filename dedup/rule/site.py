@@ -24,6 +24,10 @@ class SiteContext(Protocol):
     def is_known(self) -> bool:
         """Whether anything can be known of the site here."""
 
+    @property
+    def pages(self) -> int:
+        """How many pages of the site are known that were kept."""
+
     def common(self, sample: bytes) -> Flags:
         """Return what of *sample* is common on the site: the frame of its pages, not their text."""
 
@@ -38,6 +42,7 @@ class NoSite:
     """Nothing is known: what two pages are compared by outside of an index."""
 
     is_known = False
+    pages = 0
 
     def common(self, sample: bytes) -> Flags:
         """See `SiteContext`: nothing."""

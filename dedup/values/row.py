@@ -163,7 +163,7 @@ def is_canonical(verdict: Verdict) -> bool:
 class KeptText(NamedTuple):
     """What a page that was kept tells about its site: a sample of its shingles, and whose it is.
 
-    *group* is its kind and its scope.
+    *group* is its kind and its scope; *is_new* says that its URL was not known before.
     """
 
     id: int
@@ -171,6 +171,7 @@ class KeptText(NamedTuple):
     host: str
     run: int
     is_dry: bool
+    is_new: bool
     outcome: Outcome
     sample: bytes
 
@@ -179,7 +180,8 @@ def kept_text(row: Row) -> KeptText:
     """Return what *row*, a page that was kept, tells about its site."""
     seen = row.sighting
     group, sample = (seen.kind, seen.scope), seen.fingerprint.sample
-    return KeptText(row.id, group, seen.host, seen.run, seen.is_dry, row.outcome, sample)
+    is_new = row.verdict.reason is Reason.NEW
+    return KeptText(row.id, group, seen.host, seen.run, seen.is_dry, is_new, row.outcome, sample)
 
 
 class Visit(NamedTuple):

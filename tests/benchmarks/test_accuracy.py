@@ -50,11 +50,14 @@ def data(tmp_path: Path) -> Path:
             "a": text(seed),
             "b": edited(seed, 1),
             "c": text(seed + 1),
-            "d": edited(seed, 20),
+            "d": edited(seed, 10),
         }.items():
             (manuals / group / f"{name}.html").write_text(html(content))
         for name, label, jaccard in (("b", "1", "0.97"), ("c", "0", "0.0"), ("d", "", "0.7")):
             rows.append(f"html/{group}/a.html,html/{group}/{name}.html,{label},{group},{jaccard}\n")
+    # A table that is not of pairs.
+    (folder / "sites").mkdir()
+    (folder / "sites" / "pairs.csv").write_text("site,page,label\ntea,a.html,A\n")
     (folder / "manuals").mkdir()
     (folder / "manuals" / "pairs.csv").write_text(HEADER + "".join(rows))
     with tarfile.open(folder / "manuals" / "html.tar.xz", "w:xz") as archive:
@@ -83,6 +86,8 @@ def test_a_run_scores_every_set_and_recipe(data: Path, tmp_path: Path) -> None:
     assert "| manuals/brewing | 1 / 1 / 1 | 1 (1) | 1 (1) | 1 (1) | 0 (0) |" in document
     assert "| shops | 2 / 1 / 0 | 1 (1) | 0.5 (0.5) | 0.6667 (0.6667) | 0 (0) |" in document
     assert "| manuals/brewing | brewing, label grey | 1 | 1 | 1 |" in document
+    # Of the two edits one loses few words, one most of them.
+    assert "| shops | 0 | 1 | 1 | 1 | 0 |" in document
     assert "| shops | 0.9-1.0 | 1 | 1 | 1 |" in document
     assert "| default | 1 | 66 | " in document
     assert "| first | second | exact_duplicate | 0 | 1.000 |" in document

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.accuracy.folding import jaccard, word_pairs, workers
+from benchmarks.accuracy.folding import jaccard, missing_shingles, shingles, word_pairs, workers
 from benchmarks.accuracy.mixed import copies_among, mix
 from benchmarks.accuracy.peers import PEERS, missing, sampled
 from benchmarks.accuracy.recipes import ALL, CHOICES, DEFAULT, chosen, recipes
@@ -93,6 +93,12 @@ def test_jaccard_is_that_of_sets(a: list[str], b: list[str]) -> None:
     one, two = (set(pairwise(of)) for of in (a, b))
     expected = len(one & two) / len(one | two) if one | two else 1.0
     assert jaccard(word_pairs(" ".join(a)), word_pairs(" ".join(b))) == pytest.approx(expected)
+
+
+@given(words, words)
+def test_missing_shingles_are_those_of_sets(a: list[str], b: list[str]) -> None:
+    one, two = ({tuple(of[start : start + 4]) for start in range(len(of) - 3)} for of in (a, b))
+    assert missing_shingles(shingles(" ".join(a)), shingles(" ".join(b))) == len(two - one)
 
 
 def test_han_characters_are_words_one_by_one() -> None:

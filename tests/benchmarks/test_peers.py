@@ -9,10 +9,11 @@ import pytest
 from benchmarks import peers
 from benchmarks.accuracy.peers import PEERS
 from benchmarks.accuracy.sets import LabelledSet, Pair, Part
-from benchmarks.peers import CONTENDERS, Document, Found, described, short, write_readme
+from benchmarks.peer_contenders import CONTENDERS, OURS, Document, contender_of
+from benchmarks.peers import Found, described, short, write_readme
 from tests.pages import text
 
-NAMES = [name for name in CONTENDERS if name in (peers.OURS, "1e0ng simhash", "datasketch MinHash")]
+NAMES = [name for name in CONTENDERS if name in (OURS, "1e0ng simhash", "datasketch MinHash")]
 
 
 def made(folder: Path, number: int) -> Path:
@@ -26,7 +27,7 @@ def made(folder: Path, number: int) -> Path:
 def test_a_contender_knows_a_page_again_and_no_other(tmp_path: Path, name: str) -> None:
     if name in PEERS:
         pytest.importorskip(CONTENDERS[name])
-    contender = peers._contender(name, tmp_path)
+    contender = contender_of(name, tmp_path)
     given = [contender.prepared(Document(str(made(tmp_path, n)), text(n))) for n in (1, 2)]
     signatures = [contender.sign(one) for one in given]
     assert contender.threshold is not None
@@ -54,11 +55,16 @@ def test_a_job_has_each_page_once_and_all_pairs_by_weight(tmp_path: Path) -> Non
 
 def test_the_table_replaces_the_one_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{peers.BEGIN}\nold\n{peers.END}\nafter\n")
+    readme.write_text(
+        "before\n<!-- peers -->\nold\n<!-- /peers -->\n<!-- lost -->\n<!-- /lost -->\nafter\n"
+    )
     monkeypatch.setattr(peers, "README", readme)
-    table = short({peers.OURS: Found({}, 0.001, 0.002)}, {"other": "it raises"})
-    write_readme(table)
-    write_readme(table)
-    assert readme.read_text() == f"before\n{peers.BEGIN}\n{table}\n{peers.END}\nafter\n"
+    table = short({OURS: Found({}, 0.001, 0.002)}, {"other": "it raises"})
+    write_readme(peers.MARKS, table)
+    write_readme(peers.MARKS, table)
+    write_readme(peers.LOST_MARKS, "lost")
+    assert readme.read_text() == (
+        f"before\n<!-- peers -->\n{table}\n<!-- /peers -->\n<!-- lost -->\nlost\n<!-- /lost -->\nafter\n"
+    )
     assert table.count("|---") == table.splitlines()[0].count("|") - 1
     assert "does not run: it raises" in table

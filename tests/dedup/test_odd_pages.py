@@ -8,10 +8,12 @@ link to or embed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from html import escape
 
 import pytest
 
 from dedup import Detector, MemoryIndex, Page
+from tests.pages import edited, text
 
 NEW, NEAR, EXACT, NOT_JUDGED = "new", "near_duplicate", "exact_duplicate", "not_judged"
 
@@ -59,6 +61,10 @@ CONSENT = (
 )
 
 
+def first_words(text: str, count: int) -> str:
+    return " ".join(text.split()[:count])
+
+
 def login(target: str, token: str) -> str:
     return document(
         "<h1>Please sign in</h1><p>Members of the reading room can borrow two volumes a week.</p>"
@@ -73,9 +79,29 @@ def with_banner(article: str, tag: str = "div") -> str:
     return document(f"<{tag} class='consent'>{CONSENT}</{tag}><p>{article}</p>")
 
 
+SITE = (
+    '<header><a href="/">The reading room</a></header><nav>'
+    + "".join(f'<a href="/{number}">Shelf {number}</a> | ' for number in range(200))
+    + "</nav>"
+)
+IMPRINT = f"<div class='imprint'>{first_words(PIERS, 30)}</div>"
+
+
+def on_site(content: str, title: str = "Untitled") -> str:
+    return document(f"{SITE}<main>{content}</main><footer>Open from nine to noon</footer>", title)
+
+
+def misplaced(tag: str, article: str) -> str:
+    """Return a page whose whole text is in an element for something else, beside 30 common words."""
+    return document(f"<{tag}><a href='/'>Home</a><p>{article}</p></{tag.split(maxsplit=1)[0]}>{IMPRINT}")
+
+
+def links(words: str) -> str:
+    return "".join(f'<li><a href="/{word}">{word}</a></li>' for word in words.split())
+
+
 def menu(words: str) -> str:
-    items = "".join(f'<li><a href="/{word}">{word}</a></li>' for word in words.split())
-    return document(f"<nav><ul>{items}</ul></nav>")
+    return document(f"<nav><ul>{links(words)}</ul></nav>")
 
 
 def frames(source: str, inside: str = "") -> str:
@@ -102,10 +128,6 @@ def month(name: str, begins: int, days: int, events: dict[int, str]) -> str:
 def months(*events: dict[int, str]) -> list[str]:
     names = (("March 2031", 5, 31), ("April 2031", 1, 30), ("May 2031", 3, 31))
     return [month(*name, found) for name, found in zip(names, events, strict=True)]
-
-
-def first_words(text: str, count: int) -> str:
-    return " ".join(text.split()[:count])
 
 
 BUSY = [
@@ -155,7 +177,7 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
     "other articles under one cookie banner": ([with_banner(FERRY), with_banner(MAPS)], [NEW, NEW]),
     "a long article with and without a cookie banner": (
         [document(f"<p>{LONG}</p>"), with_banner(LONG)],
-        [NEW, NEAR],
+        [NEW, NEW],  # of the site nothing is known that would tell a banner from an article
     ),
     "an article and its copy in a marked banner": (
         [document(f"<p>{FERRY}</p>"), with_banner(FERRY, "aside"), with_banner(MAPS, "aside")],
@@ -201,6 +223,22 @@ LOST: dict[str, tuple[list[str], list[str]]] = {
         [document(f"{PHOTO}<img src='{n}.jpg' alt='Picture {n}'>") for n in range(2)],
         [NEW, NEAR],
     ),
+    # Signs count as words beside words, so these say five.
+    "pictures under three words with bars between them": (
+        [document(f"<p>Home | Pictures | Next</p><img src='{n}.jpg'>") for n in range(2)],
+        [NEW, NEAR],
+    ),
+    "short texts in a wrong element beside common words": (
+        [misplaced("aside", FERRY), misplaced("aside", MAPS)],
+        [NEW, NEAR],
+    ),
+    "lists of links in a marked menu beside common words": (
+        [
+            document(f"<nav>{links(first)}</nav><main>{IMPRINT}</main>")
+            for first in ("boat mast sail keel", "salt fish nets rope")
+        ],
+        [NEW, NEAR],
+    ),
     "what a script would load": (
         [document(f"{LOADING}<script>show('/{name}')</script>") for name in ("tea", "cups")],
         [NEW, NEAR],
@@ -211,6 +249,62 @@ LOST: dict[str, tuple[list[str], list[str]]] = {
 @pytest.mark.parametrize(("pages", "expected"), CASES.values(), ids=CASES)
 def test_odd_pages(pages: list[str], expected: list[str]) -> None:
     assert reasons(pages) == expected
+
+
+# What a site shows instead of a page, inside its frame; each at many addresses.
+WALLS: dict[str, Callable[[int], str]] = {
+    "nothing": lambda _: "",
+    "one word": lambda _: "<h1>Forbidden</h1>",
+    "three words": lambda _: "<h1>Page not found</h1>",
+    "the address": lambda number: f"<h1>Page not found</h1><p>There is no /{number}.</p>",
+    "a sentence": lambda _: NOT_FOUND,
+    "a sentence and the address": lambda number: f"{NOT_FOUND}<p>Address: /{number}</p>",
+    "login": lambda number: login(f"/volume/{number}", f"{number * 7919:x}"),
+    "login in few words": lambda number: (
+        f"<form action='/login?next={number}'>Sign in <button>Go</button>"
+    ),
+    "consent": lambda number: f"<p>{CONSENT}</p><a href='/agree?to={number}'>Agree</a>",
+}
+
+
+@pytest.mark.parametrize("wall", WALLS.values(), ids=WALLS)
+def test_a_wall_before_many_pages_is_kept_once(wall: Callable[[int], str]) -> None:
+    pages = [on_site(wall(number), f"Title {number}") for number in range(20)]
+    assert reasons(pages) == [NEW] + [NEAR] * 19
+
+
+@pytest.mark.parametrize("words", [24, 34, 50])
+def test_short_pages_in_a_long_frame_are_pages_of_their_own(words: int) -> None:
+    pages = [on_site(f"<p>{text(number, words)}</p>") for number in range(20)]
+    assert reasons(pages) == [NEW] * 20
+    assert reasons([pages[0], on_site(f"<h2>{text(0, words)}</h2>", "Other")]) == [NEW, NEAR]
+
+
+@pytest.mark.parametrize("tag", ["aside", "header", "nav", "footer", "div role=complementary"])
+def test_a_text_in_a_wrong_element_is_told_from_others(tag: str) -> None:
+    pages = [misplaced(tag, text(number, 300)) for number in range(5)]
+    assert reasons(pages) == [NEW] * 5
+    assert reasons([*pages, misplaced(tag, edited(3, 5, 300))])[-1] == NEAR
+
+
+def test_headings_in_headers_tell_pages_apart() -> None:
+    pages = [
+        document(f"<main><header><h1>{text(number, 20)}</h1></header><p>{first_words(FERRY, 25)}</main>")
+        for number in range(5)
+    ]
+    assert reasons(pages) == [NEW] * 5
+
+
+@pytest.mark.parametrize("signs", ["| * | * | *", "=== *** ||| ###", "+ + + + + +", "$ % & # @ ~ ^"])
+def test_signs_without_a_word_are_no_text(signs: str) -> None:
+    assert reasons([document(f"<p>{signs}", name) for name in "aba"]) == [NEW, NEW, EXACT]
+
+
+@pytest.mark.parametrize("sentence", ["{} compares two lists of boats", "函数 {} 比较两个列表的长度"])
+def test_operators_are_pages_of_their_own(sentence: str) -> None:
+    names = ["operator<", "operator<<", "operator<=", "operator=="]
+    pages = [document(f"<p>{sentence.format(escape(name))}</p>") for name in names]
+    assert reasons([*pages, *pages]) == [NEW] * 4 + [EXACT] * 4
 
 
 @pytest.mark.parametrize(("pages", "expected"), LOST.values(), ids=LOST)

@@ -57,7 +57,81 @@ def test_boilerplate_is_left_out_beside_enough_text(boilerplate: str) -> None:
 
 def test_boilerplate_is_the_page_where_little_else_is() -> None:
     assert text_of("<nav>menu</nav><p>few words only</p>") == "menu\nfew words only"
-    assert "menu" in text_of("<nav>" + "menu " * 400 + "</nav>" + ARTICLE)
+    menu = "<nav><a href=/>menu</a> or</nav>"
+    assert text_of(menu + "<p>" + "word " * 19) == "menu or\n" + "word " * 18 + "word"
+    assert text_of(menu + "<p>" + "word " * 20) == "word " * 19 + "word"
+
+
+REGIONS = ["div", "section", "table", "ul", "form", "custom-tag"]
+TEXTS = ["article", "main", "div role=main", "section role='none ARTICLE'"]
+
+
+def inside(tags: list[str], html: str) -> str:
+    begin = "".join(f"<{tag}>" for tag in tags)
+    return begin + html + "".join(f"</{tag.split()[0]}>" for tag in reversed(tags))
+
+
+regions = st.lists(st.sampled_from(REGIONS[:2]), max_size=3)
+
+
+@given(regions, st.sampled_from(TEXTS), regions)
+def test_the_header_of_a_text_is_text(around: list[str], text: str, between: list[str]) -> None:
+    header = "<header><h1>heading</h1><nav>menu</nav><p role=search>field</p></header>"
+    html = inside([*around, text, *between], header + ARTICLE)
+    assert text_of(html) == "heading\n" + text_of(ARTICLE)
+    # The same header before the text, and behind it, is that of the site.
+    assert text_of(header + html + header) == text_of(html)
+
+
+@given(
+    regions,
+    st.sampled_from(["aside", "nav", "footer", "div role=complementary", "header role=banner"]),
+    regions,
+)
+def test_the_header_of_boilerplate_is_boilerplate(
+    around: list[str], tag: str, between: list[str]
+) -> None:
+    html = inside([*around, tag, *between], "<article><header>heading</header></article>")
+    assert text_of(f"<main>{html}{ARTICLE}</main>") == text_of(ARTICLE)
+
+
+OWN = "Children under six come in free. " * 6  # 36 words, below a tenth of what follows
+
+
+@pytest.mark.parametrize(
+    "menu",
+    [
+        "<li><a href=/{0}>menu {0}</a>",
+        "<a href=/{0}>menu {0}</a> | ",
+        "<a href=/{0}>menu {0}</a> · ",
+        "<div><a href=/{0}><b>menu</b> <span>{0}</span></a></div> &gt; ",
+        "<button>menu {0}</button>",
+        "<select><option>menu {0}<option>{0}</select>",
+    ],
+)
+@pytest.mark.parametrize("tag", ["nav", "aside", "header", "footer", "div role=navigation"])
+def test_a_few_words_beside_a_long_menu_are_judged_without_it(tag: str, menu: str) -> None:
+    menus = inside([tag], "".join(map(menu.format, range(250))))
+    assert text_of(f"{menus}<p>{OWN}</p>") == text_of(f"<p>{OWN}</p>{menus}") == OWN.strip()
+
+
+@pytest.mark.parametrize("tag", ["nav", "aside", "header", "footer", "div role=banner"])
+@pytest.mark.parametrize("whole", ["<p>{}</p>", "<a name=top>{}</a>", "<article>{}</article>"])
+def test_a_text_in_a_wrong_element_is_judged_without_the_menu(tag: str, whole: str) -> None:
+    lines = [f"line {number} of the text" for number in range(100)]
+    text = whole.format("<p>".join(lines)) + "<a href=/>menu</a>"
+    common = f"<p>{OWN}</p>"
+    assert text_of(inside([tag], text) + common) == "\n".join([OWN.strip(), *lines])
+    # Less than nine times as long as the rest, it is boilerplate as any other.
+    short = whole.format("<p>".join(lines[:50])) + "<a href=/>menu</a>"
+    assert text_of(inside([tag], short) + common) == OWN.strip()
+
+
+@given(st.lists(st.sampled_from(["nav", "aside", "header", "main", "article", "a href=/", "a", "p"])))
+def test_any_nesting_has_the_words_outside_boilerplate(tags: list[str]) -> None:
+    found = text_of(inside(tags, "within " * 300) + ARTICLE).split()
+    assert found.count("word") == 30
+    assert found.count("within") in (0, 300)
 
 
 def test_reads_title_link_language_tags_and_links() -> None:

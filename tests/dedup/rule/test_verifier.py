@@ -36,7 +36,7 @@ from tests.pages import page, text
 FIRST = page(text(1, 60), "http://a/1")
 EQUALLY_LONG = page(" ".join([text(1, 20), text(2, 40)]), "http://a/2")
 LONGER = page(f"{text(1, 60)} more", "http://a/3")
-COUNTED = "The pages have 60 and 60 tokens (SiteContext()), as many are asked for."
+COUNTED = "The pages have 60 and 60 tokens, as many are asked for."
 
 
 @pytest.fixture

@@ -1,0 +1,87 @@
+"""Which words of a page stand nowhere else: words that are in no run of four words of other pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dedup.reading.tokens import word_count
+from dedup.recipes.sample import different
+from dedup.recipes.sketch import shingle_hashes
+from dedup.recipes.terms import Terms
+from dedup.values.hashes import Hashes
+
+Bools = NDArray[np.bool_]
+Numbers = NDArray[np.int32]
+
+SHINGLE = 4
+EXCERPT = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of the pages of a site.
+
+    *tokens* has the tokens of each page with spaces between, *shingles* the numbers of its runs of four
+    tokens in their order; there are *different* such runs.
+    """
+
+    tokens: tuple[str, ...]
+    shingles: tuple[Numbers, ...]
+    different: int
+
+    @classmethod
+    def of(cls, tokens: Sequence[str], shingles: Sequence[Hashes]) -> Words:
+        """Return the words of pages, given the hashes of their runs."""
+        every = different(np.sort(np.concatenate([*shingles, np.zeros(0, np.uint64)])))
+        numbers = tuple(np.searchsorted(every, one).astype(np.int32) for one in shingles)
+        return cls(tuple(tokens), numbers, len(every))
+
+    def on(self, pages: Sequence[int]) -> Bools:
+        """Return for each run whether it stands on one of *pages*."""
+        known = np.zeros(self.different, bool)
+        for page in pages:
+            known[self.shingles[page]] = True
+        return known
+
+    def lost(self, page: int, known: Bools) -> list[list[str]]:
+        """Return the words of *page* that are in no *known* run, those side by side together."""
+        tokens = self.tokens[page].split(" ") if self.tokens[page] else []
+        covered = covered_tokens(known[self.shingles[page]], len(tokens))
+        runs = groupby(zip(covered.tolist(), tokens, strict=True), key=lambda pair: pair[0])
+        return [[token for _, token in run] for is_covered, run in runs if not is_covered]
+
+
+def shingles_of(tokens: Sequence[str]) -> Hashes:
+    """Return the hashes of the runs of `SHINGLE` *tokens* in their order."""
+    terms = Terms.from_tokens(tokens)
+    hashes = terms.hashes()[terms.sequence]
+    return shingle_hashes(hashes, SHINGLE) if len(hashes) >= SHINGLE else hashes[:0]
+
+
+def covered_tokens(known: Bools, tokens: int) -> Bools:
+    """Return for each of so many *tokens* whether it is in a run that is *known*, the runs in order."""
+    covered = np.zeros(tokens, bool)
+    for offset in range(SHINGLE):
+        covered[offset : offset + len(known)] |= known
+    return covered
+
+
+def words_in(runs: Sequence[Sequence[str]]) -> int:
+    """Return how many words the tokens in *runs* are.
+
+    >>> words_in([["tea", "cup"], ["かな", "なの"], ["กขค"] * 3])
+    4
+    """
+    tokens = list(chain.from_iterable(runs))
+    return word_count(tokens, np.ones(len(tokens), np.intp))
+
+
+def excerpt(runs: Sequence[Sequence[str]]) -> str:
+    """Return the words of *runs*, the beginning of them if they are many."""
+    text = " … ".join(" ".join(run) for run in runs)
+    return text if len(text) <= EXCERPT else f"{text[:EXCERPT]}…"
