@@ -83,9 +83,10 @@ def report(
     pages this takes some minutes.
 
     --format html writes one file to look at in a browser: shares by site and run, words lost and
-    distances with the thresholds drawn in, the duplicates that lose most, clusters with the texts of their pages side by side (where DEDUP_STORE_PAGES
-    keeps them), borderline pairs, templates. It lists the largest clusters, up to 100,000 pages; its
-    figures count all. It loads nothing else and can be sent to anybody. It needs scrapy-dedup[report].
+    distances with the thresholds drawn in, the duplicates that lose most, clusters with the texts of
+    their pages side by side (where DEDUP_STORE_PAGES keeps them), borderline pairs, templates. It lists
+    the largest clusters, up to 100,000 pages; its figures count all. It loads nothing else and can be
+    sent to anybody. It needs scrapy-dedup[report].
 
     \b
     Examples:
