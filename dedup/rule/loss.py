@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import MOST, Sampled, places, sampled
+from dedup.recipes.sketch import BINS
 from dedup.rule.similarity import SimilarityVerifier
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint
@@ -122,13 +123,32 @@ class LossVerifier:
 def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float:
     """Return about how many words of *page* are not on the page *kept*, 0 or more.
 
-    By the numbers of their shingles and their *similarity* alone: of n and m shingles that share J
-    of all, J(n + m) / (1 + J) are on both.  A word that is changed inside of a text is lost with its
-    shingles, as up to four words.
+    *similarity* is that of their sketches: of n and m shingles that share J of all, J(n + m) / (1 + J)
+    are on both.  Their samples tell it too, and better of long pages; the two are weighed by their
+    variances.  A word that is changed inside of a text is lost with its shingles, as up to four words.
     """
-    of_page, of_kept = shingles_of(page), shingles_of(kept)
+    lost, variance = _by_sketches(shingles_of(kept), shingles_of(page), similarity)
+    of_page, of_kept = _comparable(page.sample, kept.sample)
+    if len(of_page) >= LEAST_SAMPLED:
+        there = int((places(of_page, of_kept) < 0).sum())
+        other, other_variance = _by_samples(there, len(of_page), shingles_of(page))
+        lost = (lost * other_variance + other * variance) / (variance + other_variance)
+    return lost * _words_a_token(page)
+
+
+def _by_sketches(of_kept: int, of_page: int, similarity: float) -> tuple[float, float]:
+    """Return how many shingles are lost by sketches, and the variance of that."""
     both = similarity * (of_page + of_kept) / (1 + similarity)
-    return max(0.0, of_page - both) * _words_a_token(page)
+    smooth = (similarity * BINS + 1) / (BINS + 2)  # or what is alike would have no variance
+    slope = (of_page + of_kept) / (1 + smooth) ** 2
+    return max(0.0, of_page - both), slope**2 * smooth * (1 - smooth) / BINS
+
+
+def _by_samples(lost: int, of: int, shingles: int) -> tuple[float, float]:
+    """Return the same by samples, where so many of *of* that are sampled are lost."""
+    smooth = (lost + 1) / (of + 2)
+    unseen = max(0.0, 1 - of / max(shingles, 1))
+    return shingles * lost / of, shingles**2 * smooth * (1 - smooth) / of * unseen
 
 
 def allowed_words(page: Fingerprint, config: DedupConfig) -> float:
@@ -157,8 +177,10 @@ def own_similarity(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> f
     """
     if not (site.common(page.sample).any() or site.common(kept.sample).any()):
         return None
-    end = min(_end(page.sample), _end(kept.sample))
-    of_page, of_kept = _own_part(page.sample, site, end), _own_part(kept.sample, site, end)
+    of_page, of_kept = _comparable(page.sample, kept.sample)
+    own_here = ~site.common(page.sample)[: len(of_page)]
+    own_there = ~site.common(kept.sample)[: len(of_kept)]
+    of_page, of_kept = of_page[own_here], of_kept[own_there]
     both = int((places(of_page, of_kept) >= 0).sum())
     return both / max(len(of_page) + len(of_kept) - both, 1)
 
@@ -177,15 +199,13 @@ def _words_a_token(page: Fingerprint) -> float:
     return words_of(page) / page.tokens if page.tokens else 1.0
 
 
-def _end(sample: bytes) -> int:
-    """Return the largest hash up to which *sample* has all that are sampled."""
-    hashes = sampled(sample)
-    return int(hashes[-1]) if len(hashes) == MOST else 2**32
-
-
-def _own_part(sample: bytes, site: SiteContext, end: int) -> Sampled:
-    hashes = sampled(sample)
-    return hashes[~site.common(sample) & (hashes <= end)]
+def _comparable(one: bytes, other: bytes) -> tuple[Sampled, Sampled]:
+    """Return the beginnings of two samples that are in neither for its size alone."""
+    both = sampled(one), sampled(other)
+    if ends := [hashes[-1] for hashes in both if len(hashes) == MOST]:
+        first, second = (hashes[: hashes.searchsorted(min(ends), "right")] for hashes in both)
+        return first, second
+    return both
 
 
 def _told(check: Check, page: Fingerprint, finding: str, why: str) -> Check:
