@@ -71,6 +71,9 @@ def report(
 ) -> None:
     """Print the clusters: each page kept, and the pages dropped for it, the largest first.
 
+    Of each page dropped it says about how many of its words are lost: those that are not on the page
+    kept.
+
     A crawl keeps the first page that it sees of several copies, because it cannot know what comes
     later. --keep names the one to have instead: the newest, the longest text, the shortest URL,
     one by https, or the one that the pages name as their rel=canonical.
@@ -79,10 +82,11 @@ def report(
     pages are judged again from their stored fingerprints. The index stays as it is. With a million
     pages this takes some minutes.
 
-    --format html writes one file to look at in a browser: shares by site and run, distances with the
-    thresholds drawn in, clusters with the texts of their pages side by side (where DEDUP_STORE_PAGES
-    keeps them), borderline pairs, templates. It lists the largest clusters, up to 100,000 pages; its
-    figures count all. It loads nothing else and can be sent to anybody. It needs scrapy-dedup[report].
+    --format html writes one file to look at in a browser: shares by site and run, words lost and
+    distances with the thresholds drawn in, the duplicates that lose most, clusters with the texts of
+    their pages side by side (where DEDUP_STORE_PAGES keeps them), borderline pairs, templates. It lists
+    the largest clusters, up to 100,000 pages; its figures count all. It loads nothing else and can be
+    sent to anybody. It needs scrapy-dedup[report].
 
     \b
     Examples:
@@ -90,7 +94,7 @@ def report(
       dedup report pages.db --run 3
       dedup report pages.db --since 7d --domain example.com
       dedup report pages.db --format csv --output dropped.csv
-      dedup report pages.db -s DEDUP_MIN_SIMILARITY=0.8
+      dedup report pages.db -s DEDUP_MAX_LOST_WORDS=15 -s DEDUP_MAX_LOST_SHARE=0
       dedup report --format html --output report.html
       dedup report --keep longest
     """

@@ -8,9 +8,7 @@ from dedup.rule.loss import LOST, MISSING_WORDS, allowed_words, loses, words_of
 from dedup.values.match import Check
 from dedup.values.verdict import Reason
 
-_ALONE = "By these two pages alone it would be kept; the crawl"
-_OTHERS = f"{_ALONE} had kept other pages with its words."
-_FRAME = f"{_ALONE} knew what is common on their site."
+_OTHERS = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
 
 
 def loss(row: Row) -> str:
@@ -34,14 +32,11 @@ def lost_sentence(row: Row) -> str:
 def by_site(row: Row, check: Check, config: DedupConfig) -> str:
     """Return a sentence if it was its site that made *row* a near-duplicate, else "".
 
-    *check* compares its page with the canonical alone, by *config*, and finds too much lost: words
-    that stand on other pages, and what is common on the site, are known in the crawl only.
+    *check* compares its page with the canonical alone, by *config*, and finds too much lost; what of it
+    stands on other pages was known in the crawl only.
     """
-    if row.verdict.reason is not Reason.NEAR_DUPLICATE or check.finding != LOST:
+    missing = row.verdict.missing
+    if row.verdict.reason is not Reason.NEAR_DUPLICATE or missing is None or check.finding != LOST:
         return ""
-    lost, missing = row.verdict.lost, row.verdict.missing
-    # They are rounded on record.
-    allowed = round(allowed_words(row.sighting.fingerprint, config))
-    if missing is not None:
-        return _OTHERS if missing <= min(MISSING_WORDS, allowed) else ""
-    return _FRAME if lost is not None and lost <= allowed else ""
+    allowed = round(allowed_words(row.sighting.fingerprint, config))  # on record it is rounded too
+    return _OTHERS if missing <= min(MISSING_WORDS, allowed) else ""

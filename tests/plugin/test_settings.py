@@ -196,6 +196,7 @@ def test_a_name_with_a_letter_too_few_is_refused_in_any_form(name: str, data: st
         ("DEDUP_SIMILARITY", "DEDUP_MIN_SIMILARITY"),
         ("DEDUP_HAMMING_THRESHOLD", "DEDUP_MAX_DISTANCE or DEDUP_MIN_SIMILARITY"),
         ("DEDUP_MAX_THRESHOLD", "DEDUP_MAX_DISTANCE"),
+        ("DEDUP_MAX_LOSS", "DEDUP_MAX_LOST_WORDS or DEDUP_MAX_LOST_SHARE"),
         ("DEDUP_DB", "DEDUP_INDEX"),
         ("DEDUP_MIN_SIMILARTY", "DEDUP_MIN_SIMILARITY"),
     ],
