@@ -41,6 +41,9 @@ PARTS_OF_STATEMENTS = {
     # Names of tables and columns, and what is declared of them in `columns` and `records`.
     *(
         "self.name",
+        "self.unit",
+        "SELECT_KEPT_TEXT",
+        "where",
         "column",
         "field",
         "postings.field",

@@ -165,7 +165,7 @@ def test_scopes_stay_apart(tmp_path: Path) -> None:
 
 def test_what_nobody_kept_is_nobodys_canonical(tmp_path: Path) -> None:
     # C repeats B, B repeats A, but C is too far from A: only A is kept, and C must be crawled again.
-    a, b, c = edited(1, 0), edited(1, 14), edited(1, 28)
+    a, b, c = edited(1, 0), edited(1, 10), edited(1, 18)
     pages = {"http://a/": a, "http://b/": b, "http://c/": c}
     assert [row.verdict.kept for row in crawled([(a, "http://a/"), (c, "http://c/")]).rows()] == [
         True

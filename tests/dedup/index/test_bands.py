@@ -124,7 +124,7 @@ def unlike_words(number: int, sketch: bytes) -> Fingerprint:
     ("candidates", "found"), [("simhash", False), ("minhash", True), ("both", True)]
 )
 def test_bands_find_what_words_do_not(index: Index, candidates: str, found: bool) -> None:
-    config = DedupConfig(candidates=candidates)
+    config = DedupConfig(candidates=candidates, verifier="similarity")
     index.prepare(config)
     run = index.begin_run("s")
     first, second = unlike_words(1, sketch_like(0, 0)), unlike_words(2, sketch_like(0, 60))

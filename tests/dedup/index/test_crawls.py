@@ -114,13 +114,13 @@ def test_two_copies_of_one_page_need_not_be_copies_of_each_other(index: Index) -
     words = middle.split()
     one = " ".join([f"x{n}" for n in range(35)] + words[35:])
     other = " ".join(words[:-35] + [f"y{n}" for n in range(35)])
-    with crawling(index, min_similarity=0.75) as day:
+    with crawling(index, min_similarity=0.75, verifier="similarity") as day:
         assert [day.see(url, it).kept for url, it in ((P, middle), (Q, one), ("http://a/r", other))] == [
             True,
             False,
             False,
         ]
-    with crawling(index, min_similarity=0.75) as day:
+    with crawling(index, min_similarity=0.75, verifier="similarity") as day:
         pages = ((Q, one), ("http://a/r", other), (P, middle))
         assert [day.see(url, it).kept for url, it in pages] == [True, True, False]
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, Reason, compare, fingerprint
 from dedup.rule.keys import MIN_EQUAL_TOKENS
+from dedup.rule.loss import OWN
 from tests.pages import edited, page, text
 
 OPTIONS: list[dict[str, Any]] = [
@@ -34,8 +35,11 @@ def test_compare_says_what_would_happen(a: str, b: str, options: dict[str, Any])
     with Detector(MemoryIndex(), config) as detector:
         detector.check(page(a, "http://a/"))
         verdict = detector.check(page(b, "http://b/"))
-    assert verdict.kept is not compare(page(a), page(b), config).is_duplicate
-    assert verdict.reason is compare(page(a), page(b), config).reason
+    matched = compare(page(a), page(b), config)
+    if matched.check.finding == OWN:  # on a site of which so little is known it is not enough
+        assert verdict.kept
+    else:
+        assert (verdict.kept, verdict.reason) == (not matched.is_duplicate, matched.reason)
 
 
 @given(contents)
