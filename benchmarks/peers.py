@@ -216,11 +216,20 @@ def main(
     )
     click.echo("\n\n".join([*(table.markdown() for table in tables), note]))
     if write:
-        DOCUMENT.write_text("\n\n".join([_HEAD, note, *(t.markdown() for t in tables)]) + "\n", "utf-8")
+        write_document(note, tables)
         plain = scrapy_table(plugins).markdown().split("\n\n", 1)[1]
         write_readme(MARKS, f"{_rows(short_table(results, failures))}\n\n{plain}")
         for table in lost:
             write_readme(LOST_MARKS, _rows(table))
+
+
+def write_document(note: str, tables: Sequence[Table]) -> None:
+    """Write the document anew; sections that were not measured stay."""
+    _, mark, sections = DOCUMENT.read_text("utf-8").partition("\n## ")
+    text = f"{HEAD}\n\n{note}\n{mark}{sections}"
+    for table in tables:
+        text = with_section(text, table)
+    DOCUMENT.write_text(text, "utf-8")
 
 
 def _renew_ours(job: Path, work: Mapping[str, Any], scratch: Path, *, write: bool) -> None:
@@ -644,7 +653,7 @@ def write_readme(marks: str, table: str) -> None:
     README.write_text(f"{before}{begin}\n{table}\n{end}{after}", "utf-8")
 
 
-_HEAD = f"""# Beside its peers
+HEAD = f"""# Beside its peers
 
 Printed by `python -m benchmarks.peers DATA_FOLDER --write` on labelled pairs of real pages.
 

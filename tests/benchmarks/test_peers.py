@@ -80,3 +80,16 @@ def test_rows_replace_those_of_the_same_name_in_their_table_only() -> None:
     assert found == text.replace("| we | 1 |", "| we | 4 |")
     with pytest.raises(ValueError, match="not found"):
         with_rows(text, Table("", ("who", "seconds"), []))
+
+
+def test_sections_that_were_not_measured_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = tmp_path / "peers.md"
+    old, other = (Table(title, ("who",), [("we",)]) for title in ("Speed", "Size"))
+    document.write_text(f"# Old\n\nnote\n\n{old.markdown()}\n\n{other.markdown()}\n")
+    monkeypatch.setattr(peers, "DOCUMENT", document)
+    new = Table("Speed", ("who",), [("they",)])
+    for _ in range(2):
+        peers.write_document("new note", [new])
+        head, _, sections = document.read_text().partition("\n\nnew note\n\n")
+        assert head == peers.HEAD
+        assert sections == f"{new.markdown()}\n\n{other.markdown()}\n"
