@@ -205,10 +205,10 @@ def main(
         run_text_dedup(work, cache=kept, scratch=Path(scratch), results=results, failures=failures)
         run_html_similarity(sets, parts, kept, count=html_pairs, results=results, failures=failures)
         lost = _lost(folder, kept, jobs)
-        about = abilities(kept)
         plugins = [
             row for name in (PLAIN, OURS, *PLUGINS) for row in plugin_rows(name, kept, Path(scratch))
         ]
+        about = abilities(kept)  # after the plugins, whose environments have their versions
     tables = [*lost, quality(results, failures, work), scrapy_table(plugins), about]
     note = (
         f"Measured with Python {python_version()}, numpy {version('numpy')}, {pairs} pairs a set "
@@ -660,6 +660,8 @@ Printed by `python -m benchmarks.peers DATA_FOLDER --write` on labelled pairs of
 - **F1** is measured at the threshold that the documentation of each program names. The figure in brackets is for
   the threshold that is best on these very pairs: a bound, not a result. scrapy-dedup and text-dedup's MinHash
   answer only yes or no, so their two figures are the same.
+- **Losses.** scrapy-dedup drops a page only if little would be lost with it. A pair of label 1 that would lose more
+  than is allowed is meant to be kept, and counts as missed in the F1 ([accuracy](accuracy.md) tells such pairs apart).
 - A label of **page_compare** means "pages of one site". Only the similarity of tags can show that. So
   {HTML_SIMILARITY} has an advantage there over all others. At `same_template_distance` the structure simhashes of this
   project reach .96 ([accuracy](accuracy.md)).
