@@ -6,7 +6,8 @@ DATA_FOLDER holds the labelled sets of `benchmarks.accuracy`.  Every contender r
 own.  It gets the text that `Page` extracts from a document, splits it into tokens itself, and uses the
 threshold that its documentation names.  Scrapy plugins crawl the example site twice, in environments of
 their own.  ``--write`` puts the tables into docs/peers.md and between the markers of the README.
-``--only-lost`` measures and writes nothing but what each contender would lose of whole sites.
+``--only-lost`` measures and writes nothing but what each contender would lose of whole sites,
+``--only-ours`` nothing but the rows of this project in the other tables.
 """
 
 from __future__ import annotations
@@ -155,7 +156,10 @@ class Found:
 )
 @click.option("--cache", type=click.Path(path_type=Path), help="Keep unpacked sets and peers here.")
 @click.option("--only-lost", is_flag=True, help="Only the table of what would be lost.")
-@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes for that table.")
+@click.option("--only-ours", is_flag=True, help="Only our rows of the other tables.")
+@click.option(
+    "--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes for what would be lost."
+)
 @click.option("--write", is_flag=True, help="Write docs/peers.md and the tables of the README.")
 @click.option(
     "--one", hidden=True, help="Run one contender in this process; used by the command itself."
@@ -168,6 +172,7 @@ def main(
     html_pairs: int,
     cache: Path | None,
     only_lost: bool,
+    only_ours: bool,
     jobs: int,
     write: bool,
     one: str,
@@ -193,14 +198,17 @@ def main(
         work = described(sets, parts, pairs, pages)
         job = Path(scratch, "job.json")
         job.write_text(json.dumps(work), "utf-8")
+        if only_ours:
+            _renew_ours(job, work, Path(scratch), write=write)
+            return
         results, failures = run_all(job, work)
         run_text_dedup(work, cache=kept, scratch=Path(scratch), results=results, failures=failures)
         run_html_similarity(sets, parts, kept, count=html_pairs, results=results, failures=failures)
         lost = _lost(folder, kept, jobs)
-        about = abilities(kept)
         plugins = [
             row for name in (PLAIN, OURS, *PLUGINS) for row in plugin_rows(name, kept, Path(scratch))
         ]
+        about = abilities(kept)  # after the plugins, whose environments have their versions
     tables = [*lost, quality(results, failures, work), scrapy_table(plugins), about]
     note = (
         f"Measured with Python {python_version()}, numpy {version('numpy')}, {pairs} pairs a set "
@@ -208,11 +216,36 @@ def main(
     )
     click.echo("\n\n".join([*(table.markdown() for table in tables), note]))
     if write:
-        DOCUMENT.write_text("\n\n".join([_HEAD, note, *(t.markdown() for t in tables)]) + "\n", "utf-8")
+        write_document(note, tables)
         plain = scrapy_table(plugins).markdown().split("\n\n", 1)[1]
-        write_readme(MARKS, f"{short(results, failures)}\n\n{plain}")
+        write_readme(MARKS, f"{_rows(short_table(results, failures))}\n\n{plain}")
         for table in lost:
             write_readme(LOST_MARKS, _rows(table))
+
+
+def write_document(note: str, tables: Sequence[Table]) -> None:
+    """Write the document anew; sections that were not measured stay."""
+    _, mark, sections = DOCUMENT.read_text("utf-8").partition("\n## ")
+    text = f"{HEAD}\n\n{note}\n{mark}{sections}"
+    for table in tables:
+        text = with_section(text, table)
+    DOCUMENT.write_text(text, "utf-8")
+
+
+def _renew_ours(job: Path, work: Mapping[str, Any], scratch: Path, *, write: bool) -> None:
+    """Measure this project alone, print its rows and, to *write*, put them in place of those before."""
+    found = run_all(job, work, [OURS])
+    plugins = scrapy_table(plugin_rows(OURS, scratch, scratch))
+    for path, tables in {
+        DOCUMENT: (quality(*found, work), plugins),
+        README: (short_table(*found), plugins),
+    }.items():
+        text = path.read_text("utf-8")
+        for table in tables:
+            click.echo(_rows(table))
+            text = with_rows(text, table)
+        if write:
+            path.write_text(text, "utf-8")
 
 
 def _lost(folder: Path, cache: Path, jobs: int) -> list[Table]:
@@ -235,6 +268,23 @@ def with_section(text: str, table: Table) -> str:
         return f"{text.rstrip()}\n\n{table.markdown()}\n"
     end = text.find("\n## ", start)
     return f"{text[:start]}{table.markdown()}\n{text[end:] if end >= 0 else ''}"
+
+
+def with_rows(text: str, table: Table) -> str:
+    """Return the document *text* with the rows of *table* in place of those that begin with the same cell.
+
+    That is in the table with the same header.  Raises ValueError where there is none.
+    """
+    header, _, *rows = _rows(table).splitlines()
+    start = text.index(header)
+    end = start + len(text[start:].partition("\n\n")[0])
+    new = {_first_cell(row): row for row in rows}
+    lines = [new.get(_first_cell(line), line) for line in text[start:end].splitlines()]
+    return text[:start] + "\n".join(lines) + text[end:]
+
+
+def _first_cell(row: str) -> str:
+    return row.split(" | ", 1)[0]
 
 
 def described(
@@ -280,10 +330,12 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def run_all(job: Path, work: Mapping[str, Any]) -> tuple[dict[str, Found], dict[str, str]]:
+def run_all(
+    job: Path, work: Mapping[str, Any], names: Sequence[str] = tuple(CONTENDERS)
+) -> tuple[dict[str, Found], dict[str, str]]:
     """Run each contender of this environment in a process of its own; returns results and errors."""
     results, failures = {}, {}
-    for name in track(CONTENDERS, "contenders", console=Console(stderr=True)):
+    for name in track(names, "contenders", console=Console(stderr=True)):
         if name in PEERS and (why := missing(name)):
             failures[name] = why
             continue
@@ -572,7 +624,7 @@ def _version(name: str, cache: Path) -> str:
     return found.rsplit(" ", 1)[-1]
 
 
-def short(results: Mapping[str, Found], failures: Mapping[str, str]) -> str:
+def short_table(results: Mapping[str, Found], failures: Mapping[str, str]) -> Table:
     """Return the table of the README that compares pairs."""
     rows = [
         (
@@ -586,7 +638,7 @@ def short(results: Mapping[str, Found], failures: Mapping[str, str]) -> str:
     ]
     rows += [(name, f"does not run: {why}", *[""] * 5) for name, why in failures.items()]
     header = ("", "F1 articles", "F1 sites", "F1 manuals", "false positives", "ms a page", "strengths")
-    return Table("", header, rows).markdown().split("\n\n", 1)[1]
+    return Table("", header, rows)
 
 
 def _rule(score: PeerScore | None) -> str:
@@ -601,13 +653,15 @@ def write_readme(marks: str, table: str) -> None:
     README.write_text(f"{before}{begin}\n{table}\n{end}{after}", "utf-8")
 
 
-_HEAD = f"""# Beside its peers
+HEAD = f"""# Beside its peers
 
 Printed by `python -m benchmarks.peers DATA_FOLDER --write` on labelled pairs of real pages.
 
 - **F1** is measured at the threshold that the documentation of each program names. The figure in brackets is for
   the threshold that is best on these very pairs: a bound, not a result. scrapy-dedup and text-dedup's MinHash
   answer only yes or no, so their two figures are the same.
+- **Losses.** scrapy-dedup drops a page only if little would be lost with it. A pair of label 1 that would lose more
+  than is allowed is meant to be kept, and counts as missed in the F1 ([accuracy](accuracy.md) tells such pairs apart).
 - A label of **page_compare** means "pages of one site". Only the similarity of tags can show that. So
   {HTML_SIMILARITY} has an advantage there over all others. At `same_template_distance` the structure simhashes of this
   project reach .96 ([accuracy](accuracy.md)).

@@ -96,10 +96,6 @@ class Score:
         return self.grey_dropped / self.grey if self.grey else float("nan")
 
     @property
-    def within_rate(self) -> float:
-        return self.within[0] / self.within[1] if self.within[1] else float("nan")
-
-    @property
     def seconds(self) -> float:
         return self.pages_seconds + self.pairs_seconds
 

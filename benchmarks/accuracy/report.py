@@ -6,7 +6,7 @@ import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from math import isnan
+from math import isnan, nan
 from statistics import median
 
 from benchmarks.accuracy.evaluation import Library, Run
@@ -39,32 +39,38 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A figure that the default has to reach, in the *middle* and the *worst* of the seeds."""
+    """A figure that the default has to reach with every seed, at *limit* or better.
+
+    *part* is a set, then *value* is given all its parts, or one part of it.
+    """
 
     part: str
     figure: str
-    value: Callable[[Score], float]
-    middle: float
-    worst: float
+    value: Callable[[Sequence[Score]], float]
+    limit: float
     is_most: bool = False
 
-    def row(self, scores: Sequence[Score]) -> Row:
-        values = [self.value(score) for score in scores]
-        middle, worst = median(values), (max if self.is_most else min)(values)
-        reached = (
-            middle <= self.middle and worst <= self.worst
-            if self.is_most
-            else middle >= self.middle and worst >= self.worst
-        )
-        wanted = (_plain(self.middle), _plain(self.worst))
+    def row(self, runs: Sequence[Run]) -> Row:
+        values = [self.value(scores) for scores in self._scores(runs)]
+        worst = (max if self.is_most else min)(values)
+        reached = worst <= self.limit if self.is_most else worst >= self.limit
         return (
             self.part,
             self.figure,
-            " / ".join(dict.fromkeys(wanted)),
-            _plain(middle),
+            f"{'at most' if self.is_most else 'at least'} {_plain(self.limit)}",
+            _plain(median(values)),
             _plain(worst),
             "yes" if reached else "**no**",
         )
+
+    def is_in(self, runs: Sequence[Run]) -> bool:
+        return all(self._scores(runs))
+
+    def _scores(self, runs: Sequence[Run]) -> list[list[Score]]:
+        return [
+            [score for score in run.scores if f"{score.part}/".startswith(f"{self.part}/")]
+            for run in runs
+        ]
 
 
 def _f1(score: Score) -> float:
@@ -79,23 +85,33 @@ def _template_f1(score: Score) -> float:
     return score.template.f1
 
 
-def _within_rate(score: Score) -> float:
-    return score.within_rate
+def _least_f1(scores: Sequence[Score]) -> float:
+    return min(map(_f1, scores))
+
+
+def _least_template_f1(scores: Sequence[Score]) -> float:
+    return min(map(_template_f1, scores))
+
+
+def _all_wrong(scores: Sequence[Score]) -> float:
+    return sum(map(_wrong, scores))
+
+
+def _within_rate(scores: Sequence[Score]) -> float:
+    dropped, pairs = (sum(score.within[place] for score in scores) for place in (0, 1))
+    return dropped / pairs if pairs else nan
 
 
 _WITHIN = "dropped of label 1, losing no more than is allowed"
 
-# Fixed before the first run.
+# Fixed before the first run of the rule of loss, for whole sets; that of a manual shows where one falls short.
 BARS = (
-    Bar("edited_articles", "F1", _f1, 0.998, 0.998),
-    Bar("edited_articles", "false positives", _wrong, 0, 0, is_most=True),
-    *(Bar(f"manual_versions/{manual}", _WITHIN, _within_rate, 0.95, 0.93) for manual in MANUALS),
-    *(
-        Bar(f"manual_versions/{manual}", "false positives", _wrong, 0, 0, is_most=True)
-        for manual in MANUALS
-    ),
-    Bar("page_compare", "false positives", _wrong, 0, 0, is_most=True),
-    Bar("page_compare", "F1 of the structural distance", _template_f1, 0.955, 0.944),
+    Bar("edited_articles", "F1", _least_f1, 0.98),
+    Bar("edited_articles", "false positives", _all_wrong, 0, is_most=True),
+    Bar("manual_versions", _WITHIN, _within_rate, 0.99),
+    *(Bar(f"manual_versions/{manual}", _WITHIN, _within_rate, 0.99) for manual in MANUALS),
+    Bar("manual_versions", "false positives", _all_wrong, 2, is_most=True),
+    Bar("page_compare", "F1 of the structural distance", _least_template_f1, 0.95),
 )
 
 
@@ -202,15 +218,16 @@ def _record(run: Run, score: Score) -> Iterable[tuple[str, object]]:
 
 
 def _bars(runs: Sequence[Run]) -> Table:
-    by_part = _by_part(runs)
-    rows = [bar.row(by_part[bar.part]) for bar in BARS if bar.part in by_part]
+    rows = [bar.row(runs) for bar in BARS if bar.is_in(runs)]
     if mixes := [run.mix for run in runs if run.mix]:
         counts = [len(found.unrelated) for found in mixes]
         met = "yes" if not any(counts) else "**no**"
-        rows.append(("all mixed", "unrelated pages", "0", _plain(median(counts)), max(counts), met))
+        rows.append(
+            ("all mixed", "unrelated pages", "at most 0", _plain(median(counts)), max(counts), met)
+        )
     return Table(
         "The shipped default against targets fixed beforehand",
-        ("set", "figure", "target: median / worst", "median", "worst seed", "reached"),
+        ("set", "figure", "target", "median", "worst seed", "reached"),
         rows,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import tarfile
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,8 +13,9 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from benchmarks.accuracy import plots, structural_peer
+from benchmarks.accuracy import plots, report, structural_peer
 from benchmarks.accuracy.__main__ import CSV, DOCUMENT, main
+from benchmarks.accuracy.judging import Score
 from tests.pages import edited, text
 
 HEADER = "a,b,label,group,jaccard\n"
@@ -96,6 +98,29 @@ def test_a_run_scores_every_set_and_recipe(data: Path, tmp_path: Path) -> None:
     assert {row["recipe"] for row in rows} == set(names)
     shops = rows[2]
     assert (shops["set"], shops["rule_hits"], shops["rule_misses"]) == ("shops", "1", "1")
+
+
+def test_a_target_is_for_a_part_or_for_a_whole_set(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pairs(scores: Sequence[Score]) -> float:
+        return sum(score.within[1] for score in scores)
+
+    bars = [
+        report.Bar("manuals", "pairs", pairs, 2),
+        report.Bar("manuals/brewing", "pairs", pairs, 2),
+        report.Bar("shops", "most pairs", pairs, 0, is_most=True),
+        report.Bar("shop", "pairs", pairs, 1),
+    ]
+    monkeypatch.setattr(report, "BARS", bars)
+    output = run(data, tmp_path / "docs", "--seeds", "2", "--no-mixed").output
+    _, _, table = output.partition("| reached |\n")
+    assert table.splitlines()[1:4] == [
+        "| manuals | pairs | at least 2 | 2 | 2 | yes |",
+        "| manuals/brewing | pairs | at least 2 | 1 | 1 | **no** |",
+        "| shops | most pairs | at most 0 | 1 | 1 | **no** |",
+    ]
+    assert "| shop |" not in table
 
 
 def test_a_run_gives_the_same_again(data: Path, tmp_path: Path) -> None:

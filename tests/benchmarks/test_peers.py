@@ -8,9 +8,10 @@ import pytest
 
 from benchmarks import peers
 from benchmarks.accuracy.peers import PEERS
+from benchmarks.accuracy.report import Table
 from benchmarks.accuracy.sets import LabelledSet, Pair, Part
 from benchmarks.peer_contenders import CONTENDERS, OURS, Document, contender_of
-from benchmarks.peers import Found, described, short, write_readme
+from benchmarks.peers import Found, described, short_table, with_rows, write_readme
 from tests.pages import text
 
 NAMES = [name for name in CONTENDERS if name in (OURS, "1e0ng simhash", "datasketch MinHash")]
@@ -59,7 +60,8 @@ def test_the_table_replaces_the_one_before_it(tmp_path: Path, monkeypatch: pytes
         "before\n<!-- peers -->\nold\n<!-- /peers -->\n<!-- lost -->\n<!-- /lost -->\nafter\n"
     )
     monkeypatch.setattr(peers, "README", readme)
-    table = short({OURS: Found({}, 0.001, 0.002)}, {"other": "it raises"})
+    made = short_table({OURS: Found({}, 0.001, 0.002)}, {"other": "it raises"})
+    table = made.markdown().split("\n\n", 1)[1]
     write_readme(peers.MARKS, table)
     write_readme(peers.MARKS, table)
     write_readme(peers.LOST_MARKS, "lost")
@@ -68,3 +70,26 @@ def test_the_table_replaces_the_one_before_it(tmp_path: Path, monkeypatch: pytes
     )
     assert table.count("|---") == table.splitlines()[0].count("|") - 1
     assert "does not run: it raises" in table
+
+
+def test_rows_replace_those_of_the_same_name_in_their_table_only() -> None:
+    before = Table("Speed", ("who", "ms"), [("we", 1), ("they", 2)]).markdown()
+    other = Table("Size", ("who", "MB"), [("we", 3)]).markdown()
+    text = f"{other}\n\n{before}\n<!-- end -->\n\nafter | all\n"
+    found = with_rows(text, Table("", ("who", "ms"), [("we", 4), ("nobody", 5)]))
+    assert found == text.replace("| we | 1 |", "| we | 4 |")
+    with pytest.raises(ValueError, match="not found"):
+        with_rows(text, Table("", ("who", "seconds"), []))
+
+
+def test_sections_that_were_not_measured_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = tmp_path / "peers.md"
+    old, other = (Table(title, ("who",), [("we",)]) for title in ("Speed", "Size"))
+    document.write_text(f"# Old\n\nnote\n\n{old.markdown()}\n\n{other.markdown()}\n")
+    monkeypatch.setattr(peers, "DOCUMENT", document)
+    new = Table("Speed", ("who",), [("they",)])
+    for _ in range(2):
+        peers.write_document("new note", [new])
+        head, _, sections = document.read_text().partition("\n\nnew note\n\n")
+        assert head == peers.HEAD
+        assert sections == f"{new.markdown()}\n\n{other.markdown()}\n"
