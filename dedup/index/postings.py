@@ -173,7 +173,8 @@ class PostingList(Chunks):
         misplaced = 0
         for chunk, data in chunks:
             keys = entries_of(data) >> shift & (np.uint64(1) << width) - np.uint64(1)
-            misplaced += int(np.count_nonzero(keys != np.uint64(chunk - first >> CHUNK_BITS)))
+            place = chunk - first >> CHUNK_BITS  # below 0 where a damaged file gives others
+            misplaced += len(keys) if place < 0 else int(np.count_nonzero(keys != np.uint64(place)))
         return misplaced
 
     def _probes(self, simhash: int, max_distance: int) -> list[int]:
