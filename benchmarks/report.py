@@ -31,7 +31,7 @@ COLUMNS = (
     *("run", "scope", "url", "url_key", "time", "title", "canonical_link"),
     *("content_simhash", "structure_simhash", "sketch", "body_digest", "token_digest", "tokens"),
     *("reason", "kept", "content_distance", "structure_distance", "similarity"),
-    *("canonical", "outcome", "listed"),
+    *("canonical", "outcome", "listed", "words", "shingles", "lost"),
 )
 SITES = 1000
 RUNS = 10
@@ -123,6 +123,7 @@ def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:
                 *("near_duplicate" if copy else "new", not copy, distance, distance),
                 *(1 - int(changed[place]) / BINS if copy else None,),
                 *(int(canonicals[place]) if copy else None, "confirmed", not copy),
+                *(300 + number % 700, 297 + number % 700, int(changed[place]) // 2 if copy else None),
             )
 
 
