@@ -24,7 +24,7 @@ from benchmarks.accuracy.scoring import (
 )
 from benchmarks.accuracy.sets import Pair, Part
 from dedup import DedupConfig, Fingerprint, compare
-from dedup.rule.loss import allowed_words
+from dedup.rule.loss import allowed_words, words_a_token
 from dedup.values.hashes import Hashes
 from dedup.values.simhashes import SIMHASH_BITS
 
@@ -122,7 +122,7 @@ def judged(
         similarity=np.array([match.similarity for match in matches], float),
         lost=np.array(
             [
-                missing_shingles(shingles[pair.a], shingles[pair.b]) * _words_a_token(pages[pair.b])
+                missing_shingles(shingles[pair.a], shingles[pair.b]) * words_a_token(pages[pair.b])
                 for pair in part.pairs
             ],
             float,
@@ -130,10 +130,6 @@ def judged(
         allowed=np.array([allowed_words(pages[pair.b], config) for pair in part.pairs], float),
         seconds=seconds,
     )
-
-
-def _words_a_token(page: Fingerprint) -> float:
-    return page.words / page.tokens if page.tokens else 1.0
 
 
 def labels(pairs: Sequence[Pair]) -> Ints:

@@ -29,8 +29,8 @@ class Kind:
 
     *sql* is its type.  A stored value may have to be *within* two limits (inclusive), to have one of
     some *sizes* in bytes, or a multiple of a *unit* of bytes, or to be a key of *values*, which says
-    what it stands for.  Otherwise
-    *read* makes a value of ours of it.  *write* makes what is stored of such a value.
+    what it stands for.  Otherwise *read* makes a value of ours of it.  *write* makes what is stored
+    of such a value.
     """
 
     sql: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable
+from secrets import token_hex
 from typing import Any, TypeVar
 
 from dedup.index.sites import Site, Sites
@@ -14,8 +15,8 @@ from dedup.values.verdict import Outcome
 _T = TypeVar("_T")
 
 _WANTED = Query(outcomes=(Outcome.RESTORED,), limit=1)
-# The note that tells how many times rows were forgotten.
-FORGETTINGS = "forgettings"
+# The note that is another one whenever rows were forgotten.
+FORGETTING = "forgetting"
 _STAND_INS = Query(represents=True, limit=1)
 
 
@@ -52,15 +53,15 @@ class Facts:
         self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]
     ) -> Site:
         """Return what is known of the site *host* in *group*; see `Sites.site`."""
-        self._sites.as_of(self._fact("forgettings", self._forgettings))
+        self._sites.as_of(self._fact("forgetting", self._forgetting))
         return self._sites.site(group, host, runs, dry_runs)
 
-    def _forgettings(self) -> str:
-        return next((note.value for note in self._store.select(Note, name=FORGETTINGS)), "0")
+    def _forgetting(self) -> str:
+        return next((note.value for note in self._store.select(Note, name=FORGETTING)), "")
 
     def note_forgetting(self) -> None:
         """Note that rows were forgotten: what stood on them is known no more."""
-        self._store.put(Note(FORGETTINGS, str(int(self._forgettings()) + 1)))
+        self._store.put(Note(FORGETTING, token_hex()))
         self.changed()
 
     def has_visited(self, runs: frozenset[int]) -> bool:

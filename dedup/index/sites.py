@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -93,7 +94,7 @@ class Sites:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._forgettings = self._undone = ""
+        self._state: tuple[str, int] | None = None
         self.clear()
 
     def clear(self) -> None:
@@ -102,12 +103,14 @@ class Sites:
         self._spans: dict[int, dict[tuple[Group, str], dict[_Pages, Shingles]]] = {}
         self._pending: set[int] = set()
 
-    def as_of(self, forgettings: str) -> None:
-        """Forget all if rows were forgotten since it was read, or the transaction was undone."""
-        undone = str(self._store.undone)
-        if (forgettings, undone) != (self._forgettings, self._undone):
+    def as_of(self, forgetting: str) -> None:
+        """Forget all if rows were forgotten since it was read, or the transaction was undone.
+
+        *forgetting* is the note that tells the one, see `dedup.index.facts`.
+        """
+        if (state := (forgetting, self._store.undone)) != self._state:
             self.clear()
-            self._forgettings, self._undone = forgettings, undone
+            self._state = state
 
     def site(
         self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]
@@ -117,7 +120,7 @@ class Sites:
         With None it is by the first page of each URL, in whatever run.  Of dry runs only those of
         *dry_runs* count.
         """
-        return Site(self, group, (host,), runs, dry_runs)
+        return Site(self, group, (host,), runs, dry_runs, cache(self.renew))
 
     def shingles(self, site: Site, host: str) -> list[Shingles]:
         """Return what the pages of *host* have that count for *site*."""
@@ -167,15 +170,19 @@ def _counts(site: Site, pages: _Pages) -> bool:
 
 @dataclass(slots=True)
 class Site:
-    """See `dedup.rule.site.SiteContext`; of the first of *hosts*, beside the others."""
+    """See `dedup.rule.site.SiteContext`; of the first of *hosts*, beside the others.
+
+    It is for one page: what is new is read once, when it is asked the first question.
+    """
 
     sites: Sites
     group: Group
     hosts: tuple[str, ...]
     runs: frozenset[int] | None
     dry_runs: frozenset[int]
-    _is_new: bool = True
+    _renew: Callable[[], None]
     _answers: dict[tuple[str, bytes], Flags] = field(default_factory=dict)
+    _beside: dict[str, Site] = field(default_factory=dict)
 
     is_known = True
 
@@ -197,12 +204,10 @@ class Site:
         """See `SiteContext`."""
         if host in self.hosts:
             return self
-        return replace(self, hosts=(*self.hosts[:1], host), _answers={})
-
-    def _renew(self) -> None:
-        if self._is_new:
-            self.sites.renew()
-            self._is_new = False
+        if host not in self._beside:
+            hosts = (*self.hosts[:1], host)
+            self._beside[host] = replace(self, hosts=hosts, _answers={}, _beside={})
+        return self._beside[host]
 
     def _answer(self, about: str, sample: bytes, answer: Callable[[Sampled], Flags]) -> Flags:
         self._renew()

@@ -28,8 +28,8 @@ class Page:
     *excess* says which limit the page is over: nothing but its digest is known then, so it repeats
     only a page of equal bytes.  *item_key* tells an item from all others, *redirects* are the URLs
     that led here, the first one first, *seen_on* is the host where an item was seen, or the folder
-    of a file, None where that is the host of its URL.  In the
-    functions below *max_bytes* is the setting of that name.
+    of a file, None where that is the host of its URL.  In the functions below *max_bytes* is the
+    setting of that name.
     """
 
     url: str

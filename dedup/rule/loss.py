@@ -35,6 +35,7 @@ MISSING_WORDS = 8
 LEAST_SAMPLED = 8
 # Losses this near to the bound are borderline, in words.
 EDGE_WORDS = 15
+_UNKNOWN = "; nothing is known here of its site"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,9 @@ class LossVerifier:
     @staticmethod
     def _is_like(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> tuple[bool, str]:
         """Return whether two pages are alike in what is not common on their site, and what says so."""
-        if site.is_known and site.pages < KNOWN_PAGES:
+        if not site.is_known:
+            return True, _UNKNOWN
+        if site.pages < KNOWN_PAGES:
             return False, f" where {KNOWN_PAGES} pages of the site are known"
         own = own_similarity(kept, page, site)
         if own is None:
@@ -98,7 +101,7 @@ class LossVerifier:
         """Return what the pages of *site* say, where the page kept is not enough; *why* says so."""
         check = check._replace(margin=min(check.margin, 0.0))
         if not site.is_known:
-            return _told(check, page, LOST, f"{why}; nothing is known here of its site")
+            return _told(check, page, LOST, f"{why}{_UNKNOWN}")
         missing = missing_words(page, site)
         if missing is None:
             return _told(check, page, LOST, why)
@@ -133,7 +136,7 @@ def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float
         there = int((places(of_page, of_kept) < 0).sum())
         other, other_variance = _by_samples(there, len(of_page), shingles_of(page))
         lost = (lost * other_variance + other * variance) / (variance + other_variance)
-    return lost * _words_a_token(page)
+    return lost * words_a_token(page)
 
 
 def _by_sketches(of_kept: int, of_page: int, similarity: float) -> tuple[float, float]:
@@ -167,7 +170,7 @@ def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
     if len(unknown) < LEAST_SAMPLED:
         return None
     share = float(unknown.mean())
-    return share * shingles_of(page) * _words_a_token(page)
+    return share * shingles_of(page) * words_a_token(page)
 
 
 def own_similarity(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float | None:
@@ -187,7 +190,7 @@ def own_similarity(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> f
 
 def shingles_of(page: Fingerprint) -> int:
     """Return how many different shingles *page* has; of rows that do not tell, at most so many."""
-    return page.shingles or max(page.tokens - 3, 0)
+    return page.shingles if page.words else max(page.tokens - 3, 0)
 
 
 def words_of(page: Fingerprint) -> int:
@@ -195,7 +198,8 @@ def words_of(page: Fingerprint) -> int:
     return page.words or page.tokens
 
 
-def _words_a_token(page: Fingerprint) -> float:
+def words_a_token(page: Fingerprint) -> float:
+    """Return how many words a token, and so a shingle, of *page* stands for: 1, or less (0 to 1)."""
     return words_of(page) / page.tokens if page.tokens else 1.0
 
 

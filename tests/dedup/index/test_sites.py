@@ -341,6 +341,21 @@ def test_what_has_no_url_is_a_site_of_its_own(index: Index) -> None:
             assert index.ledger.evidence(detector.sighting(one)).site(KEEP).pages == pages
 
 
+def test_a_page_reads_what_is_new_once_whatever_hosts_it_is_compared_with(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[None] = []
+    renew = sites.Sites.renew
+    monkeypatch.setattr(sites.Sites, "renew", lambda self: read.append(renew(self)))
+    config = DedupConfig(scope="global")
+    with Detector(index, config) as detector:
+        for number, host in enumerate("bcdef"):
+            detector.check(page(f"{FRAME} {text(number + 1, 45)}", f"http://{host}/"))
+        read.clear()
+        assert detector.check(page(f"{FRAME} {text(70, 45)}", "http://a/")).kept
+    assert len(read) == 1
+
+
 def test_the_site_of_a_file_is_its_folder(tmp_path: Path) -> None:
     for name in ("one/a.html", "one/b/c.html", "two/d.html"):
         file = tmp_path / name

@@ -94,6 +94,9 @@ def test_rows_that_tell_no_numbers_have_those_of_their_tokens() -> None:
     assert (loss.shingles_of(one), loss.words_of(one)) == (100, 103)
     assert lost_words(one, one, 0.0) == 100
     assert loss.shingles_of(Fingerprint(1, 1, bytes(256), b"b", b"t", 2)) == 0
+    # A row that tells that it has none is believed: ten words have no run of sixteen.
+    short = fingerprint(Page.from_text(text(1, 10)), DedupConfig(shingle=16))
+    assert (short.words, loss.shingles_of(short)) == (10, 0)
 
 
 def test_runs_of_kana_and_thai_are_counted_as_words() -> None:
@@ -177,6 +180,7 @@ def test_more_words_are_one_under_a_common_frame() -> None:
     kept, page = f"{FRAME} {text(4, 30)}", f"{FRAME} {OWN}"
     alone, known = checked(kept, page), checked(kept, page, Known(common=FRAME))
     assert (alone.passes, alone.finding) == (True, loss.OWN)
+    assert alone.sentence.endswith("at most 40 are allowed; nothing is known here of its site.")
     assert (known.passes, known.finding) == (False, loss.LOST)
     assert known.missing == pytest.approx(30, abs=25)
     assert "0.7 of what is not common on their site; these share 0.00" in known.sentence
