@@ -22,7 +22,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from fnmatch import fnmatch
 from hashlib import blake2b
 from itertools import chain
@@ -32,7 +32,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from benchmarks.mutation.operators import Mutant, mutants
+from benchmarks.mutation.operators import Change, Mutant, mutants
 from benchmarks.mutation.running import ROOT, Bench
 from benchmarks.mutation.table import EQUIVALENT, TESTS
 
@@ -40,26 +40,15 @@ OUT = ROOT / "build" / "mutation.csv"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Found(Change):
     """A row of the file: a mutant, and its *outcome*: killed, survived, or equivalent.
 
     *by* is what test killed it, or why no test can.
     """
 
-    module: str
-    line: int
-    operator: str
-    before: str
-    after: str
-    place: int
     outcome: str
     by: str
     seconds: float
-
-    @property
-    def key(self) -> tuple[str, str, str, int]:
-        """What it is, wherever its line has moved to."""
-        return self.module, self.before, self.after, self.place
 
     def __str__(self) -> str:
         sign = f"{self.module}:{self.line}  {self.outcome}"
@@ -118,7 +107,7 @@ def write(path: Path, rows: Iterable[Found], *, anew: bool = False) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     begins = anew or not path.exists()
     with path.open("w" if anew else "a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, Found.__slots__, lineterminator="\n")
+        writer = csv.DictWriter(file, [field.name for field in fields(Found)], lineterminator="\n")
         if begins:
             writer.writeheader()
         writer.writerows(asdict(row) for row in rows)

@@ -55,7 +55,7 @@ LOGGERS = {"logger", "log", "logging", "warnings"}
 
 
 @dataclass(frozen=True, slots=True)
-class Mutant:
+class Change:
     """A change of the *module* (a path below the root) at *line*.
 
     *before* and *after* are the lines it changes, in one; *place* counts the same changes of such lines
@@ -68,12 +68,18 @@ class Mutant:
     before: str
     after: str
     place: int
-    edit: Edit
 
     @property
     def key(self) -> tuple[str, str, str, int]:
         """What it is, wherever its line has moved to."""
         return self.module, self.before, self.after, self.place
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant(Change):
+    """A change, and the *edit* that makes it."""
+
+    edit: Edit
 
 
 class Source:

@@ -35,7 +35,7 @@ class Order(StrEnum):
 class Query(NamedTuple):
     """Conditions on rows, which must all hold; None is no condition.
 
-    *after*, *before* and *but* are numbers of rows.  *runs* and *not_runs* are the runs that rows may,
+    *after* and *before* are numbers of rows.  *runs* and *not_runs* are the runs that rows may,
     or may not, be of.  With *dry_runs* rows of dry runs count only if they are of one of these.
     *cluster* is the canonical in whose place a row was kept.  *replaces*, *represents* and *elsewhere*
     say whether a row replaces another one, was kept in the place of one, and leans on a page of a host
@@ -47,7 +47,6 @@ class Query(NamedTuple):
     ids: Sequence[int] | None = None
     after: int | None = None
     before: int | None = None
-    but: int | None = None
     group: Group | None = None
     url_key: str | None = None
     item_key: str | None = None

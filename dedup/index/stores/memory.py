@@ -67,7 +67,6 @@ _CONDITIONS: dict[str, Callable[[Row, Any], bool]] = {
     "ids": lambda row, ids: row.id in ids,
     "after": lambda row, number: row.id > number,
     "before": lambda row, number: row.id < number,
-    "but": lambda row, number: row.id != number,
     "group": lambda row, group: (row.sighting.kind, row.sighting.scope) == group,
     "url_key": lambda row, key: row.sighting.url_key == key,
     "item_key": lambda row, key: row.sighting.item_key == key,

@@ -30,7 +30,6 @@ _CONDITIONS = {
     "ids": "p.id IN (SELECT value FROM json_each(?))",
     "after": "p.id > ?",
     "before": "p.id < ?",
-    "but": "p.id != ?",
     "group": "p.scope = ?",
     "url_key": "p.url_key = ? AND p.url_key != ''",
     "item_key": "p.item_key = ? AND p.item_key != ''",

@@ -72,7 +72,6 @@ queries = st.builds(
     ids=st.none() | st.lists(numbers, max_size=3),
     after=st.none() | st.integers(0, ROWS),
     before=st.none() | numbers,
-    but=st.none() | numbers,
     group=st.none() | st.tuples(st.sampled_from([*KINDS, "?"]), st.sampled_from(SCOPES)),
     url_key=st.none() | st.sampled_from(URLS),
     item_key=st.none() | st.sampled_from(KEYS),
