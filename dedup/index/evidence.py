@@ -49,7 +49,7 @@ class Evidence:
             standing=self.standing,
             rivals=self.rivals,
             is_restored=is_wanted or self._is_wanted(versions),
-            site=self.site(config),
+            site=lambda: self.site(config),
         )
 
     def site(self, config: DedupConfig) -> SiteContext:

@@ -25,7 +25,7 @@ class Past:
     next batch only if the last one had no match.  *declared* is the canonical that the page names as
     its ``rel=canonical``, where such links decide.  *standing* tells why this crawl may count on a
     canonical, None if it may not; *rivals* are other canonicals of its cluster.  *is_restored* says
-    that the page was dropped and somebody wants it back.  *site* is what is known about its site.
+    that the page was dropped and somebody wants it back.  *site* gives what is known about its site.
     """
 
     versions: Sequence[Version] = ()
@@ -34,7 +34,7 @@ class Past:
     standing: Callable[[Canonical], Standing | None]
     rivals: Callable[[Canonical], Iterable[Canonical]] = lambda _: ()
     is_restored: bool = False
-    site: SiteContext = NO_SITE
+    site: Callable[[], SiteContext] = lambda: NO_SITE
 
 
 def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
@@ -48,12 +48,16 @@ def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
 
 @dataclass(slots=True)
 class _Case:
-    """A page and its past; *looked_at* counts the candidates that it has met so far."""
+    """A page and its past; *looked_at* counts the candidates that it has met so far.
+
+    Of its *site* most pages ask nothing.
+    """
 
     page: Fingerprint
     past: Past
     config: DedupConfig
     looked_at: int = 0
+    site: SiteContext | None = None
 
     def verdict(self) -> Verdict:
         if self.page.is_empty:
@@ -89,7 +93,8 @@ class _Case:
                     yield matched, canonical
 
     def _match(self, canonical: Canonical) -> Match:
-        site = self.past.site.beside(canonical.host)
+        self.site = self.site or self.past.site()
+        site = self.site.beside(canonical.host)
         return match(canonical.fingerprint, self.page, self.config, site)
 
     def _standing(self, canonical: Canonical) -> Standing | None:

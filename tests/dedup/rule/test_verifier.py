@@ -143,7 +143,7 @@ def test_the_site_that_the_index_knows_reaches_the_verifier(monkeypatch: pytest.
     kept = Canonical(1, "http://a/", 1, is_pending=False, fingerprint=BASE, host="a")
     noted = Noted()
     past = Past(
-        candidates=lambda: [Candidates([kept], 1)], standing=lambda _: Standing(1, 1), site=noted
+        candidates=lambda: [Candidates([kept], 1)], standing=lambda _: Standing(1, 1), site=lambda: noted
     )
     verdict = decide(near(BASE), past, DedupConfig())
     assert (verdict.reason, verdict.candidates, verdict.canonical) == (Reason.NEAR_DUPLICATE, 1, 1)
