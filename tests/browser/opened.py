@@ -27,7 +27,9 @@ class Opened:
 
     def part(self, name: str) -> Any:
         self.page.goto(f"{self.address}#{name}")
-        return self.page.locator(f"section#{name.split('/', maxsplit=1)[0]}")
+        section = self.page.locator(f"section#{name.split('/', maxsplit=1)[0]}")
+        section.wait_for()
+        return section
 
     def __enter__(self) -> Opened:
         return self

@@ -35,12 +35,19 @@ def wait_for_status(part: Any, pattern: str) -> None:
     expect(part.get_by_role("status").first).to_have_text(re.compile(pattern))
 
 
+def wait_until_current(link: Any) -> None:
+    """The page changes after the click: the browser tells of a new address in an event of its own."""
+    from playwright.sync_api import expect
+
+    expect(link).to_have_attribute("aria-current", "page")
+
+
 def test_it_opens_and_every_part_can_be_reached(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
         assert opened.page.locator("section.view:visible").count() == 1
         for link in opened.page.locator("nav a").all():
             link.click()
-            assert link.get_attribute("aria-current") == "page"
+            wait_until_current(link)
             assert opened.page.locator("section.view:visible").count() == 1
             assert opened.page.evaluate("document.activeElement.tagName") == "H2"
         assert opened.page.locator("#overview figure svg").count() == 3
@@ -89,7 +96,7 @@ def test_a_cluster_opens_and_shows_two_texts_side_by_side(browser: Any, honest: 
     with Opened(browser, honest) as opened:
         opened.part("clusters").get_by_role("link", name="Cluster 1", exact=True).click()
         cluster = opened.page.locator("section#cluster")
-        assert cluster.get_by_role("heading", name="Cluster 1:").is_visible()
+        cluster.get_by_role("heading", name="Cluster 1:").wait_for()
         assert cluster.get_by_text("Least similar").first.is_visible()
         button = cluster.get_by_role("button", name="Compare texts").last
         button.click()
@@ -110,6 +117,7 @@ def test_the_keyboard_is_enough(browser: Any, honest: Path) -> None:
         page.keyboard.press("Tab")
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
+        wait_until_current(page.locator("nav a").nth(2))
         assert page.locator("section#duplicates").is_visible()
         page.keyboard.press("/")
         page.keyboard.type("/0/17")

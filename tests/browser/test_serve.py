@@ -55,7 +55,7 @@ def test_a_copy_is_found_shown_and_accessible(browser: Any, tmp_path: Path, sche
         opened.page.get_by_role("searchbox").fill("COPY")
         opened.page.keyboard.press("Enter")
         opened.page.get_by_role("link", name="http://a.example/copy").click()
-        assert opened.page.locator("ins").count() > 0
+        opened.page.locator("ins").first.wait_for()
         assert opened.page.locator("del").count() > 0
         found = Axe().run(opened.page)
         assert found.violations_count == 0, found.generate_report()
