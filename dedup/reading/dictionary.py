@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.values.errors import ConfigError
-from dedup.values.hashes import digest, hashes_of
+from dedup.values.hashes import Hashes, digest, hashes_of
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -173,6 +173,11 @@ class InverseFrequencies:
         if not all(0 < value < math.inf for value in values):
             raise ValueError("a value is not above 0")
         return cls(words, values)
+
+    @property
+    def table(self) -> tuple[Hashes, NDArray[np.float64], float]:
+        """The hashes of the words in order, the values of these, and that of every other word."""
+        return self._hashes, self._values, self._unknown
 
     def __getitem__(self, words: Sequence[str]) -> NDArray[np.float64]:
         hashes = hashes_of(words)

@@ -8,9 +8,9 @@ from typing import Any
 from lxml import etree
 
 from dedup.reading.charset import decode
+from dedup.reading.compiled import reading_of
 from dedup.reading.fields import RawPage
 from dedup.reading.floods import has_attribute_flood, is_too_long
-from dedup.reading.walk import Walk
 from dedup.values.hashes import digest
 from dedup.values.limits import MAX_BYTES, MAX_TITLE, MAX_URL, Excess
 
@@ -110,22 +110,21 @@ class Page:
 
     @classmethod
     def _of_tree(cls, root: Any, body: bytes, url: str, max_bytes: int) -> Page:
-        walk = Walk(root)
-        text = walk.text()
-        if is_too_long(text, max_bytes):
+        reading = reading_of(root)
+        if is_too_long(reading.text, max_bytes):
             return cls.unread(body, Excess.TEXT, url=url)
-        canonical_link = walk.canonical_link.strip()
+        canonical_link = reading.canonical_link.strip()
         return cls(
             url=url,
             body_digest=_digest(body),
-            text=text,
-            title=" ".join(walk.title.split())[:MAX_TITLE],
+            text=reading.text,
+            title=" ".join(reading.title.split())[:MAX_TITLE],
             canonical_link=canonical_link if len(canonical_link) <= MAX_URL else "",
-            language=walk.language.strip(),
-            tags=tuple(walk.tags),
-            depths=tuple(walk.depths),
-            classes=tuple(walk.classes),
-            links=tuple(walk.links),
+            language=reading.language.strip(),
+            tags=reading.tags,
+            depths=reading.depths,
+            classes=reading.classes,
+            links=reading.links,
         )
 
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from dedup.reading.dictionary import Segmenter, segmenter
 
-_KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
-_HAN = (
+KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+HAN = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-    + _KANA
+    + KANA
 )
 # Thai, Lao, Burmese, Khmer: letters, vowel signs and digits.
 _UNSPACED = (
@@ -30,7 +30,7 @@ _UNSPACED = (
 )
 # The vowel signs and accents of a word, which `\w` does not have: general ones, then the Indian
 # blocks, which are laid out alike, then Sinhala and Tibetan.
-_MARKS = (
+MARKS = (
     "\u0300-\u036f\u0483-\u0487\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f"
     + "".join(
         f"{chr(block)}-{chr(block + 0x03)}{chr(block + 0x3A)}-{chr(block + 0x57)}"
@@ -40,27 +40,27 @@ _MARKS = (
     + "\u0dd8-\u0ddf\u0df2\u0df3\u0f71-\u0f84\u0f86\u0f87\u0f8d-\u0fbc"
 )
 # Hebrew and Arabic points, and the tatweel: the same word is written with and without.
-_POINTS = (
+POINTS = (
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
 )
-_OPTIONAL = re.compile(f"[{_POINTS}]")
+_OPTIONAL = re.compile(f"[{POINTS}]")
 
-UNSPACED = _HAN + _UNSPACED
+UNSPACED = HAN + _UNSPACED
 """A character class, without its brackets: the scripts that put no spaces between words."""
 
 JAPANESE_NGRAM = 2
 UNSPACED_NGRAM = 3
 
-_IS_HAN = re.compile(f"[{_HAN}]")
-_HAS_KANA = re.compile(f"[{_KANA}]")
+_IS_HAN = re.compile(f"[{HAN}]")
+_HAS_KANA = re.compile(f"[{KANA}]")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 # The signs of programs and formulas: `operator<` is not `operator<<`, C is neither C++ nor C#.
-_SIGNS = "#$%&*+<=>@\\^|~"
+SIGNS = "#$%&*+<=>@\\^|~"
 # Possessive: to backtrack in an endless word would take 100 bytes of memory for each character.
 _RUNS = re.compile(
-    rf"(?P<han>[{_HAN}]++)|(?P<unspaced>[{_UNSPACED}]++)"
-    rf"|(?:[^\W{_HAN}{_UNSPACED}]|[{_MARKS}{_POINTS}{re.escape(_SIGNS)}]|(?<=[0-9])[.,:](?=[0-9]))++"
+    rf"(?P<han>[{HAN}]++)|(?P<unspaced>[{_UNSPACED}]++)"
+    rf"|(?:[^\W{HAN}{_UNSPACED}]|[{MARKS}{POINTS}{re.escape(SIGNS)}]|(?<=[0-9])[.,:](?=[0-9]))++"
 )
 # Normalization sorts the marks of a letter in quadratic time, so there is a limit to them.  No mark is
 # a letter, but two letters become marks: the sound marks of halfwidth kana.
@@ -72,7 +72,7 @@ _MARK_FLOOD = re.compile(
 )
 # What each byte becomes: bytes of ASCII that are in no word a space, capitals small letters.
 _ASCII_WORDS = bytes(
-    code if code > 127 or chr(code).isalnum() or chr(code) in f"_{_SIGNS}" else 32 for code in range(256)
+    code if code > 127 or chr(code).isalnum() or chr(code) in f"_{SIGNS}" else 32 for code in range(256)
 ).lower()
 # Two exceptions keep the byte in their middle: a dot, comma or colon (.) between digits (d), and a
 # capital (A) without a sign, letter or digit of ASCII (a) beside it.
@@ -107,7 +107,7 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
     """
     found = _pieces(text) if text.isascii() else _words(_normal_form(text), segment)
     # Lines, stars and the bars between pictures say nothing: a page of them is one without words.
-    return found if any(token.strip(_SIGNS) for token in found) else []
+    return found if any(token.strip(SIGNS) for token in found) else []
 
 
 def _words(text: str, segment: Segmenter | None) -> list[str]:
@@ -154,7 +154,7 @@ def normalized(text: str) -> str:
 
 
 def _normal_form(text: str) -> str:
-    if any(map(_is_mark, text[MOST_MARKS::MOST_MARKS])):
+    if any(map(is_mark, text[MOST_MARKS::MOST_MARKS])):
         text = _MARK_FLOOD.sub(_parted, text)
     # Most Chinese text needs only these changes; to normalize in full costs ten times as much.
     for common, plain in _COMMON:
@@ -162,7 +162,7 @@ def _normal_form(text: str) -> str:
     return normalize("NFKC", text)
 
 
-def _is_mark(character: str) -> bool:
+def is_mark(character: str) -> bool:
     return category(character)[0] == "M" or character in _HALFWIDTH_MARKS
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from dedup.reading.tokens import UNSPACED
 
@@ -88,6 +88,22 @@ _SEPARATOR = re.compile(r"(?<!\S)[^\w\s]++(?!\S)")
 _BREAK = "\x1e"
 
 
+class Reading(NamedTuple):
+    """What a walk over a tree reads, with the names of `dedup.reading.page.Page`.
+
+    *title*, *canonical_link* and *language* stand as they were written.
+    """
+
+    text: str
+    title: str
+    canonical_link: str
+    language: str
+    tags: tuple[str, ...]
+    depths: tuple[int, ...]
+    classes: tuple[tuple[str, str], ...]
+    links: tuple[str, ...]
+
+
 class Walk:
     """One walk over the lxml tree under *root*, which is not changed; never recurses.
 
@@ -106,7 +122,7 @@ class Walk:
         self._chunks: list[str] = []
         self._aside: list[slice] = []
         self._root = root
-        self._states = _STATES if has_controls else _STATES_OF_TEXT
+        self._states = STATES if has_controls else _STATES_OF_TEXT
         if root is not None and (len(root) or root.text):
             self.language = root.get("lang") or ""
             self._run(root)
@@ -130,6 +146,19 @@ class Walk:
             if _is_little(words, words + _word_count(_SEPARATOR.sub("", aside))):
                 return f"{text}\n{aside}"
         return text
+
+    def reading(self) -> Reading:
+        """Return all that was read."""
+        return Reading(
+            self.text(),
+            self.title,
+            self.canonical_link,
+            self.language,
+            tuple(self.tags),
+            tuple(self.depths),
+            tuple(self.classes),
+            tuple(self.links),
+        )
 
     def _aside_text(self) -> str:
         return _lines(_BREAK.join("".join(self._chunks[part]) for part in self._aside))
@@ -206,11 +235,11 @@ class Walk:
 
 # Of an element and the elements around it the highest state counts.
 _VISIBLE, _TEXT, _ASIDE, _HIDDEN = range(4)
-_STATES = (
+STATES = (
     dict.fromkeys(TEXTS, _TEXT) | dict.fromkeys(BOILERPLATE, _ASIDE) | dict.fromkeys(INVISIBLE, _HIDDEN)
 )
-_STATES_OF_TEXT = _STATES | dict.fromkeys(CONTROLS, _HIDDEN)
-_ROLE_STATES = dict.fromkeys(TEXTS, _TEXT) | dict.fromkeys(BOILERPLATE_ROLES, _ASIDE)
+_STATES_OF_TEXT = STATES | dict.fromkeys(CONTROLS, _HIDDEN)
+ROLE_STATES = dict.fromkeys(TEXTS, _TEXT) | dict.fromkeys(BOILERPLATE_ROLES, _ASIDE)
 _NOTED = frozenset(("a", "area", "link", "title"))
 
 
@@ -220,7 +249,7 @@ def _is_of_text(tag: str, state: int, element: Any) -> bool:
 
 
 def _state_of(role: str) -> int:
-    return max((_ROLE_STATES.get(name, _VISIBLE) for name in role.lower().split()), default=_VISIBLE)
+    return max((ROLE_STATES.get(name, _VISIBLE) for name in role.lower().split()), default=_VISIBLE)
 
 
 def _is_little(words: float, of: float) -> bool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import astuple
+from functools import lru_cache, partial
 
+from dedup.native import give_up
+from dedup.reading.compiled import TRIAL
 from dedup.reading.dictionary import dictionary_digest, file_digest, frequencies_digest
 from dedup.reading.page import Page
 from dedup.reading.tokens import word_count
+from dedup.recipes.compiled import folding
 from dedup.recipes.config import DECAYED, FILES, HASHERS, SIZED, STRUCTURES, TERMS, WEIGHTS, DedupConfig
 from dedup.recipes.functions import own_function
 from dedup.recipes.sample import count_different, sample
@@ -34,6 +38,11 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT, *, secret: bytes = b
     With the *secret* of an index it has a check sketch too, which only that index understands:
     `Detector.fingerprint` makes those.
     """
+    return _fingerprinter(config, secret)(page)
+
+
+def fingerprint_in_python(page: Page, config: DedupConfig = _DEFAULT, secret: bytes = b"") -> Fingerprint:
+    """Return what `fingerprint` does, without compiled code."""
     tokens = tokens_of(page.text, config)
     vocabulary = Terms.from_tokens(tokens)
     hasher = hasher_of(config)
@@ -73,7 +82,20 @@ def fingerprinter_of(config: DedupConfig = _DEFAULT, *, secret: bytes = b"") -> 
     Raises `ConfigError` where a file or a function that *config* names is not available.
     """
     require_recipe(config)
-    return partial(fingerprint, config=config, secret=secret)
+    return _fingerprinter(config, secret)
+
+
+@lru_cache(maxsize=8)
+def _fingerprinter(config: DedupConfig, secret: bytes) -> Fingerprinter:
+    plain = partial(fingerprint_in_python, config=config, secret=secret)
+    fold_page = folding(config, secret)
+    if fold_page is None:
+        return plain
+    page = Page.from_html(TRIAL)
+    if astuple(fold_page(page) or plain(page)) != astuple(plain(page)):
+        give_up("_pages", "it folds a page otherwise than Python does")
+        return plain
+    return lambda page: fold_page(page) or plain(page)
 
 
 def require_recipe(config: DedupConfig) -> None:

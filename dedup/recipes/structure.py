@@ -84,12 +84,13 @@ def _hashed_runs(page: Page, config: DedupConfig, hasher: Hasher) -> tuple[Hashe
     runs = runs[order]
     firsts = np.flatnonzero(np.concatenate(([True], runs[1:] != runs[:-1])))
     nearest = np.minimum.reduceat(outermost[order], firsts)
-    weights = _weights_by_depth(config.structure_decay or NGRAM_DECAY)
+    weights = weights_by_depth(config.structure_decay or NGRAM_DECAY)
     return runs[firsts], weights[np.minimum(nearest, MAX_DEPTH)]
 
 
 @cache
-def _weights_by_depth(decay: float) -> Weights:
+def weights_by_depth(decay: float) -> Weights:
+    """Return decay^depth for each depth from 0 to `MAX_DEPTH`, as whole numbers."""
     return np.array([round(WEIGHT_UNIT * decay**depth) for depth in range(MAX_DEPTH + 1)], np.float64)
 
 

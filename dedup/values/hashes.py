@@ -121,18 +121,24 @@ def keyed_hashes(features: Sequence[str], secret: bytes) -> Hashes:
     starts[0], starts[1:] = 0, behind[:-1]
     lengths = behind - starts
     rows = np.arange(0, len(data) * _BYTES, _BYTES) - (starts * _BYTES).repeat(lengths)
-    drawn = _table(secret).take(rows + data, mode="clip")
+    drawn = np.frombuffer(keyed_table(secret), "<u8").take(rows + data, mode="clip")
     hashes: Hashes = np.bitwise_xor.reduceat(drawn, starts)
     if lengths.max() > _POSITIONS:
         for long in np.flatnonzero(lengths > _POSITIONS).tolist():
-            found = blake2b(_utf8(features[long]), digest_size=_HASH_BYTES, key=secret).digest()
-            hashes[long] = int.from_bytes(found, "little")
+            hashes[long] = keyed_long(_utf8(features[long]), secret)
     return hashes
 
 
+def keyed_long(feature: bytes, secret: bytes) -> int:
+    """Return the keyed hash of a *feature* that is too long for the table."""
+    found = blake2b(feature, digest_size=_HASH_BYTES, key=secret).digest()
+    return int.from_bytes(found, "little")
+
+
 @lru_cache(maxsize=8)
-def _table(secret: bytes) -> Hashes:
-    return np.frombuffer(shake_256(secret).digest(_POSITIONS * _BYTES * _HASH_BYTES), "<u8")
+def keyed_table(secret: bytes) -> bytes:
+    """Return the random numbers for keyed hashes, little-endian: 256 for each byte of a feature and its end."""
+    return shake_256(secret).digest(_POSITIONS * _BYTES * _HASH_BYTES)
 
 
 def mixed(hashes: Hashes) -> Hashes:

@@ -1,0 +1,90 @@
+"""The compiled parts: the same answers as the Python code, sooner.
+
+They are built when the package is installed with a C compiler at hand, and everything works without
+them.  A part is not used where it might be wrong: by the environment variable ``DEDUP_PURE``, with a
+release of lxml or libxml2 that nobody has tried, where it was made of other sources than those that
+are installed, or where it does not give what Python gives for one page.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from dedup.native.sources import SOURCES, digest_of
+
+logger = logging.getLogger(__name__)
+
+PURE = "DEDUP_PURE"
+# Releases whose trees were walked, the first and the one behind the last.
+LXML = ((5, 0), (7, 0))
+LIBXML2 = ((2, 10), (2, 16))
+
+_given_up: dict[str, str] = {}
+
+
+def pages() -> Any:
+    """Return the module `_pages`, None where it is not to be used."""
+    return None if "_pages" in _given_up else _module("_pages")
+
+
+def search() -> Any:
+    """Return the module `_search`, None where it is not to be used."""
+    return None if "_search" in _given_up else _module("_search")
+
+
+def give_up(name: str, why: str) -> None:
+    """Use the module *name* no more in this process, because of *why*, and say so once."""
+    if name not in _given_up:
+        _given_up[name] = why
+        logger.warning("The compiled part %s is not used: %s; Python does its work, slower", name, why)
+
+
+def status() -> str:
+    """Return which code runs: ``compiled``, or ``pure Python`` and why."""
+    reasons = {reason for name in SOURCES if (reason := why_not(name))}
+    return f"pure Python: {'; '.join(sorted(reasons))}" if reasons else "compiled"
+
+
+def why_not(name: str) -> str:
+    """Return why the module *name* is not used, "" if it is."""
+    return "" if _module(name) and name not in _given_up else _given_up.get(name) or _reason(name)
+
+
+@cache
+def _module(name: str) -> Any:
+    return None if _reason(name) else import_module(f"dedup.native.{name}")
+
+
+@cache
+def _reason(name: str) -> str:
+    """Return why the module *name* cannot be used, "" if it can; asks before it is imported, if possible."""
+    if os.environ.get(PURE, "0") not in {"", "0"}:
+        return f"{PURE} is set"
+    if sys.byteorder != "little":
+        return "this machine stores numbers the other way round"
+    if name == "_pages" and (reason := _strange_parser()):
+        return reason
+    try:
+        module = import_module(f"dedup.native.{name}")
+    except ImportError as error:
+        return f"it was not built ({error})"
+    if module.SOURCES != digest_of(name):
+        return "it was built from other sources; install the package again"
+    return ""
+
+
+def _strange_parser() -> str:
+    from lxml import etree
+
+    for what, version, (first, behind) in (
+        ("lxml", etree.LXML_VERSION, LXML),
+        ("libxml2", etree.LIBXML_VERSION, LIBXML2),
+    ):
+        if not first <= version[:2] < behind:
+            return f"it was not tried with {what} {'.'.join(map(str, version))}"
+    return ""

@@ -1,0 +1,41 @@
+"""What each compiled module was made of: of other sources it must not be used.
+
+An editable installation is compiled once and edited often, so a module that was made of older sources
+than those beside it would give other fingerprints than they say.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+SOURCES = {
+    "_pages": (
+        "native/_pages.pyx",
+        "native/fold.h",
+        "reading/characters.py",
+        "reading/dictionary.py",
+        "reading/tokens.py",
+        "reading/walk.py",
+        "recipes/compiled.py",
+        "recipes/fingerprinter.py",
+        "recipes/sample.py",
+        "recipes/simhash.py",
+        "recipes/sketch.py",
+        "recipes/structure.py",
+        "recipes/terms.py",
+        "recipes/weights.py",
+        "values/hashes.py",
+    ),
+}
+"""For each module its own source, and the Python modules that do the same."""
+
+
+def digest_of(module: str) -> str:
+    """Return the digest of the sources of *module*, whatever their line ends are."""
+    found = blake2b(digest_size=16)
+    for name in SOURCES[module]:
+        found.update(name.encode() + b"\0" + (ROOT / name).read_text("utf-8").encode() + b"\0")
+    return found.hexdigest()

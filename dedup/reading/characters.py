@@ -1,0 +1,84 @@
+"""What each character does to tokens, told to the compiled code by Python's own tables.
+
+A character that can change its neighbours, or be changed by them, is strange: a text with one is left
+to Python.  So the compiled code agrees with every release of Unicode that a Python comes with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from unicodedata import category, combining, normalize
+
+from dedup.reading.tokens import HAN, KANA, MARKS, POINTS, SIGNS, UNSPACED, is_mark
+
+BLOCK = 256
+
+_KANA, _HAN, _UNSPACED = (re.compile(f"[{script}]") for script in (KANA, HAN, UNSPACED))
+_IN_WORDS_ONLY = re.compile(f"[{MARKS}{POINTS}]")
+_WORD = re.compile(r"\w")
+# They stand behind a character and choose its picture; nothing is composed with them.
+_VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+# Their small letters depend on what is beside them, or are two.
+_CASES = frozenset("\u0130\u03a3")
+
+
+def described(block: int, native: Any) -> Iterator[tuple[int, int, Any]]:
+    """Return kind, flags and code of each character of a *block*, as the module *native* takes them."""
+    for code in range(block * BLOCK, (block + 1) * BLOCK):
+        character = chr(code)
+        flags = native.IS_SPACE * character.isspace()
+        flags |= native.IS_UNSPACED * bool(_UNSPACED.match(character))
+        flags |= native.IS_MARK * is_mark(character)
+        yield _described(character, flags, native)
+
+
+def _described(character: str, flags: int, native: Any) -> tuple[int, int, Any]:
+    if _VARIATION_SELECTORS.match(character):
+        return native.PARTS, flags, ord(character)
+    normal = [_small(part, native) for part in normalize("NFKC", character)]
+    if not normal or _kind(character, native) == native.STRANGE:
+        return native.STRANGE, flags, ord(character)
+    if any(kind == native.STRANGE for kind, _ in normal):
+        return native.STRANGE, flags, ord(character)
+    return (normal[0][0], flags, normal[0][1]) if len(normal) == 1 else (native.EXPANDS, flags, normal)
+
+
+def _small(character: str, native: Any) -> tuple[int, int]:
+    """Return kind and code of a normalized *character* in lower case; letters of ASCII stay as they are."""
+    kind = _kind(character, native)
+    if kind != native.LETTER or character.isascii():
+        return kind, ord(character)
+    small = character.lower()
+    if len(small) != 1 or _kind(small, native) != kind or small.isascii():
+        return native.STRANGE, ord(character)
+    return kind, ord(small)
+
+
+def _kind(character: str, native: Any) -> int:
+    if _is_strange(character):
+        return int(native.STRANGE)
+    if _KANA.match(character):
+        return int(native.KANA)
+    if _HAN.match(character):
+        return int(native.HAN)
+    if character in SIGNS:
+        return int(native.SIGN)
+    if not _WORD.match(character):
+        return int(native.PARTS)
+    # Letters of rare scripts may be composed with those before them.
+    return int(native.LETTER if ord(character) < 0x10000 else native.STRANGE)
+
+
+def _is_strange(character: str) -> bool:
+    code = ord(character)
+    return (
+        category(character)[0] == "M"
+        or combining(character) > 0
+        or bool(_IN_WORDS_ONLY.match(character))
+        or 0x1100 <= code <= 0x11FF  # the parts of Korean syllables
+        or 0xD800 <= code <= 0xDFFF
+        or character in _CASES
+        or bool(_UNSPACED.match(character) and not _HAN.match(character))
+    )

@@ -1,0 +1,57 @@
+"""The compiled walk over a tree, where it can be used; `dedup.reading.walk` is what it repeats."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any
+
+from lxml import etree
+
+from dedup import native
+from dedup.reading.characters import described
+from dedup.reading.walk import INLINE, ROLE_STATES, STATES, Reading, Walk
+
+# A page that has something of everything the walk looks at.
+TRIAL = """<html lang=" en "><head><title>A  trial</title><link rel="next Canonical" href="/one">
+<style>p {}</style></head><body class="a b"><!-- a comment --><header><h1>Site</h1></header>
+<nav><a href="/two">Two</a> | <a>three</a></nav><article><header>A heading</header>
+<p>Some words <b>in a line</b>, a&nbsp;b; two\u3000words and \u00e9t\u00e9<br>and enough of them, so that the
+page is one with a text of its own, not a menu with nothing else beside it at all.</p></article>
+<div role="Navigation main">Not me <a href="">nor</a></div><svg><title>no</title></svg>tail</body></html>"""
+
+
+def reading_of(root: Any) -> Reading:
+    """Return what a walk over the tree under *root* reads, compiled where that is possible."""
+    read = _compiled()
+    found = None if read is None or root is None else read(root)
+    return Walk(root).reading() if found is None else Reading(*found)
+
+
+@cache
+def _compiled() -> Any:
+    """Return the compiled walk, None where it cannot be used; tries it first."""
+    module = native.pages()
+    if module is None:
+        return None
+    module.set_characters(partial(described, native=module))
+    module.set_tags(_bits(module.TAG_BITS), ROLE_STATES)
+    root = etree.fromstring(TRIAL, etree.HTMLParser())
+    if module.read(root) != tuple(Walk(root).reading()):
+        native.give_up("_pages", "it reads a page otherwise than Python does")
+        return None
+    return module.read
+
+
+def _bits(names: dict[str, int]) -> dict[str, int]:
+    """Return what the compiled walk must know of each tag."""
+    bits = dict(STATES)
+    for tags, name in (
+        (INLINE, "inline"),
+        (("a", "area"), "links"),
+        (("title",), "title"),
+        (("link",), "link"),
+        (("header",), "header"),
+    ):
+        for tag in tags:
+            bits[tag] = bits.get(tag, 0) | names[name]
+    return bits

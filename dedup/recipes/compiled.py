@@ -1,0 +1,101 @@
+"""The compiled default recipe, where it can be used; `dedup.recipes.fingerprinter` is what it repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dedup import native
+from dedup.reading.dictionary import han_frequencies, segmenter
+from dedup.reading.page import Page
+from dedup.reading.tokens import JAPANESE_NGRAM
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.sample import MOST, ONE_IN
+from dedup.recipes.sketch import BINS, CHECK_BINS
+from dedup.recipes.structure import NGRAM_DECAY, RUN, weights_by_depth
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.hashes import digest, keyed_long, keyed_table
+
+# What the compiled code can do; the rest of a configuration may be anything.
+_FIELDS = {
+    "terms": "words",
+    "stop_words": "",
+    "weights": "sublinear_tf_idf",
+    "frequencies": "",
+    "structure": "decayed_ngrams",
+    "hasher": "murmur3",
+}
+
+Folding = Callable[[Page], Fingerprint | None]
+
+
+def folding(config: DedupConfig, secret: bytes = b"") -> Folding | None:
+    """Return the compiled function that makes fingerprints by *config*, None where there is none.
+
+    It returns None for a page that only Python can do.
+    """
+    module = _module()
+    if module is None or any(getattr(config, field) != value for field, value in _FIELDS.items()):
+        return None
+    return _Folding(module, config, secret)
+
+
+@cache
+def _module() -> Any:
+    module = native.pages()
+    if module is not None:
+        counts = np.arange(1, module.MOST_COUNTS)
+        module.set_logarithms([0.0, *(1 + np.log(counts)).tolist()])
+    return module
+
+
+class _Folding:
+    """Makes fingerprints of the pages of one index."""
+
+    def __init__(self, module: Any, config: DedupConfig, secret: bytes) -> None:
+        weights = weights_by_depth(config.structure_decay or NGRAM_DECAY)
+        self._content = module.Content(
+            segmenter(config.user_dictionary),
+            _frequencies,
+            lambda token: keyed_long(token, secret),
+            keyed_table(secret) if secret else b"",
+            seed=config.hash_seed,
+            tie=config.tie,
+            shingle=config.shingle,
+            bins=BINS,
+            check_bins=CHECK_BINS,
+            one_in=ONE_IN,
+            most_sampled=MOST,
+        )
+        self._structure = module.structure
+        self._of_structure = (weights.astype(np.int32), RUN, config.hash_seed, config.tie)
+
+    def __call__(self, page: Page) -> Fingerprint | None:
+        content = self._content(page.text)
+        structure = self._structure(page.tags, page.depths, *self._of_structure)
+        if content is None or structure is None:
+            return None
+        simhash, sketch, joined, tokens, of_kana, shingles, sample, check = content
+        return Fingerprint(
+            content_simhash=simhash,
+            structure_simhash=structure,
+            sketch=sketch,
+            body_digest=page.body_digest,
+            token_digest=digest(joined),
+            tokens=tokens,
+            words=tokens - round(of_kana * (1 - 1 / JAPANESE_NGRAM)),
+            shingles=shingles,
+            sample=sample,
+            check_sketch=check,
+        )
+
+
+def _frequencies() -> tuple[Any, Any, Any, float]:
+    """Return jieba's table for `native/fold.h`: hashes, roots of idf, where each 16 bits begin, unknown."""
+    hashes, values, unknown = han_frequencies().table
+    edges = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
+    starts = np.append(hashes.searchsorted(edges), len(hashes)).astype(np.uint32)
+    return np.ascontiguousarray(hashes), np.sqrt(values), starts, float(np.sqrt(unknown))
