@@ -26,7 +26,7 @@ class BuildIfPossible(build_ext):
         try:
             self._translate(ext)
             super().build_extension(ext)
-        except Exception as error:  # noqa: BLE001 - without Cython, lxml's headers, a compiler: pure Python
+        except Exception as error:  # without Cython, lxml's headers or a compiler it is pure Python
             print(f"{ext.name} is left out, Python does its work: {error}", file=sys.stderr)
 
     def _translate(self, ext: Any) -> None:

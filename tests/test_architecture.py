@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 
 # The floors of the house, the lowest first; a module may import from its own floor and below.
 FLOORS = (
-    {"values"},
+    {"native", "values"},
     {"reading"},
     {"recipes"},
     {"rule"},
@@ -30,7 +30,7 @@ PLACES = {
     "click": ("cli/",),
     "jieba": ("reading/dictionary",),
     "rjieba": ("reading/dictionary",),
-    "lxml": ("reading/floods", "reading/page", "reading/walk"),
+    "lxml": ("native/", "reading/compiled", "reading/floods", "reading/page", "reading/walk"),
     "bs4": ("reading/charset",),
     "fastwarc": ("files/feeds/warc",),
     "jinja2": ("report/html", "serve/"),

@@ -54,8 +54,23 @@ class _Group(click.Group):
             raise click.ClickException(printable(str(error), limit=2000)) from error
 
 
+def _show_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        from dedup.native import status
+
+        click.echo(f"dedup, version {__version__}, {status()}")
+        context.exit()
+
+
 @click.group(cls=_Group)
-@click.version_option(__version__, prog_name="dedup")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version, and whether compiled code runs.",
+)
 def main() -> None:
     """See what a crawl dropped as near-duplicates, against which page and why.
 

@@ -62,7 +62,7 @@ def _module(name: str) -> Any:
 
 @cache
 def _reason(name: str) -> str:
-    """Return why the module *name* cannot be used, "" if it can; asks before it is imported, if possible."""
+    """Return why the module *name* cannot be used, "" if it can; no tree is touched before that."""
     if os.environ.get(PURE, "0") not in {"", "0"}:
         return f"{PURE} is set"
     if sys.byteorder != "little":
@@ -73,7 +73,7 @@ def _reason(name: str) -> str:
         module = import_module(f"dedup.native.{name}")
     except ImportError as error:
         return f"it was not built ({error})"
-    if module.SOURCES != digest_of(name):
+    if digest_of(name) != module.SOURCES:
         return "it was built from other sources; install the package again"
     return ""
 

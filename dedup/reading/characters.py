@@ -46,7 +46,7 @@ def _described(character: str, flags: int, native: Any) -> tuple[int, int, Any]:
 
 
 def _small(character: str, native: Any) -> tuple[int, int]:
-    """Return kind and code of a normalized *character* in lower case; letters of ASCII stay as they are."""
+    """Return kind and code of a normalized *character* in lower case; one of ASCII stays as it is."""
     kind = _kind(character, native)
     if kind != native.LETTER or character.isascii():
         return kind, ord(character)

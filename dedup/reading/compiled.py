@@ -15,21 +15,22 @@ from dedup.reading.walk import INLINE, ROLE_STATES, STATES, Reading, Walk
 TRIAL = """<html lang=" en "><head><title>A  trial</title><link rel="next Canonical" href="/one">
 <style>p {}</style></head><body class="a b"><!-- a comment --><header><h1>Site</h1></header>
 <nav><a href="/two">Two</a> | <a>three</a></nav><article><header>A heading</header>
-<p>Some words <b>in a line</b>, a&nbsp;b; two\u3000words and \u00e9t\u00e9<br>and enough of them, so that the
-page is one with a text of its own, not a menu with nothing else beside it at all.</p></article>
-<div role="Navigation main">Not me <a href="">nor</a></div><svg><title>no</title></svg>tail</body></html>"""
+<p>Some words <b>in a line</b>, a&nbsp;b; two\u3000words and \u00e9t\u00e9<br>and enough of them, so that
+the page is one with a text of its own,</p><p>not a menu with nothing else beside it.</p></article>
+<div role="Navigation main">Not me <a href="">nor</a></div><svg><title>no</title></svg>tail</body>
+</html>"""
 
 
 def reading_of(root: Any) -> Reading:
     """Return what a walk over the tree under *root* reads, compiled where that is possible."""
-    read = _compiled()
-    found = None if read is None or root is None else read(root)
+    module = compiled_pages()
+    found = None if module is None or root is None else module.read(root)
     return Walk(root).reading() if found is None else Reading(*found)
 
 
 @cache
-def _compiled() -> Any:
-    """Return the compiled walk, None where it cannot be used; tries it first."""
+def compiled_pages() -> Any:
+    """Return the compiled module, told of characters and tags, None where it is not to be used."""
     module = native.pages()
     if module is None:
         return None
@@ -39,7 +40,7 @@ def _compiled() -> Any:
     if module.read(root) != tuple(Walk(root).reading()):
         native.give_up("_pages", "it reads a page otherwise than Python does")
         return None
-    return module.read
+    return module
 
 
 def _bits(names: dict[str, int]) -> dict[str, int]:

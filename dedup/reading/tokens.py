@@ -163,6 +163,7 @@ def _normal_form(text: str) -> str:
 
 
 def is_mark(character: str) -> bool:
+    """Return whether *character* is a mark, or becomes one in normal form."""
     return category(character)[0] == "M" or character in _HALFWIDTH_MARKS
 
 

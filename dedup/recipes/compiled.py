@@ -1,4 +1,4 @@
-"""The compiled default recipe, where it can be used; `dedup.recipes.fingerprinter` is what it repeats."""
+"""The compiled default recipe, where it can be used; it repeats `dedup.recipes.fingerprinter`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup import native
+from dedup.reading.compiled import compiled_pages
 from dedup.reading.dictionary import han_frequencies, segmenter
 from dedup.reading.page import Page
 from dedup.reading.tokens import JAPANESE_NGRAM
@@ -45,7 +45,7 @@ def folding(config: DedupConfig, secret: bytes = b"") -> Folding | None:
 
 @cache
 def _module() -> Any:
-    module = native.pages()
+    module = compiled_pages()
     if module is not None:
         counts = np.arange(1, module.MOST_COUNTS)
         module.set_logarithms([0.0, *(1 + np.log(counts)).tolist()])
@@ -93,8 +93,9 @@ class _Folding:
         )
 
 
+@cache
 def _frequencies() -> tuple[Any, Any, Any, float]:
-    """Return jieba's table for `native/fold.h`: hashes, roots of idf, where each 16 bits begin, unknown."""
+    """Return jieba's table for `native/fold.h`: hashes, roots, where each 16 bits begin, unknown."""
     hashes, values, unknown = han_frequencies().table
     edges = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
     starts = np.append(hashes.searchsorted(edges), len(hashes)).astype(np.uint32)

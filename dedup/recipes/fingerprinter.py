@@ -41,7 +41,9 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT, *, secret: bytes = b
     return _fingerprinter(config, secret)(page)
 
 
-def fingerprint_in_python(page: Page, config: DedupConfig = _DEFAULT, secret: bytes = b"") -> Fingerprint:
+def fingerprint_in_python(
+    page: Page, config: DedupConfig = _DEFAULT, secret: bytes = b""
+) -> Fingerprint:
     """Return what `fingerprint` does, without compiled code."""
     tokens = tokens_of(page.text, config)
     vocabulary = Terms.from_tokens(tokens)

@@ -137,7 +137,7 @@ def keyed_long(feature: bytes, secret: bytes) -> int:
 
 @lru_cache(maxsize=8)
 def keyed_table(secret: bytes) -> bytes:
-    """Return the random numbers for keyed hashes, little-endian: 256 for each byte of a feature and its end."""
+    """Return the random numbers for keyed hashes, little-endian: 256 for each byte and the end."""
     return shake_256(secret).digest(_POSITIONS * _BYTES * _HASH_BYTES)
 
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from dedup import Page, fingerprint
 from dedup.reading.dictionary import RJIEBA_DICTIONARY, dictionary_digest, jieba_segmenter
 from dedup.reading.tokens import (
-    _KANA,
     _OPTIONAL,
     _RUNS,
-    _SIGNS,
     _UNSPACED,
+    KANA,
     MOST_MARKS,
+    SIGNS,
     is_han,
     normalized,
     tokens,
@@ -36,11 +36,11 @@ def slow_tokens(text: str) -> list[str]:
             found += [run[at : at + 3] for at in range(len(run)) if at == 0 or at + 3 <= len(run)]
         elif not is_han(run):
             found.append(run if re.fullmatch("[A-Z]", run) else run.lower())
-        elif re.search(f"[{_KANA}]", run):
+        elif re.search(f"[{KANA}]", run):
             found += [run[at : at + 2] for at in range(len(run)) if at == 0 or at + 2 <= len(run)]
         else:
             found += segment(run)
-    return found if set("".join(found)) - set(_SIGNS) else []
+    return found if set("".join(found)) - set(SIGNS) else []
 
 
 @given(texts)
@@ -88,10 +88,10 @@ def test_names_in_programs_tell_pages_apart(names: list[str], sentence: str) -> 
     assert len({fingerprint(Page.from_text(text)).token_digest for text in found}) == len(names)
 
 
-@given(st.text(st.sampled_from(_SIGNS + " \n.-/!?·★—\u3000"), max_size=60))
+@given(st.text(st.sampled_from(SIGNS + " \n.-/!?·★—\u3000"), max_size=60))
 def test_signs_alone_are_no_words(text: str) -> None:
     assert tokens(text) == []
-    signs = [sign for sign in re.split(f"[^{re.escape(_SIGNS)}]+", text) if sign]
+    signs = [sign for sign in re.split(f"[^{re.escape(SIGNS)}]+", text) if sign]
     assert tokens(f"{text} end") == [*signs, "end"]
 
 

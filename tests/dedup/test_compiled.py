@@ -1,0 +1,385 @@
+"""The compiled code gives what Python gives, or leaves the page to Python."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import threading
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+from unicodedata import decomposition
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from dedup import DedupConfig, Page, __version__, fingerprint, native
+from dedup.cli import main
+from dedup.native.sources import SOURCES, digest_of
+from dedup.reading.characters import BLOCK, described
+from dedup.reading.compiled import TRIAL, reading_of
+from dedup.reading.tokens import MOST_MARKS, is_mark, tokens
+from dedup.reading.walk import BOILERPLATE, INLINE, INVISIBLE, TEXTS, Walk
+from dedup.recipes.compiled import Folding, folding
+from dedup.recipes.fingerprinter import fingerprint_in_python
+from dedup.recipes.structure import NGRAM_DECAY, RUN, weights_by_depth
+from tests.fuzz.test_pages import MARKUP, texts
+
+compiled = pytest.importorskip("dedup.native._pages", reason="it was not built")
+pytestmark = pytest.mark.skipif(native.pages() is None, reason=native.why_not("_pages"))
+
+SECRET = bytes(range(32))
+# Whatever the rules of tokens speak of, and what is beside it.
+PARTS = [
+    *"aZz09_.,:- \n<>+#|\\@~",
+    *("A ", " B", "I/O", "C++", "1.5", "10:30", "1,000.50", ".5", "5.", "\u0661.\u0662"),
+    *("\xe9", "\xc9", "\u039f\u0394\u03a3", "\u03a3", "\u0130", "\u212a", "\u212b", "\xdf", "\u1e9e"),
+    *("\u6c49\u5b57", "\u6b66\u6c49\u5927\u5b66", "\u3005", "\uf900", "\U00020000"),
+    *("\u3042", "\u30ab\u30ca", "\uff76", "\uff9e", "\u6771\u4eac\u30bf\u30ef\u30fc", "\u306e"),
+    *(
+        "\ud55c\uad6d\uc5b4",
+        "\u1100\u1161",
+        "\u0e20\u0e32\u0e29\u0e32",
+        "\u0627\u0644\u0639\u0640\u064e",
+    ),
+    *(
+        "e\u0301",
+        "\u0301",
+        "\ufe0f",
+        "\u2764\ufe0f",
+        "\u200d",
+        "\U0001f600",
+        "\u20e3",
+        "\u2122",
+        "\u2460",
+    ),
+    *(
+        "\uff21\uff22",
+        "\uff0b",
+        "\uff0e",
+        "\uff11\uff0e\uff12",
+        "\ufb01",
+        "\xbd",
+        "\ufdfa",
+        "\u3392",
+        "\u33a5",
+    ),
+    *("\u3000", "\xa0", "\x1e", "\x1f", "\x85", "\u2028", "\ufeff", "\xad", "\ud800", "\U00016d67"),
+]
+texts_of_parts = st.lists(st.sampled_from(PARTS), max_size=60).map("".join)
+all_texts = texts_of_parts | texts | st.text(st.characters(), max_size=80)
+configs = st.builds(
+    DedupConfig,
+    shingle=st.integers(1, 16),
+    tie=st.booleans(),
+    hash_seed=st.sampled_from([0, 1, 2**32 - 1]) | st.integers(0, 2**32 - 1),
+    structure_decay=st.sampled_from([0.0, 0.5, 1.0, 0.01]),
+)
+
+
+DEFAULT = DedupConfig()
+
+
+def folded(config: DedupConfig = DEFAULT) -> Folding:
+    found = folding(config, SECRET)
+    assert found is not None
+    return found
+
+
+def check_fold(page: Page, config: DedupConfig) -> None:
+    found = folded(config)(page)
+    expected = fingerprint_in_python(page, config, SECRET)
+    assert found is None or astuple(found) == astuple(expected)
+    assert astuple(fingerprint(page, config, secret=SECRET)) == astuple(expected)
+
+
+@given(all_texts, configs)
+@settings(max_examples=400)
+@example("A b C d", DedupConfig())
+@example("| + #", DedupConfig())
+@example("\u6771\u4eac\u306e\u5929\u6c17 \u3042 \u6c49\u5b57", DedupConfig(hash_seed=5))
+def test_a_text_is_folded_as_by_python(text: str, config: DedupConfig) -> None:
+    check_fold(Page.from_text(text), config)
+
+
+@given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=8), st.integers(1, 600), configs)
+@settings(max_examples=60)
+def test_a_long_text_is_folded_as_by_python(parts: list[str], times: int, config: DedupConfig) -> None:
+    check_fold(Page.from_text((" ".join(parts) + " ") * times), config)
+
+
+@pytest.mark.parametrize("length", [0, 1, 3, 4, 22, 23, 24, 25, 200])
+def test_words_of_any_length_have_their_keyed_hashes(length: int) -> None:
+    for letter in ("a", "\xe9"):
+        text = " ".join(letter * length + str(number) for number in range(20))
+        check_fold(Page.from_text(text), DedupConfig())
+        assert folded()(Page.from_text(text)) is not None
+
+
+def test_the_usual_scripts_are_not_left_to_python() -> None:
+    for text in (
+        "Plain words, \u201cquoted\u201d \u2013 caf\xe9 \u2764\ufe0f \U0001f600",
+        "\u6b66\u6c49\u5927\u5b66\uff0c\u4e2d\u56fd\u3002ABC\uff0812\uff09",
+        "\u6771\u4eac\u30bf\u30ef\u30fc\u306f\u9ad8\u3044",
+        "\u0420\u043e\u0441\u0441\u0438\u044f",
+        "\ud55c\uad6d\uc5b4",
+    ):
+        assert folded()(Page.from_text(text)) is not None, text
+
+
+def kinds() -> dict[str, int]:
+    found = {}
+    for block in range(0x110000 // BLOCK):
+        for place, (kind, _, _) in enumerate(described(block, compiled)):
+            found[chr(block * BLOCK + place)] = kind
+    return found
+
+
+@pytest.mark.slow
+def test_every_character_that_is_not_strange_is_taken_as_python_takes_it() -> None:
+    kept = [character for character, kind in kinds().items() if kind != compiled.STRANGE]
+    assert len(kept) > 200_000
+    fold = folded()
+    for start in range(0, len(kept), 40):
+        part = kept[start : start + 40]
+        text = " ".join(f"{one} b{one} {one}c A{one}B 1{one}2 \u6c49{one} 1.{one} x" for one in part)
+        page = Page.from_text(text)
+        found = fold(page)
+        if found is None:
+            assert any(map(is_mark, text[MOST_MARKS::MOST_MARKS])), text
+            continue
+        assert found.tokens == len(tokens(text)), text
+        assert astuple(found) == astuple(fingerprint_in_python(page, secret=SECRET)), text
+
+
+@pytest.mark.slow
+def test_what_is_composed_with_the_character_before_it_is_strange() -> None:
+    found = kinds()
+    for character in found:
+        parts = decomposition(character).split()
+        if len(parts) == 2 and not parts[0].startswith("<"):
+            assert found[chr(int(parts[1], 16))] == compiled.STRANGE, parts
+
+
+# ---- The walk
+
+TAGS = sorted(
+    BOILERPLATE
+    | TEXTS
+    | set(sorted(INLINE)[:4])
+    | set(sorted(INVISIBLE)[:3])
+    | {"a", "area", "p", "o:p"}
+    | {"title", "link", "head", "button", "h1"}
+)
+ATTRIBUTES = st.dictionaries(
+    st.sampled_from(["href", "class", "role", "rel", "lang", "id"]),
+    st.sampled_from(
+        ["", "x", " a  b ", "navigation", "Main Search", "canonical", "next CANONICAL", "\xe9"]
+    ),
+    max_size=3,
+)
+words = st.sampled_from(
+    ["", " ", "\x1c", "one two", "\u6c49\u5b57 \u3000", "\xa0", "many words " * 12, "\u0301"]
+)
+nodes: Any = st.recursive(
+    words | st.just("<!--c-->") | st.just("<?pi x?>"),
+    lambda inner: st.tuples(st.sampled_from(TAGS), ATTRIBUTES, st.lists(inner, max_size=5)),
+    max_leaves=30,
+)
+
+
+def built(node: Any, parent: Any) -> None:
+    """Put *node* behind what *parent* has, as it is: parsers make no such trees of every markup."""
+    if isinstance(node, tuple):
+        tag, attributes, inner = node
+        element = etree.SubElement(parent, "p" if ":" in tag else tag, attributes)
+        for one in inner:
+            built(one, element)
+    elif node.startswith("<"):
+        parent.append(etree.Comment("hidden") if "!" in node else etree.ProcessingInstruction("pi", "x"))
+    elif len(parent):
+        parent[-1].tail = (parent[-1].tail or "") + node.replace("\x1c", " ")
+    else:
+        parent.text = (parent.text or "") + node.replace("\x1c", " ")
+
+
+def check_walk(root: Any) -> None:
+    expected = tuple(Walk(root).reading())
+    found = compiled.read(root)
+    assert found is None or found == expected
+    assert tuple(reading_of(root)) == expected
+
+
+@given(st.lists(nodes, max_size=6), st.sampled_from(["html", "nav", "article", "svg", "p"]), ATTRIBUTES)
+@settings(max_examples=400)
+def test_a_tree_is_walked_as_by_python(inner: list[Any], tag: str, attributes: dict[str, str]) -> None:
+    root = etree.Element(tag, attributes)
+    for node in inner:
+        built(node, root)
+    check_walk(root)
+    for element in root.iter(etree.Element):
+        check_walk(element)
+
+
+markup = st.lists(
+    st.sampled_from([*MARKUP, *(f"<{tag}>" for tag in TAGS), *(f"</{tag}>" for tag in TAGS)])
+)
+
+
+@given(markup.map("".join), configs)
+@settings(max_examples=300)
+def test_any_markup_is_read_and_folded_as_by_python(text: str, config: DedupConfig) -> None:
+    root = etree.fromstring(f"<html>{text}", etree.HTMLParser(recover=True, huge_tree=True))
+    if root is not None:
+        check_walk(root)
+        check_fold(Page.from_tree(root, body=text.encode()), config)
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<!DOCTYPE a [<!ENTITY b 'c'>]><a href='&b;x'>t &b; u</a>",
+        "<a xmlns='urn:x'><b/></a>",
+        "<a><![CDATA[one <two>]]> three</a>",
+        "<a><?php x?>one<!-- -->two</a>",
+        "<a/>",
+        "<a> </a>",
+    ],
+)
+@pytest.mark.parametrize("resolves", [True, False])
+def test_trees_of_xml_are_walked_as_by_python(markup: str, *, resolves: bool) -> None:
+    check_walk(etree.fromstring(markup, etree.XMLParser(resolve_entities=resolves)))
+
+
+def test_deep_wide_and_many_named_trees_are_walked_as_by_python() -> None:
+    deep = etree.Element("html")
+    for _ in range(3000):
+        deep = etree.SubElement(deep, "div", {"class": "x"})
+    deep.text = "the bottom"
+    names = etree.Element("html")
+    for number in range(600):
+        etree.SubElement(names, f"x{number}").text = str(number)
+    wide = etree.Element("html")
+    for _ in range(20_000):
+        etree.SubElement(wide, "br").tail = "word"
+    for root in (deep.getroottree().getroot(), names, wide):
+        check_walk(root)
+        check_fold(Page.from_tree(root, body=b"x"), DedupConfig())
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["a", "b", "c" * 20, "\xe9", "\ud800"]), st.integers(0, 300))),
+    configs,
+)
+def test_tags_are_folded_as_by_python(pairs: list[tuple[str, int]], config: DedupConfig) -> None:
+    tags, depths = tuple(tag for tag, _ in pairs), tuple(depth for _, depth in pairs)
+    check_fold(Page(url="", body_digest=b"", text="", tags=tags, depths=depths), config)
+
+
+def test_depths_and_tags_that_are_none_are_left_to_python() -> None:
+    weights = weights_by_depth(NGRAM_DECAY).astype("int32")
+    for tags, depths in ((("a",), (2**40,)), (("a",), (-1,)), (("a",), ()), ((b"a",), (1,))):
+        assert compiled.structure(tags, depths, weights, RUN, 0, False) is None
+
+
+# ---- Whether it is used
+
+
+def test_texts_that_crowd_a_table_are_left_to_python() -> None:
+    """Words whose hashes end alike: a table without a bound would take quadratic time."""
+    from dedup.values.hashes import hashes_of
+
+    rng = random.Random(3)
+    words = [f"{rng.getrandbits(40):x}" for _ in range(400_000)]
+    hashes = hashes_of(words)
+    alike = [word for word, hash_ in zip(words, hashes.tolist(), strict=True) if hash_ % 512 == 0]
+    assert len(alike) > 600
+    check_fold(Page.from_text(" ".join(alike)), DedupConfig())
+    assert folded()(Page.from_text(" ".join(alike[:250]))) is None
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    """The dictionary of Chinese words lets other threads in, in the middle of a page."""
+    fold = folded()
+    pages = [
+        Page.from_text(f"\u6b66\u6c49\u5927\u5b66{number} " * 200 + f"w{number}") for number in range(40)
+    ]
+    expected = [fold(page) for page in pages]
+    wrong: list[int] = []
+
+    def run() -> None:
+        for _ in range(10):
+            wrong.extend(n for n, page in enumerate(pages) if fold(page) != expected[n])
+
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=run) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(switch)
+    assert wrong == []
+
+
+def status(code: str = "", **environment: str) -> str:
+    script = f"{code}\nfrom dedup import Page, fingerprint, native\nfingerprint(Page.from_html('<p>a'))\nprint(native.status())"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, **environment},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.strip()
+
+
+def test_it_says_which_code_runs() -> None:
+    assert status(DEDUP_PURE="") == "compiled"
+    assert status(DEDUP_PURE="1") == "pure Python: DEDUP_PURE is set"
+
+
+def test_the_version_says_it() -> None:
+    shown = CliRunner().invoke(main, ["--version"]).output
+    assert shown == f"dedup, version {__version__}, {native.status()}\n"
+
+
+def test_a_part_that_was_built_of_other_sources_is_not_used() -> None:
+    code = "import dedup.native.sources as s; s.SOURCES['_pages'] = s.SOURCES['_pages'][1:]"
+    assert "built from other sources" in status(code, DEDUP_PURE="")
+
+
+def test_a_part_that_gives_something_else_is_not_used() -> None:
+    for fault in (
+        "walk.MIN_MAIN_WORDS = 1000",
+        "walk.INLINE = walk.INLINE | {'p'}",
+    ):
+        code = f"import dedup.reading.compiled as c, dedup.reading.walk as walk; {fault}"
+        assert "otherwise than Python does" in status(code, DEDUP_PURE=""), fault
+    code = "import dedup.recipes.sketch as sketch; sketch._VALUES = 254"
+    assert "otherwise than Python does" in status(code, DEDUP_PURE="")
+
+
+def test_an_unknown_parser_is_left_alone() -> None:
+    code = "from lxml import etree; etree.LIBXML_VERSION = (3, 0, 0)"
+    assert status(code, DEDUP_PURE="") == "pure Python: it was not tried with libxml2 3.0.0"
+
+
+def test_all_sources_are_there() -> None:
+    assert all(len(digest_of(name)) == 32 for name in SOURCES)
+    assert SOURCES.keys() == {path.stem for path in Path(native.__file__).parent.glob("*.pyx")}
+
+
+def test_the_trial_has_something_of_everything() -> None:
+    root = etree.fromstring(TRIAL, etree.HTMLParser())
+    reading = Walk(root).reading()
+    assert all(reading)
+    assert "three" not in reading.text.split("\n")[0]
+    assert folded()(Page.from_html(TRIAL)) is not None
