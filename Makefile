@@ -1,11 +1,12 @@
 # make crawl   makes the environment, installs the project, serves the example site and crawls it
 # make test    runs the tests in the same environment, in under five minutes on two cores
 # make slow    runs the tests that take longer: browsers, kills, the examples of the documentation
+# make pure    runs the tests of the library and the plugin without the compiled code
 # make cover   runs all tests and lists the lines that none of them reaches
 # make docs    builds the documentation in build/docs; a warning is an error
 # make oldest  runs the tests of the plugin on the oldest Scrapy, in a second environment
 # make lint    runs the linters; make types runs the type checker
-# make check   runs lint, types, docs, test, slow and oldest
+# make check   runs lint, types, docs, test, slow, pure and oldest
 # make audit   looks for known vulnerabilities in the installed packages; needs a network
 VENV ?= .venv
 OLDEST_VENV ?= $(VENV)-oldest
@@ -16,8 +17,11 @@ BIN = $(VENV)/bin
 WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 INSTALL = -m pip install --quiet --editable ".[fast]" --group dev
+# What the compiled code is made of, and what it must agree with.
+COMPILED = setup.py $(wildcard dedup/native/*.pyx dedup/native/*.h dedup/native/*.py) \
+	$(wildcard dedup/reading/*.py dedup/recipes/*.py dedup/values/hashes.py dedup/index/chunks.py dedup/index/postings.py)
 
-.PHONY: crawl test slow cover docs oldest lint types check audit
+.PHONY: crawl test slow pure cover docs oldest lint types check audit
 
 crawl: $(VENV)/installed
 	$(BIN)/scrapy example
@@ -27,6 +31,9 @@ test: $(VENV)/installed
 
 slow: $(VENV)/installed
 	$(PYTEST) -m slow
+
+pure: $(VENV)/installed
+	DEDUP_PURE=1 $(PYTEST) -m "not slow" tests/dedup tests/plugin
 
 cover: $(VENV)/installed
 	$(PYTEST) --cov --cov-report=term-missing
@@ -44,13 +51,13 @@ lint: $(VENV)/installed
 types: $(VENV)/installed
 	$(BIN)/mypy
 
-check: lint types docs test slow oldest
+check: lint types docs test slow pure oldest
 
 audit: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --group audit
 	$(BIN)/python .ci/audit.py
 
-$(VENV)/installed: pyproject.toml
+$(VENV)/installed: pyproject.toml $(COMPILED)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python $(INSTALL)
