@@ -35,6 +35,7 @@ def read(
     ]
     | None
 ): ...
+def may_have_long_tag(markup: bytes, long_tag: int) -> bool: ...
 def structure(
     tags: tuple[str, ...],
     depths: tuple[int, ...],

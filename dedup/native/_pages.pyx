@@ -77,6 +77,7 @@ cdef extern from "fold.h" nogil:
     size_t shingles_of(const uint64_t*, size_t, size_t, uint64_t*)
     size_t keyed_shingles_of(const uint64_t*, size_t, size_t, uint64_t*)
     uint64_t keyed_hash(const uint8_t*, size_t, const uint64_t*)
+    int has_long_tag(uint8_t*, size_t, size_t)
     int fold_tags(const uint64_t*, const int32_t*, size_t, size_t, const int32_t*, int32_t, int, Run*, size_t, uint64_t*)
 
 SOURCES = SOURCES_DIGEST.decode()
@@ -856,3 +857,17 @@ cdef object _structure(tuple tags, tuple depths, const int32_t[::1] weights, siz
                  &simhash) != DONE:
         raise _Unusual
     return simhash
+
+
+# ---- Long tags: `dedup.reading.floods`
+
+
+def may_have_long_tag(bytes markup not None, size_t long_tag):
+    """Return False only if every tag in *markup* ends within *long_tag* bytes."""
+    cdef size_t length = len(markup)
+    cdef _Scratch scratch = _scratch()
+    try:
+        memcpy(scratch.room(BYTES, length, 1), PyBytes_AS_STRING(markup), length)
+        return bool(has_long_tag(<uint8_t*>scratch.buffers[BYTES].data, length, long_tag))
+    finally:
+        _give_back(scratch)

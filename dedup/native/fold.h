@@ -496,3 +496,45 @@ static int fold_tags(const uint64_t *hashes, const int32_t *depths, size_t count
     *simhash = simhash_of(&votes, tie);
     return DONE;
 }
+
+/* ---- Long tags: `dedup.reading.floods` ---- */
+
+static inline int is_space(uint8_t byte) { return byte == ' ' || (byte >= 9 && byte <= 13); }
+
+/* Blank each > between an = with a quotation mark behind it, and the mark that closes it, if one of them stands
+ * before the second mark. */
+static void blank_quoted(uint8_t *markup, size_t length, uint8_t quote) {
+    size_t place = 0, next;
+    while (place < length) {
+        uint8_t *found = (uint8_t *)memchr(markup + place, '=', length - place);
+        if (!found) return;
+        place = (size_t)(found - markup) + 1;
+        for (next = place; next < length && is_space(markup[next]); next++) {}
+        if (next == length || markup[next] != quote) continue;
+        for (next++; next < length && markup[next] != quote && markup[next] != '>'; next++) {}
+        if (next == length || markup[next] == quote) continue;
+        for (; next < length && markup[next] != quote; next++)
+            if (markup[next] == '>') markup[next] = ' ';
+        place = next;
+    }
+}
+
+/* Return whether a tag may be longer than *longest*; changes *markup*. */
+static int has_long_tag(uint8_t *markup, size_t length, size_t longest) {
+    size_t begin = 0, end, place;
+    blank_quoted(markup, length, '"');
+    blank_quoted(markup, length, '\'');
+    for (; begin < length; begin = end + 1) {
+        uint8_t *found = (uint8_t *)memchr(markup + begin, '>', length - begin);
+        end = found ? (size_t)(found - markup) : length;
+        if (end - begin <= longest) continue;
+        for (place = begin; place + 1 < end; place++) {
+            uint8_t next = markup[place + 1];
+            if (markup[place] == '<' && (((next | 32) >= 'a' && (next | 32) <= 'z') || next == '_' || next == ':')) {
+                if (end - place > longest) return 1;
+                break;
+            }
+        }
+    }
+    return 0;
+}

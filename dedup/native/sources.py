@@ -17,6 +17,7 @@ SOURCES = {
         "native/fold.h",
         "reading/characters.py",
         "reading/dictionary.py",
+        "reading/floods.py",
         "reading/tokens.py",
         "reading/walk.py",
         "recipes/compiled.py",

@@ -29,7 +29,7 @@ def encoding_of(body: bytes, declared: str | None = None) -> str:
     marked, _ = read_bom(body)
     if marked:
         return marked
-    if _is_utf8(body):
+    if is_utf8(body):
         return "utf-8"
     for name in (declared, _own_declaration(body)):
         encoding = resolve_encoding(name) if name else None
@@ -38,7 +38,8 @@ def encoding_of(body: bytes, declared: str | None = None) -> str:
     return _guess(body)
 
 
-def _is_utf8(body: bytes) -> bool:
+def is_utf8(body: bytes) -> bool:
+    """Return whether *body* is valid UTF-8."""
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:

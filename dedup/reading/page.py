@@ -7,7 +7,7 @@ from typing import Any
 
 from lxml import etree
 
-from dedup.reading.charset import decode
+from dedup.reading.charset import decode, is_utf8
 from dedup.reading.compiled import reading_of
 from dedup.reading.fields import RawPage
 from dedup.reading.floods import has_attribute_flood, is_too_long
@@ -63,7 +63,7 @@ class Page:
         data = _bytes(body)
         if len(data) > max_bytes:
             return cls.unread(data, Excess.BYTES, url=url)
-        markup = markup_of(body if isinstance(body, str) else decode(body, encoding))
+        markup = markup_of(body) if isinstance(body, str) else _markup(body, encoding)
         if has_attribute_flood(markup):
             return cls.unread(data, Excess.ATTRIBUTES, url=url)
         return cls._of_tree(_tree(markup), data, url, max_bytes)
@@ -131,6 +131,18 @@ class Page:
 def markup_of(text: str) -> bytes:
     """Return the HTML *text* as Scrapy gives it to the parser, so that both make the same tree."""
     return text.strip().replace("\x00", "").encode("utf-8", "replace")
+
+
+def _markup(body: bytes, encoding: str | None) -> bytes:
+    """Return `markup_of` what *body* says; most pages are just that, but for white space around them."""
+    stripped = body.strip()
+    # Without NUL, white space of Unicode and a byte order mark, UTF-8 stays as it is.
+    is_plain = _ends_visibly(stripped) and b"\0" not in stripped and is_utf8(stripped)
+    return stripped if is_plain else markup_of(decode(body, encoding))
+
+
+def _ends_visibly(markup: bytes) -> bool:
+    return bool(markup) and all(0x21 <= byte <= 0x7E for byte in (markup[0], markup[-1]))
 
 
 def _tree(markup: bytes) -> Any:

@@ -21,6 +21,7 @@ from lxml import etree
 from dedup import DedupConfig, Page, __version__, fingerprint, native
 from dedup.cli import main
 from dedup.native.sources import SOURCES, digest_of
+from dedup.reading import floods
 from dedup.reading.characters import BLOCK, described
 from dedup.reading.compiled import TRIAL, reading_of
 from dedup.reading.tokens import MOST_MARKS, is_mark, tokens
@@ -285,6 +286,20 @@ def test_depths_and_tags_that_are_none_are_left_to_python() -> None:
     weights = weights_by_depth(NGRAM_DECAY).astype("int32")
     for tags, depths in ((("a",), (2**40,)), (("a",), (-1,)), (("a",), ()), ((b"a",), (1,))):
         assert compiled.structure(tags, depths, weights, RUN, 0, False) is None
+
+
+QUOTES = st.sampled_from(
+    ["=", '"', "'", ">", "<", "<a", "<1", "<_", "a", " ", "\n", "\v", "=\f'", '= "', "x" * 40]
+)
+
+
+@given(st.lists(QUOTES, max_size=60).map("".join), st.integers(0, 60))
+@settings(max_examples=500)
+def test_long_tags_are_found_as_by_python(markup: str, longest: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(floods, "LONG_TAG", longest)
+        expected = floods.may_have_long_tag_in_python(markup.encode())
+        assert floods.may_have_long_tag(markup.encode()) == expected
 
 
 # ---- Whether it is used

@@ -10,6 +10,7 @@ from lxml import etree
 
 from dedup import Page
 from dedup.reading.charset import decode, encoding_of
+from dedup.reading.page import _markup, markup_of
 from dedup.values.hashes import digest
 
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
@@ -250,3 +251,20 @@ def test_decoding_never_raises(body: bytes, declared: str | None) -> None:
 def test_boilerplate_is_left_out_wherever_it_stands(parts: list[str]) -> None:
     rest = re.sub("<nav>.*?</nav>|<header>.*?</header>", "<hr>", "".join(parts))
     assert text_of(ARTICLE + "".join(parts)) == text_of(ARTICLE + rest)
+
+
+ENDS = st.sampled_from(
+    [b"", b" ", b"\xc2\xa0", b"\xe3\x80\x80", b"\x1c", b"\0", b"\xef\xbb\xbf", b"\xff\xfe", b"<p>"]
+)
+
+
+@given(
+    ENDS,
+    st.binary(max_size=30) | st.text(max_size=20).map(lambda text: text.encode("utf-8", "replace")),
+    ENDS,
+)
+def test_the_markup_of_plain_bytes_is_that_of_their_text(
+    begin: bytes, middle: bytes, end: bytes
+) -> None:
+    body = begin + middle + end
+    assert _markup(body, None) == markup_of(decode(body))

@@ -1,0 +1,111 @@
+"""The compiled code: whatever the page, it gives what Python gives, or leaves the page to Python.
+
+    python -m fuzz.compiled --seconds 3600 [FOLDER...]
+
+It needs no atheris, but finds most in a build that checks every access to memory:
+
+    CFLAGS="-g -fsanitize=address,undefined" LDFLAGS="-fsanitize=address,undefined" \\
+        python setup.py build_ext --inplace
+    LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)" \\
+        ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc python -m fuzz.compiled
+
+Pages are pieces of those in FOLDER, of those of the repository and of what the rules speak of, put
+together at random.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import astuple
+from pathlib import Path
+
+import click
+from lxml import etree
+
+from dedup import DedupConfig, Page, native
+from dedup.reading.charset import decode
+from dedup.reading.compiled import TRIAL, compiled_pages
+from dedup.reading.page import markup_of
+from dedup.reading.walk import Walk
+from dedup.recipes.compiled import folding
+from dedup.recipes.fingerprinter import fingerprint_in_python
+from tests.dedup.test_compiled import PARTS, TAGS
+from tests.fuzz.test_pages import MARKUP
+
+EXAMPLES = Path(__file__).parent.parent
+LONGEST_SEED = 20_000
+
+
+@click.command(help=(__doc__ or "").split("\n", maxsplit=1)[0])
+@click.argument("folders", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--seconds", default=60, show_default=True, help="How long to look.")
+@click.option("--seed", default=0, show_default=True, help="Of the random numbers.")
+def main(folders: tuple[Path, ...], seconds: int, seed: int) -> None:
+    if native.pages() is None:
+        raise click.ClickException(native.why_not("_pages"))
+    rng = random.Random(seed)
+    seeds = [TRIAL, *pages_in(folders or (EXAMPLES,))]
+    counts = {"pages": 0, "walked by Python": 0, "folded by Python": 0}
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        check(page_of(rng, seeds), rng, counts)
+    click.echo(", ".join(f"{what}: {count:,}" for what, count in counts.items()))
+
+
+def pages_in(folders: tuple[Path, ...]) -> list[str]:
+    """Return the beginnings of the pages in *folders*."""
+    files = [path for folder in folders for path in folder.rglob("*.htm*") if path.is_file()]
+    return [decode(path.read_bytes(), None)[:LONGEST_SEED] for path in sorted(files)[:5000]]
+
+
+def page_of(rng: random.Random, seeds: list[str]) -> str:
+    """Return pieces of *seeds* and parts of all kinds in a random order."""
+    pieces = []
+    for _ in range(rng.randint(1, 12)):
+        choice = rng.random()
+        if choice < 0.5:
+            seed = rng.choice(seeds)
+            start = rng.randrange(len(seed) + 1)
+            pieces.append(seed[start : start + rng.choice([5, 50, 500, 5000])])
+        elif choice < 0.7:
+            pieces.append("".join(rng.choices(PARTS, k=rng.randint(1, 40))))
+        elif choice < 0.9:
+            pieces.append("".join(rng.choices(MARKUP, k=rng.randint(1, 20))))
+        else:
+            pieces.append(f"<{rng.choice(['', '/'])}{rng.choice(TAGS)}>" * rng.choice([1, 2, 300]))
+    return "".join(pieces)
+
+
+def check(text: str, rng: random.Random, counts: dict[str, int]) -> None:
+    """Read and fold *text* in both ways; raises `AssertionError` where they differ."""
+    config = DedupConfig(
+        hash_seed=rng.choice([0, rng.getrandbits(32)]),
+        tie=rng.random() < 0.3,
+        shingle=rng.choice([4, rng.randint(1, 16)]),
+    )
+    secret = rng.randbytes(32)
+    module, fold = compiled_pages(), folding(config, secret)
+    assert module is not None
+    assert fold is not None
+    counts["pages"] += 1
+    plain = Page.from_text(text)
+    pages = [plain]
+    try:
+        root = etree.fromstring(markup_of(text), etree.HTMLParser(recover=True, encoding="utf-8"))
+    except (etree.ParserError, etree.XMLSyntaxError):
+        root = None
+    if root is not None:
+        found = module.read(root)
+        counts["walked by Python"] += found is None
+        assert found is None or found == tuple(Walk(root).reading()), repr(text)
+        pages.append(Page.from_tree(root, body=text.encode("utf-8", "surrogatepass")))
+    for page in pages:
+        folded = fold(page)
+        counts["folded by Python"] += folded is None
+        expected = fingerprint_in_python(page, config, secret)
+        assert folded is None or astuple(folded) == astuple(expected), repr((text, config))
+
+
+if __name__ == "__main__":
+    main()
