@@ -1,9 +1,10 @@
 """From page to fingerprint, and SimHash against its peers, side by side in one run.
 
-    python -m benchmarks.fingerprint
+    python -m benchmarks.fingerprint [FOLDER...]
 
-Pages have 30 KB and are made of words from jieba's dictionary and from a list.  Their trees are given as
-Scrapy gives them.  Peers are `simhash` of PyPI (1e0ng), the plain Python loop, and a plain C loop, which
+The pages of each FOLDER, a site of plain files, are made fingerprints of, compiled and in Python, beside
+peers that are given the texts.  Then come the steps of the Python code, on pages of 30 KB that are made of
+words from jieba's dictionary and from a list.  Trees are given as Scrapy gives them.  Peers of SimHash are `simhash` of PyPI (1e0ng), the plain Python loop, and a plain C loop, which
 is compiled if gcc is found.  Times are processor times, the best and the median of many runs, so that
 other programs on the machine have little effect.
 """
@@ -27,8 +28,12 @@ import numpy as np
 from lxml import etree
 
 from dedup import DedupConfig, Fingerprint, Page, fingerprint, simhash
+from dedup.native import status
+from dedup.reading.charset import decode
 from dedup.reading.dictionary import topical_words
+from dedup.reading.page import markup_of
 from dedup.reading.walk import Walk
+from dedup.recipes.fingerprinter import fingerprint_in_python
 from dedup.recipes.simhash import fold
 from dedup.recipes.sketch import check_sketch, sketch
 from dedup.recipes.structure import structure_hashes
@@ -37,6 +42,9 @@ from dedup.recipes.weights import weights_of
 from dedup.values.hashes import SECRET_SIZE, digest, hashes_of, murmur3
 
 SEED = 7
+PAGES = 1000
+ROUNDS = 5
+PARSER = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
 KEY = bytes(SECRET_SIZE)
 PAGE_SIZE = 30_000
 TERMS = 363
@@ -117,6 +125,94 @@ def page_of(sentences: list[str]) -> bytes:
         if size >= PAGE_SIZE:
             break
     return "".join(parts).encode()
+
+
+def real_pages(folder: Path) -> None:
+    """Print the mean of what a page of *folder* takes: what is ours, and what others do for it."""
+    files = sorted(path for path in folder.rglob("*.htm*") if path.is_file())
+    bodies = [path.read_bytes() for path in random.Random(SEED).sample(files, min(len(files), PAGES))]
+    bodies = [body for body in bodies if body.strip()]
+    markups = [markup_of(decode(body)) for body in bodies]
+    roots = [etree.fromstring(markup, PARSER) for markup in markups]
+    pages = [Page.from_tree(root, body=body) for root, body in zip(roots, bodies, strict=True)]
+    shingles = [shingled(tokens_of(page.text, DedupConfig())) for page in pages]
+    steps: dict[str, list[Callable[[], object]]] = {
+        "copy the bytes": [partial(bytearray, body) for body in bodies],
+        "libxml2's parser": [partial(etree.fromstring, markup, PARSER) for markup in markups],
+        "tree to page, with its digest": [
+            partial(Page.from_tree, root, body=body) for root, body in zip(roots, bodies, strict=True)
+        ],
+        "page to fingerprint": [partial(fingerprint, page, secret=KEY) for page in pages],
+        "tree to fingerprint": [
+            partial(from_tree, root, body) for root, body in zip(roots, bodies, strict=True)
+        ],
+        "tree to fingerprint, in Python": [
+            partial(in_python, root, body) for root, body in zip(roots, bodies, strict=True)
+        ],
+        **peers_of(shingles),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(ROUNDS):  # in turn, so that a busy machine is busy for all
+        for name, calls in steps.items():
+            taken[name].append(mean_of(calls))
+    tokens = sum(fingerprint(page).tokens for page in pages) / len(pages)
+    size = sum(map(len, bodies)) / len(bodies)
+    click.echo(
+        f"\n| {folder.name}: {len(bodies):,} pages of {size:,.0f} bytes, {tokens:,.0f} tokens | ms |"
+    )
+    click.echo("|---|---|")
+    for name, times in taken.items():
+        click.echo(f"| {name} | {median(times):.3f} |")
+
+
+def mean_of(calls: list[Callable[[], object]]) -> float:
+    """Return the mean milliseconds of *calls*, processor time."""
+    begin = time.process_time()
+    for call in calls:
+        call()
+    return (time.process_time() - begin) / len(calls) * 1000
+
+
+def in_python(root: Any, body: bytes) -> Fingerprint:
+    reading = Walk(root).reading()
+    page = Page("", digest(body), reading.text, tags=reading.tags, depths=reading.depths)
+    return fingerprint_in_python(page, secret=KEY)
+
+
+def shingled(words: list[str]) -> list[str]:
+    return [" ".join(words[start : start + 4]) for start in range(max(1, len(words) - 3))]
+
+
+def peers_of(shingles: list[list[str]]) -> dict[str, list[Callable[[], object]]]:
+    """Return what MinHash programs do with shingles, which they are given."""
+    peers: dict[str, list[Callable[[], object]]] = {}
+    try:
+        from datasketch import MinHash
+    except ImportError:
+        click.echo("datasketch is not installed")
+    else:
+        peers["datasketch update_batch, 128 permutations, given shingles"] = [
+            partial(batch_updated, MinHash, ones) for ones in shingles
+        ]
+    try:
+        from rensa import RMinHash
+    except ImportError:
+        click.echo("rensa is not installed")
+    else:
+        peers["rensa, 128 permutations, given shingles"] = [
+            partial(updated, RMinHash, ones) for ones in shingles
+        ]
+    return peers
+
+
+def batch_updated(minhash: Any, shingles: list[str]) -> Any:
+    return minhash(num_perm=128).update_batch([one.encode() for one in shingles])
+
+
+def updated(minhash: Any, shingles: list[str]) -> Any:
+    found = minhash(num_perm=128, seed=42)
+    found.update(shingles)
+    return found.digest()
 
 
 def say(figure: str, times: tuple[float, float], target: float | None = None) -> None:
@@ -227,9 +323,14 @@ def simhashes() -> None:
             )
 
 
-@click.command()
-def main() -> None:
-    """Print both tables."""
+@click.command(help=(__doc__ or "").split("\n", maxsplit=1)[0])
+@click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+def main(folders: tuple[Path, ...]) -> None:
+    click.echo(f"dedup is {status()}")
+    for folder in folders:
+        real_pages(folder)
+    if folders:
+        return
     pages()
     simhashes()
 
