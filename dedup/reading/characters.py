@@ -18,6 +18,7 @@ BLOCK = 256
 _KANA, _HAN, _UNSPACED = (re.compile(f"[{script}]") for script in (KANA, HAN, UNSPACED))
 _IN_WORDS_ONLY = re.compile(f"[{MARKS}{POINTS}]")
 _WORD = re.compile(r"\w")
+_PLAIN_HAN = re.compile("[\u4e00-\u9fff]")
 # They stand behind a character and choose its picture; nothing is composed with them.
 _VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 # Their small letters depend on what is beside them, or are two.
@@ -28,6 +29,9 @@ def described(block: int, native: Any) -> Iterator[tuple[int, int, Any]]:
     """Return kind, flags and code of each character of a *block*, as the module *native* takes them."""
     for code in range(block * BLOCK, (block + 1) * BLOCK):
         character = chr(code)
+        if _PLAIN_HAN.match(character):  # most of what a Chinese page needs, and none is normalised
+            yield native.HAN, native.IS_UNSPACED, code
+            continue
         flags = native.IS_SPACE * character.isspace()
         flags |= native.IS_UNSPACED * bool(_UNSPACED.match(character))
         flags |= native.IS_MARK * is_mark(character)
