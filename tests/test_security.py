@@ -29,7 +29,10 @@ RUNNING_MODULES = {
 RUNNING_ATTRIBUTES = {"system", "popen", "execv", "execve", "execvp", "spawnl", "spawnv", "startfile"}
 RUNNING_OPTIONS = {"shell", "allow_pickle"}
 # Where a dotted path that the operator gave is loaded; it may run anything.
-LOADERS = {"recipes/functions", "plugin/marking", "cli/group", "plugin/__init__", "__init__"}
+LOADERS = {
+    *("recipes/functions", "plugin/marking", "cli/group", "plugin/__init__", "__init__"),
+    "native/__init__",  # by constant names
+}
 FETCHING_MODULES = {
     *("aiohttp", "ftplib", "httpx", "requests", "smtplib", "socket", "ssl", "telnetlib", "urllib3"),
     *("http.client", "urllib.request", "xmlrpc.client"),

@@ -57,6 +57,8 @@ def withheld(path: Path | None, run: int | None) -> None:
       dedup withheld --run 3
     """
     with opened(path) as index:
+        if run is not None:
+            _require_run(index, run)
         links = index.book.never_met(run)
     for url in dict.fromkeys(one.url for one in links):
         click.echo(address(url))

@@ -316,9 +316,11 @@ def test_a_rebuild_that_fails_leaves_the_index_as_it_was(index: Path) -> None:
         assert (opened.blocks, opened.problems()) == (5, [])
 
 
-def test_an_unknown_run_is_an_error(index: Path) -> None:
-    result = run("forget", "--index", index, "--run", 9)
-    assert (result.exit_code, "there is no run 9" in result.output) == (1, True)
+@pytest.mark.parametrize("command", ["forget", "restore", "withheld"])
+@pytest.mark.parametrize("number", [9, 2**63])
+def test_an_unknown_run_is_an_error(index: Path, command: str, number: int) -> None:
+    result = run(command, "--index", index, "--run", number)
+    assert (result.exit_code, f"there is no run {number}" in result.output) == (1, True)
 
 
 def test_check_tells_sound_from_damaged(index: Path) -> None:
