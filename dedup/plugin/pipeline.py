@@ -15,7 +15,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from dedup.front.settings import DedupSettings
 from dedup.index import Sighting
-from dedup.plugin.errors import DuplicatePage, explained
+from dedup.plugin.errors import DuplicatePage, Explanation
 from dedup.plugin.feeds import DroppedFeed, flush_feeds
 from dedup.plugin.judge import Judge
 from dedup.plugin.looking import only_looks
@@ -154,11 +154,12 @@ class DedupPipeline:
             self._counts.add("dropped_for_earlier_run")
         url, name = (page.url, name_of(page)) if page else (token.handed.url, "")
         if self._settings.dry_run or self._marker:
-            return self._let_go(item, explained(url, verdict, name), verdict)
+            return self._let_go(item, Explanation(url, verdict, name), verdict)
         self._counts.add("dropped")
-        logger.info("Dropped %s", explained(url, verdict, name))
+        copy = DuplicatePage(url, verdict, name)
+        logger.info("Dropped %s", copy)
         self._write_dropped(item, verdict)
-        raise DuplicatePage(url, verdict, name)
+        raise copy
 
     def _write_dropped(self, item: Any, verdict: Verdict) -> None:
         assert self._crawler.spider is not None
@@ -175,7 +176,7 @@ class DedupPipeline:
         index = Path(index_path(self._settings))
         return DroppedFeed(self._crawler, self._settings.dropped_feed, Marker(), index)
 
-    def _let_go(self, item: Any, copy: str, verdict: Verdict) -> Any:
+    def _let_go(self, item: Any, copy: Explanation, verdict: Verdict) -> Any:
         self._counts.add("would_drop" if self._settings.dry_run else "marked")
         done = "Would drop" if self._settings.dry_run else "Marked"
         logger.info("%s %s", done, copy)
@@ -234,8 +235,13 @@ class DedupPipeline:
             flush_feeds(self._crawler)
         self.judge.settle(row, kept=kept)
 
+    def close_spider(self, spider: Any = None) -> None:
+        """Write the stats, which extensions read when the spider is closed, before the run ends."""
+        self._counts.write()
+
     def _spider_closed(self, reason: str) -> None:
         self.judge.close(reason)
+        self._counts.write()
 
 
 def _close_spider(crawler: Crawler, reason: str) -> Any:
