@@ -48,7 +48,8 @@ class DedupPipeline:
         self._counts = self.judge.counts
         self._crawler = crawler
         self._settings = settings
-        self._reader = ItemReader(crawler, settings)
+        self.reader = ItemReader(crawler, settings)
+        """What makes pages of the items of this crawl."""
         self._tracker = Tracker()
         self._marker = Marker() if settings.action == "mark" else None
         self._dropped = self._dropped_feed()
@@ -83,7 +84,7 @@ class DedupPipeline:
             *(index_path(self._settings), run.id),
             "" if run.action == "drop" else f" ({run.action}: nothing is dropped)",
             self._predecessors(),
-            "items as the spider says" if self._reader.own else self._settings.judged,
+            "items as the spider says" if self.reader.own else self._settings.judged,
         )
 
     def _predecessors(self) -> str:
@@ -121,7 +122,7 @@ class DedupPipeline:
             if token.handed.is_exempt:
                 return None
             response, is_only = token.response, token.handed.is_only
-            page, kind = self._counts.timed("parse", self._reader.read, item, response, is_only=is_only)
+            page, kind = self._counts.timed("parse", self.reader.read, item, response, is_only=is_only)
             return (self.judge.sighting(page, kind), page) if page else None
         except NoHtml as error:
             self._records.note(error.record)
