@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from posixpath import splitext
 from typing import Any
@@ -23,6 +24,7 @@ from crawler.page_spider import (
 )
 from dedup import Page
 
+_FRAGMENT = re.compile(r"(?:^|(?<=[^\x00-\x20]))#")
 _IGNORED = frozenset("." + extension for extension in IGNORED_EXTENSIONS)
 
 
@@ -73,17 +75,26 @@ class SiteSpider(PageSpider):
         self._pages += 1
         yield self.item(response, page)
         if self._max_depth is None or response.meta.get("depth", 0) < self._max_depth:
-            for url in self._links(response, page):
-                yield Request(url, self.parse)
+            yield from self._requests(response, page)
 
-    def _links(self, response: Response, page: Page) -> Iterator[str]:
-        for link in dict.fromkeys(page.links):
+    def _requests(self, response: Response, page: Page) -> Iterator[Request]:
+        """Yield a request for each page that *page* links to and that is wanted, without fragments.
+
+        The page itself is left out, which Scrapy would drop, unless it may be fetched again.
+        """
+        links = map(str.strip, page.links)
+        if not (self._allow or self._deny):  # which may ask for a fragment
+            links = map(without_fragment, links)
+        request = response.request
+        met = set() if request is None or request.dont_filter else {without_fragment(request.url)}
+        for link in dict.fromkeys(links):
             try:
-                url = response.urljoin(link.strip())
+                whole = response.urljoin(link)
+                if (url := without_fragment(whole)) not in met and self._is_wanted(whole):
+                    met.add(url)
+                    yield Request(url, self.parse)
             except ValueError:  # a link that is not a URL
                 continue
-            if self._is_wanted(url):
-                yield url
 
     def _is_wanted(self, url: str) -> bool:
         if not is_web_url(url) or splitext(urlsplit(url).path)[1].lower() in _IGNORED:
@@ -91,3 +102,16 @@ class SiteSpider(PageSpider):
         if self._allow and not self._allow.search(url):
             return False
         return not (self._deny and self._deny.search(url))
+
+
+def without_fragment(url: str) -> str:
+    """Return *url* without what no server is told.
+
+    Where a space stands before the sign nothing is cut off, because a space at the end of a URL is not
+    part of it.
+
+    >>> without_fragment("/tea#cups"), without_fragment("#top"), without_fragment("/tea #cups")
+    ('/tea', '', '/tea #cups')
+    """
+    found = _FRAGMENT.search(url)
+    return url[: found.start()] if found else url

@@ -89,6 +89,11 @@ class DedupSettings:
         )
 
     @property
+    def judges_html(self) -> bool:
+        """Whether an item may be judged by HTML that it holds."""
+        return self.page_from_item is None and (bool(self.html_field) or not self.text_fields)
+
+    @property
     def judged(self) -> str:
         """What is judged, in words for the log."""
         if self.source == "response":

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from scrapy.exceptions import DropItem
 
 from dedup.rule.loss import loses
@@ -20,8 +23,21 @@ class DuplicatePage(DropItem):
     """
 
     def __init__(self, url: str, verdict: Verdict, name: str = "") -> None:
-        super().__init__(explained(url, verdict, name), log_level="DEBUG")
+        message: Any = Explanation(url, verdict, name)
+        super().__init__(message, log_level="DEBUG")
         self.verdict = verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What `explained` returns, put together where somebody reads it: most logs leave it out."""
+
+    url: str
+    verdict: Verdict
+    name: str = ""
+
+    def __str__(self) -> str:
+        return explained(self.url, self.verdict, self.name)
 
 
 def explained(url: str, verdict: Verdict, name: str = "") -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, MutableMapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from dedup.plugin.judge import Judge
+    from dedup.values.verdict import Verdict
 
 
 class DedupSpiderMiddleware:
@@ -55,38 +57,46 @@ class DedupSpiderMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
-        tracking = self._crawler.get_item_pipeline(TrackingPipeline)
-        fate = self._fate(response)
-        if tracking is None:
-            handled = result
-        elif is_exempt(response):
-            handled = _handed(result, response, tracking.tracker, is_exempt=True)
-        elif self._judges_responses and self._was_given(response):
-            handled = self._with_page(result, response, tracking.tracker, fate)
-        else:
-            is_wanted = self._is_wanted(response)
-            handled = _handed(result, response, tracking.tracker, fate=fate, is_wanted=is_wanted)
+        tracker, fate = self._tracker, self._fate(response)
+        is_wanted, exempt = self._is_wanted(response), is_exempt(response)
+        if tracker and not exempt and self._judges_responses and self._was_given(response):
+            result, tracker = self._with_page(result, response, tracker, fate), None
         has_ended = False
         try:
-            async for output in handled:
+            async for output in result:
+                if tracker and _is_item(output):
+                    handed = Handed(output, is_exempt=exempt, is_wanted=is_wanted, fate=fate)
+                    tracker.hand_over(handed, response)
                 yield output
             has_ended = True
         finally:  # the callback may have failed, or another middleware
             self._settle(response, fate, kept=has_ended)
 
+    @cached_property
+    def _tracker(self) -> Tracker | None:
+        """What follows the items of this crawl, None in one that has switched it off."""
+        tracking = self._crawler.get_item_pipeline(TrackingPipeline)
+        return tracking.tracker if tracking else None
+
+    @cached_property
+    def _pipeline(self) -> DedupPipeline | None:
+        """The pipeline of this crawl, None in one that has switched it off."""
+        return self._crawler.get_item_pipeline(DedupPipeline)
+
     @property
     def _judge(self) -> Judge | None:
-        pipeline = self._crawler.get_item_pipeline(DedupPipeline)
-        return pipeline.judge if pipeline else None
+        return self._pipeline.judge if self._pipeline else None
+
+    @cached_property
+    def _has_page_door(self) -> bool:
+        from dedup.plugin.responses import DedupResponseMiddleware
+
+        return self._crawler.get_spider_middleware(DedupResponseMiddleware) is not None
 
     def _was_given(self, response: Response) -> bool:
         """Return whether *response* reached its callback; otherwise the output is that of an errback."""
-        from dedup.plugin.responses import DedupResponseMiddleware
-
         judge = self._judge
-        if judge is None or self._crawler.get_spider_middleware(DedupResponseMiddleware) is None:
-            return True
-        return response in judge.given
+        return judge is None or not self._has_page_door or response in judge.given
 
     def _is_wanted(self, response: Response) -> bool:
         verdict = self._verdicts().get(response)
@@ -147,7 +157,7 @@ class DedupSpiderMiddleware:
     def _settle(self, response: Response, fate: Fate | None, *, kept: bool) -> None:
         """Settle a response that was judged before its callback, unless its items decide later."""
         verdict = self._verdicts().pop(response, None)
-        pipeline = self._crawler.get_item_pipeline(DedupPipeline)
+        pipeline = self._pipeline
         if pipeline is None or verdict is None or not verdict.kept or verdict.row is None:
             return
         if fate and kept:
@@ -156,25 +166,9 @@ class DedupSpiderMiddleware:
         else:
             pipeline.judge.settle(verdict.row, kept=kept)
 
-    def _verdicts(self) -> Any:
-        judge = self._judge
-        return judge.verdicts if judge else {}
-
-
-async def _handed(
-    result: AsyncIterator[Any],
-    response: Response,
-    tracker: Tracker,
-    *,
-    is_exempt: bool = False,
-    is_wanted: bool = False,
-    fate: Fate | None = None,
-) -> AsyncIterator[Any]:
-    async for output in result:
-        if _is_item(output):
-            handed = Handed(output, is_exempt=is_exempt, is_wanted=is_wanted, fate=fate)
-            tracker.hand_over(handed, response)
-        yield output
+    def _verdicts(self) -> MutableMapping[Response, Verdict]:
+        """Return the verdicts on responses, none where nothing is skipped: they are not judged then."""
+        return self._judge.verdicts if self._skips and self._judge else {}
 
 
 def is_exempt(response: Response) -> bool:

@@ -11,6 +11,7 @@ from scrapy.http import HtmlResponse, Response
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.front.settings import DedupSettings, PageFromItem
+from dedup.plugin.foresight import Foresight
 from dedup.reading.charset import encoding_of
 from dedup.reading.fields import FieldRule, item_key, raw_page_of
 from dedup.reading.floods import has_attribute_flood
@@ -57,6 +58,7 @@ class ItemReader:
         self._of_project = settings.page_from_item
         self._rule = settings.fields
         self._max_bytes = settings.config.max_bytes
+        self._foresight = Foresight()
 
     @property
     def own(self) -> PageFromItem | None:
@@ -64,6 +66,20 @@ class ItemReader:
         spider, default = self._crawler.spider, self._of_project
         own: PageFromItem | None = getattr(spider, "dedup_page_from_item", default)
         return own
+
+    def read_ahead(self, response: Response) -> None:
+        """Read *response* before its callback, if the items of that have held the text of others.
+
+        Such an item is not parsed again, and a callback may change the tree meanwhile.  Raises whatever
+        a tree raises that cannot be read.
+        """
+        if (
+            isinstance(response, HtmlResponse)
+            and len(response.body) <= self._max_bytes
+            and self._foresight.is_worth_reading(response)
+            and _is_well_decoded(response)
+        ):
+            _page_of(response, self._max_bytes)
 
     def read(self, item: Any, response: Response | None, *, is_only: bool) -> tuple[Page | None, str]:
         """Return the page to judge for *item* of *response*, None for nothing, and its kind.
@@ -79,7 +95,8 @@ class ItemReader:
     def _from_item(self, item: Any, response: Response | None) -> Page | None:
         own = self.own
         if own is None:
-            return page_from_item(item, self._rule, response, max_bytes=self._max_bytes)
+            limit, foresight = self._max_bytes, self._foresight
+            return page_from_item(item, self._rule, response, max_bytes=limit, foresight=foresight)
         page = own(item)
         if page is None:
             return None
@@ -96,12 +113,18 @@ class ItemReader:
 
 
 def page_from_item(
-    item: Any, rule: FieldRule, response: Response | None = None, *, max_bytes: int = MAX_BYTES
+    item: Any,
+    rule: FieldRule,
+    response: Response | None = None,
+    *,
+    max_bytes: int = MAX_BYTES,
+    foresight: Foresight | None = None,
 ) -> Page | None:
     """Return the page that *item* holds by *rule*, None where it holds no text.
 
     An item without a URL has that of its *response*.  HTML that is the text of *response* is not read
-    again if `page_from_response` has read it.  Raises `NoHtml` for an item that is no page.
+    again if `page_from_response` has read it; *foresight* is told of it.  Raises `NoHtml` for an item
+    that is no page.
     """
     if not ItemAdapter.is_item(item):
         return None
@@ -110,16 +133,21 @@ def page_from_item(
         return None
     if not raw.url and response is not None:
         raw = replace(raw, url=response.url)
-    if (
-        raw.html
-        and len(raw.html) <= max_bytes
-        and isinstance(response, HtmlResponse)
-        and response in _pages
-        and _is_text_of(response, raw.html)
-    ):
-        page = _pages[response].at(raw.url, raw.html)
-        return replace(page, item_key=raw.item_key) if raw.item_key else page
+    if raw.html and isinstance(response, HtmlResponse) and _is_text_of(response, raw.html):
+        page = _pages.get(response)
+        if foresight:
+            foresight.note(response, was_read=page is not None)
+        if page and page.excess is None and _is_within(raw.html, max_bytes):
+            page = page.at(raw.url, raw.html)
+            return replace(page, item_key=raw.item_key) if raw.item_key else page
     return Page.from_raw(raw, max_bytes=max_bytes)
+
+
+def _is_within(html: str | bytes, max_bytes: int) -> bool:
+    # Mostly nothing need be encoded: a character has four bytes at most.
+    if isinstance(html, bytes) or len(html) * 4 <= max_bytes:
+        return len(html) <= max_bytes
+    return len(html.encode("utf-8", "surrogatepass")) <= max_bytes
 
 
 def key_of(item: Any, rule: FieldRule) -> str:

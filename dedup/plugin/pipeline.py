@@ -15,7 +15,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from dedup.front.settings import DedupSettings
 from dedup.index import Sighting
-from dedup.plugin.errors import DuplicatePage, explained
+from dedup.plugin.errors import DuplicatePage, Explanation
 from dedup.plugin.feeds import DroppedFeed, flush_feeds
 from dedup.plugin.judge import Judge
 from dedup.plugin.looking import only_looks
@@ -48,7 +48,8 @@ class DedupPipeline:
         self._counts = self.judge.counts
         self._crawler = crawler
         self._settings = settings
-        self._reader = ItemReader(crawler, settings)
+        self.reader = ItemReader(crawler, settings)
+        """What makes pages of the items of this crawl."""
         self._tracker = Tracker()
         self._marker = Marker() if settings.action == "mark" else None
         self._dropped = self._dropped_feed()
@@ -83,7 +84,7 @@ class DedupPipeline:
             *(index_path(self._settings), run.id),
             "" if run.action == "drop" else f" ({run.action}: nothing is dropped)",
             self._predecessors(),
-            "items as the spider says" if self._reader.own else self._settings.judged,
+            "items as the spider says" if self.reader.own else self._settings.judged,
         )
 
     def _predecessors(self) -> str:
@@ -121,7 +122,7 @@ class DedupPipeline:
             if token.handed.is_exempt:
                 return None
             response, is_only = token.response, token.handed.is_only
-            page, kind = self._counts.timed("parse", self._reader.read, item, response, is_only=is_only)
+            page, kind = self._counts.timed("parse", self.reader.read, item, response, is_only=is_only)
             return (self.judge.sighting(page, kind), page) if page else None
         except NoHtml as error:
             self._records.note(error.record)
@@ -154,11 +155,12 @@ class DedupPipeline:
             self._counts.add("dropped_for_earlier_run")
         url, name = (page.url, name_of(page)) if page else (token.handed.url, "")
         if self._settings.dry_run or self._marker:
-            return self._let_go(item, explained(url, verdict, name), verdict)
+            return self._let_go(item, Explanation(url, verdict, name), verdict)
         self._counts.add("dropped")
-        logger.info("Dropped %s", explained(url, verdict, name))
+        copy = DuplicatePage(url, verdict, name)
+        logger.info("Dropped %s", copy)
         self._write_dropped(item, verdict)
-        raise DuplicatePage(url, verdict, name)
+        raise copy
 
     def _write_dropped(self, item: Any, verdict: Verdict) -> None:
         assert self._crawler.spider is not None
@@ -175,7 +177,7 @@ class DedupPipeline:
         index = Path(index_path(self._settings))
         return DroppedFeed(self._crawler, self._settings.dropped_feed, Marker(), index)
 
-    def _let_go(self, item: Any, copy: str, verdict: Verdict) -> Any:
+    def _let_go(self, item: Any, copy: Explanation, verdict: Verdict) -> Any:
         self._counts.add("would_drop" if self._settings.dry_run else "marked")
         done = "Would drop" if self._settings.dry_run else "Marked"
         logger.info("%s %s", done, copy)
@@ -234,8 +236,13 @@ class DedupPipeline:
             flush_feeds(self._crawler)
         self.judge.settle(row, kept=kept)
 
+    def close_spider(self, spider: Any = None) -> None:
+        """Write the stats, which extensions read when the spider is closed, before the run ends."""
+        self._counts.write()
+
     def _spider_closed(self, reason: str) -> None:
         self.judge.close(reason)
+        self._counts.write()
 
 
 def _close_spider(crawler: Crawler, reason: str) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request
@@ -13,7 +14,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from dedup.front.settings import DedupSettings
 from dedup.index import Sighting
-from dedup.plugin.errors import explained
+from dedup.plugin.errors import Explanation
 from dedup.plugin.judge import Judge
 from dedup.plugin.looking import only_looks
 from dedup.plugin.middleware import is_exempt
@@ -42,7 +43,7 @@ class DuplicateResponse(IgnoreRequest):
     """The response repeats a page that was seen, so its callback is not run; *verdict* names it."""
 
     def __init__(self, response: Response, verdict: Verdict) -> None:
-        super().__init__(explained(response.url, verdict))
+        super().__init__(Explanation(response.url, verdict))
         self.response = response
         self.verdict = verdict
 
@@ -50,10 +51,10 @@ class DuplicateResponse(IgnoreRequest):
 class DedupResponseMiddleware:
     """Judges responses, and skips the links or the callback of those that are copies.
 
-    With ``DEDUP_SKIP = "nothing"`` it only reads them, before a callback can change their trees.
-    Start pages and a share of the copies (``DEDUP_EXPLORATION_SHARE``, chosen by URL, the same ones
-    each time) are followed nevertheless, so that a crawl does not run out of links.  A response that
-    repeats one whose callback is still running is not judged.
+    With ``DEDUP_SKIP = "nothing"`` there is a `ReadingMiddleware` in its place.  Start pages and a share
+    of the copies (``DEDUP_EXPLORATION_SHARE``, chosen by URL, the same ones each time) are followed
+    nevertheless, so that a crawl does not run out of links.  A response that repeats one whose callback
+    is still running is not judged.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -66,27 +67,29 @@ class DedupResponseMiddleware:
         self._to_follow: WeakKeyDictionary[Response, tuple[int, Fingerprint]] = WeakKeyDictionary()
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
+    def from_crawler(cls, crawler: Crawler) -> DedupResponseMiddleware:
         settings = read_settings(crawler.settings)
-        if (settings.skip == "nothing" and settings.source == "item") or only_looks():
+        if only_looks():
             raise NotConfigured
-        return cls(crawler, settings)
+        if settings.skip != "nothing":
+            return cls(crawler, settings)
+        if settings.source == "item" and not settings.judges_html:
+            raise NotConfigured
+        return ReadingMiddleware(crawler, settings)
+
+    @cached_property
+    def _pipeline(self) -> DedupPipeline | None:
+        """The pipeline of this crawl, None in one that has switched it off."""
+        return self._crawler.get_item_pipeline(DedupPipeline)
 
     @property
     def _judge(self) -> Judge | None:
-        """The judge of this crawl, None in one that has switched the pipeline off."""
-        pipeline = self._crawler.get_item_pipeline(DedupPipeline)
-        return pipeline.judge if pipeline else None
+        return self._pipeline.judge if self._pipeline else None
 
     def process_spider_input(self, response: Response, spider: Any = None) -> None:
         """Judge *response*; raises `DuplicateResponse` if its callback is to be skipped."""
         judge = self._judge
         if judge is None or is_exempt(response):
-            return
-        if self._settings.skip == "nothing":
-            judge.given.add(response)
-            with suppress(Exception):  # the pipeline tries again, and reports it
-                _read(response, judge)
             return
         self._judge_response(response, judge)
         judge.given.add(response)
@@ -102,7 +105,7 @@ class DedupResponseMiddleware:
         judge.counts.add(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
         if verdict.row is None or not self._skips(response, sighting, verdict, judge):
             return
-        logger.info("Skipped the %s of %s", self._settings.skip, explained(response.url, verdict))
+        logger.info("Skipped the %s of %s", self._settings.skip, Explanation(response.url, verdict))
         if self._settings.skip == "callback":
             judge.counts.add("callbacks_skipped")
             links = self._saved_now([joined_key(response.url, link) for link in page.links], judge)
@@ -184,6 +187,29 @@ class DedupResponseMiddleware:
             judge.counts.add("requests_saved")
             new.append(url)
         return new
+
+
+class ReadingMiddleware(DedupResponseMiddleware):
+    """Reads responses before a callback can change their trees, and judges none.
+
+    With ``DEDUP_SOURCE = "item"`` only those whose items will probably hold their text.
+    """
+
+    # Scrapy passes the output of a callback through each middleware that has this method.
+    process_spider_output = None  # type: ignore[assignment]
+
+    def process_spider_input(self, response: Response, spider: Any = None) -> None:
+        """Read *response*."""
+        pipeline = self._pipeline
+        if pipeline is None or is_exempt(response):
+            return
+        judge = pipeline.judge
+        with suppress(Exception):  # the pipeline tries again, and reports it
+            if self._settings.source == "item":
+                judge.counts.timed("parse", pipeline.reader.read_ahead, response)
+            else:
+                judge.given.add(response)
+                _read(response, judge)
 
 
 def is_explored(url: str, share: float) -> bool:

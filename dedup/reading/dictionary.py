@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import StatisticsError, median_high
 from typing import TYPE_CHECKING, Any
@@ -72,16 +72,26 @@ def segmenter(user_dictionary: str = "") -> Segmenter:
     """Return a function that cuts Han text into words: rjieba's if its words are the same, or jieba's.
 
     Both run without the hidden Markov model, whose guesses at unknown words would cut equal passages
-    in different ways, and leave the user's own jieba (`jieba.dt`) alone.
+    in different ways, and leave the user's own jieba (`jieba.dt`) alone.  They are loaded at the first
+    call, a *user_dictionary* now.
     """
-    if dictionary_digest() == RJIEBA_DICTIONARY and not user_dictionary:
+    return jieba_segmenter("exact", user_dictionary) if user_dictionary else _cut
+
+
+def _cut(text: str) -> Iterable[str]:
+    return _usual_segmenter()(text)
+
+
+@cache
+def _usual_segmenter() -> Segmenter:
+    if dictionary_digest() == RJIEBA_DICTIONARY:
         try:
             import rjieba
         except ImportError:
             pass
         else:
             return lambda text: rjieba.cut(text, hmm=False)
-    return jieba_segmenter("exact", user_dictionary)
+    return jieba_segmenter()
 
 
 @cache
@@ -186,4 +196,7 @@ class InverseFrequencies:
 
 
 def _table(*path: str) -> Traversable:
-    return files("jieba").joinpath(*path)
+    # Not `files("jieba")`, which imports jieba, and that imports pkg_resources: a tenth of a second.
+    spec: Any = find_spec("jieba")
+    tables: Traversable = spec.loader.get_resource_reader("jieba").files()
+    return tables.joinpath(*path)

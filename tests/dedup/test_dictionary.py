@@ -1,0 +1,42 @@
+"""What is loaded when: a crawl of pages without Han characters needs no segmenter."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.resources import files
+
+from dedup.reading.dictionary import dictionary_digest, frequencies_digest, segmenter
+from dedup.values.hashes import digest
+
+_LOADED = "print([name for name in ('jieba', 'rjieba', 'pkg_resources') if name in sys.modules])"
+_MAKE = (
+    "import sys; from dedup import MemoryIndex, Page; from dedup.index.detector import Detector; "
+    "detector = Detector(MemoryIndex()); "
+    "detector.check(Page.from_text({text!r})); "
+)
+
+
+def loaded_by(text: str) -> str:
+    code = _MAKE.format(text=text) + _LOADED
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_no_segmenter_is_loaded_without_han() -> None:
+    assert loaded_by("The tide comes in twice a day – as everywhere") == "[]"
+
+
+def test_a_segmenter_is_loaded_with_the_first_han() -> None:
+    assert "jieba" in loaded_by("灯塔路博物馆")
+
+
+def test_the_digests_are_those_of_the_files_of_jieba() -> None:
+    tables = files("jieba")
+    assert dictionary_digest() == digest(tables.joinpath("dict.txt").read_bytes()).hex()
+    assert frequencies_digest() == digest(tables.joinpath("analyse", "idf.txt").read_bytes()).hex()
+
+
+def test_a_segmenter_cuts_more_than_once() -> None:
+    cut = segmenter()
+    assert list(cut("灯塔路博物馆")) == list(cut("灯塔路博物馆")) == ["灯塔", "路", "博物馆"]

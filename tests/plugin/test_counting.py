@@ -1,0 +1,148 @@
+"""The stats: added up in one place, and the same for whoever reads them a little later."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.statscollectors import MemoryStatsCollector
+
+from dedup.plugin import counting, errors
+from dedup.plugin.counting import Counts
+from dedup.plugin.errors import DuplicatePage
+from dedup.values.verdict import Reason, Verdict
+from tests.crawling import crawl
+from tests.pages import text
+
+names = st.sampled_from(["seen", Reason.NEW, "new", "index_errors", "seconds/index"])
+added = st.tuples(st.just("add"), st.tuples(names, st.integers(0, 9)))
+looked_up = st.tuples(st.just("lookup"), st.integers(0, 99))
+written = st.tuples(st.just("write"), st.none())
+
+
+class Plain:
+    """What counts without holding anything back, as the oracle."""
+
+    def __init__(self, stats: MemoryStatsCollector) -> None:
+        self.stats = stats
+
+    def add(self, name: str, by: int) -> None:
+        self.stats.inc_value(f"dedup/{name}", by)
+
+    def lookup(self, candidates: int) -> None:
+        self.add("lookups", 1)
+        self.add("candidates", candidates)
+        self.stats.max_value("dedup/candidates_max", candidates)
+
+
+def crawler() -> Crawler:
+    made = Crawler(Spider)
+    made.stats = MemoryStatsCollector(made)
+    return made
+
+
+def looked_at(candidates: int) -> Verdict:
+    return Verdict(Reason.NEW, kept=True, candidates=candidates)
+
+
+def replay(events: list[tuple[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    counting, plain = crawler(), crawler()
+    counts, oracle = Counts(counting), Plain(plain.stats)  # type: ignore[arg-type]
+    for kind, what in events:
+        if kind == "add":
+            counts.add(*what)
+            oracle.add(*what)
+        elif kind == "lookup":
+            counts.lookup(looked_at(what))
+            oracle.lookup(what)
+        else:
+            counts.write()
+    own = counts.own()
+    assert own == {name.removeprefix("dedup/"): n for name, n in counting.stats.get_stats().items()}
+    return counting.stats.get_stats(), plain.stats.get_stats()
+
+
+@given(st.lists(added | looked_up | written))
+def test_the_totals_are_those_of_counting_at_once(events: list[tuple[str, Any]]) -> None:
+    found, expected = replay(events)
+    assert found == expected
+
+    async def in_a_loop() -> None:
+        assert replay(events) == (expected, expected)
+
+    asyncio.run(in_a_loop())
+
+
+def test_without_a_clock_nothing_is_held_back() -> None:
+    made = crawler()
+    Counts(made).add("seen")
+    assert made.stats.get_stats() == {"dedup/seen": 1}
+
+
+def test_others_see_every_count_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "WRITTEN_AFTER", 0.05)
+    made = crawler()
+
+    async def count() -> list[int]:
+        counts, seen = Counts(made), []
+        for _ in range(2):  # the clock is wound up again
+            counts.add("seen")
+            counts.add("seen")
+            await asyncio.sleep(0.2)
+            seen.append(made.stats.get_value("dedup/seen"))
+        return seen
+
+    assert asyncio.run(count()) == [2, 4]
+
+
+class Reader:
+    """An extension that reads the stats when the spider is closed, before any pipeline does."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Reader:
+        reader = cls(crawler)
+        crawler.signals.connect(reader.closed, signals.spider_closed)
+        return reader
+
+    def closed(self) -> None:
+        assert self._crawler.stats
+        seen = {n: v for n, v in self._crawler.stats.get_stats().items() if n.startswith("dedup/")}
+        self._crawler.stats.set_value("read", dict(seen))
+
+
+def test_extensions_that_read_at_the_end_see_everything(tmp_path: Path) -> None:
+    items = [{"url": f"http://a/{n}", "text": text(n % 5)} for n in range(20)]
+    settings = {"EXTENSIONS": {f"{__name__}.Reader": 0}}
+    done = crawl(tmp_path, "tests.plugin.spiders.ItemSpider", settings, {"items": json.dumps(items)})
+    read = done.stats["read"]
+    assert read == {name: done.stats[name] for name in read}
+    assert [read[f"dedup/{name}"] for name in ("seen", "kept", "dropped")] == [20, 5, 15]
+    assert read["dedup/lookups"] == done.stats["dedup/lookups"]
+
+
+def test_a_drop_is_worded_only_for_those_who_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    worded: list[str] = []
+
+    def explained(url: str, *_: object) -> str:
+        worded.append(url)
+        return f"{url} repeats another"
+
+    monkeypatch.setattr(errors, "explained", explained)
+    copy = DuplicatePage("http://a/", looked_at(0))
+    logger = logging.getLogger("a log that nobody reads")
+    logger.propagate = False
+    logger.addHandler(logging.NullHandler())
+    logger.warning("Dropped %s", copy)
+    assert worded == []
+    assert str(copy) == "http://a/ repeats another"
