@@ -9,13 +9,14 @@ range of neighbouring rows; a place is what the kind of list makes of it:
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dedup import native
 from dedup.index.files import Damaged
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hashes
@@ -37,6 +38,7 @@ _SPAN = (1 << CHUNK_BITS) - 1
 _ENTRY_BYTES = SIMHASH_BITS // 8
 # A union of lookups is faster than a join while there are few.
 _FEW_PLACES = 8
+_NO_BYTES, _NO_ENTRIES = "a chunk of a list is no bytes", "a chunk of a list is no row of entries"
 
 Starts = NDArray[np.int64]
 
@@ -69,12 +71,24 @@ class Chunks:
 
     def _entries_at(self, starts: list[int]) -> Hashes:
         """Return the entries at several places, in no order."""
-        return joined(self._connection.execute(_lookup(len(starts)), starts).fetchall())
+        return joined(self._chunks_at(starts))
 
-    def _append(self, start: int, entry: int) -> None:
+    def _chunks_at(self, starts: list[int]) -> sqlite3.Cursor:
+        return self._connection.execute(_lookup(len(starts)), starts)
+
+    def _append(self, starts: Iterable[int], entry: int) -> None:
+        """Append *entry* at several places, at none of which it is."""
         data = entry.to_bytes(_ENTRY_BYTES, "little")
-        if not self._connection.execute(_APPEND_FIRST, (start, data)).rowcount:
-            self._append_last(start, data)
+        chunks = [(start, data) for start in starts]
+        if self._connection.executemany(_APPEND_FIRST, chunks).rowcount < len(chunks):
+            for start, _ in chunks:
+                if not self._is_appended(start, data):
+                    self._append_last(start, data)
+
+    def _is_appended(self, start: int, data: bytes) -> bool:
+        """Return whether *data* was appended to the first chunk of a place."""
+        statement = f"SELECT substr(entries, -{_ENTRY_BYTES}) FROM postings WHERE id = ?"
+        return bool(self._connection.execute(statement, (start,)).fetchone() == (data,))
 
     def _append_last(self, start: int, data: bytes) -> None:
         last = self._connection.execute(
@@ -149,12 +163,47 @@ def check_scope(scope: int) -> None:
         raise ConfigError(f"scope number ({scope}) must be 0 to {_MAX_SCOPE}")
 
 
-def joined(rows: list[tuple[bytes]]) -> Hashes:
+def joined(rows: Iterable[tuple[bytes]]) -> Hashes:
     """Return the entries of several chunks as one array; raises `Damaged`."""
+    chunks = [entries for (entries,) in rows]
     try:
-        return entries_of(b"".join([entries for (entries,) in rows]))
+        data = b"".join(chunks)
+        if any(len(entries) % _ENTRY_BYTES for entries in chunks):
+            raise Damaged(_NO_ENTRIES)
     except TypeError as error:
-        raise Damaged("a chunk of a list is no bytes") from error
+        raise Damaged(_NO_BYTES) from error
+    return entries_of(data)
+
+
+def near_in(rows: Iterable[tuple[bytes]], simhash: int, max_distance: int) -> Hashes:
+    """Return what in several chunks of simhashes is within *max_distance* bits (inclusive) of one.
+
+    It is in order, and each once; raises `Damaged`.
+    """
+    compiled = native.search()
+    if compiled is None:
+        return near_of(joined(rows), simhash, max_distance)
+    try:
+        found = compiled.near_in_chunks(rows, simhash, max_distance)
+    except TypeError as error:
+        raise Damaged(_NO_BYTES) from error
+    except ValueError as error:
+        raise Damaged(_NO_ENTRIES) from error
+    return np.frombuffer(found, np.uint64)
+
+
+def near_of(simhashes: Hashes, simhash: int, max_distance: int) -> Hashes:
+    """Return what of *simhashes* is within *max_distance* bits (inclusive), in order and each once."""
+    return distinct(simhashes[np.bitwise_count(simhashes ^ np.uint64(simhash)) <= max_distance])
+
+
+def distinct(simhashes: Hashes) -> Hashes:
+    """Return *simhashes* sorted, each once; on large arrays several times faster than `np.unique`."""
+    if len(simhashes) < 2:
+        return simhashes
+    simhashes = np.sort(simhashes)
+    found: Hashes = simhashes[np.concatenate(([True], simhashes[1:] != simhashes[:-1]))]
+    return found
 
 
 def entries_of(data: bytes) -> Hashes:
@@ -162,7 +211,7 @@ def entries_of(data: bytes) -> Hashes:
     try:
         return np.frombuffer(data, "<u8")
     except (TypeError, ValueError) as error:
-        raise Damaged("a chunk of a list is no row of entries") from error
+        raise Damaged(_NO_ENTRIES) from error
 
 
 @cache

@@ -19,7 +19,15 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from dedup.index.chunks import CHUNK_BITS, Chunks, check_scope, entries_of, joined
+from dedup.index.chunks import (
+    CHUNK_BITS,
+    Chunks,
+    check_scope,
+    distinct,
+    entries_of,
+    joined,
+    near_in,
+)
 from dedup.index.files import Damaged
 from dedup.values.errors import ConfigError
 from dedup.values.fingerprint import SIMHASH_FIELDS
@@ -55,15 +63,15 @@ class PostingList(Chunks):
 
     def add(self, simhash: int) -> None:
         """Add *simhash*, which must not be 0 and not be in the list yet."""
-        for block in range(len(self._layout)):
-            self._append(self._key_start(block, simhash), simhash)
+        starts = [self._key_start(block, simhash) for block in range(len(self._layout))]
+        self._append(starts, simhash)
 
     def add_many(self, simhashes: Hashes) -> int:
         """Add the *simhashes* that are not there yet, any number at once; return how many were new.
 
         Like `add` for each, but sorted by key first, so that every chunk is written once.
         """
-        new = self._new(_distinct(np.ascontiguousarray(simhashes, np.uint64)))
+        new = self._new(distinct(np.ascontiguousarray(simhashes, np.uint64)))
         for block, (shift, width) in enumerate(self._layout):
             # On 16 bits numpy sorts by radix, many times faster.
             keys = (new >> np.uint64(shift) & np.uint64((1 << width) - 1)).astype(np.uint16)
@@ -91,16 +99,13 @@ class PostingList(Chunks):
         Further than a few bits a block, that is found by looking at all simhashes.
         """
         if max_distance >= len(self._layout) * _RADII:
-            simhashes = self.hashes()
-            near: Hashes = simhashes[np.bitwise_count(simhashes ^ np.uint64(simhash)) <= max_distance]
-            return near
+            return near_in(self._chunks(0), simhash, max_distance)
         keys = self._probes(simhash, max_distance)
-        parts = []
-        for start in range(0, len(keys), _KEYS_A_STATEMENT):
-            simhashes = self._entries_at(keys[start : start + _KEYS_A_STATEMENT])
-            parts.append(simhashes[np.bitwise_count(simhashes ^ np.uint64(simhash)) <= max_distance])
-        found: Hashes = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return _distinct(found)
+        parts = [
+            near_in(self._chunks_at(keys[start : start + _KEYS_A_STATEMENT]), simhash, max_distance)
+            for start in range(0, len(keys), _KEYS_A_STATEMENT)
+        ]
+        return parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
 
     def nearest(self, simhash: int, max_distance: int = SIMHASH_BITS) -> tuple[int, Hashes] | None:
         """Return the smallest distance to *simhash* and all at it, sorted; None if none is within.
@@ -131,10 +136,12 @@ class PostingList(Chunks):
 
     def block_simhashes(self, block: int) -> Hashes:
         """Return the simhashes that stand under *block*; the same for every block of a sound list."""
-        rows = self._connection.execute(
+        return joined(self._chunks(block))
+
+    def _chunks(self, block: int) -> sqlite3.Cursor:
+        return self._connection.execute(
             "SELECT entries FROM postings WHERE id BETWEEN ? AND ?", self._block_range(block)
         )
-        return joined(rows.fetchall())
 
     def problems(self, expected: set[int]) -> Iterator[str]:
         """Yield what is wrong with the list if it should hold the *expected* simhashes."""
@@ -244,12 +251,3 @@ def key_masks(width: int, radius: int) -> tuple[int, ...]:
 @cache
 def _shifted_masks(width: int, radius: int) -> tuple[int, ...]:
     return tuple(mask << CHUNK_BITS for mask in key_masks(width, radius))
-
-
-def _distinct(simhashes: Hashes) -> Hashes:
-    """Return *simhashes* sorted, each once; on large arrays several times faster than `np.unique`."""
-    if len(simhashes) < 2:
-        return simhashes
-    simhashes = np.sort(simhashes)
-    distinct: Hashes = simhashes[np.concatenate(([True], simhashes[1:] != simhashes[:-1]))]
-    return distinct

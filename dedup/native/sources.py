@@ -30,6 +30,13 @@ SOURCES = {
         "recipes/weights.py",
         "values/hashes.py",
     ),
+    "_search": (
+        "native/_search.pyx",
+        "index/chunks.py",
+        "index/held.py",
+        "index/postings.py",
+        "recipes/sketch.py",
+    ),
 }
 """For each module its own source, and the Python modules that do the same."""
 

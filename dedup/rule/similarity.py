@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dedup import native
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sketch import BINS, agrees, similarities, similarity
 from dedup.rule.keys import distances
@@ -43,7 +44,7 @@ class SimilarityVerifier:
 
     def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:  # noqa: ARG002
         """See `Verifier`; no site tells it anything."""
-        alike, bound = similarity(kept.sketch, page.sketch), self.config.min_similarity
+        alike, bound = _similarity(kept.sketch, page.sketch), self.config.min_similarity
         finding, margin, end = ALIKE, (alike - bound) / EDGE, "."
         if alike < bound:
             finding = NOT_ALIKE
@@ -57,6 +58,8 @@ class SimilarityVerifier:
     def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
         """See `Verifier`; check sketches are asked later, of those that are left."""
         bound = self.config.min_similarity
+        if compiled := native.search():
+            return [alike >= bound for alike in compiled.similarities(page.sketch, list(sketches))]
         if len(sketches) <= _FEW:
             return [similarity(page.sketch, sketch) >= bound for sketch in sketches]
         rows = np.frombuffer(b"".join(sketches), np.uint8).reshape(-1, BINS)
@@ -66,6 +69,12 @@ class SimilarityVerifier:
     def loosened(self) -> DedupConfig:
         """See `Verifier`."""
         return replace(self.config, min_similarity=max(0.0, self.config.min_similarity - EDGE))
+
+
+def _similarity(a: bytes, b: bytes) -> float:
+    compiled = native.search()
+    alike: float = compiled.similarity(a, b) if compiled else similarity(a, b)
+    return alike
 
 
 def shown(value: float, bound: float) -> str:

@@ -10,13 +10,16 @@ import numpy as np
 
 from dedup.index.bands import BandList, Sketched
 from dedup.index.files import Damaged
-from dedup.index.postings import DEFAULT_BLOCKS, PostingList, layout
+from dedup.index.held import HeldList, Shelf
+from dedup.index.postings import DEFAULT_BLOCKS, layout
 from dedup.index.rows import layout_of
+from dedup.index.stores.newest import Newest
 from dedup.recipes.bands import Banding
 from dedup.recipes.sketch import BINS
 from dedup.values.errors import ConfigError
 from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.values.hashes import Hashes
+from dedup.values.sighting import Sighting
 from dedup.values.simhashes import signed
 
 Progress = Callable[[int, int], None]
@@ -30,47 +33,57 @@ class Lists:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._shelf = Shelf(connection)
+        self.newest = Newest(connection)
         self.blocks = DEFAULT_BLOCKS
         self.banding: Banding | None = None
 
     def read_layout(self) -> None:
-        """Read how the lists of this file are laid out."""
+        """Read how the lists of this file are laid out, which somebody else may have changed."""
+        self._shelf.clear()
+        self.newest.clear()
         found = self._connection.execute(
             "SELECT name, value FROM meta WHERE name IN ('blocks', 'bands')"
         )
         self.blocks, self.banding = layout_of(dict(found.fetchall()))
 
-    def postings(self, field: str, scope: int) -> PostingList:
+    def postings(self, field: str, scope: int) -> HeldList:
         """Return the posting list of the simhashes *field* of a scope."""
-        return PostingList(self._connection, field, scope, blocks=self.blocks)
+        return self._shelf.postings(field, scope, self.blocks)
 
     def bands(self, scope: int) -> BandList | None:
         """Return the list of bands of a scope, None if there are none."""
         return BandList(self._connection, scope, self.banding) if self.banding else None
 
-    def add(self, scope: int, row: int, page: Fingerprint) -> None:
+    def add(self, scope: int, row: int, seen: Sighting) -> None:
         """Put a row into the lists."""
+        page = seen.fingerprint
         for postings, simhash in self._simhashes(scope, page):
             if not self._is_shared(postings, simhash, row):
                 postings.add(simhash)
         if bands := self.bands(scope):
             bands.add(row, page.sketch)
+        self.newest.add(scope, row, seen)
 
-    def remove(self, scope: int, row: int, page: Fingerprint) -> None:
+    def remove(self, scope: int, row: int, seen: Sighting) -> None:
         """Take a row out of the lists."""
+        page = seen.fingerprint
         for postings, simhash in self._simhashes(scope, page):
             if not self._is_shared(postings, simhash, row):
                 postings.remove(simhash)
         if bands := self.bands(scope):
             bands.remove(row, page.sketch)
+        self.newest.remove(scope, seen)
 
-    def _simhashes(self, scope: int, page: Fingerprint) -> Iterator[tuple[PostingList, int]]:
+    def _simhashes(self, scope: int, page: Fingerprint) -> Iterator[tuple[HeldList, int]]:
         for field in SIMHASH_FIELDS:
             if simhash := page.simhash(field):
                 yield self.postings(field, scope), simhash
 
-    def _is_shared(self, postings: PostingList, simhash: int, row: int) -> bool:
+    def _is_shared(self, postings: HeldList, simhash: int, row: int) -> bool:
         """Whether another row than *row* has put *simhash* into the list."""
+        if not postings.may_have(simhash):
+            return False
         found = self._connection.execute(
             f"SELECT 1 FROM pages WHERE scope = ? AND {postings.field}_simhash = ? AND listed "
             "AND id != ? LIMIT 1",
@@ -82,6 +95,7 @@ class Lists:
         """Make all lists anew from the rows, with that number of *blocks*."""
         layout(blocks)  # refuses wrong numbers
         self._connection.execute("DELETE FROM postings")
+        self._shelf.clear()
         self.blocks = blocks
         fills = [
             partial(self._fill_postings, field, scope)

@@ -17,6 +17,7 @@ from dedup.index.files import Damaged
 from dedup.index.postings import PostingList
 from dedup.index.rows import SELECT_CANONICAL, canonical_of
 from dedup.index.stores.base import Pool
+from dedup.index.stores.newest import Newest
 from dedup.index.stores.queries import dry_runs_condition
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import MIN_EQUAL_TOKENS, nearness, uses_content, uses_structure
@@ -39,8 +40,8 @@ _NEWEST = 4
 class Search:
     """What in *pool* may be the canonical of *page*; *scope* is the number of its group.
 
-    *content* and *structure* are the posting lists of the group, *bands* its list of bands, None
-    where bands find no candidates.
+    *content* and *structure* are the posting lists of the group, *newest* has sketches of all groups,
+    *bands* is its list of bands, None where bands find no candidates.
     """
 
     connection: sqlite3.Connection
@@ -49,6 +50,7 @@ class Search:
     scope: int
     content: PostingList
     structure: PostingList
+    newest: Newest
     bands: BandList | None
     config: DedupConfig
     _in_pool: str = field(init=False)
@@ -65,9 +67,10 @@ class Search:
     def batches(self) -> Iterator[Candidates]:
         """Yield canonicals in the order of `nearness`, in batches, each found only when asked for."""
         page, config = self.page, self.config
-        yield self._equal("body_digest", page.body_digest)
-        if page.tokens >= MIN_EQUAL_TOKENS:
-            yield self._equal("token_digest", page.token_digest)
+        if self._has_equals():  # as few pages have
+            yield self._equal("body_digest", page.body_digest)
+            if page.tokens >= MIN_EQUAL_TOKENS:
+                yield self._equal("token_digest", page.token_digest)
         if page.content_simhash and uses_content(config):
             for distance in sorted({min(NEAR, config.max_distance), config.max_distance}):
                 yield self._near(self._near_content(distance))
@@ -77,6 +80,15 @@ class Search:
         if self.bands:
             others.update(self._near_bands(self.bands))
         yield self._near(others.items())
+
+    def _has_equals(self) -> bool:
+        """Return whether any listed page has the same bytes or the same tokens, in the pool or not."""
+        found = self.connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM pages WHERE scope = ?1 AND listed AND body_digest = ?2) "
+            "OR EXISTS (SELECT 1 FROM pages WHERE scope = ?1 AND listed AND token_digest = ?3)",
+            (self.scope, self.page.body_digest, self.page.token_digest),
+        )
+        return bool(found.fetchone()[0])
 
     def _equal(self, column: str, value: bytes) -> Candidates:
         where = f"AND {column} = ? ORDER BY id LIMIT ?"
@@ -144,9 +156,11 @@ class Search:
         found: list[Sketched] = []
         for simhash in simhashes.view(np.int64).tolist():
             oldest = found[0][0] if len(found) == limit else 0
-            where = "AND structure_simhash = ? AND id > ? ORDER BY id DESC LIMIT ?"
-            found += self._sketches(where, [simhash, oldest, limit])
-            found = sorted(found, key=itemgetter(0))[-limit:]
+            pages = self.newest.sketches(self.scope, simhash, self.pool, limit)
+            if pages is None:
+                where = "AND structure_simhash = ? AND id > ? ORDER BY id DESC LIMIT ?"
+                pages = self._sketches(where, [simhash, oldest, limit])
+            found = sorted(found + pages, key=itemgetter(0))[-limit:]
         return found
 
     def _newest_with(self, simhashes: Hashes, limit: int) -> list[Sketched]:

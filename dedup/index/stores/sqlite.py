@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -157,11 +156,11 @@ class SQLiteStore(Store):
         number = self._connection.execute(INSERT, values_of(row, scope)).lastrowid
         assert number is not None
         if row.listed:
-            self._lists.add(scope, number, row.sighting.fingerprint)
+            self._lists.add(scope, number, row.sighting)
         self._listings += 1
         if page:
             self.put(StoredPage(number, page))
-        return replace(row, id=number)
+        return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         self._listings += 1
@@ -182,7 +181,7 @@ class SQLiteStore(Store):
         self._connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, row.id))
         seen = row.sighting
         change = self._lists.add if listed else self._lists.remove
-        change(self._scope((seen.kind, seen.scope)), row.id, seen.fingerprint)
+        change(self._scope((seen.kind, seen.scope)), row.id, seen)
 
     def rows(self, query: Query) -> Iterator[Row]:
         if query.limit is not None or query.order is not Order.OLDEST:
@@ -226,7 +225,10 @@ class SQLiteStore(Store):
         scope = self._scope(pool.group)
         content, structure = (self._lists.postings(field, scope) for field in ("content", "structure"))
         bands = self._lists.bands(scope) if wanted else None
-        return Search(self._connection, page, pool, scope, content, structure, bands, config).batches()
+        newest = self._lists.newest
+        return Search(
+            self._connection, page, pool, scope, content, structure, newest, bands, config
+        ).batches()
 
     # Records and leases
 

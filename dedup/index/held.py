@@ -1,0 +1,235 @@
+"""Simhashes held in memory: near ones are found many times sooner than in the chunks of a file.
+
+They stand in blocks as in `dedup.index.postings`: an array for each block, in the order of its keys,
+and for each key where its simhashes begin.  What was added lately is a tail, all of which is looked
+at.  A simhash takes 40 bytes, or 8 in the tail.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import OrderedDict
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dedup import native
+from dedup.index.chunks import near_of
+from dedup.index.postings import PostingList, key_masks, layout
+from dedup.values.hashes import Hashes
+
+# Up to so many simhashes, looking at all of them is as fast as looking keys up.
+_LEAST_IN_TAIL, MOST_IN_TAIL = 1 << 6, 1 << 13
+# With so many blocks the searches of a crawl, up to 10 bits, look at the fewest simhashes.
+_LAYOUT = layout(5)
+# Further than the keys within two bits, all simhashes are looked at.
+_RADII = 3
+
+# So many simhashes are held at once, of all lists: those that were asked last.
+MOST_HELD = 1 << 21
+# Reading a list takes as long as a search for so many rows of the index, and no longer than so many
+# searches in any.
+_ROWS_A_SEARCH, _MOST_SEARCHES = 200, 500
+_MOST_LISTS = 1000
+
+Numbers = NDArray[np.int64]
+
+
+class Block(NamedTuple):
+    """The *simhashes* by their keys in one block, and where each key begins, and the last one ends."""
+
+    simhashes: Hashes
+    starts: Numbers
+
+
+class Held:
+    """A set of simhashes, at first those of an array, which has each once."""
+
+    def __init__(self, simhashes: Hashes) -> None:
+        self._set_blocks([])
+        # With room behind the first so many.
+        self._tail, self._size = simhashes[:0], 0
+        # What stands in the blocks, but was taken out.
+        self._gone: set[int] = set()
+        if len(simhashes) <= MOST_IN_TAIL:
+            self._tail, self._size = simhashes, len(simhashes)
+        else:
+            self._set_blocks(_blocks_of(simhashes))
+
+    def _set_blocks(self, blocks: list[Block]) -> None:
+        self._blocks = blocks
+        compiled = native.search()
+        self._compiled: Any = compiled and compiled.Blocks(
+            [(*block, *place) for block, place in zip(blocks, _LAYOUT, strict=False)]
+        )
+
+    def __len__(self) -> int:
+        in_blocks = len(self._blocks[0].simhashes) if self._blocks else 0
+        return in_blocks + self._size - len(self._gone)
+
+    def __contains__(self, simhash: int) -> bool:
+        return len(self.near(simhash, 0)) > 0
+
+    def near(self, simhash: int, max_distance: int) -> Hashes:
+        """Return the simhashes within *max_distance* bits (inclusive) of *simhash*, sorted."""
+        if self._compiled is None:
+            parts = [self._tail[: self._size], *self._around(simhash, max_distance)]
+            looked_at = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            found = near_of(looked_at, simhash, max_distance)
+        else:
+            packed = self._compiled.near(self._tail, self._size, simhash, max_distance)
+            found = np.frombuffer(packed, np.uint64)
+        if self._gone:
+            found = found[[one not in self._gone for one in found.tolist()]]
+        return found
+
+    def add(self, simhash: int) -> None:
+        """Add *simhash*, which must not be there."""
+        if simhash in self._gone:
+            self._gone.remove(simhash)
+            return
+        if self._size == len(self._tail):
+            self._grow()
+        self._tail[self._size] = simhash
+        self._size += 1
+
+    def _grow(self) -> None:
+        if self._size < MOST_IN_TAIL:
+            size = min(MOST_IN_TAIL, max(_LEAST_IN_TAIL, 2 * self._size))
+            self._tail = np.concatenate((self._tail, np.zeros(size - self._size, np.uint64)))
+        else:
+            self._set_blocks(_blocks_of(np.concatenate((*self._in_blocks(), self._tail))))
+            self._size = 0
+
+    def remove(self, simhash: int) -> None:
+        """Take *simhash* out, which must be there."""
+        places = np.flatnonzero(self._tail[: self._size] == np.uint64(simhash))
+        if not len(places):
+            self._gone.add(simhash)
+            return
+        self._size -= 1
+        self._tail[places[0]] = self._tail[self._size]
+
+    def _in_blocks(self) -> list[Hashes]:
+        return [block.simhashes for block in self._blocks[:1]]
+
+    def _around(self, simhash: int, max_distance: int) -> list[Hashes]:
+        """Return simhashes of the blocks, among them all within *max_distance* bits of *simhash*."""
+        if max_distance >= len(_LAYOUT) * _RADII:
+            return self._in_blocks()
+        found = []
+        for (simhashes, starts), (shift, width), masks in zip(
+            self._blocks, _LAYOUT, _masks(max_distance), strict=False
+        ):
+            keys = masks ^ (simhash >> shift & (1 << width) - 1)
+            edges = zip(starts[keys].tolist(), starts[keys + 1].tolist(), strict=True)
+            found += [simhashes[start:end] for start, end in edges if start < end]
+        return found
+
+
+@cache
+def _masks(max_distance: int) -> tuple[Numbers, ...]:
+    """Return for each block how keys may differ of which some lead to all within *max_distance* bits."""
+    radius, extra = divmod(max_distance, len(_LAYOUT))
+    return tuple(
+        np.array(key_masks(width, radius if block <= extra else radius - 1), np.int64)
+        for block, (_, width) in enumerate(_LAYOUT)
+    )
+
+
+def _blocks_of(simhashes: Hashes) -> list[Block]:
+    return [_block_of(simhashes, shift, width) for shift, width in _LAYOUT]
+
+
+def _block_of(simhashes: Hashes, shift: int, width: int) -> Block:
+    # On 16 bits numpy sorts by radix, many times faster.
+    keys = (simhashes >> np.uint64(shift) & np.uint64((1 << width) - 1)).astype(np.uint16)
+    counts = np.bincount(keys, minlength=1 << width)
+    starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+    return Block(simhashes[keys.argsort(kind="stable")], starts)
+
+
+class HeldList(PostingList):
+    """A posting list that is also held in memory, once it was asked often enough to pay for that."""
+
+    held: Held | None = None
+    searches = 0
+
+    def near(self, simhash: int, max_distance: int) -> Hashes:
+        """See `PostingList.near`."""
+        self.searches += 1
+        if self.held is None:
+            return super().near(simhash, max_distance)
+        return self.held.near(simhash, max_distance)
+
+    def may_have(self, simhash: int) -> bool:
+        """Return False if *simhash* is not in the list for sure."""
+        return self.held is None or simhash in self.held
+
+    def add(self, simhash: int) -> None:
+        """See `PostingList.add`."""
+        held, self.held = self.held, None
+        super().add(simhash)
+        if held is not None and len(held) < MOST_HELD:  # unless it failed half way
+            held.add(simhash)
+            self.held = held
+
+    def remove(self, simhash: int) -> bool:
+        """See `PostingList.remove`."""
+        held, self.held = self.held, None
+        is_whole = super().remove(simhash)
+        if held is not None and simhash in held:
+            held.remove(simhash)
+            self.held = held
+        return is_whole
+
+
+class Shelf:
+    """The posting lists of an index, those held that were asked last.
+
+    It is right as long as the file is changed by these lists only: whoever uses it calls `clear` when
+    anybody else has changed it, or a transaction was undone.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lists: OrderedDict[tuple[str, int], HeldList] = OrderedDict()
+        self._rows: int | None = None
+
+    def clear(self) -> None:
+        """Hold nothing any more."""
+        self._lists.clear()
+
+    def postings(self, field: str, scope: int, blocks: int) -> HeldList:
+        """Return the list of *field* of a scope, in a file of that many *blocks*."""
+        found = self._lists.get((field, scope))
+        if found is None:
+            found = self._lists[field, scope] = HeldList(self._connection, field, scope, blocks=blocks)
+            self._make_room()
+        elif found.held is None and found.searches >= self._patience():
+            self._hold(found)
+        self._lists.move_to_end((field, scope))
+        return found
+
+    def _hold(self, postings: HeldList) -> None:
+        if postings.count() > MOST_HELD:
+            postings.searches = -(10**9)  # it is not counted again soon
+            return
+        postings.held = Held(postings.hashes())
+        self._make_room()
+
+    def _patience(self) -> int:
+        """Return how many searches take as long as reading a list."""
+        if self._rows is None:
+            (self._rows,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
+        return min(1 + self._rows // _ROWS_A_SEARCH, _MOST_SEARCHES)
+
+    def _make_room(self) -> None:
+        """Drop the lists that were asked longest ago, if there are too many or too large ones."""
+        sizes = {name: len(one.held) for name, one in self._lists.items() if one.held is not None}
+        room = MOST_HELD - sum(sizes.values())
+        while len(self._lists) > 1 and (room < 0 or len(self._lists) > _MOST_LISTS):
+            oldest, _ = self._lists.popitem(last=False)
+            room += sizes.get(oldest, 0)

@@ -1,0 +1,16 @@
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+SOURCES: str
+
+_Block = tuple[NDArray[np.uint64], NDArray[np.int64], int, int]
+
+def near_in_chunks(rows: Iterable[tuple[bytes]], simhash: int, most: int) -> bytes: ...
+def similarity(a: bytes, b: bytes) -> float: ...
+def similarities(a: bytes, many: list[bytes]) -> list[float]: ...
+
+class Blocks:
+    def __init__(self, blocks: list[_Block]) -> None: ...
+    def near(self, tail: NDArray[np.uint64], size: int, simhash: int, most: int) -> bytes: ...

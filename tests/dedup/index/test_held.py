@@ -1,0 +1,159 @@
+"""What is held in memory is what stands in the file, whoever changes that."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import run_state_machine_as_test
+
+from dedup import native
+from dedup.index import held
+from dedup.index.chunks import SCHEMA, distinct
+from dedup.index.held import Held, Shelf
+from dedup.index.stores import newest
+from dedup.index.stores.newest import Newest
+from tests.dedup.index.test_laws import SameAnswers
+from tests.dedup.index.test_planted_faults import BUDGET
+from tests.dedup.index.test_postings import near_words, words
+
+STEPS = st.lists(st.tuples(st.booleans(), words | near_words), max_size=60)
+
+
+@pytest.fixture(params=["compiled", "python"])
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "python":
+        monkeypatch.setattr(native, "search", lambda: None)
+    elif native.search() is None:
+        pytest.skip(native.why_not("_search"))
+
+
+@pytest.fixture
+def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fill tails, lists and templates as soon as there is anything in them."""
+    monkeypatch.setattr(held, "_LEAST_IN_TAIL", 1)
+    monkeypatch.setattr(held, "MOST_IN_TAIL", 4)
+    monkeypatch.setattr(held, "MOST_HELD", 25)
+    monkeypatch.setattr(held, "_MOST_LISTS", 3)
+    monkeypatch.setattr(newest, "_MOST_PAGES", 3)
+    monkeypatch.setattr(newest, "_MOST_TEMPLATES", 2)
+
+
+@pytest.mark.usefixtures("either", "little_room")
+def test_finds_what_a_linear_scan_finds() -> None:
+    @given(st.sets(words | near_words, max_size=40), STEPS, near_words | words)
+    def law(stored: set[int], steps: list[tuple[bool, int]], query: int) -> None:
+        simhashes = Held(np.array(sorted(stored), np.uint64))
+        for is_added, simhash in steps:
+            if is_added and simhash not in stored:
+                simhashes.add(simhash)
+                stored.add(simhash)
+            elif not is_added and simhash in stored:
+                simhashes.remove(simhash)
+                stored.remove(simhash)
+            assert (simhash in simhashes) is (simhash in stored)
+        assert len(simhashes) == len(stored)
+        for radius in (*range(17), 40, 64):
+            near = sorted(one for one in stored if (one ^ query).bit_count() <= radius)
+            assert simhashes.near(query, radius).tolist() == near
+
+    law()
+
+
+@pytest.mark.usefixtures("either")
+def test_finds_among_many() -> None:
+    rng = np.random.default_rng(1)
+    stored = distinct(rng.integers(1, 2**64, 30_000, np.uint64))
+    simhashes = Held(stored[::2])
+    for simhash in stored[1::2].tolist():
+        simhashes.add(simhash)
+    for query in [*stored[:20].tolist(), *rng.integers(1, 2**64, 20, np.uint64).tolist()]:
+        for radius in (0, 3, 10, 14, 15, 20):
+            near = stored[np.bitwise_count(stored ^ np.uint64(query)) <= radius]
+            assert simhashes.near(query, radius).tolist() == near.tolist()
+
+
+def shelf_of(rows: int = 0) -> Shelf:
+    connection = sqlite3.connect(":memory:")
+    connection.execute(SCHEMA)
+    connection.execute("CREATE TABLE pages (id INTEGER PRIMARY KEY)")
+    connection.execute("INSERT INTO pages VALUES (?)", (rows,))
+    return Shelf(connection)
+
+
+def test_a_list_is_held_once_it_was_asked_as_often_as_reading_it_costs() -> None:
+    shelf = shelf_of(rows=1000)
+    for _ in range(6):
+        assert shelf.postings("content", 1, 5).held is None
+        shelf.postings("content", 1, 5).near(1, 3)
+    assert shelf.postings("content", 1, 5).held is not None
+    shelf.clear()
+    assert shelf.postings("content", 1, 5).held is None
+
+
+def test_lists_are_held_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "MOST_HELD", 10)
+    monkeypatch.setattr(held, "_MOST_LISTS", 4)
+    shelf = shelf_of()
+    for scope in range(1, 9):
+        postings = shelf.postings("content", scope, 5)
+        for number in range(1, 4 if scope < 8 else 20):
+            postings.add(number * scope)
+        postings.near(1, 3)
+        shelf.postings("content", scope, 5)
+    lists = shelf._lists
+    assert [scope for _, scope in lists] == [5, 6, 7, 8]
+    assert [one.held is not None for one in lists.values()] == [True, True, True, False]
+
+
+def test_a_list_that_grows_too_large_is_held_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "MOST_HELD", 10)
+    shelf = shelf_of()
+    shelf.postings("content", 1, 5).near(1, 3)
+    for number in range(1, 12):
+        postings = shelf.postings("content", 1, 5)
+        assert postings.held is not None
+        postings.add(number)
+    assert shelf.postings("content", 1, 5).held is None
+    assert shelf.postings("content", 1, 5).find(1, 64) == list(range(1, 12))
+
+
+@pytest.mark.usefixtures("either", "little_room")
+def test_all_laws_hold_where_there_is_little_room() -> None:
+    run_state_machine_as_test(SameAnswers, settings=BUDGET)
+
+
+class SameAnswersByTwo(SameAnswers):
+    """Two processes, as it were, change one file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.other = self.storage(self.path)
+
+    def ask(self, **question: Any) -> None:  # type: ignore[override]
+        if question["found"] % 3 == 0:
+            self.fast, self.other = self.other, self.fast
+        super().ask(**question)
+
+    def teardown(self) -> None:
+        self.other.close()
+        super().teardown()
+
+
+def test_all_laws_hold_where_another_process_changes_the_file() -> None:
+    run_state_machine_as_test(SameAnswersByTwo, settings=BUDGET)
+
+
+@pytest.fixture(params=[Shelf, Newest], ids=lambda kind: kind.__name__)
+def never_cleared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request.param, "clear", lambda _: None)
+
+
+@pytest.mark.usefixtures("never_cleared")
+def test_the_laws_find_what_is_held_too_long() -> None:
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(SameAnswersByTwo, settings=BUDGET)
