@@ -29,9 +29,9 @@ _RADII = 3
 
 # So many simhashes are held at once, of all lists: those that were asked last.
 MOST_HELD = 1 << 21
-# Reading a list takes as long as a search for so many rows of the index, and no longer than so many
-# searches in any.
-_ROWS_A_SEARCH, _MOST_SEARCHES = 200, 500
+# Reading a list takes as long as a search for so many rows of the index.  Where others change the file
+# after every few searches it never pays, and in no index it takes longer than so many of them.
+_ROWS_A_SEARCH, _LEAST_SEARCHES, _MOST_SEARCHES = 50, 4, 500
 _MOST_LISTS = 1000
 
 Numbers = NDArray[np.int64]
@@ -213,8 +213,12 @@ class Shelf:
         self._lists.move_to_end((field, scope))
         return found
 
+    def added(self, row: int) -> None:
+        """Note that there is a row of that number now."""
+        self._rows = row
+
     def _hold(self, postings: HeldList) -> None:
-        if postings.count() > MOST_HELD:
+        if self._row_count() > MOST_HELD and postings.count() > MOST_HELD:
             postings.searches = -(10**9)  # it is not counted again soon
             return
         postings.held = Held(postings.hashes())
@@ -222,9 +226,12 @@ class Shelf:
 
     def _patience(self) -> int:
         """Return how many searches take as long as reading a list."""
+        return min(_LEAST_SEARCHES + self._row_count() // _ROWS_A_SEARCH, _MOST_SEARCHES)
+
+    def _row_count(self) -> int:
         if self._rows is None:
             (self._rows,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
-        return min(1 + self._rows // _ROWS_A_SEARCH, _MOST_SEARCHES)
+        return self._rows
 
     def _make_room(self) -> None:
         """Drop the lists that were asked longest ago, if there are too many or too large ones."""

@@ -64,6 +64,7 @@ class Lists:
         if bands := self.bands(scope):
             bands.add(row, page.sketch)
         self.newest.add(scope, row, seen)
+        self._shelf.added(row)
 
     def remove(self, scope: int, row: int, seen: Sighting) -> None:
         """Take a row out of the lists."""

@@ -15,10 +15,10 @@ from dedup.index.stores.base import Pool
 from dedup.values.sighting import Sighting
 from dedup.values.simhashes import signed
 
-# Of so many templates, those that were asked about last: some 400 bytes for a page.
+# Of so many templates, those that were asked about last; a page takes some 400 bytes.
 _MOST_TEMPLATES = 512
-# Of each so many, up to twice as many; who asks for more is not answered.
-_MOST_PAGES = 96
+# Of each at most so many; who asks for more than half of that is not answered.
+_MOST_PAGES = 128
 
 
 @dataclass(slots=True)
@@ -53,9 +53,9 @@ class Newest:
         At most *limit*; None where that is too many, or too many of the newest are not in *pool*.
         *scope* is the number of its group, *simhash* is signed.
         """
-        if limit > _MOST_PAGES:
+        if limit > _MOST_PAGES // 2:
             return None
-        template = self._template(scope, simhash)
+        template = self._template(scope, simhash, limit)
         without, dry_runs = pool.without, pool.dry_runs
         found = [
             (row, sketch)
@@ -66,7 +66,7 @@ class Newest:
             return None
         return found[-limit:]
 
-    def _template(self, scope: int, simhash: int) -> _Template:
+    def _template(self, scope: int, simhash: int, limit: int) -> _Template:
         name = (scope, simhash)
         if template := self._templates.get(name):
             self._templates.move_to_end(name)
@@ -74,9 +74,9 @@ class Newest:
         pages = self._connection.execute(
             "SELECT id, sketch, is_dry, run FROM pages WHERE scope = ? AND listed "
             "AND structure_simhash = ? ORDER BY id DESC LIMIT ?",
-            (*name, _MOST_PAGES),
+            (*name, limit),
         ).fetchall()
-        template = self._templates[name] = _Template(pages[::-1], len(pages) < _MOST_PAGES)
+        template = self._templates[name] = _Template(pages[::-1], len(pages) < limit)
         if len(self._templates) > _MOST_TEMPLATES:
             self._templates.popitem(last=False)
         return template
@@ -92,8 +92,8 @@ class Newest:
             del self._templates[name]
             return
         pages.append((row, page.sketch, seen.is_dry, seen.run))
-        if len(pages) > 2 * _MOST_PAGES:
-            del pages[:-_MOST_PAGES]
+        if len(pages) > _MOST_PAGES:
+            del pages[: -_MOST_PAGES // 2]
             template.is_whole = False
 
     def remove(self, scope: int, seen: Sighting) -> None:

@@ -39,7 +39,8 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held, "MOST_IN_TAIL", 4)
     monkeypatch.setattr(held, "MOST_HELD", 25)
     monkeypatch.setattr(held, "_MOST_LISTS", 3)
-    monkeypatch.setattr(newest, "_MOST_PAGES", 3)
+    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(newest, "_MOST_PAGES", 6)
     monkeypatch.setattr(newest, "_MOST_TEMPLATES", 2)
 
 
@@ -86,7 +87,7 @@ def shelf_of(rows: int = 0) -> Shelf:
 
 
 def test_a_list_is_held_once_it_was_asked_as_often_as_reading_it_costs() -> None:
-    shelf = shelf_of(rows=1000)
+    shelf = shelf_of(rows=100)
     for _ in range(6):
         assert shelf.postings("content", 1, 5).held is None
         shelf.postings("content", 1, 5).near(1, 3)
@@ -98,7 +99,8 @@ def test_a_list_is_held_once_it_was_asked_as_often_as_reading_it_costs() -> None
 def test_lists_are_held_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held, "MOST_HELD", 10)
     monkeypatch.setattr(held, "_MOST_LISTS", 4)
-    shelf = shelf_of()
+    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
+    shelf = shelf_of(rows=20)
     for scope in range(1, 9):
         postings = shelf.postings("content", scope, 5)
         for number in range(1, 4 if scope < 8 else 20):
@@ -112,7 +114,8 @@ def test_lists_are_held_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_list_that_grows_too_large_is_held_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held, "MOST_HELD", 10)
-    shelf = shelf_of()
+    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
+    shelf = shelf_of(rows=20)
     shelf.postings("content", 1, 5).near(1, 3)
     for number in range(1, 12):
         postings = shelf.postings("content", 1, 5)
@@ -144,12 +147,14 @@ class SameAnswersByTwo(SameAnswers):
         super().teardown()
 
 
-def test_all_laws_hold_where_another_process_changes_the_file() -> None:
+def test_all_laws_hold_where_another_process_changes_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
     run_state_machine_as_test(SameAnswersByTwo, settings=BUDGET)
 
 
 @pytest.fixture(params=[Shelf, Newest], ids=lambda kind: kind.__name__)
 def never_cleared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
     monkeypatch.setattr(request.param, "clear", lambda _: None)
 
 
