@@ -136,7 +136,7 @@ def page_from_item(
     if raw.html and isinstance(response, HtmlResponse) and _is_text_of(response, raw.html):
         page = _pages.get(response)
         if foresight:
-            foresight.note(response, was_read=page is not None)
+            foresight.note(response)
         if page and page.excess is None and _is_within(raw.html, max_bytes):
             page = page.at(raw.url, raw.html)
             return replace(page, item_key=raw.item_key) if raw.item_key else page

@@ -88,11 +88,12 @@ def test_the_same_pages_are_fetched(
     assert seen.isdisjoint(map(fingerprint, made))
 
 
-def test_one_request_is_made_for_all_places_of_a_page() -> None:
+@pytest.mark.parametrize("allow", ["", "example"])
+def test_one_request_is_made_for_all_places_of_a_page(allow: str) -> None:
     found = ("/x#1", "/x", "/x#2", "#top", "/y#1")
     page = Page(url=PAGE, body_digest=b"", text="", links=found)
     response = HtmlResponse(PAGE, body=b"<p>x", request=Request(PAGE))
-    spider = SiteSpider(url="http://a.example/")
+    spider = SiteSpider(url="http://a.example/", allow=allow)
     assert urls(spider, response, page) == ["http://a.example/x", "http://a.example/y"]
 
 

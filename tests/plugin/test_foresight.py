@@ -18,7 +18,6 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 from dedup import Page
 from dedup.front.settings import DedupSettings
 from dedup.plugin import pages
-from dedup.plugin.foresight import Foresight
 from dedup.plugin.pages import ItemReader, page_after_callback, page_from_item
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
@@ -162,7 +161,7 @@ def read_responses(
 
 
 def test_responses_are_read_ahead_after_a_few_items_with_their_text() -> None:
-    assert read_responses(reader(), ["text"] * 10) == [False] * 4 + [True] * 6
+    assert read_responses(reader(), ["text"] * 10) == [False] + [True] * 9
 
 
 @pytest.mark.parametrize("kind", [None, "other", "more"])
@@ -171,8 +170,20 @@ def test_a_crawl_without_such_items_reads_nothing_ahead(kind: str | None) -> Non
     assert not any(read_responses(ahead, [kind] * 50))
     assert not any(read_responses(reader(text_fields=("html",)), ["text"] * 50))
     read_responses(ahead, ["text"] * 100)
-    assert read_responses(ahead, [kind] * 50) == [True] * 5 + [False] * 45
-    assert read_responses(ahead, ["text"] * 10) == [False] * 4 + [True] * 6
+    assert read_responses(ahead, [kind] * 50) == [True] * 16 + [False] * 34
+    assert read_responses(ahead, ["text"] * 100)[80:] == [True] * 20
+
+
+def test_responses_are_read_while_the_items_of_others_are_on_their_way() -> None:
+    ahead = reader()
+    read_responses(ahead, ["text"] * 100)
+    for _ in range(5):
+        on_their_way = [answer(PAGE.encode()) for _ in range(12)]
+        for response in on_their_way:
+            ahead.read_ahead(response)
+        assert all(response in pages._pages for response in on_their_way)
+        for response in on_their_way:
+            ahead.read({"html": response.text}, response, is_only=False)
 
 
 def test_one_callback_does_not_pay_for_another() -> None:
@@ -185,7 +196,7 @@ def test_one_callback_does_not_pay_for_another() -> None:
 
 def test_where_every_other_response_gives_an_item_few_are_read_in_vain() -> None:
     were_read = read_responses(reader(), ["text", None] * 200)
-    assert sum(were_read[1::2]) <= 50
+    assert sum(were_read[1::2]) <= 32
 
 
 @pytest.mark.parametrize("kind", [Response, TextResponse])
@@ -219,11 +230,13 @@ def test_what_was_read_goes_with_its_response() -> None:
     assert len(pages._pages) == before
 
 
-def test_credit_is_bounded() -> None:
-    foresight, response = Foresight(), answer(b"")
-    for _ in range(1000):
-        foresight.note(response, was_read=True)
-    assert sum(foresight.is_worth_reading(response) for _ in range(100)) == 5
+def test_what_was_long_ago_is_forgotten() -> None:
+    ahead = reader()
+    read_responses(ahead, ["text"] * 10_000)
+    were_read = read_responses(ahead, [None, "text", None] * 300)
+    assert not any(were_read[300:])
+    were_read = read_responses(ahead, ["text"] * 600)
+    assert all(were_read[300:])
 
 
 class SourceSpider(Spider):
