@@ -28,7 +28,7 @@ _LAYOUT = layout(5)
 _RADII = 3
 
 # So many simhashes are held at once, of all lists: those that were asked last.
-MOST_HELD = 1 << 21
+MOST_HELD = 1 << 20
 # Reading a list takes as long as a search for so many rows of the index.  Where others change the file
 # after every few searches it never pays, and in no index it takes longer than so many of them.
 _ROWS_A_SEARCH, _LEAST_SEARCHES, _MOST_SEARCHES = 50, 4, 500
