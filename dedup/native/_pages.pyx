@@ -262,6 +262,13 @@ ctypedef struct Frame:
     uint8_t bits
 
 
+# The pairs of tag and class of a site are the same on all its pages.  Each page with hundreds of its own
+# would make Python look for garbage after every third page.
+cdef dict _pairs = {}
+cdef enum:
+    MOST_PAIRS = 20000
+
+
 class _Unusual(Exception):
     """What only Python does."""
 
@@ -403,7 +410,8 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
         if node.properties != NULL:
             value = _value(_attribute(node, b"class"))
             if value:
-                classes.append((name_list[number], value))
+                pair = (name_list[number], value)
+                classes.append(_pairs.setdefault(pair, pair))
         if bits & (LINKS | TITLE | LINK):
             if bits & TITLE:
                 title = title or _first_text(node)
@@ -446,6 +454,8 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
         if child == NULL:
             break
         node = child
+    if len(_pairs) > MOST_PAIRS:
+        _pairs.clear()
     text = _chosen(scratch, used, regions)
     language = _value(_attribute(top, b"lang"))
     return text, title, canonical, language, tuple(tags), tuple(depths), tuple(classes), tuple(links)

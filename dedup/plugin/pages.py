@@ -14,7 +14,7 @@ from dedup.front.settings import DedupSettings, PageFromItem
 from dedup.plugin.foresight import Foresight
 from dedup.reading.charset import encoding_of
 from dedup.reading.fields import FieldRule, item_key, raw_page_of
-from dedup.reading.floods import has_attribute_flood
+from dedup.reading.floods import SMALL, has_attribute_flood
 from dedup.reading.page import Page, markup_of
 from dedup.values.limits import MAX_BYTES, Excess
 from dedup.values.urls import host_of
@@ -193,7 +193,8 @@ def _read(response: HtmlResponse, max_bytes: int) -> Page:
     if not _is_well_decoded(response):
         encoding = _header_encoding(response)
         return Page.from_html(body, url=url, encoding=encoding, max_bytes=max_bytes)
-    if has_attribute_flood(markup_of(response.text)):
+    # In UTF-8 a character is as long as in `str`, or up to four times as long.
+    if 4 * len(response.text) > SMALL and has_attribute_flood(markup_of(response.text)):
         return Page.unread(body, Excess.ATTRIBUTES, url=url)
     return Page.from_tree(response.selector.root, body=body, url=url, max_bytes=max_bytes)
 
