@@ -41,6 +41,7 @@ FETCHING_MODULES = {
 LISTENERS = {"dedup/cli/serve"}
 # All that statements are put together from beside constants: numbers, marks, names of columns.
 PARTS_OF_STATEMENTS = {
+    "_ENTRY_BYTES",
     # Names of tables and columns, and what is declared of them in `columns` and `records`.
     *(
         "self.name",

@@ -201,6 +201,7 @@ class Shelf:
     def clear(self) -> None:
         """Hold nothing any more."""
         self._lists.clear()
+        self._rows = None
 
     def postings(self, field: str, scope: int, blocks: int) -> HeldList:
         """Return the list of *field* of a scope, in a file of that many *blocks*."""
@@ -208,9 +209,9 @@ class Shelf:
         if found is None:
             found = self._lists[field, scope] = HeldList(self._connection, field, scope, blocks=blocks)
             self._make_room()
-        elif found.held is None and found.searches >= self._patience():
+        self._lists.move_to_end((field, scope))  # before room is made, or it would make room itself
+        if found.held is None and found.searches >= self._patience():
             self._hold(found)
-        self._lists.move_to_end((field, scope))
         return found
 
     def added(self, row: int) -> None:

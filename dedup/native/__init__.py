@@ -71,11 +71,12 @@ def _reason(name: str) -> str:
         return reason
     try:
         module = import_module(f"dedup.native.{name}")
-    except ImportError as error:
-        return f"it was not built ({error})"
-    if digest_of(name) != module.SOURCES:
-        return "it was built from other sources; install the package again"
-    return ""
+        is_of_these = digest_of(name) == module.SOURCES
+    except ModuleNotFoundError:
+        return "it was not built"
+    except Exception as error:  # whatever a build for another release of lxml or Python raises
+        return f"it cannot be loaded ({type(error).__name__}: {error})"
+    return "" if is_of_these else "it was built from other sources; install the package again"
 
 
 def _strange_parser() -> str:

@@ -342,6 +342,13 @@ def read(etree._Element root not None):
         _give_back(scratch)
 
 
+cdef inline bint _may_have_defaults(tree.xmlDoc* document) noexcept nogil:
+    """Return whether a DTD may give elements attributes that do not stand at them."""
+    if document == NULL or document.type == <int>tree.XML_HTML_DOCUMENT_NODE:
+        return False
+    return document.intSubset != NULL or document.extSubset != NULL
+
+
 cdef tuple _read(etree._Element root, _Scratch scratch):
     cdef tree.xmlNode* top = root._c_node
     cdef tree.xmlNode* node = top
@@ -355,7 +362,7 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
     cdef size_t* region
     cdef list name_list = [], tags = [], depths = [], classes = [], links = []
     cdef str title = "", canonical = "", value
-    if top == NULL or top.type != tree.XML_ELEMENT_NODE:
+    if top == NULL or top.type != tree.XML_ELEMENT_NODE or _may_have_defaults(top.doc):
         raise _Unusual
     if top.children == NULL:  # Scrapy makes one for a page without any element
         return "", "", "", "", (), (), (), ()
@@ -588,7 +595,7 @@ cdef class Content:
 
     def __init__(self, segment, frequencies, keyed_long, bytes keyed_table, *, uint32_t seed, bint tie,
                  size_t shingle, int bins, int check_bins, uint32_t one_in, size_t most_sampled):
-        if not shingle or bins > 256 or check_bins > 256 or len(keyed_table) % 2048:
+        if not shingle or not 2 <= bins <= 256 or not 2 <= check_bins <= 256 or len(keyed_table) % 2048:
             raise ValueError("a shingle, bins or a table of another size than this module knows")
         if bins & (bins - 1) or check_bins & (check_bins - 1) or one_in & (one_in - 1):
             raise ValueError("bins and samples are powers of two")
@@ -600,13 +607,16 @@ cdef class Content:
         self._one_in, self._most_sampled = one_in, most_sampled
         self._held = None
 
-    def __call__(self, str text not None):
+    def __call__(self, text):
         """Return what a text gives, or None where Python must do it.
 
         It is (simhash, sketch, tokens with spaces between as bytes, number of tokens, number of those
         with kana, number of different shingles, sample, check sketch).
         """
-        cdef _Scratch scratch = _scratch()
+        cdef _Scratch scratch
+        if type(text) is not str or not self._size:
+            return None
+        scratch = _scratch()
         try:
             return self._folded(text, scratch)
         except _Unusual:
@@ -646,6 +656,8 @@ cdef class Content:
         for token in range(found.count):
             if found.tokens[token].origin != RUN_OF_HAN:
                 length = found.tokens[token].end - begin
+                if joined.used + length + 2 > most:
+                    raise _Unusual
                 memcpy(joined.bytes + joined.used, found.bytes + begin, length)
                 begin = found.tokens[token].end + 1
                 _end(&joined, length, found.tokens[token].origin)
@@ -816,9 +828,12 @@ cdef size_t _normalized(str text, _Scratch scratch) except? 0:
 # ---- Structure: `dedup.recipes.structure.decayed_ngrams`
 
 
-def structure(tuple tags not None, tuple depths not None, const int32_t[::1] weights, size_t run, uint32_t seed, bint tie):
+def structure(tags, depths, const int32_t[::1] weights, size_t run, uint32_t seed, bint tie):
     """Return the simhash of runs of *run* tags, weighed by the depth of each; None where Python must do it."""
-    cdef _Scratch scratch = _scratch()
+    cdef _Scratch scratch
+    if type(tags) is not tuple or type(depths) is not tuple or weights.shape[0] == 0:
+        return None
+    scratch = _scratch()
     try:
         return _structure(tags, depths, weights, run, seed, tie, scratch)
     except _Unusual:

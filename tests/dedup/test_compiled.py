@@ -26,7 +26,7 @@ from dedup.reading.characters import BLOCK, described
 from dedup.reading.compiled import TRIAL, reading_of
 from dedup.reading.tokens import MOST_MARKS, is_mark, tokens
 from dedup.reading.walk import BOILERPLATE, INLINE, INVISIBLE, TEXTS, Walk
-from dedup.recipes.compiled import Folding, folding
+from dedup.recipes.compiled import Folding, _frequencies, folding
 from dedup.recipes.fingerprinter import fingerprint_in_python
 from dedup.recipes.structure import NGRAM_DECAY, RUN, weights_by_depth
 from tests.fuzz.test_pages import MARKUP, texts
@@ -302,6 +302,55 @@ def test_long_tags_are_found_as_by_python(markup: str, longest: int) -> None:
         assert floods.may_have_long_tag(markup.encode()) == expected
 
 
+class Named(str):
+    """What parsers of markup return."""
+
+    __slots__ = ()
+
+
+def test_what_is_no_plain_text_is_left_to_python() -> None:
+    page = Page.from_text(Named("a text of four words"))
+    assert fingerprint(page) == fingerprint(Page.from_text("a text of four words"))
+    listed = Page(url="", body_digest=b"", text="", tags=["a"], depths=[0])  # type: ignore[arg-type]
+    assert fingerprint(listed) == fingerprint_in_python(listed)
+
+
+def test_attributes_that_only_a_dtd_has_are_read() -> None:
+    root = etree.fromstring(
+        "<!DOCTYPE a [<!ATTLIST p class CDATA 'k'><!ATTLIST q role CDATA 'navigation'>]>"
+        "<a><p>one</p><q>two</q></a>"
+    )
+    check_walk(root)
+    assert reading_of(root).classes == (("p", "k"),)
+
+
+def content(segment: Any, **changes: int) -> Any:
+    numbers = {"seed": 0, "tie": False, "shingle": 4, "bins": 256, "check_bins": 64}
+    return compiled.Content(
+        segment,
+        _frequencies,
+        lambda _: 0,
+        b"",
+        **numbers | {"one_in": 4, "most_sampled": 1024} | changes,
+    )
+
+
+def test_a_dictionary_that_makes_more_of_a_text_is_not_believed() -> None:
+    fold = content(lambda _: ["\u6c49" * 3000, "\n", "\u6c49" * 20])
+    assert fold("\u6c49" * 5 + " words " * 5000 + "\u6c49") is None
+    assert content(lambda text: [text[:1], "", text])("\u6c49\u5b57 a") is None
+    assert content(lambda _: [b"x"])("\u6c49\u5b57 a") is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"bins": 1}, {"bins": 0}, {"check_bins": 512}, {"shingle": 0}, {"one_in": 3}, {"bins": 100}],
+)
+def test_numbers_that_do_not_fit_are_refused(changes: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=r"module knows|powers of two"):
+        content(list, **changes)
+
+
 # ---- Whether it is used
 
 
@@ -380,6 +429,11 @@ def test_a_part_that_gives_something_else_is_not_used() -> None:
         assert "otherwise than Python does" in status(code, DEDUP_PURE=""), fault
     code = "import dedup.recipes.sketch as sketch; sketch._VALUES = 254"
     assert "otherwise than Python does" in status(code, DEDUP_PURE="")
+
+
+def test_what_cannot_be_loaded_is_not_used() -> None:
+    code = "import dedup.native.sources as s; s.SOURCES['_pages'] += ('native/missing.h',)"
+    assert "it cannot be loaded (FileNotFoundError" in status(code, DEDUP_PURE="")
 
 
 def test_an_unknown_parser_is_left_alone() -> None:

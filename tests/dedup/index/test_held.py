@@ -112,6 +112,34 @@ def test_lists_are_held_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch)
     assert [one.held is not None for one in lists.values()] == [True, True, True, False]
 
 
+def test_a_list_that_is_held_makes_room_at_the_cost_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "MOST_HELD", 10)
+    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
+    shelf = shelf_of(rows=9)
+    for field in ("content", "structure"):
+        for number in range(1, 8):
+            shelf.postings(field, 1, 5).add(number)
+    for _ in range(6):
+        for field in ("content", "content", "structure"):
+            assert shelf.postings(field, 1, 5).find(1, 64) == list(range(1, 8))
+    assert sum(one.held is not None for one in shelf._lists.values()) == 1
+
+
+def test_rows_are_counted_again_where_others_changed_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "MOST_HELD", 10)
+    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
+    shelf = shelf_of(rows=5)
+    for _ in range(4):
+        shelf.postings("content", 1, 5).near(1, 3)
+    shelf._connection.execute("INSERT INTO pages VALUES (20)")
+    for number in range(1, 20):
+        shelf.postings("content", 2, 5).add(number)
+    shelf.clear()
+    for _ in range(4):
+        shelf.postings("content", 2, 5).near(1, 3)
+    assert shelf.postings("content", 2, 5).held is None
+
+
 def test_a_list_that_grows_too_large_is_held_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held, "MOST_HELD", 10)
     monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
