@@ -95,6 +95,8 @@ def ours(path: Path, jobs: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as scratch:
         command = [sys.executable, "-c", "from dedup.cli import main; main()", "add", str(path)]
         command += ["--index", str(Path(scratch, "x.db")), "--jobs", str(jobs), "--json"]
+        if path.suffix == ".jsonl":
+            command += ["-s", "DEDUP_TEXT_FIELDS=text"]
         begin = time.perf_counter()
         process = subprocess.Popen(
             command,
