@@ -1,0 +1,277 @@
+"""Web programs on 127.0.0.1, filled with the history and the documentation of this repository.
+
+dokuwiki, cgit and gitweb are Debian packages (with php-cli), klaus and hgweb (mercurial) are on PyPI; their
+commands are looked for in the folders of ``--bin`` as well.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+ROOT = Path(__file__).parent.parent.parent
+# So many commits, each this far behind the one before, and so many files of each.
+COMMITS, STEP = 4, 16
+FILES = 5
+
+
+@dataclass(frozen=True)
+class Program:
+    """A web program: *start* runs it in a folder on a port, and yields the path to begin at."""
+
+    name: str
+    start: Callable[[Path, int], AbstractContextManager[str]]
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def _git(folder: Path, *arguments: str, **more: str) -> str:
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", **more}
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, env=environment, capture_output=True, check=True
+    )
+    return done.stdout.decode("utf-8", "replace")
+
+
+def revisions() -> list[str]:
+    """Return some of the commits of this repository, the oldest first."""
+    every = _git(ROOT, "log", "--first-parent", f"-{COMMITS * STEP}", "--format=%H").split()
+    return every[::-STEP][-COMMITS:]
+
+
+def _write_revision(revision: str, folder: Path) -> None:
+    """Write some of the files of a revision."""
+    names = _git(ROOT, "ls-tree", "-r", "--name-only", revision, "docs", "dedup/values", "dedup/rule")
+    texts = [name for name in names.split("\n") if name.endswith((".md", ".py"))]
+    for name in texts[:: max(1, len(texts) // FILES)][:FILES]:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_git(ROOT, "show", f"{revision}:{name}"), "utf-8")
+
+
+def _git_repository(folder: Path) -> Path:
+    repository = folder / "project"
+    repository.mkdir()
+    _git(repository, "init", "-q", "-b", "main")
+    for number, revision in enumerate(revisions()):
+        _write_revision(revision, repository)
+        _git(repository, "add", "-A")
+        date = f"2026-01-{number + 1:02}T12:00:00"
+        subject = _git(ROOT, "log", "-1", "--format=%s", revision).strip()
+        who = ("-c", "user.name=A. Writer", "-c", "user.email=a@example.org")
+        _git(
+            *(repository, *who, "commit", "-q", "--allow-empty", "-m", subject),
+            GIT_AUTHOR_DATE=date,
+            GIT_COMMITTER_DATE=date,
+        )
+    _git(repository, "tag", "v1", "HEAD~1")
+    _git(repository, "branch", "stable", "HEAD~2")
+    return repository
+
+
+@contextmanager
+def _running(command: list[str], port: int, folder: Path, **environment: str) -> Iterator[None]:
+    with (folder / "server.log").open("wb") as log:
+        variables = {**os.environ, **environment}
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=variables)
+        try:
+            _wait_for(port)
+            yield
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with socket.socket() as asked:
+            if asked.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise RuntimeError(f"nothing listens on port {port}")
+
+
+@contextmanager
+def _cgi(program: str, port: int, name: str, environment: Mapping[str, str]) -> Iterator[None]:
+    """Serve a CGI program at ``/name``."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path, _, query = self.path.partition("?")
+            variables = {
+                "PATH": os.environ["PATH"],
+                "GATEWAY_INTERFACE": "CGI/1.1",
+                "REQUEST_METHOD": "GET",
+                "SERVER_NAME": "127.0.0.1",
+                "SERVER_PORT": str(port),
+                "HTTP_HOST": f"127.0.0.1:{port}",
+                "SERVER_PROTOCOL": "HTTP/1.1",
+                "SCRIPT_NAME": name,
+                "PATH_INFO": path.removeprefix(name),
+                "QUERY_STRING": query,
+                **environment,
+            }
+            if not path.startswith(name):
+                self.send_error(404)
+                return
+            done = subprocess.run([program], env=variables, capture_output=True, check=False)
+            head, _, body = done.stdout.replace(b"\r\n", b"\n").partition(b"\n\n")
+            fields = [line.partition(b":")[::2] for line in head.split(b"\n") if line]
+            status = next((value for field, value in fields if field.lower() == b"status"), b"200")
+            self.send_response(int(status.split()[0]))
+            for field, value in fields:
+                if field.lower() not in (b"status", b"content-length"):
+                    self.send_header(field.decode(), value.decode("latin-1").strip())
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def _cgit(folder: Path, port: int) -> Iterator[str]:
+    repository = _git_repository(folder)
+    config = folder / "cgitrc"
+    lines = (
+        "virtual-root=/cgit",
+        "enable-index-links=1",
+        "snapshots=",
+        "max-stats=year",
+        "enable-blame=1",
+    )
+    repo = ("repo.url=project", f"repo.path={repository / '.git'}", "repo.desc=The project")
+    config.write_text("\n".join((*lines, *repo)) + "\n")
+    with _cgi("/usr/lib/cgit/cgit.cgi", port, "/cgit", {"CGIT_CONFIG": str(config)}):
+        yield "/cgit/project/"
+
+
+@contextmanager
+def _gitweb(folder: Path, port: int) -> Iterator[str]:
+    _git_repository(folder)
+    config = folder / "gitweb.conf"
+    config.write_text(f'$projectroot = "{folder}";\n$feature{{"snapshot"}}{{"default"}} = [];\n1;\n')
+    with _cgi("/usr/share/gitweb/gitweb.cgi", port, "/gitweb", {"GITWEB_CONFIG": str(config)}):
+        yield "/gitweb?p=project/.git;a=summary"
+
+
+@contextmanager
+def _klaus(folder: Path, port: int) -> Iterator[str]:
+    repository = _git_repository(folder)
+    command = [_found("klaus"), "--host", "127.0.0.1", "--port", str(port), str(repository)]
+    with _running(command, port, folder):
+        yield "/project/"
+
+
+@contextmanager
+def _hgweb(folder: Path, port: int) -> Iterator[str]:
+    repository = folder / "project"
+    repository.mkdir()
+    hg = [_found("hg"), "--config", "ui.username=A. Writer", "-q"]
+    subprocess.run([*hg, "init"], cwd=repository, check=True)
+    for number, revision in enumerate(revisions()):
+        _write_revision(revision, repository)
+        subject = _git(ROOT, "log", "-1", "--format=%s", revision).strip()
+        subprocess.run([*hg, "addremove"], cwd=repository, check=True)
+        commit = [*hg, "commit", "-m", f"{subject} ({number})", "-d", f"2026-01-{number + 1:02}"]
+        subprocess.run(commit, cwd=repository, check=False)  # 1 where nothing has changed
+    command = [hg[0], "serve", "-R", str(repository), "-a", "127.0.0.1", "-p", str(port)]
+    with _running(command, port, folder):
+        yield "/"
+
+
+@contextmanager
+def _dokuwiki(folder: Path, port: int) -> Iterator[str]:
+    wiki, data = folder / "wiki", folder / "data"
+    shutil.copytree("/usr/share/dokuwiki", wiki, symlinks=False, ignore_dangling_symlinks=True)
+    shutil.copytree("/etc/dokuwiki", folder / "conf", ignore_dangling_symlinks=True)
+    for name in (
+        "pages",
+        "attic",
+        "media",
+        "meta",
+        "cache",
+        "index",
+        "locks",
+        "tmp",
+        "log",
+        "media_attic",
+    ):
+        (data / name).mkdir(parents=True, exist_ok=True)
+    (data / "media_meta").mkdir()
+    (wiki / "inc/preload.php").write_text(f"<?php define('DOKU_CONF', '{folder}/conf/');\n")
+    local = {"title": "The project", "useacl": 0, "savedir": str(data), "indexdelay": 0}
+    values = "".join(f"$conf['{name}'] = {value!r};\n" for name, value in local.items())
+    (folder / "conf/local.php").write_text(f"<?php\n{values}")
+    _write_wiki(data / "pages")
+    command = ["php", "-d", "error_reporting=0", "-S", f"127.0.0.1:{port}", "-t", str(wiki)]
+    with _running(command, port, folder, PHP_CLI_SERVER_WORKERS="3"):
+        yield "/doku.php?id=start"
+
+
+def _write_wiki(pages: Path) -> None:
+    """Write the documentation as pages that link to each other."""
+    names: list[str] = []
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        name = "".join(letter if letter.isalnum() else "_" for letter in path.stem.lower())
+        place = path.parent.name if path.parent.name != "docs" else "main"
+        place = "".join(letter for letter in place if letter.isalpha())
+        target = pages / place / f"{name}.txt"
+        target.parent.mkdir(exist_ok=True)
+        links = "".join(f"  * [[{one}]]\n" for one in names[-3:])
+        target.write_text(f"====== {name} ======\n\n{path.read_text('utf-8')}\n\n{links}", "utf-8")
+        names.append(f"{place}:{name}")
+    start = "====== Start ======\n\n" + "".join(f"  * [[{name}]]\n" for name in names)
+    (pages / "start.txt").write_text(start, "utf-8")
+
+
+_places: list[Path] = []
+
+
+def look_in(places: list[Path]) -> None:
+    """Look for commands in these folders, too."""
+    _places.extend(places)
+
+
+def _found(command: str) -> str:
+    path = os.pathsep.join([*map(str, _places), os.environ["PATH"]])
+    found = shutil.which(command, path=path)
+    if not found:
+        raise FileNotFoundError(f"{command} is not installed")
+    return found
+
+
+PROGRAMS = {
+    name: Program(name, start)
+    for name, start in {
+        "dokuwiki": _dokuwiki,
+        "cgit": _cgit,
+        "gitweb": _gitweb,
+        "hgweb": _hgweb,
+        "klaus": _klaus,
+    }.items()
+}

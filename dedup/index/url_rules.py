@@ -1,0 +1,312 @@
+"""The rules for URLs in an index: as notes, one for each rule and one for what a run has seen of it.
+
+So every store has them as it has its other notes; what was not requested because of a rule is withheld
+(`dedup.values.row.Withheld`), with the rules in the place of its request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+from dedup.index.stores.base import Note, Prefix, Query, Store, first
+from dedup.urls.edits import Edit, Form
+from dedup.urls.evidence import Standing, Tally, Wrong
+from dedup.urls.learner import Record
+from dedup.urls.rule import Rule
+from dedup.urls.views import Page
+from dedup.values.row import Withheld
+from dedup.values.urls import url_key
+from dedup.values.verdict import Outcome
+
+WITHHELD = "rule"
+"""What is withheld because of a rule."""
+
+_RULE, _TALLY, _PAGES = "urls.rule.", "urls.tally.", "urls.pages."
+
+
+class Seen(NamedTuple):
+    """A rule, what persons and its site say of it, and what one run has seen."""
+
+    rule: Rule
+    standing: Standing
+    is_declared: bool
+    tally: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """A request that was not made because of *rules*, by their ids, for the page of *url*.
+
+    *page* is the URL that shows the same, *row* its row; *request* is what Scrapy makes it of again, ""
+    where that is not known; *size* is that of the page in bytes.  It *was_made* after all when a rule
+    turned out to be wrong.
+    """
+
+    run: int
+    row: int
+    url: str
+    page: str
+    rules: tuple[str, ...]
+    request: str = ""
+    size: int = 0
+    was_made: bool = False
+
+
+def seen_of(record: Record) -> Seen:
+    """Return what is stored of *record*."""
+    return Seen(record.rule, record.standing, record.is_declared, record.own)
+
+
+class UrlRules:
+    """The rules in one *store*; every method is one transaction."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    # Rules and what runs have seen of them
+
+    def records(self, run: int = 0) -> list[Record]:
+        """Return all rules; what *run* itself has seen is their own tally, so it can go on.
+
+        What cannot be read is left out: it would be learned again.
+        """
+        with self._store.transaction(writing=False):
+            notes = self._store.select(Note, name=Prefix(_RULE))
+            tallies = self._tallies()
+        found = {note.name.removeprefix(_RULE): _rule_of(note.value) for note in notes}
+        return [
+            _record(*read, tallies.get(name, {}), run)
+            for name, read in found.items()
+            if read is not None
+        ]
+
+    def _tallies(self) -> dict[str, dict[int, Tally]]:
+        tallies: dict[str, dict[int, Tally]] = {}
+        for note in self._store.select(Note, name=Prefix(_TALLY)):
+            run, _, rule = note.name.removeprefix(_TALLY).partition(".")
+            tally = _tally_of(note.value)
+            if tally and run.isdecimal():
+                tallies.setdefault(rule, {})[int(run)] = tally
+        return tallies
+
+    def save(self, run: int, seen: Iterable[Seen]) -> bool:
+        """Store what *run* has seen of rules; return True."""
+        notes = []
+        for rule, standing, is_declared, tally in seen:
+            name = rule.id
+            notes.append(Note(f"{_RULE}{name}", _rule_text(rule, standing, is_declared)))
+            notes.append(Note(_tally_name(run, name), _text(asdict(tally))))
+        with self._store.transaction(writing=True):
+            # What a person has said meanwhile stays.
+            self._store.put(*notes[::2], renew=False)
+            self._store.put(*notes[1::2])
+        return True
+
+    def set_standing(self, record: Record) -> None:
+        """Store what a person says of a rule, or that it was imported."""
+        with self._store.transaction(writing=True):
+            text = _rule_text(record.rule, record.standing, record.is_declared)
+            self._store.put(Note(f"{_RULE}{record.rule.id}", text))
+
+    def forget_run(self, run: int) -> None:
+        """Forget what *run* has seen of rules, and what it has withheld."""
+        with self._store.transaction(writing=True):
+            self._store.delete(Note, name=Prefix(f"{_TALLY}{run:012}."))
+            self._store.delete(Note, name=f"{_PAGES}{run:012}")
+            self._store.delete(Withheld, run=run, what=WITHHELD)
+
+    # What is withheld
+
+    def withhold(self, held: HeldBack, rows: Iterable[int]) -> bool:
+        """Record *held*, if its page is still there: all of *rows* are confirmed rows of its run.
+
+        Returns whether that is so, and nobody wants the page of its URL back; if not, it must be made.
+        """
+        key, numbers = url_key(held.url), tuple(rows)
+        with self._store.transaction(writing=True):
+            stands = Query(ids=numbers, runs=frozenset((held.run,)), outcomes=(Outcome.CONFIRMED,))
+            if not numbers or sum(1 for _ in self._store.rows(stands)) != len(numbers):
+                return False
+            if first(self._store.rows(Query(url_key=key, outcomes=(Outcome.RESTORED,), limit=1))):
+                return False
+            self._store.put(_withheld(held))
+        return True
+
+    def held_back(self, run: int | None = None) -> list[HeldBack]:
+        """Return what was withheld because of rules, by *run* or by all, in order."""
+        fields: dict[str, Any] = {"what": WITHHELD} | ({} if run is None else {"run": run})
+        return [found for one in self._store.select(Withheld, **fields) if (found := _held(one))]
+
+    def note_made(self, held: Iterable[HeldBack]) -> None:
+        """Record that requests were made after all."""
+        with self._store.transaction(writing=True):
+            self._store.put(*(_withheld(replace(one, was_made=True, request="")) for one in held))
+
+    # On the way to another index
+
+    def exported(self) -> dict[str, Any]:
+        """Return all that `restored` takes; stored requests stay here, they may hold what is private."""
+        with self._store.transaction(writing=False):
+            notes = self._store.select(Note, name=Prefix(_RULE))
+            tallies = self._tallies()
+            held = self.held_back()
+        return {
+            "rules": {note.name.removeprefix(_RULE): json.loads(note.value) for note in notes},
+            "tallies": [
+                [run, rule, asdict(tally)] for rule, of in tallies.items() for run, tally in of.items()
+            ],
+            "withheld": [
+                [one.run, one.row, one.url, one.page, one.rules, one.size, one.was_made] for one in held
+            ],
+        }
+
+    def restored(self, dump: Mapping[str, Any], runs: Mapping[int, int], rows: Sequence[int]) -> None:
+        """Store what `exported` gave, by the numbers that *runs* and *rows* have here.
+
+        What is here already stays; what cannot be read is left out.
+        """
+        notes = []
+        for name, value in _pairs(dump.get("rules")):
+            if (read := _rule_of(_text(value))) and read[0].id == name:
+                notes.append(Note(f"{_RULE}{name}", _text(value)))
+        for run, name, value in _lists(dump.get("tallies"), 3):
+            if isinstance(run, int) and run in runs and _tally_of(_text(value)):
+                notes.append(Note(_tally_name(runs[run], str(name)), _text(value)))
+        held = [_imported(one, runs, rows) for one in _lists(dump.get("withheld"), 7)]
+        with self._store.transaction(writing=True):
+            self._store.put(*notes, *[_withheld(one) for one in held if one], renew=False)
+
+    # Pages of a job that is paused
+
+    def save_pages(self, run: int, pages: Iterable[Page]) -> None:
+        """Store the pages that others need not be fetched for, until *run* goes on."""
+        with self._store.transaction(writing=True):
+            self._store.put(Note(f"{_PAGES}{run:012}", _text([list(page) for page in pages])))
+
+    def take_pages(self, run: int) -> list[Page]:
+        """Return the pages that `save_pages` has stored, and forget them."""
+        with self._store.transaction(writing=True):
+            notes = self._store.select(Note, name=f"{_PAGES}{run:012}")
+            self._store.delete(Note, name=f"{_PAGES}{run:012}")
+        return [page for note in notes for page in _pages_of(note.value)]
+
+
+def _pairs(found: object) -> list[tuple[str, Any]]:
+    return list(found.items()) if isinstance(found, dict) else []
+
+
+def _lists(found: object, length: int) -> list[list[Any]]:
+    lists = found if isinstance(found, list) else []
+    return [one for one in lists if isinstance(one, list) and len(one) == length]
+
+
+def _imported(one: list[Any], runs: Mapping[int, int], rows: Sequence[int]) -> HeldBack | None:
+    run, row, url, page, rules, size, was_made = one
+    if run not in runs or not (isinstance(row, int) and 0 < row < len(rows) and rows[row]):
+        return None
+    if not (isinstance(url, str) and isinstance(page, str) and isinstance(size, int)):
+        return None
+    names = tuple(map(str, rules)) if isinstance(rules, list) else ()
+    return HeldBack(runs[run], rows[row], url, page, names, size=size, was_made=was_made is True)
+
+
+def _tally_name(run: int, rule: str) -> str:
+    return f"{_TALLY}{run:012}.{rule}"
+
+
+def _record(
+    rule: Rule, standing: Standing, is_declared: bool, tallies: Mapping[int, Tally], run: int
+) -> Record:
+    earlier = tuple(tallies[number] for number in sorted(tallies) if number != run)
+    return Record(rule, earlier, tallies.get(run, Tally()), standing=standing, is_declared=is_declared)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _rule_text(rule: Rule, standing: Standing, is_declared: bool) -> str:
+    host, edit, pattern = rule
+    return _text([host, *edit, pattern, standing, is_declared])
+
+
+def _rule_of(text: str) -> tuple[Rule, Standing, bool] | None:
+    try:
+        host, form, name, value, pattern, standing, is_declared = json.loads(text)
+        if not all(isinstance(one, str) for one in (host, name, value, pattern)):
+            return None
+        return (
+            Rule(host, Edit(Form(form), name, value), pattern),
+            Standing(standing),
+            is_declared is True,
+        )
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _tally_of(text: str) -> Tally | None:
+    try:
+        found = json.loads(text)
+        return Tally(
+            groups=tuple((int(key), int(of)) for key, of in found["groups"]),
+            right=tuple(map(int, found["right"])),
+            since=int(found["since"]),
+            rights=int(found["rights"]),
+            wrongs=tuple(_wrong_of(one) for one in found["wrongs"]),
+            unclear=int(found["unclear"]),
+            withheld=int(found["withheld"]),
+            is_declared=found["is_declared"] is True,
+            examples=tuple((str(one), str(other)) for one, other in found["examples"]),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return None
+
+
+def _wrong_of(found: Mapping[str, Any]) -> Wrong:
+    return Wrong(
+        group=int(found["group"]),
+        path=str(found["path"]),
+        url=str(found["url"]),
+        other=str(found["other"]),
+        reason=str(found["reason"]),
+        is_final=found["is_final"] is True,
+    )
+
+
+def _withheld(held: HeldBack) -> Withheld:
+    about = {
+        "rules": held.rules,
+        "page": held.page,
+        "size": held.size,
+        "made": held.was_made,
+        "request": held.request,
+    }
+    return Withheld(held.row, held.url, WITHHELD, _text(about), held.run)
+
+
+def _held(one: Withheld) -> HeldBack | None:
+    try:
+        about = json.loads(one.request)
+        return HeldBack(
+            *(one.run, one.row, one.url),
+            page=str(about["page"]),
+            rules=tuple(map(str, about["rules"])),
+            request=str(about["request"]),
+            size=int(about["size"]),
+            was_made=about["made"] is True,
+        )
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return None
+
+
+def _pages_of(text: str) -> list[Page]:
+    try:
+        return [
+            Page(str(url), tuple(map(int, content)), tuple(map(int, rows)), str(signature), int(size))
+            for url, content, rows, signature, size in json.loads(text)
+        ]
+    except (TypeError, ValueError, RecursionError):
+        return []

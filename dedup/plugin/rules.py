@@ -1,0 +1,462 @@
+"""The rules for URLs of one crawl: learned from what its pages are judged to be, tested, and used."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import wraps
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from weakref import WeakKeyDictionary
+
+from scrapy import Request
+
+from dedup.front.settings import DedupSettings
+from dedup.index.index import Index
+from dedup.index.url_rules import HeldBack, UrlRules, seen_of
+from dedup.plugin.counting import Counts
+from dedup.plugin.requested import is_link, is_open_to_rules, mark_link, signature_of
+from dedup.plugin.waiting import Later
+from dedup.plugin.wanted import kept_request, request_again
+from dedup.urls.evidence import State
+from dedup.urls.learner import OTHER_CONTENT, OTHER_LINKS, Learner, Prediction, Record
+from dedup.urls.learning import Clearness
+from dedup.urls.names import clean_params
+from dedup.urls.views import Page
+from dedup.values.printable import printable
+from dedup.values.run import DRY_RUN, Run
+from dedup.values.urls import host_of, joined_key
+from dedup.values.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
+
+Answered = HeldBack | Later[HeldBack | None] | None
+"""Why a request is not to be made, now or later, None to make it."""
+
+COUNTED_STATES = (State.CANDIDATE, State.TRIAL, State.ACTIVE, State.SUSPENDED)
+# Seconds between two times that what was learned is stored.
+_STORED_EVERY = 5.0
+_MOST_ROBOTS = 500_000
+
+
+_P = ParamSpec("_P")
+
+Do = Callable[[Callable[[], Any], Callable[[Any], None]], None]
+"""Asks the index, and calls what takes the answer, None where there is none."""
+
+
+def _ignored(_: object) -> None:
+    """Take an answer that nobody needs."""
+
+
+def _guarded(
+    method: Callable[Concatenate[CrawlRules, _P], None],
+) -> Callable[Concatenate[CrawlRules, _P], None]:
+    """Return *method* of `CrawlRules` as one that cannot fail: then there are no rules in this crawl."""
+
+    def guarded(self: CrawlRules, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
+        try:
+            method(self, *args, **kwargs)
+        except Exception:
+            logger.exception("No rules for URLs are learned or used from now on")
+            self.give_up()
+
+    return wraps(method)(guarded)
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """A request under way: how it was made, and what rules say of its page."""
+
+    signature: str | None
+    predictions: list[Prediction] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Watch:
+    """What becomes of a response: what its items are judged to be, and where it leads.
+
+    *new* are the predictions by which it led to something that this crawl had not met.  What
+    *is_spoiled* says nothing.
+    """
+
+    response: Response
+    asked: Asked
+    contents: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    new: set[Prediction] = field(default_factory=set)
+    items: int = 0
+    pages: int = 0
+    settled: int = 0
+    has_ended: bool = False
+    is_clear: bool = True
+    is_own: bool = True
+    is_spoiled: bool = False
+
+
+class CrawlRules:
+    """Rules in one crawl; of one that has none of them every method does nothing.
+
+    With ``DEDUP_RULES = "learn"`` nothing of the crawl changes.
+    """
+
+    def __init__(self, crawler: Crawler, settings: DedupSettings, counts: Counts) -> None:
+        self.uses = settings.rules == "use" and not settings.dry_run
+        self.learns = settings.rules != "off"
+        self._crawler = crawler
+        self._settings = settings
+        self._counts = counts
+        self._learner = Learner()
+        self._book: UrlRules | None = None
+        self._do: Do = lambda ask, then: then(ask())
+        self._run: Run | None = None
+        self._knows_all = True
+        self._asked: WeakKeyDictionary[Request, Asked] = WeakKeyDictionary()
+        self._watches: WeakKeyDictionary[Response, Watch] = WeakKeyDictionary()
+        # By row, what a page that was kept stands for.
+        self._represents: dict[int, int] = {}
+        self._clearness = Clearness()
+        self._held: list[HeldBack] = []
+        self._stored = 0.0
+        self._saved = [0, 0]
+        self._seconds = 0.0
+
+    # Beginning and end
+
+    def open(self, index: Index, run: Run, do: Do, *, goes_on: bool) -> None:
+        """Begin with what *index* knows; a run that *goes_on* has met pages that nobody remembers.
+
+        From then on the index is asked by *do*: a file at once, a server in its turn.
+        """
+        if not self.learns:
+            return
+        self._book, self._run, self._do = UrlRules(index.store), run, do
+        self._knows_all = not (goes_on or self._settings.crawl)
+        self._learner = Learner(self._book.records(run.id), self._changed)
+        for page in self._book.take_pages(run.id) if goes_on else ():
+            self._learner.page(page)
+        self._held = self._book.held_back(run.id) if goes_on else []
+        self._stored = monotonic()
+
+    def again(self) -> Iterator[Request]:
+        """Yield the requests that an earlier part of this run has withheld by rules that act no more."""
+        active = {one.rule.id for one in self._learner.records.values() if one.state is State.ACTIVE}
+        held_back, self._held = self._held, []
+        for held in held_back:
+            if not held.was_made and not active.issuperset(held.rules):
+                yield from self._made([held])
+
+    def close(self, reason: str) -> None:
+        """Store what was learned; of a job that was paused also which pages were seen."""
+        if self._book is None or self._run is None:
+            return
+        self._store()
+        if self._run.job and reason != "finished":
+            book, run = self._book, self._run
+            pages = list(self._learner.pages())
+            self._do(lambda: book.save_pages(run.id, pages), _ignored)
+        for state in COUNTED_STATES:
+            if found := sum(record.state is state for record in self._learner.records.values()):
+                self._counts.add(f"rules/{state}", found)
+        self._counts.add("rules/seconds", round(self._seconds, 6))
+        requests, size, rules = self._saved[0], self._saved[1], self._active
+        if not self.uses and requests:
+            logger.info(
+                'DEDUP_RULES = "use" would have saved up to %d requests and %d bytes of this crawl by '
+                "%d rules; see `dedup rules`",
+                *(requests, size, rules),
+            )
+        self._book = None
+
+    def follow_run(self, run: Run) -> None:
+        """Go on in another run, which took the place of one that others have ended."""
+        self._run = run
+
+    def give_up(self) -> None:
+        """Do nothing any more."""
+        self._book = None
+
+    @property
+    def _active(self) -> int:
+        return sum(record.state is State.ACTIVE for record in self._learner.records.values())
+
+    def _store(self) -> None:
+        if self._book is None or self._run is None or self._run.action == DRY_RUN:
+            return
+        changed = [record for record in self._learner.changed_records if _is_worth_storing(record)]
+        self._learner.changed_records.clear()
+        book, run = self._book, self._run
+        learner = self._learner
+
+        def saved(is_saved: bool | None) -> None:
+            if not is_saved:
+                learner.changed_records.update(changed)
+
+        if changed:
+            seen = [seen_of(record) for record in changed]
+            self._do(lambda: book.save(run.id, seen), saved)
+        self._stored = monotonic()
+
+    # Requests
+
+    def ask(self, request: Request) -> Answered:
+        """Note *request*, which is about to be made; return why it is not to be, None to make it.
+
+        A server says so later.
+        """
+        if self._book is None:
+            return None
+        begin = perf_counter()
+        try:
+            return self._answer(request)
+        finally:
+            self._seconds += perf_counter() - begin
+
+    def _answer(self, request: Request) -> Answered:
+        url, signature = request.url, signature_of(request)
+        asked = self._asked[request] = Asked(signature)
+        if signature is None or not is_open_to_rules(request):
+            return None
+        asked.predictions = self._learner.predictions(url, signature)
+        acting = next((one for one in asked.predictions if one.acts), None)
+        if acting is None:
+            if self._learner.has_match(url):
+                self._counts.add("rules/no_representative")
+            return None
+        if not self.uses or not is_link(request):
+            return None
+        assert self._run is not None
+        if self._learner.is_explored(url, acting, self._run.id):
+            self._counts.add("rules/explored")
+            return None
+        return self._withhold(request, acting)
+
+    def _withhold(self, request: Request, acting: Prediction) -> Answered:
+        book, run, page = self._book, self._run, acting.page
+        assert book is not None
+        assert run is not None
+        held = HeldBack(
+            *(run.id, page.rows[0], request.url, page.url),
+            rules=tuple(record.rule.id for record in acting.records),
+            request="" if request.errback else kept_request(request, self._crawler),
+            size=page.size,
+        )
+        answers: list[HeldBack | None] = []
+        later: list[Later[HeldBack | None]] = []
+
+        def answered(is_recorded: bool | None) -> None:
+            answer = self._withheld(held, acting) if is_recorded else None
+            if later:
+                later[0].come(answer)
+            answers.append(answer)
+
+        self._do(lambda: book.withhold(held, page.rows), answered)
+        if answers:
+            return answers[0]
+        later.append(Later())
+        return later[0]
+
+    def _withheld(self, held: HeldBack, acting: Prediction) -> HeldBack | None:
+        """Count what was recorded as withheld; return None if a rule was found wrong meanwhile."""
+        if any(record.state is not State.ACTIVE for record in acting.records):
+            self._note_made([held])
+            return None
+        self._learner.count_withheld(acting.records)
+        self._counts.add("rules/withheld")
+        self._counts.add("rules/withheld_bytes", held.size)
+        return held
+
+    def words(self, held: HeldBack) -> str:
+        """Return why a request is not made, for people."""
+        known = {record.rule.id: record.rule.words for record in self._learner.records.values()}
+        why = " and ".join(known[rule] for rule in held.rules if rule in known)
+        return f"<{printable(held.url)}> is <{printable(held.page)}> again: {why}"
+
+    @_guarded
+    def robots(self, url: str, body: bytes) -> None:
+        """Learn what a robots.txt says of parameters."""
+        if self._book and (found := clean_params(body[:_MOST_ROBOTS].decode("utf-8", "replace"))):
+            self._learner.declare(host_of(url), found)
+
+    # Responses
+
+    def watch(self, response: Response) -> Watch | None:
+        """Return what *response* is watched by from now on, None where nothing is to be learned."""
+        if self._book is None or response.request is None or not 200 <= response.status < 300:
+            return None
+        if (found := self._watches.get(response)) is None:
+            asked = self._asked.get(response.request)
+            if asked is None or asked.signature is None:
+                return None
+            found = self._watches[response] = Watch(response, asked)
+        return found
+
+    @_guarded
+    def link(self, watch: Watch | None, request: Request) -> None:
+        """Note that a page leads to *request*."""
+        if self._book is None:
+            return
+        begin = perf_counter()
+        if self.uses:
+            mark_link(request)
+        predictions = watch.asked.predictions if watch else ()
+        new = self._learner.meet(request.url, predictions)
+        if watch and new:
+            watch.new |= new
+        self._seconds += perf_counter() - begin
+
+    @_guarded
+    def judged_page(self, watch: Watch, verdict: Verdict) -> None:
+        """Note the verdict on a response that its items do not stand for."""
+        watch.pages += 1
+        self.judged(watch, verdict)
+
+    @_guarded
+    def judged(self, watch: Watch, verdict: Verdict) -> None:
+        """Note the verdict on an item of a response, or on itself."""
+        content = self._content(verdict)
+        if verdict.row is None or content is None:
+            watch.is_spoiled = True
+            return
+        if verdict.kept and verdict.represents:
+            self._represents[verdict.row] = verdict.represents
+        watch.contents.append(content)
+        watch.rows.append(verdict.row)
+        # A page that repeats one elsewhere may be a login page or an error: others may show more.
+        watch.is_own = watch.is_own and not verdict.repeats_another
+        watch.is_clear = watch.is_clear and self._is_clear(watch.response.url, verdict, content)
+
+    def _content(self, verdict: Verdict) -> int | None:
+        """Return the canonical that a page is or repeats."""
+        found = verdict.represents or verdict.canonical or verdict.row
+        return None if found is None else self._represents.get(found, found)
+
+    def _is_clear(self, url: str, verdict: Verdict, content: int) -> bool:
+        """Return whether it is beyond doubt what a page shows."""
+        copy_of = content if verdict.repeats_another else None
+        return self._clearness.is_clear(url, verdict.reason, verdict.words, verdict.similarity, copy_of)
+
+    @_guarded
+    def declared(self, url: str, canonical_link: str) -> None:
+        """Learn that a page names another URL as its canonical one."""
+        if self._book and canonical_link:
+            self._learner.same(url, joined_key(url, canonical_link))
+
+    @_guarded
+    def settled(self, watch: Watch, *, is_delivered: bool) -> None:
+        """Note the fate of an item."""
+        watch.settled += 1
+        watch.is_spoiled = watch.is_spoiled or not is_delivered
+        self._learn_if_known(watch)
+
+    @_guarded
+    def ended(self, watch: Watch, *, is_whole: bool) -> None:
+        """Note that a callback has ended; unless it *is_whole* it has failed."""
+        watch.has_ended = True
+        watch.is_spoiled = watch.is_spoiled or not is_whole
+        self._learn_if_known(watch)
+
+    def _learn_if_known(self, watch: Watch) -> None:
+        """Learn from a response as soon as all is known of it."""
+        if self._book is None or not watch.has_ended or watch.settled < watch.items:
+            return
+        begin = perf_counter()
+        self._learn(watch)
+        if monotonic() - self._stored > _STORED_EVERY:
+            self._store()
+        self._seconds += perf_counter() - begin
+
+    def _learn(self, watch: Watch) -> None:
+        predictions, watch.asked.predictions = watch.asked.predictions, []
+        response = watch.response
+        is_whole = 0 < len(watch.rows) == watch.items + watch.pages and not watch.is_spoiled
+        is_clear = is_whole and watch.is_clear
+        content = tuple(sorted(watch.contents))
+        came_by = response.meta.get("redirect_urls") or ()
+        for earlier in came_by:
+            self._learner.same(str(earlier), response.url)
+        for one in predictions:
+            self._score(one, watch, content if is_clear and not came_by else None)
+        if is_clear and watch.asked.signature is not None:
+            size = len(response.body)
+            page = Page(response.url, content, tuple(watch.rows), watch.asked.signature, size)
+            self._learner.page(page, can_stand=watch.is_own)
+
+    def _score(self, one: Prediction, watch: Watch, content: tuple[int, ...] | None) -> None:
+        """Count whether what a rule has said of a page was right."""
+        is_right = content == one.page.content
+        # Where others meet pages, too, or too many are met, what looks new may not be.
+        may_be_met = not self._knows_all or self._learner.is_full
+        url = watch.response.url
+        if content is None or (is_right and one in watch.new and may_be_met):
+            self._counts.add("rules/predicted_unclear")
+            self._learner.unclear(one)
+        elif is_right and one not in watch.new:
+            self._counts.add("rules/predicted_right")
+            if one.acts:
+                self._saved[0] += 1
+                self._saved[1] += one.page.size
+            self._learner.right(one)
+        else:
+            self._counts.add("rules/predicted_wrong")
+            if one.acts and self.uses:
+                self._counts.add("rules/explored_wrong")
+            self._learner.wrong(one, url, OTHER_LINKS if is_right else OTHER_CONTENT)
+
+    # When a rule turns out to be wrong
+
+    def _changed(self, record: Record, before: State) -> None:
+        rule, state = record.rule, record.state
+        if state is State.ACTIVE:
+            logger.info(
+                "A rule for %s acts from now on: %s (%s)", printable(rule.host), rule.words, rule.id
+            )
+        elif before is State.ACTIVE:
+            wrong = record.evidence.wrongs[-1] if record.evidence.wrongs else None
+            logger.warning(
+                "A rule for %s acts no more (%s): %s; <%s> is not <%s>",
+                *(printable(rule.host), state, rule.words),
+                *(printable(wrong.url) if wrong else "", printable(wrong.other) if wrong else ""),
+            )
+            self._resume(rule.id)
+
+    def _resume(self, rule: str) -> None:
+        """Make the requests that were withheld by *rule* in this run."""
+        book, run = self._book, self._run
+        if book is None or run is None:
+            return
+
+        def found(held: list[HeldBack] | None) -> None:
+            again = [one for one in held or () if rule in one.rules and not one.was_made]
+            for request in self._made(again):
+                assert self._crawler.engine is not None
+                self._crawler.engine.crawl(request)
+
+        self._do(lambda: book.held_back(run.id), found)
+
+    def _made(self, held: Iterable[HeldBack]) -> Iterator[Request]:
+        """Yield the requests of what was withheld, where they can be made; then note that they were."""
+        made: list[HeldBack] = []
+        for one in held:
+            if one.request and (request := request_again(one.request, self._crawler)):
+                yield request
+                self._counts.add("rules/resumed")
+                made.append(one)
+        self._note_made(made)
+
+    def _note_made(self, held: list[HeldBack]) -> None:
+        if held and (book := self._book):
+            self._do(lambda: book.note_made(held), _ignored)
+
+
+def _is_worth_storing(record: Record) -> bool:
+    """Return whether a later run must know of it: most that is seen is chance, and of one page only."""
+    if record.state is not State.SEEN and record.state is not State.REFUTED:
+        return True
+    evidence = record.evidence
+    return bool(evidence.groups and evidence.wrongs) or evidence.withheld > 0

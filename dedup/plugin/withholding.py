@@ -1,0 +1,85 @@
+"""The downloader middleware: what a rule says is a copy is not downloaded."""
+
+from __future__ import annotations
+
+import logging
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+
+from dedup.plugin.looking import only_looks
+from dedup.plugin.pipeline import DedupPipeline
+from dedup.plugin.settings import read_settings
+from dedup.plugin.waiting import Later
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from dedup.index.url_rules import HeldBack
+    from dedup.plugin.rules import CrawlRules
+
+logger = logging.getLogger(__name__)
+
+
+class RequestWithheld(IgnoreRequest):
+    """The request would bring a page that this crawl has; *held* says by which rule, and which page."""
+
+    def __init__(self, held: HeldBack, words: str) -> None:
+        super().__init__(words)
+        self.held = held
+
+
+class UrlRulesMiddleware:
+    """Withholds requests by the rules that act, where ``DEDUP_RULES`` is ``"use"``."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> UrlRulesMiddleware:
+        if only_looks() or read_settings(crawler.settings).rules == "off":
+            raise NotConfigured
+        reads_robots = crawler.settings.getbool("ROBOTSTXT_OBEY")
+        return RobotsReadingMiddleware(crawler) if reads_robots else cls(crawler)
+
+    @cached_property
+    def rules(self) -> CrawlRules | None:
+        """The rules of this crawl, None in one whose pipeline is switched off."""
+        pipeline = self._crawler.get_item_pipeline(DedupPipeline)
+        return pipeline.judge.rules if pipeline else None
+
+    def process_request(self, request: Request, spider: Any = None) -> Any:
+        """Raise `RequestWithheld` for a request that is not to be made; may return an awaitable."""
+        rules = self.rules
+        if rules is None:
+            return None
+        try:
+            answered = rules.ask(request)
+        except Exception:
+            # A rule that fails withholds nothing.
+            logger.exception("The rules for URLs could not be asked, the request is made")
+            return None
+        return self._wait(answered, rules) if isinstance(answered, Later) else _act(answered, rules)
+
+    async def _wait(self, answered: Later[HeldBack | None], rules: CrawlRules) -> None:
+        _act(await answered, rules)
+
+
+def _act(held: HeldBack | None, rules: CrawlRules) -> None:
+    if held:
+        words = rules.words(held)
+        logger.info("Withheld: %s", words)
+        raise RequestWithheld(held, words)
+
+
+class RobotsReadingMiddleware(UrlRulesMiddleware):
+    """The same where robots.txt is fetched: what that says of parameters is evidence."""
+
+    def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
+        """Read a robots.txt that passes."""
+        if response.status == 200 and response.url.endswith("/robots.txt") and self.rules:
+            self.rules.robots(response.url, response.body)
+        return response

@@ -1,0 +1,185 @@
+"""What two URLs of one page may differ by: the forms of rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from dedup.urls.parts import Parts, name_of, parts_of
+from dedup.values.printable import printable
+
+# A parameter of a path, for instance ";jsessionid=1".
+_PATH_PARAMETER = re.compile(r";([A-Za-z_][\w.-]{0,40})(?:=[^/;]*)?(?=[/;]|\Z)")
+_INDEX = re.compile(r"/((?:index|default)\.(?:html?|php|aspx?|jsp|cgi))\Z", re.IGNORECASE)
+# Names of other views of a page, as a segment or at the end; any other segment may be what a page is.
+_VIEWS = ("amp", "print", "printable", "printer", "printer-friendly", "mobile", "pda", "text")
+_VIEW = re.compile(rf"/({'|'.join(_VIEWS)})(?=/|\Z)", re.IGNORECASE)
+_ALIAS = re.compile(r"(www|m|mobile)\.(?=[^.]+\.)")
+_MOST_PARAMETERS = 10
+_LONGEST_VALUE = 20
+
+
+class Form(StrEnum):
+    """What a rule is about."""
+
+    PARAMETER = "parameter"
+    VALUE = "value"
+    PATH_PARAMETER = "path parameter"
+    INDEX = "index"
+    SLASH = "slash"
+    CASE = "case"
+    VIEW = "view"
+    ALIAS = "alias"
+    SCHEME = "scheme"
+
+
+class Edit(NamedTuple):
+    """One thing that is taken out of a URL; *name* and *value* say which, "" where there is one only."""
+
+    form: Form
+    name: str = ""
+    value: str = ""
+
+    def applied(self, parts: Parts) -> Parts:
+        """Return *parts* without it: the same where it is not there, and where nothing would be left."""
+        return _APPLIED[self.form](parts, self)
+
+    @property
+    def words(self) -> str:
+        """What it says does not matter, for people."""
+        return _WORDS[self.form].format(name=printable(self.name, 60), value=printable(self.value, 60))
+
+
+def _parameter(parts: Parts, edit: Edit) -> Parts:
+    return _with_query(parts, tuple([one for one in parts.query if name_of(one) != edit.name]))
+
+
+def _with_query(parts: Parts, query: tuple[str, ...]) -> Parts:
+    return parts._replace(query=query, separator=parts.separator if len(query) > 1 else "&")
+
+
+def _value(parts: Parts, edit: Edit) -> Parts:
+    piece = f"{edit.name}={edit.value}"
+    return _with_query(parts, tuple([one for one in parts.query if one != piece]))
+
+
+def _path_parameter(parts: Parts, edit: Edit) -> Parts:
+    path = _PATH_PARAMETER.sub(lambda found: "" if found[1] == edit.name else found[0], parts.path)
+    return parts._replace(path=path)
+
+
+def _index(parts: Parts, edit: Edit) -> Parts:
+    found = _INDEX.search(parts.path)
+    named = found and found[1] == edit.name
+    return parts._replace(path=parts.path[: found.start() + 1]) if found and named else parts
+
+
+def _slash(parts: Parts, edit: Edit) -> Parts:  # noqa: ARG001
+    return parts._replace(path=parts.path.rstrip("/") or "/")
+
+
+def _case(parts: Parts, edit: Edit) -> Parts:  # noqa: ARG001
+    return parts._replace(path=parts.path.lower())
+
+
+def _view(parts: Parts, edit: Edit) -> Parts:
+    path = _VIEW.sub(lambda found: "" if found[1] == edit.name else found[0], parts.path)
+    return parts._replace(path=path or "/")
+
+
+def _alias(parts: Parts, edit: Edit) -> Parts:
+    host = parts.host
+    while (found := _ALIAS.match(host)) and found[1] == edit.name:
+        host = host[found.end() :]
+    return parts._replace(host=host)
+
+
+def _scheme(parts: Parts, edit: Edit) -> Parts:  # noqa: ARG001
+    # The ports of the two schemes are two servers.
+    is_plain = parts.scheme == "http" and ":" not in parts.host
+    return parts._replace(scheme="https") if is_plain else parts
+
+
+_APPLIED = {
+    Form.PARAMETER: _parameter,
+    Form.VALUE: _value,
+    Form.PATH_PARAMETER: _path_parameter,
+    Form.INDEX: _index,
+    Form.SLASH: _slash,
+    Form.CASE: _case,
+    Form.VIEW: _view,
+    Form.ALIAS: _alias,
+    Form.SCHEME: _scheme,
+}
+_WORDS = {
+    Form.PARAMETER: "the parameter {name} does not matter",
+    Form.VALUE: "{name}={value} says the same as no {name}",
+    Form.PATH_PARAMETER: "the path parameter ;{name} does not matter",
+    Form.INDEX: "{name} is the page of its folder",
+    Form.SLASH: "a slash at the end does not matter",
+    Form.CASE: "capital letters in the path do not matter",
+    Form.VIEW: "/{name} is another view of the page without it",
+    Form.ALIAS: "the host with {name}. in front shows the same pages",
+    Form.SCHEME: "http and https show the same pages",
+}
+
+
+_SLASH, _CASE, _SCHEME = Edit(Form.SLASH), Edit(Form.CASE), Edit(Form.SCHEME)
+
+
+class Reading(NamedTuple):
+    """A URL in *parts*, and all edits that change it."""
+
+    parts: Parts
+    edits: list[Edit]
+
+
+def reading_of(url: str) -> Reading | None:
+    """Return what rules read in *url*, None for one that no rule is for."""
+    parts = parts_of(url)
+    if parts is None:
+        return None
+    return Reading(parts, edits_of(parts))
+
+
+def edits_of(parts: Parts) -> list[Edit]:
+    """Return all edits that change *parts*, each once.
+
+    >>> from dedup.urls.parts import parts_of
+    >>> [edit.form.value for edit in edits_of(parts_of("http://a.example/b/?id=1"))]
+    ['parameter', 'value', 'slash', 'scheme']
+    """
+    edits = list(_edits_of_query(parts.query)) if parts.query else []
+    edits += _edits_of_path(parts.path)
+    if parts.host[0] in "wm" and (found := _ALIAS.match(parts.host)):
+        edits.append(Edit(Form.ALIAS, found[1]))
+    if parts.scheme == "http" and ":" not in parts.host:
+        edits.append(_SCHEME)
+    return edits
+
+
+def _edits_of_query(query: tuple[str, ...]) -> Iterator[Edit]:
+    for name in list(dict.fromkeys(map(name_of, query)))[:_MOST_PARAMETERS]:
+        yield Edit(Form.PARAMETER, name)
+    for piece in list(dict.fromkeys(query))[:_MOST_PARAMETERS]:
+        name, sign, value = piece.partition("=")
+        if sign and len(value) <= _LONGEST_VALUE:
+            yield Edit(Form.VALUE, name, value)
+
+
+def _edits_of_path(path: str) -> Iterator[Edit]:
+    if ";" in path:
+        for name in dict.fromkeys(_PATH_PARAMETER.findall(path)):
+            yield Edit(Form.PATH_PARAMETER, name)
+    if path[-1] == "/":
+        if path.strip("/"):
+            yield _SLASH
+    elif found := _INDEX.search(path):
+        yield Edit(Form.INDEX, found[1])
+    if found := _VIEW.search(path):
+        for name in dict.fromkeys(_VIEW.findall(path)):
+            yield Edit(Form.VIEW, name)
+    if path != path.lower():
+        yield _CASE

@@ -1,0 +1,198 @@
+"""What speaks for a rule and what against it, and the state that follows.  Pure: no clock, no storage.
+
+A `Tally` is what one run has seen.  The state of a rule is a function of the tallies of all runs, in the
+order of the runs; to forget a run is to leave its tally out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+# Groups, and canonicals, from which on a rule is listed, and from which on it is tested.
+CANDIDATE, TRIAL = 3, 10
+# Right predictions in a row from which on it acts, fewer where site or name declare it, and on so
+# many pages.
+RIGHT, RIGHT_DECLARED, PAGES = 30, 10, 10
+# A rule that was contradicted so often is given up.
+MOST_WRONG = 2
+_KEPT, _KEPT_WRONGS = 64, 4
+
+
+class State(StrEnum):
+    """What a rule does: only `active` ones withhold, `trial` and `suspended` ones predict."""
+
+    SEEN = "seen"
+    CANDIDATE = "candidate"
+    TRIAL = "trial"
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    REFUTED = "refuted"
+    RETIRED = "retired"
+    OFF = "off"
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it says of each page what it repeats, before the page is there."""
+        return self in (State.TRIAL, State.ACTIVE, State.SUSPENDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """What contradicts a rule: the pages of two URLs that are one by the rule.
+
+    *group* is the hash of their common key, *path* the pattern of its path.  *is_final* says that there
+    is no second chance: the rule was not tested yet, or it hides what nothing else leads to.
+    """
+
+    group: int
+    path: str
+    url: str
+    other: str
+    reason: str
+    is_final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one run has seen of one rule.
+
+    *groups* are pairs of hashes, of the key of a group and of its one canonical.  *right* are the hashes
+    of what was rightly predicted since the last prediction that was wrong, *since* counts these
+    predictions and *rights* all.  *examples* are pairs of URLs that show the same page.  No more is kept
+    of anything than it takes to decide.
+    """
+
+    groups: tuple[tuple[int, int], ...] = ()
+    right: tuple[int, ...] = ()
+    since: int = 0
+    rights: int = 0
+    wrongs: tuple[Wrong, ...] = ()
+    unclear: int = 0
+    withheld: int = 0
+    is_declared: bool = False
+    examples: tuple[tuple[str, str], ...] = ()
+
+    def with_group(self, key: int, canonical: int, example: tuple[str, str]) -> Tally:
+        """Return it with one more group of one canonical."""
+        if len(self.groups) >= _KEPT or (key, canonical) in self.groups:
+            return self
+        examples = self.examples if len(self.examples) > 1 else (*self.examples, example)
+        return replace(self, groups=(*self.groups, (key, canonical)), examples=examples)
+
+    def with_right(self, page: int) -> Tally:
+        """Return it with one more right prediction; *page* is what it was about."""
+        right = self.right
+        if page not in right and len(right) < _KEPT:
+            right = (*right, page)
+        return replace(self, right=right, since=self.since + 1, rights=self.rights + 1)
+
+    def with_wrong(self, wrong: Wrong) -> Tally:
+        """Return it with what contradicts it; a group contradicts once."""
+        if len(self.wrongs) >= _KEPT_WRONGS or any(one.group == wrong.group for one in self.wrongs):
+            return self
+        return replace(self, wrongs=(*self.wrongs, wrong), right=(), since=0)
+
+    def and_also(self, other: Tally) -> Tally:
+        """Return what this and *other* say as one; of predictions they must have none."""
+        found = self
+        for (key, of), example in zip(other.groups, other.examples * len(other.groups), strict=False):
+            found = found.with_group(key, of, example)
+        for wrong in other.wrongs:
+            found = found.with_wrong(wrong)
+        return found
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing."""
+        return self == Tally()
+
+
+class Standing(StrEnum):
+    """What a person has said of a rule, or where it is from."""
+
+    LEARNED = ""
+    IMPORTED = "imported"
+    PINNED = "pinned"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What all runs together say of a rule."""
+
+    groups: int = 0
+    canonicals: int = 0
+    right_since: int = 0
+    right_pages: int = 0
+    rights: int = 0
+    wrongs: tuple[Wrong, ...] = ()
+    unclear: int = 0
+    withheld: int = 0
+    is_declared: bool = False
+    examples: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def except_paths(self) -> frozenset[str]:
+        """The patterns of paths on which it was wrong: there it says nothing any more."""
+        return frozenset(wrong.path for wrong in self.wrongs)
+
+
+def evidence_of(tallies: Iterable[Tally]) -> Evidence:
+    """Return what *tallies*, in the order of their runs, say together."""
+    groups: dict[int, int] = {}
+    right: set[int] = set()
+    since = 0
+    total = Evidence()
+    for tally in tallies:
+        groups.update(tally.groups)
+        if tally.wrongs:
+            right, since = set(), 0
+        right.update(tally.right)
+        since += tally.since
+        total = Evidence(
+            rights=total.rights + tally.rights,
+            wrongs=_together(total.wrongs, tally.wrongs),
+            unclear=total.unclear + tally.unclear,
+            withheld=total.withheld + tally.withheld,
+            is_declared=total.is_declared or tally.is_declared,
+            examples=(total.examples + tally.examples)[:2],
+        )
+    return replace(
+        total,
+        groups=len(groups),
+        canonicals=len(set(groups.values())),
+        right_since=since,
+        right_pages=len(right),
+    )
+
+
+def _together(one: tuple[Wrong, ...], other: tuple[Wrong, ...]) -> tuple[Wrong, ...]:
+    known = {wrong.group for wrong in one}
+    return one + tuple(wrong for wrong in other if wrong.group not in known)
+
+
+def state_of(
+    evidence: Evidence, standing: Standing = Standing.LEARNED, *, is_known: bool = False
+) -> State:
+    """Return the state of a rule; *is_known* says that its name is one of tracking or sessions.
+
+    What a person has said holds whatever the evidence is.
+    """
+    if standing in (Standing.OFF, Standing.PINNED):
+        return State.OFF if standing is Standing.OFF else State.ACTIVE
+    if any(wrong.is_final for wrong in evidence.wrongs):
+        return State.REFUTED
+    if len(evidence.wrongs) >= MOST_WRONG:
+        return State.RETIRED
+    if not (standing is Standing.IMPORTED or _reaches(evidence, TRIAL) or evidence.wrongs):
+        return State.CANDIDATE if _reaches(evidence, CANDIDATE) else State.SEEN
+    enough = RIGHT_DECLARED if is_known or evidence.is_declared else RIGHT
+    if evidence.right_since >= enough and evidence.right_pages >= PAGES:
+        return State.ACTIVE
+    return State.SUSPENDED if evidence.wrongs else State.TRIAL
+
+
+def _reaches(evidence: Evidence, number: int) -> bool:
+    return evidence.groups >= number and evidence.canonicals >= number

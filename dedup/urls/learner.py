@@ -1,0 +1,389 @@
+"""Learns rules while a crawl runs: what pages say of them, what they predict, and how that comes out.
+
+It knows no crawler and no storage: it is told of pages and requests, and says what it thinks of a URL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from dedup.urls.edits import Edit, Form, Reading, edits_of, reading_of
+from dedup.urls.evidence import Evidence, Standing, State, Tally, Wrong, evidence_of, state_of
+from dedup.urls.groups import Groups, Shift
+from dedup.urls.names import is_declared, is_known
+from dedup.urls.parts import ANY_PATH, Parts, parts_of, patterns_of, without_anchor
+from dedup.urls.rule import Rule
+from dedup.urls.views import Page, View, hash_of
+from dedup.values.hashes import murmur3
+
+# How many rules are thought of; how many of one edit, since most paths have a pattern of their own.
+_MOST_RULES, _MOST_PATTERNS = 20_000, 200
+# Pages that others can repeat, and URLs that were met; beyond it nothing is predicted.
+_MOST_PAGES, _MOST_MET = 50_000, 200_000
+# URLs whose parts are remembered: most are asked about a few times, soon one after the other.
+_MOST_READ = 2_000
+# The first matches of an active rule in a run are looked at, whatever their hash is.
+FIRST_LOOKS = 2
+OTHER_CONTENT, OTHER_LINKS = "other content", "other links"
+EARLY_MATCHES, EARLY_SHARE, SHARE = 300, 0.10, 0.05
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """A rule under way: what earlier runs have seen of it, what this one has, and what follows."""
+
+    rule: Rule
+    earlier: tuple[Tally, ...] = ()
+    own: Tally = field(default_factory=Tally)
+    standing: Standing = Standing.LEARNED
+    is_declared: bool = False
+    looks: int = 0
+    state: State = field(init=False)
+    _evidence: Evidence | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.renew()
+
+    @property
+    def evidence(self) -> Evidence:
+        """What all runs together say of it."""
+        if self._evidence is None:
+            self._evidence = evidence_of((*self.earlier, self.own))
+        return self._evidence
+
+    def renew(self) -> None:
+        """Work out its state again."""
+        self._evidence = None
+        known = self.is_declared or is_known(self.rule.edit)
+        self.state = state_of(self.evidence, self.standing, is_known=known)
+
+    def covers(self, pattern: str) -> bool:
+        """Return whether it speaks of paths of that narrowest *pattern*."""
+        return self.standing is Standing.PINNED or pattern not in self.evidence.except_paths
+
+
+class Prediction(NamedTuple):
+    """The page of a request will repeat *page*, by *records*; if it *acts*, it need not be fetched."""
+
+    records: tuple[Record, ...]
+    key: Parts
+    page: Page
+    acts: bool
+
+
+Changed = Callable[[Record, State], None]
+
+
+def _unheard(record: Record, before: State) -> None:
+    """Nobody wants to know."""
+
+
+class Learner:
+    """The rules of one crawl.  *changed* is told of a rule whose state has changed, and the old one."""
+
+    def __init__(self, records: Iterable[Record] = (), changed: Changed = _unheard) -> None:
+        self.records: dict[Rule, Record] = {}
+        self.changed_records: set[Record] = set()
+        """Those that were changed since somebody cleared this."""
+        self._changed = changed
+        self._groups = Groups()
+        self._of_host: dict[str, list[Record]] = {}
+        self._patterns: dict[tuple[str, Edit], int] = {}
+        # By host, the rules that predict.
+        self._acting: dict[str, list[Record]] = {}
+        self._pages: dict[str, list[Page]] = {}
+        self._standing = 0
+        self._met: set[str] = set()
+        self._met_on: dict[str, list[str]] = {}
+        self._readings: dict[str, Reading | None] = {}
+        self._views: dict[str, View] = {}
+        self._declared: dict[str, list[tuple[Edit, str]]] = {}
+        for record in records:
+            self._keep(record)
+        for host in self._of_host:
+            self._act_again(host)
+
+    def _keep(self, record: Record) -> None:
+        rule = record.rule
+        self.records[rule] = record
+        self._of_host.setdefault(rule.host, []).append(record)
+        self._patterns[rule.host, rule.edit] = self._patterns.get((rule.host, rule.edit), 0) + 1
+
+    # What pages say
+
+    def page(self, page: Page, *, can_stand: bool = True) -> None:
+        """Learn from a page whose content is clear; for one that *can_stand* others are withheld."""
+        read = self._read(page.url)
+        if read is None:
+            return
+        for shift in self._groups.add(read, page.url, page.content):
+            self._shifted(shift)
+        if can_stand:
+            self._stand(read, page)
+
+    def _shifted(self, shift: Shift) -> None:
+        group = hash_of(shift.key)
+        if not shift.is_against:
+            of = murmur3(repr(shift.content))
+            pair = (shift.other, shift.url)
+            self._each(shift, lambda record: record.own.with_group(group, of, pair))
+            return
+        self._each(shift, lambda record: self._contradicted(record, shift, group))
+
+    def _contradicted(self, record: Record, shift: Shift, group: int) -> Tally:
+        return _wronged(record, group, shift.key, (shift.url, shift.other), OTHER_CONTENT)
+
+    def _each(self, shift: Shift, tallied: Callable[[Record], Tally]) -> None:
+        """Change the tallies of the rules that a group speaks of."""
+        patterns = patterns_of(shift.key.path)
+        for pattern in patterns:
+            record = self._record(Rule(shift.host, shift.edit, pattern))
+            if record and record.covers(patterns[-1]):
+                self._tally(record, tallied(record))
+
+    def _record(self, rule: Rule) -> Record | None:
+        """Return the record of *rule*, a new one if there is room."""
+        if (record := self.records.get(rule)) is not None:
+            return record
+        if rule.edit.form is Form.VALUE and not self._matters(rule):
+            return None
+        if len(self.records) >= _MOST_RULES:
+            return None
+        if self._patterns.get((rule.host, rule.edit), 0) >= _MOST_PATTERNS:
+            return None
+        record = Record(rule, is_declared=self._is_declared(rule))
+        self._keep(record)
+        return record
+
+    def _matters(self, rule: Rule) -> bool:
+        """Return whether the parameter of a rule on one of its values matters: else that is the rule."""
+        parameter = Rule(rule.host, Edit(Form.PARAMETER, rule.edit.name))
+        record = self.records.get(parameter)
+        return record is not None and bool(record.evidence.wrongs)
+
+    def _tally(self, record: Record, tally: Tally) -> None:
+        if tally is record.own:
+            return
+        before, record.own = record.state, tally
+        self.changed_records.add(record)
+        if before is State.ACTIVE and not tally.wrongs:  # then only its numbers change
+            record._evidence = None
+            return
+        record.renew()
+        if record.state is not before:
+            if before.predicts or record.state.predicts:
+                self._act_again(record.rule.host, at_once=before is State.ACTIVE)
+            self._changed(record, before)
+
+    def count_withheld(self, records: Iterable[Record]) -> None:
+        """Count a request that was withheld by *records*."""
+        for record in records:
+            self._tally(record, replace(record.own, withheld=record.own.withheld + 1))
+
+    # What sites declare
+
+    def same(self, url: str, other: str) -> None:
+        """Learn that the site itself says that two URLs are one page: by a redirect or a link."""
+        one, two = parts_of(url), parts_of(other)
+        if one is None or two is None or one == two:
+            return
+        for edit in edits_of(one):
+            if (key := edit.applied(one)) == edit.applied(two):
+                for pattern in patterns_of(key.path):
+                    record = self.records.get(Rule(one.host, edit, pattern))
+                    if record and not record.own.is_declared:
+                        self._tally(record, replace(record.own, is_declared=True))
+
+    def declare(self, host: str, declared: list[tuple[Edit, str]]) -> None:
+        """Learn what the robots.txt of *host* says of parameters."""
+        self._declared[host] = declared
+        for record in self._of_host.get(host, ()):
+            if self._is_declared(record.rule):
+                before, record.is_declared = record.state, True
+                record.renew()
+                if record.state is not before:
+                    self._act_again(host)
+                    self._changed(record, before)
+
+    def _is_declared(self, rule: Rule) -> bool:
+        path = "/" if rule.pattern == ANY_PATH else rule.pattern.removesuffix("*")
+        declared = self._declared.get(rule.host)
+        return bool(declared) and is_declared(rule.edit, Parts("", rule.host, path, ()), declared or [])
+
+    # What rules predict
+
+    def predictions(self, url: str, signature: str) -> list[Prediction]:
+        """Return what the rules say of the page of *url*, before it is fetched."""
+        read = self._read(url)
+        if read is None or read.parts.host not in self._acting:
+            return []
+        view = self._view(read.parts.host)
+        key, active = view.normal(read)
+        found = []
+        if active and (page := view.page(None, key, url, signature)):
+            found.append(Prediction(active, key, page, acts=True))
+        for record in view.on_trial(read):
+            edit = record.rule.edit
+            tested = edit.applied(key)
+            if page := view.page(edit, tested, url, signature):
+                found.append(Prediction((record,), tested, page, acts=False))
+        return found
+
+    def has_match(self, url: str) -> bool:
+        """Return whether a rule that acts speaks of *url*."""
+        read = self._read(url)
+        if read is None or read.parts.host not in self._acting:
+            return False
+        return bool(self._view(read.parts.host).normal(read)[1])
+
+    def opinion(self, url: str) -> tuple[str, tuple[Record, ...], tuple[Record, ...]]:
+        """Return what is left of *url* by the rules that act, these, and those that predict only."""
+        read = self._read(url)
+        if read is None or read.parts.host not in self._acting:
+            return url, (), ()
+        view = self._view(read.parts.host)
+        key, active = view.normal(read)
+        return key.text if active else url, active, tuple(view.on_trial(read))
+
+    def _read(self, url: str) -> Reading | None:
+        """Return what rules read in *url*; those that were read last are remembered."""
+        if url not in self._readings:
+            if len(self._readings) >= _MOST_READ:
+                self._readings.clear()
+            self._readings[url] = reading_of(url)
+        return self._readings[url]
+
+    def is_explored(self, url: str, prediction: Prediction, run: int) -> bool:
+        """Return whether a page that need not be fetched is fetched, to see if that is right.
+
+        The share is taken by a hash of the URL and of the *run*, so that each URL has its turn.
+        """
+        for record in prediction.records:
+            record.looks += 1
+        first = min(record.looks for record in prediction.records)
+        early = min(record.evidence.withheld for record in prediction.records) < EARLY_MATCHES
+        share = EARLY_SHARE if early else SHARE
+        return first <= FIRST_LOOKS or murmur3(f"{run} {url}") < share * 2**64
+
+    # Whether it was right
+
+    def right(self, prediction: Prediction) -> None:
+        """Learn that a page showed what was predicted, and led nowhere that was not met."""
+        of = murmur3(repr(prediction.page.content))
+        for record in prediction.records:
+            self._tally(record, record.own.with_right(of))
+
+    def wrong(self, prediction: Prediction, url: str, reason: str) -> None:
+        """Learn that a page did not show what was predicted, or led to something new.
+
+        That is so for the rules of narrower and wider patterns, too, which would have said the same.
+        """
+        key, pair = prediction.key, (url, prediction.page.url)
+        # Of several rules that act together nobody knows which one it was.
+        is_final = reason == OTHER_LINKS and len(prediction.records) == 1
+        for rule in [record.rule for record in prediction.records]:
+            for pattern in patterns_of(key.path):
+                if record := self.records.get(rule._replace(pattern=pattern)):
+                    self._tally(
+                        record, _wronged(record, hash_of(key), key, pair, reason, is_final=is_final)
+                    )
+
+    def unclear(self, prediction: Prediction) -> None:
+        """Count a prediction of which nobody can say whether it was right."""
+        for record in prediction.records:
+            self._tally(record, replace(record.own, unclear=record.own.unclear + 1))
+
+    # What was met
+
+    def meet(self, url: str, predictions: Collection[Prediction] = ()) -> set[Prediction]:
+        """Note that *url* is requested; return the *predictions* by which it is new to this crawl."""
+        url = without_anchor(url)
+        if url in self._met:
+            return set()
+        read = self._read(url)
+        new = {one for one in predictions if read is None or self._is_new(read, one)}
+        if not self.is_full:
+            self._met.add(url)
+        if read and not self.is_full:
+            host = read.parts.host
+            self._met_on.setdefault(host, []).append(url)
+            for name in _aliases(host, self._views):
+                self._views[name].meet(read)
+        return new
+
+    def _is_new(self, read: Reading, prediction: Prediction) -> bool:
+        """Return whether a URL was not met yet, by the rules that act and the one that is tested."""
+        host = read.parts.host
+        if host not in self._acting:
+            return True  # and it was not met as it is
+        tested = None if prediction.acts else prediction.records[0].rule
+        edit = tested.edit if tested and tested.host == host else None
+        return not self._view(host).was_met(edit, read)
+
+    def pages(self) -> Iterator[Page]:
+        """Yield the pages that others need not be fetched for."""
+        for pages in self._pages.values():
+            yield from pages
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more was met than is remembered: then everything may look new."""
+        return len(self._met) >= _MOST_MET
+
+    # Views
+
+    def _stand(self, read: Reading, page: Page) -> None:
+        if self._standing >= _MOST_PAGES:
+            return
+        self._standing += 1
+        self._pages.setdefault(read.parts.host, []).append(page)
+        for name in _aliases(read.parts.host, self._views):
+            self._views[name].stand(page, read)
+
+    def _act_again(self, host: str, *, at_once: bool = True) -> None:
+        """Note which rules of *host* predict; what is one more may wait, what is one less may not."""
+        acting = [record for record in self._of_host[host] if record.state.predicts]
+        self._acting.pop(host, None)
+        if acting:
+            self._acting[host] = acting
+        for name in _aliases(host, self._views):
+            self._views[name].is_behind = True
+            if at_once:
+                del self._views[name]
+
+    def _view(self, host: str) -> View:
+        view = self._views.get(host)
+        if view is None or view.is_to_be_made_again:
+            hosts = (host, *_bare(host))
+            pages = [page for name in hosts for page in self._pages.get(name, ())]
+            urls = [url for name in hosts for url in self._met_on.get(name, ())]
+            view = self._views[host] = View(self._acting[host], pages, urls)
+        return view
+
+
+def _wronged(
+    record: Record,
+    group: int,
+    key: Parts,
+    pair: tuple[str, str],
+    reason: str,
+    *,
+    is_final: bool = False,
+) -> Tally:
+    if any(one.group == group for one in record.evidence.wrongs):
+        return record.own
+    is_final = is_final or not record.state.predicts
+    return record.own.with_wrong(Wrong(group, patterns_of(key.path)[-1], *pair, reason, is_final))
+
+
+def _bare(host: str) -> list[str]:
+    """Return the hosts that *host* may be an alias of."""
+    return [host.partition(".")[2]] if host.startswith(("www.", "m.", "mobile.")) else []
+
+
+def _aliases(host: str, hosts: Collection[str]) -> list[str]:
+    """Return *host* and its aliases, those that are among *hosts*."""
+    names = (host, f"www.{host}", f"m.{host}", f"mobile.{host}")
+    return [name for name in names if name in hosts]

@@ -1,0 +1,138 @@
+"""What was met on a host, as the rules that act and those on trial see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from dedup.urls.edits import Edit, Reading, reading_of
+from dedup.urls.evidence import State
+from dedup.urls.groups import Content
+from dedup.urls.parts import Parts, patterns_of, width_of
+from dedup.values.hashes import murmur3
+
+if TYPE_CHECKING:
+    from dedup.urls.learner import Record
+
+# A view that is behind is made again when so many more URLs were met, or this share more.
+_BEHIND, _BEHIND_SHARE = 50, 2
+
+
+class Page(NamedTuple):
+    """A page that this crawl has seen to its end: what it shows, and the rows that say so.
+
+    *signature* says how it was requested: for another callback, the same page is other data.  *size* is
+    that of its body in bytes.
+    """
+
+    url: str
+    content: Content
+    rows: tuple[int, ...]
+    signature: str
+    size: int
+
+
+class View:
+    """The pages and URLs of a host and its aliases, by what is left of them under the rules.
+
+    It goes by the rules that predicted when it was made.  `by_edit` has what is left where an edit that
+    is on trial is made too, for the URLs that it changes.
+    """
+
+    def __init__(self, records: Iterable[Record], pages: Iterable[Page], urls: Iterable[str]) -> None:
+        self.active: dict[Edit, list[Record]] = {}
+        self.tested: dict[Edit, list[Record]] = {}
+        for record in sorted(records, key=lambda one: width_of(one.rule.pattern)):
+            of = self.active if record.state is State.ACTIVE else self.tested
+            of.setdefault(record.rule.edit, []).append(record)
+        self._pages: dict[tuple[Edit | None, Parts], Page] = {}
+        self._met: set[int] = set()
+        self._met_by: dict[Edit, set[int]] = {edit: set() for edit in self.tested}
+        self.size = 0
+        for page in pages:
+            if read := reading_of(page.url):
+                self.stand(page, read)
+        for url in urls:
+            if read := reading_of(url):
+                self.meet(read)
+        self._made_at = self.size
+        self.is_behind = False
+
+    @property
+    def is_to_be_made_again(self) -> bool:
+        """Whether rules have changed since it was made, and so much was met that it is worth it."""
+        more = self.size - self._made_at
+        return self.is_behind and more >= max(_BEHIND, self._made_at // _BEHIND_SHARE)
+
+    # What was met
+
+    def stand(self, page: Page, read: Reading) -> None:
+        """Note a page that others may repeat; the first one of a key is the one that counts."""
+        for edit, key in self._keys(read):
+            self._pages.setdefault((edit, key), page)
+
+    def meet(self, read: Reading) -> None:
+        """Note a URL that is requested."""
+        self.size += 1
+        for edit, key in self._keys(read):
+            (self._met_by[edit] if edit else self._met).add(hash(key))
+
+    def _keys(self, read: Reading) -> Iterator[tuple[Edit | None, Parts]]:
+        key = self.normal(read)[0]
+        yield None, key
+        if self.tested:
+            for edit in read.edits:
+                if edit in self.tested:
+                    yield edit, edit.applied(key)
+
+    # Questions
+
+    def normal(self, read: Reading) -> tuple[Parts, tuple[Record, ...]]:
+        """Return what is left of a URL by the rules that act, and these."""
+        key: Parts = read.parts
+        used: list[Record] = []
+        if self.active:
+            for edit in read.edits:
+                if edit in self.active and (record := _speaking(self.active[edit], edit, read.parts)):
+                    key = edit.applied(key)
+                    used.append(record)
+        return key, tuple(used)
+
+    def on_trial(self, read: Reading) -> Iterator[Record]:
+        """Yield the rules on trial that speak of a URL."""
+        for edit in read.edits:
+            if edit in self.tested:
+                path = patterns_of(edit.applied(read.parts).path)
+                for record in self.tested[edit]:
+                    # One that acts by now goes on to predict until the view is made again.
+                    speaks = record.rule.pattern in path and record.covers(path[-1])
+                    if speaks and record.state.predicts:
+                        yield record
+
+    def page(self, edit: Edit | None, key: Parts, url: str, signature: str) -> Page | None:
+        """Return another page than that of *url* that has this *key*, with or without *edit*."""
+        for place in ((edit, key), (None, key)):
+            page = self._pages.get(place)
+            if page and page.url != url and page.signature == signature:
+                return page
+        return None
+
+    def was_met(self, edit: Edit | None, read: Reading) -> bool:
+        """Return whether a URL was met, or another one that has the same key, with *edit* or without."""
+        key = self.normal(read)[0]
+        number = hash(edit.applied(key) if edit else key)
+        return number in self._met or (edit is not None and number in self._met_by.get(edit, ()))
+
+
+def hash_of(key: Parts) -> int:
+    """Return the number of a key, the same in every process."""
+    return murmur3(key.text)
+
+
+def _speaking(records: list[Record], edit: Edit, parts: Parts) -> Record | None:
+    """Return the widest of *records*, all about *edit*, that speaks of a URL."""
+    patterns = patterns_of(edit.applied(parts).path)
+    for record in records:
+        if record.rule.pattern in patterns and record.covers(patterns[-1]):
+            return record
+    return None
