@@ -1,9 +1,19 @@
-"""Where fingerprints are kept: in memory, or in one SQLite file."""
+"""Where fingerprints are kept: in memory, in one SQLite file, or on a server."""
 
 from __future__ import annotations
 
 from dedup.index.blocks import BlockIndex
-from dedup.index.index import Index, MemoryIndex, SQLiteIndex, open_index, scheme_of
+from dedup.index.index import (
+    Index,
+    MemoryIndex,
+    PostgresIndex,
+    SQLiteIndex,
+    is_address,
+    open_index,
+    scheme_of,
+    short_name,
+    shown_place,
+)
 from dedup.values.row import (
     ClusterSize,
     Glance,
@@ -25,6 +35,7 @@ __all__ = [
     "Index",
     "MemoryIndex",
     "Neighbour",
+    "PostgresIndex",
     "Row",
     "Run",
     "SQLiteIndex",
@@ -34,6 +45,9 @@ __all__ = [
     "Visit",
     "Withheld",
     "glance_of",
+    "is_address",
     "open_index",
     "scheme_of",
+    "short_name",
+    "shown_place",
 ]

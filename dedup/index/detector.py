@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Self
+from functools import partial
+from typing import Any, Self
 
 from dedup.index.index import Index
 from dedup.reading.page import PARSER, Page
@@ -13,6 +14,7 @@ from dedup.reading.sighting import sighting_of
 from dedup.reading.stored import pack
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprinter_of
+from dedup.values.errors import RunEnded
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Neighbour
 from dedup.values.run import DRY_RUN, Run
@@ -63,11 +65,12 @@ class Detector:
     def run(self) -> Run:
         """The run that this detector records; begins it."""
         if self._run is None:
-            spider, job, settings, action, crawl = self._begin
-            self._run = self.index.begin_run(
-                spider, job=job, settings=settings, action=action, crawl=crawl
-            )
+            self._run = self._begun()
         return self._run
+
+    def _begun(self) -> Run:
+        spider, job, settings, action, crawl = self._begin
+        return self.index.begin_run(spider, job=job, settings=settings, action=action, crawl=crawl)
 
     def fingerprint(self, page: Page) -> Fingerprint:
         """Return the fingerprint of *page* for this index, with a check sketch."""
@@ -110,16 +113,25 @@ class Detector:
         wait_for: Collection[int] = (),
     ) -> Verdict:
         """Judge and record *sighting*, with its *page* if pages are stored; see `Index.find_or_add`."""
-        if sighting.run != self.run.id:
-            sighting = replace(sighting, run=self.run.id)
-        return self.index.find_or_add(
+        record = partial(
+            self._record,
             sighting,
-            self.config,
             confirmed=confirmed,
             is_wanted=is_wanted,
             wait_for=wait_for,
             page=pack(page) if page and self.config.store_pages else b"",
         )
+        try:
+            return record()
+        except RunEnded:
+            # What is pending of the old run counts as lost; what was confirmed stays.
+            self._run = self._begun()
+            return record()
+
+    def _record(self, sighting: Sighting, **how: Any) -> Verdict:
+        if sighting.run != self.run.id:
+            sighting = replace(sighting, run=self.run.id)
+        return self.index.find_or_add(sighting, self.config, **how)
 
     def visit(self, host: str) -> None:
         """Record that this run is on *host*; see `Index.visit`."""

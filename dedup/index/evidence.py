@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,11 @@ from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import Past
 from dedup.rule.keys import nearness
 from dedup.rule.site import SiteContext
+from dedup.values.exceptions import Exceptions
 from dedup.values.row import Row
 from dedup.values.run import DRY_RUN, Crawl, Run
 from dedup.values.sighting import Sighting
+from dedup.values.urls import url_key
 from dedup.values.verdict import Candidates, Canonical, Outcome, Standing, Version
 
 _NO_RUNS: frozenset[int] = frozenset()
@@ -50,6 +52,8 @@ class Evidence:
             rivals=self.rivals,
             is_restored=is_wanted or self._is_wanted(versions),
             site=lambda: self.site(config),
+            originals=lambda: self.originals(config.exceptions),
+            is_stranger=self._strangers(config.exceptions),
         )
 
     def site(self, config: DedupConfig) -> SiteContext:
@@ -195,6 +199,35 @@ class Evidence:
             if canonical.listed and not is_own and canonical.sighting.item_key == seen.item_key:
                 return canonical.as_canonical()
         return None
+
+    # What somebody said of pairs
+
+    def originals(self, exceptions: Exceptions) -> list[Canonical]:
+        """Return the canonicals at the URLs that its page is said to be a copy of, themselves kept."""
+        seen = self.sighting
+        group = (seen.kind, seen.scope)
+        found: list[Canonical] = []
+        for key in exceptions.originals(seen.url_key) if exceptions.copies else ():
+            query = Query(group=group, url_key=key, listed=True, dry_runs=self.dry_runs)
+            rows = [row for row in self.store.rows(query) if row.sighting.item_key == seen.item_key]
+            found += [row.as_canonical() for row in reversed(rows)]
+        return found
+
+    def _strangers(self, exceptions: Exceptions) -> Callable[[Canonical], bool]:
+        """Return what tells whether a canonical is a page that its page is said to differ from.
+
+        It is that also if such a page was dropped for it: it stands in the place of that page.
+        """
+        seen = self.sighting
+        if not exceptions.different or not (keys := exceptions.strangers(seen.url_key)):
+            return lambda _: False
+        rows: set[int] = set()
+        for key in keys:
+            for row in self.store.rows(Query(group=(seen.kind, seen.scope), url_key=key)):
+                rows |= {row.id, row.verdict.canonical or row.id}
+        return lambda canonical: (
+            url_key(canonical.url) in keys or not rows.isdisjoint((canonical.id, canonical.cluster))
+        )
 
     # How another page stands
 

@@ -76,8 +76,9 @@ class Facts:
         return bool(self._store.select(Visit, limit=1, **fields))
 
     def changed(self) -> None:
-        """Forget all: something that facts tell was changed here."""
+        """Forget all: something that facts tell was changed here; others learn of it too."""
         self._known.clear()
+        self._store.announce()
 
     def _fact(self, name: Hashable, read: Callable[[], _T]) -> _T:
         if (state := self._store.state()) != self._state:

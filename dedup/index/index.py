@@ -17,11 +17,12 @@ from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.runs import RunBook
 from dedup.index.stores import MemoryStore, SQLiteStore, Store
 from dedup.index.stores.base import Note, Prefix
+from dedup.index.stores.postgres.address import SCHEMES, address_of
 from dedup.index.views import Views
 from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
-from dedup.values.errors import IndexMismatch, IndexUnavailable
+from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
 from dedup.values.row import Row
 from dedup.values.run import Run
 from dedup.values.sighting import Sighting
@@ -206,6 +207,11 @@ class Index:
     # The store
 
     @property
+    def banding(self) -> Banding | None:
+        """How sketches are cut into bands here, None where bands find no candidates."""
+        return self.store.banding
+
+    @property
     def name(self) -> str:
         """Where the index is, for messages."""
         return self.store.name
@@ -273,11 +279,6 @@ class SQLiteIndex(Index):
         """How many blocks the posting lists of this file have."""
         return self.store.blocks
 
-    @property
-    def banding(self) -> Banding | None:
-        """How the sketches of this file are cut into bands, None where it has no lists of bands."""
-        return self.store.banding
-
     def rebuild(
         self, blocks: int | None = None, progress: Callable[[int, int], None] | None = None
     ) -> None:
@@ -289,19 +290,67 @@ class SQLiteIndex(Index):
         self.store.band(banding, progress)
 
 
-def open_index(
-    place: str | PathLike[str], *, create: bool = True, read_only: bool = False
-) -> SQLiteIndex:
-    """Return the index at *place*, the path of a file; see `SQLiteIndex`.
+class PostgresIndex(Index):
+    """The index at *address* on a PostgreSQL server, made there if there is none.
 
-    Raises `IndexUnavailable` for the address of a server: there is no index on one yet.
+    It can be shared by crawls on many machines.  *address* is what libpq takes, for instance
+    ``postgresql://crawler@db.example/pages``; its option ``schema`` names the schema that has the
+    tables, ``dedup`` if there is none.  *create* and *read_only* are those of `SQLiteIndex`.  Raises
+    `IndexUnavailable`, and `ConfigError` for an address that cannot be read; no message shows a
+    password.
     """
-    if scheme := scheme_of(place):
-        raise IndexUnavailable(
-            f"an index cannot be on a server of the kind {scheme}:// in this release; "
-            "DEDUP_INDEX must be the path of a file"
+
+    def __init__(self, address: str, *, create: bool = True, read_only: bool = False) -> None:
+        try:
+            from dedup.index.stores.postgres.store import PostgresStore
+        except ImportError as error:
+            raise IndexUnavailable(
+                "an index on PostgreSQL needs psycopg: pip install 'scrapy-dedup[postgres]'"
+            ) from error
+        super().__init__(PostgresStore(address_of(address), create=create, read_only=read_only))
+        try:
+            if not read_only:
+                self.book.bury()
+        except BaseException:
+            self.close()
+            raise
+
+
+def open_index(place: str | PathLike[str], *, create: bool = True, read_only: bool = False) -> Index:
+    """Return the index at *place*, the path of a file or the address of a server.
+
+    See `SQLiteIndex` and `PostgresIndex`.  Raises `ConfigError` for an address of another kind.
+    """
+    if not is_address(place):
+        return SQLiteIndex(place, create=create, read_only=read_only)
+    return PostgresIndex(str(place), create=create, read_only=read_only)
+
+
+def is_address(place: str | PathLike[str]) -> bool:
+    """Return whether *place* is the address of an index on a server, False for the path of a file.
+
+    Raises `ConfigError` for the address of anything else.
+    """
+    scheme = scheme_of(place)
+    if scheme and scheme not in SCHEMES:
+        raise ConfigError(
+            f"index ({scheme}:...) must be the path of a file, or postgresql://user@host/database"
         )
-    return SQLiteIndex(place, create=create, read_only=read_only)
+    return bool(scheme)
+
+
+def shown_place(place: str | PathLike[str]) -> str:
+    """Return *place* as messages show it: an address without its password."""
+    return address_of(str(place)).name if is_address(place) else str(place)
+
+
+def short_name(name: str) -> str:
+    """Return what is shown of the *name* of an index where there is little room.
+
+    >>> short_name("/crawls/pages.db"), short_name("postgresql://crawler@db.example/pages?schema=news")
+    ('pages.db', 'db.example/pages?schema=news')
+    """
+    return name.rpartition("@")[2] if scheme_of(name) else Path(name).name
 
 
 def scheme_of(place: str | PathLike[str]) -> str:

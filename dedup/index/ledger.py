@@ -4,22 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from dedup.index.evidence import Evidence
 from dedup.index.facts import Facts
 from dedup.index.stores.base import Query, Store, StoredPage, Token, the_row
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import decide
+from dedup.values.errors import ServerAway
 from dedup.values.row import Row, is_canonical
 from dedup.values.run import Run
 from dedup.values.sighting import Sighting
 from dedup.values.urls import url_key
 from dedup.values.verdict import Outcome, Reason, Verdict
 
+# How often somebody asks without a lock before others have to wait.
+_TRIES = 2
+_OPEN_OR_CONFIRMED = (Outcome.PENDING, Outcome.CONFIRMED)
+
 
 @dataclass(frozen=True, slots=True)
 class AskAgain:
     """What `Ledger.claim` says where a verdict may be out of date."""
+
+
+class Ticket(NamedTuple):
+    """What `Ledger.ask` gives for `Ledger.claim`: the state of the group, and of what facts tell.
+
+    *is_plain* says that nothing follows from adding a row that replaces none.
+    """
+
+    token: Token
+    is_plain: bool
 
 
 class Ledger:
@@ -32,6 +48,8 @@ class Ledger:
     def __init__(self, store: Store, facts: Facts) -> None:
         self._store = store
         self._facts = facts
+        # What was claimed when a server went away: nobody knows whether it was added.
+        self._in_doubt: list[Sighting] = []
 
     # Asking
 
@@ -41,27 +59,61 @@ class Ledger:
 
     def ask(
         self, sighting: Sighting, config: DedupConfig, *, is_wanted: bool = False
-    ) -> tuple[Verdict, Token]:
+    ) -> tuple[Verdict, Ticket]:
         """Return the verdict on *sighting*, and what `claim` takes to tell if it still holds."""
         sighting = sighting.bounded()
-        with self._store.transaction(writing=False):
+        with self._store.looking():
             token = self._store.token((sighting.kind, sighting.scope))
-            return self._verdict(sighting, config, is_wanted=is_wanted), token
+            verdict = self._verdict(sighting, config, is_wanted=is_wanted)
+            is_plain = not (
+                self._facts.has_wanted() or (verdict.represents and not self._facts.has_stand_ins())
+            )
+            return verdict, Ticket(token, is_plain)
 
     def claim(
         self,
         sighting: Sighting,
         verdict: Verdict,
-        token: Token,
+        ticket: Ticket,
+        config: DedupConfig,
         *,
         confirmed: bool = True,
         page: bytes = b"",
     ) -> Row | AskAgain:
-        """Record *sighting* with the *verdict* that `ask` gave, unless its group has changed since."""
+        """Record *sighting* with the *verdict* that `ask` gave, unless it may be out of date."""
+        sighting = sighting.bounded()
+        row = _row(sighting, verdict, _outcome(verdict, confirmed=confirmed))
+        is_open = row.outcome is Outcome.PENDING
+        is_quiet = not verdict.represents if is_open else verdict.replaces is None
+        if is_quiet and (is_open or ticket.is_plain):
+            return self._claimed(row, ticket, config, page) or AskAgain()
         with self._store.transaction(writing=True):
-            if self._store.token((sighting.kind, sighting.scope)) != token:
+            if self._store.token((sighting.kind, sighting.scope)) != ticket.token:
                 return AskAgain()
-            return self._record(sighting.bounded(), verdict, confirmed=confirmed, page=page)
+            return self._record(sighting, verdict, confirmed=confirmed, page=page)
+
+    def _claimed(self, row: Row, ticket: Ticket, config: DedupConfig, page: bytes) -> Row | None:
+        try:
+            return self._store.claim(row, ticket.token, config, page)
+        except ServerAway:
+            self._in_doubt.append(row.sighting)
+            raise
+
+    def _settle_doubts(self) -> None:
+        """Take back what was added while the answer was lost: whoever asks again was not told of it."""
+        while self._in_doubt:
+            seen = self._in_doubt[-1]
+            of_it: dict[str, Any] = {"runs": frozenset((seen.run,)), "kept": True}
+            if seen.url_key:
+                of_it["url_key"] = seen.url_key
+            else:
+                of_it["body_digest"] = seen.fingerprint.body_digest
+            with self._store.transaction(writing=True):
+                for row in list(self._store.rows(Query(**of_it))):
+                    if row.sighting.time == seen.time and row.outcome in _OPEN_OR_CONFIRMED:
+                        is_open = row.outcome is Outcome.PENDING
+                        self._withdraw(row, Outcome.RELEASED if is_open else Outcome.FORGOTTEN)
+            self._in_doubt.pop()
 
     def find_or_add(
         self,
@@ -83,11 +135,18 @@ class Ledger:
         by a dry run drops nothing in other runs; what *is_wanted* is kept, whatever it repeats.  *page*
         is stored with the row, for `page_of`: what `dedup.reading.stored.pack` returns, b"" for nothing.
         """
+        self._settle_doubts()
+        for _ in range(_TRIES if self._store.is_shared else 0):
+            verdict, ticket = self.ask(sighting, config, is_wanted=is_wanted)
+            if _waits(verdict, wait_for):
+                return verdict
+            claimed = self.claim(sighting, verdict, ticket, config, confirmed=confirmed, page=page)
+            if isinstance(claimed, Row):
+                return replace(verdict, row=claimed.id)
         sighting = sighting.bounded()
         with self._store.transaction(writing=True):
             verdict = self._verdict(sighting, config, is_wanted=is_wanted)
-            standing = verdict.standing
-            if standing and standing.is_pending and standing.run in wait_for:
+            if _waits(verdict, wait_for):
                 return verdict
             row = self._record(sighting, verdict, confirmed=confirmed, page=page)
             return replace(verdict, row=row.id)
@@ -120,14 +179,13 @@ class Ledger:
         return decide(sighting.fingerprint, past, config)
 
     def _record(self, sighting: Sighting, verdict: Verdict, *, confirmed: bool, page: bytes) -> Row:
-        outcome = Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
-        row = self._add(sighting, verdict, outcome, page)
+        row = self._add(sighting, verdict, _outcome(verdict, confirmed=confirmed), page)
         if confirmed:
             self._complete(row)
         return row
 
     def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome, page: bytes = b"") -> Row:
-        return self._store_row(Row(0, sighting, verdict, outcome, is_canonical(verdict)), page)
+        return self._store_row(_row(sighting, verdict, outcome), page)
 
     def _store_row(self, row: Row, page: bytes = b"") -> Row:
         if row.verdict.represents:
@@ -139,10 +197,11 @@ class Ledger:
     def confirm(self, row: int) -> None:
         """Record that the page of a pending *row* was kept to the end; others lean on it from now on."""
         pending = Query(ids=(row,), outcomes=(Outcome.PENDING,), replaces=False)
-        with self._store.transaction(writing=True):
+        with self._store.transaction(writing=True, beside=True):
             is_plain = not self._facts.has_wanted()  # as nearly all: there is nothing else to do
             if is_plain and self._store.change(pending, outcome=Outcome.CONFIRMED):
                 return
+        with self._store.transaction(writing=True):
             found = the_row(self._store, row)
             if found.outcome is Outcome.PENDING:
                 self._settle(found, Outcome.CONFIRMED)
@@ -295,3 +354,17 @@ class Ledger:
         old = the_row(self._store, row.verdict.replaces)
         if old.outcome is Outcome.CONFIRMED and not old.listed:
             self._store.change(Query(ids=(old.id,)), listed=True)
+
+
+def _row(sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:
+    return Row(0, sighting, verdict, outcome, is_canonical(verdict))
+
+
+def _outcome(verdict: Verdict, *, confirmed: bool) -> Outcome:
+    return Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
+
+
+def _waits(verdict: Verdict, runs: Collection[int]) -> bool:
+    """Whether *verdict* leans on a row that may still be lost, of one of *runs*."""
+    standing = verdict.standing
+    return standing is not None and standing.is_pending and standing.run in runs

@@ -88,7 +88,7 @@ _JOINED = (
     *((f"p.{column.name}", column) for column in PAGES.held),
     *((f"s.{column.name}", column) for column in SCOPES.held),
     ("p.id", Column("id", NUMBER, "verdict.row")),
-    ("ifnull(c.url, '')", Column("canonical's url", TEXT, "verdict.canonical_url")),
+    ("coalesce(c.url, '')", Column("canonical's url", TEXT, "verdict.canonical_url")),
     ("c.run", Column("canonical's run", NUMBER, "verdict.canonical_run", optional=True)),
 )
 SELECT = (
@@ -118,7 +118,9 @@ def row_of(stored: Sequence[Any]) -> Row:
 _OF_ROW = tuple(column for column in PAGES.held if not column.is_primary)
 _given = attrgetter(*(column.field for column in _OF_ROW))
 _WRITERS = [(place, column.kind.write) for place, column in enumerate(_OF_ROW, 1) if column.kind.write]
-INSERT = PAGES.insert(["scope", *(column.name for column in _OF_ROW)])
+INSERTED = ("scope", *(column.name for column in _OF_ROW))
+"""The columns of a row that `values_of` gives, in their order."""
+INSERT = PAGES.insert(INSERTED)
 
 
 def values_of(row: Row, scope: int) -> list[Any]:
@@ -133,7 +135,7 @@ _GLANCE = Reader(
     "row {}",
     PAGES.select("structure_simhash" if name == "structure" else name for name in Glance._fields),
 )
-SELECT_GLANCE = f"SELECT {_GLANCE.sql} FROM pages WHERE id > ?1 "
+SELECT_GLANCE = f"SELECT {_GLANCE.sql} FROM pages WHERE id > ? "
 
 
 def glance_of(stored: Sequence[Any]) -> Glance:
@@ -166,7 +168,7 @@ _PAGE = PAGES.select(field.name for field in fields(Fingerprint))
 _CANONICAL = Reader(
     "row {}", (*PAGES.select(("id", "url", "run", "outcome", "represents", "seen_on")), *_PAGE)
 )
-SELECT_CANONICAL = f"SELECT {_CANONICAL.sql} FROM pages WHERE scope = ?1 AND listed "
+SELECT_CANONICAL = f"SELECT {_CANONICAL.sql} FROM pages WHERE scope = ? AND listed "
 
 
 def canonical_of(stored: Sequence[Any]) -> Canonical:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from dedup.index.facts import Facts, next_event
 from dedup.index.ledger import Ledger
 from dedup.index.stores.base import Note, Prefix, Query, Store
+from dedup.index.url_rules import UrlRules
 from dedup.values.row import Visit, Withheld
 from dedup.values.run import Run
 from dedup.values.urls import bounded_url
@@ -65,7 +66,9 @@ class RunBook:
     def end(self, run: Run, ending: str) -> None:
         """Record that *run* is over; its pending rows are released."""
         with self._store.transaction(writing=True):
-            self._end(run.id, ending)
+            (still,) = self._store.select(Run, id=run.id)
+            if still.ended is None:  # else others have: they had not heard of its process
+                self._end(run.id, ending)
         self._store.release(run.id)
 
     def _end(self, number: int, ending: str) -> None:
@@ -87,9 +90,10 @@ class RunBook:
                     self._end(run.id, "died")
 
     def forget(self, run: int) -> int:
-        """Undo *run*: forget all its rows, and which hosts it was on; return how many rows."""
+        """Undo *run*: forget its rows, its visits and what it says of rules; return how many rows."""
         with self._store.transaction(writing=True):
             self.end_journal(run)
+            UrlRules(self._store).forget_run(run)
             self._store.delete(Visit, run=run)
             self._facts.changed()
             return self._ledger.forget_run(run)
@@ -106,9 +110,11 @@ class RunBook:
 
     def restore_visit(self, visit: Visit) -> None:
         """Record *visit* as it is, but for its place: it comes after the rows that are here."""
-        with self._store.transaction(writing=True):
+        with self._store.transaction(writing=True, beside=True):
+            is_first = not self._facts.has_visited(frozenset((visit.run,)))
             self._store.put(visit._replace(after=self._store.last()), renew=False)
-            self._facts.changed()
+            if is_first:
+                self._facts.changed()
 
     def visits(self) -> list[Visit]:
         """Return which hosts all runs were on, in the order of their rows."""
@@ -117,7 +123,7 @@ class RunBook:
     def withhold(self, run: Run, requests: Iterable[Withheld]) -> None:
         """Record what *run* did not request because of a copy; each URL once."""
         kept = [replace(one, run=run.id, url=bounded_url(one.url)) for one in requests]
-        with self._store.transaction(writing=True):
+        with self._store.transaction(writing=True, beside=True):
             self._store.put(*kept, renew=False)
 
     def withheld(self, run: int | None = None) -> list[Withheld]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dedup.plugin.pipeline import DedupPipeline
     from dedup.plugin.responses import DedupResponseMiddleware, DuplicateResponse
     from dedup.plugin.settings import read_settings
+    from dedup.plugin.withholding import RequestWithheld, UrlRulesMiddleware
 
 __all__ = [
     "Addon",
@@ -21,6 +22,8 @@ __all__ = [
     "DedupSpiderMiddleware",
     "DuplicatePage",
     "DuplicateResponse",
+    "RequestWithheld",
+    "UrlRulesMiddleware",
     "page_from_response",
     "read_settings",
 ]
@@ -32,6 +35,8 @@ _HOMES = {
     "DedupSpiderMiddleware": "middleware",
     "DuplicatePage": "errors",
     "DuplicateResponse": "responses",
+    "RequestWithheld": "withholding",
+    "UrlRulesMiddleware": "withholding",
     "page_from_response": "pages",
     "read_settings": "settings",
 }

@@ -9,6 +9,7 @@ from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.responses import DedupResponseMiddleware
 from dedup.plugin.settings import read_settings
 from dedup.plugin.tracking import TrackingPipeline
+from dedup.plugin.withholding import UrlRulesMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -21,10 +22,12 @@ TRACKING_PRIORITY = -1_000_000
 MIDDLEWARE_PRIORITY = -1_000_000
 # The last to see a response, when all others have let it pass: an error page is filtered at 50.
 RESPONSES_PRIORITY = 950
+# After what must not be requested at all (offsite, 50), before robots.txt (100) and the cache (900).
+RULES_PRIORITY = 75
 
 
 class Addon:
-    """Puts the pipeline and the spider middlewares in their places; a user's own priorities win."""
+    """Puts the pipeline and the middlewares in their places; a user's own priorities win."""
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Change *settings*; raises `dedup.values.errors.ConfigError` for a bad ``DEDUP_`` setting."""
@@ -34,5 +37,6 @@ class Addon:
             ("ITEM_PIPELINES", DedupPipeline, PIPELINE_PRIORITY),
             ("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, MIDDLEWARE_PRIORITY),
             ("SPIDER_MIDDLEWARES", DedupResponseMiddleware, RESPONSES_PRIORITY),
+            ("DOWNLOADER_MIDDLEWARES", UrlRulesMiddleware, RULES_PRIORITY),
         ):
             settings.setdefault_in_component_priority_dict(name, component, priority)

@@ -31,7 +31,7 @@ class DroppedFeed:
     Scrapy cannot write to.
     """
 
-    def __init__(self, crawler: Crawler, uri: str, marker: Marker, index: Path) -> None:
+    def __init__(self, crawler: Crawler, uri: str, marker: Marker, index: Path | None) -> None:
         self._marker = marker
         try:
             feeding = _Feeding(crawler)
@@ -64,7 +64,7 @@ class DroppedFeed:
             _flush(slot)
 
 
-def _spare(place: str, crawler: Crawler, index: Path) -> None:
+def _spare(place: str, crawler: Crawler, index: Path | None) -> None:
     """Raise `DedupError` for a file that is the index, a database or a feed of the project."""
     if "://" in place and not place.startswith("file:"):
         return

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from threading import Timer
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from dedup.front.settings import DedupSettings
 from dedup.front.summary import summary
-from dedup.index import Run, Sighting, SQLiteIndex, Withheld, open_index
+from dedup.index import Index, Run, Sighting, SQLiteIndex, Withheld, is_address, open_index
 from dedup.index.detector import Detector
+from dedup.plugin.clerk import LONGEST_ANSWER, Answer, Clerk
 from dedup.plugin.counting import Counts
+from dedup.plugin.ending import close_spider
 from dedup.plugin.errors import CannotBegin
 from dedup.plugin.jobs import job_of
 from dedup.plugin.notices import Notices
 from dedup.plugin.patience import LONGEST_WAIT, Patience
+from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path
-from dedup.plugin.waiting import Seat, WaitingRoom, waiting_room
+from dedup.plugin.waiting import Later, Seat, WaitingRoom, waiting_room
 from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
 from dedup.recipes.fingerprinter import fingerprint
-from dedup.values.errors import IndexUnavailable
+from dedup.values.errors import IndexUnavailable, ServerAway
 from dedup.values.hashes import digest
+from dedup.values.row import Statistics
 from dedup.values.run import DRY_RUN
 from dedup.values.urls import host_of
 from dedup.values.verdict import Verdict
@@ -41,12 +47,20 @@ _T = TypeVar("_T")
 _MOST_FAILURES = 2
 # Hosts that are remembered as visited; others are recorded again.
 _MAX_HOSTS = 20_000
+# Seconds that a server has for what is still to be told when a crawl ends.
+_LONGEST_CLOSING = 30.0
+
+_NO_RUN = Run(0, "", "", "", 0.0)
+
+Answered = tuple[Verdict | None, Seat | None]
+"""A verdict, None where there is none, and where to wait if it leans on a row that is still pending."""
 
 
 class Judge:
     """One crawl's run of the index.
 
-    Of a page that cannot be judged there is None instead of a verdict; its door keeps it.
+    Of a page that cannot be judged there is None instead of a verdict; its door keeps it.  A file is
+    asked at once (`ask`); a server is asked by a `Clerk`, and the door awaits the answer (`ask_later`).
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -59,13 +73,22 @@ class Judge:
         """Responses that reached their callback, and whose callback has not failed."""
         self._crawler = crawler
         self._index_path = index_path(settings)
+        self.is_remote = is_address(self._index_path)
+        """Whether the index is on a server: its answers come later."""
         self._detector: Detector | None = None
+        self._run = _NO_RUN
+        self._clerk: Clerk | None = None
         self._room = WaitingRoom()
         self._notices = Notices(settings, self.counts)
         self._patience = Patience(self.counts, self._notices)
+        self.rules = CrawlRules(crawler, settings, self.counts)
+        """The rules for URLs of this crawl."""
         # Rows whose fate is known but not yet in the index, which failed when it was to be stored.
         self._unsettled: dict[int, bool] = {}
         self._hosts: dict[str, None] = {}
+        self._visiting: set[str] = set()
+        self._wanted: list[tuple[str, str]] = []
+        self._ending: Any = None
 
     # The run
 
@@ -82,19 +105,24 @@ class Judge:
         """Open the index and begin a run, or continue that of the same ``JOBDIR``."""
         index = open_index(self._index_path)
         try:
+            before = {run.id for run in index.runs()}
             detector = self._detector_on(index)
             run = detector.run
             detector.visit("")  # items without a response are met in every crawl
-            index.store.wait_at_most(LONGEST_WAIT)
+            self._wanted = _wanted(index, run.spider)
+            self.rules.open(index, run, self._do, goes_on=run.id in before)
+            index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
         except BaseException:
             index.close()
             raise
-        self._detector = detector
-        self._room = waiting_room(str(index.path.resolve()))
+        self._detector, self._run = detector, run
+        if self.is_remote:
+            self._clerk = Clerk(waits=self.settings.unavailable == "wait", tell=self._notices.failed)
+        self._room = waiting_room(index)
         self._room.runs.add(run.id)
         return run
 
-    def _detector_on(self, index: SQLiteIndex) -> Detector:
+    def _detector_on(self, index: Index) -> Detector:
         assert self._crawler.spider is not None
         settings = self.settings
         return Detector(
@@ -107,28 +135,58 @@ class Judge:
             crawl=settings.crawl,
         )
 
-    def close(self, reason: str) -> None:
-        """End the run, log its summary, close the index."""
+    def close(self, reason: str) -> Any:
+        """End the run, log its summary, close the index; return what to await, None for nothing."""
         if self._detector is None:
-            return
+            return None
         self._patience.renew()
         self._catch_up()
+        self.rules.close(reason)
         detector, self._detector = self._detector, None
-        run, index = detector.run, detector.index
+        clerk, self._clerk = self._clerk, None
+        if clerk:
+            return self._close_later(clerk, detector, reason)
         try:
             detector.close(reason)
-            self.counts.index(index.views.statistics())
-            logger.info("%s", summary(self.counts.own(), index, run, self._notices.swallowed()))
-            if isinstance(index, SQLiteIndex) and not index.store.is_in_place:
-                logger.error(
-                    "%s was moved, deleted or replaced during the crawl: what this run saw is not in "
-                    "the file that is there now",
-                    index.name,
-                )
+            self._sum_up(_report(detector.index, self._run, self.counts.own(), self._notices))
         except IndexUnavailable as error:
             logger.error("The run could not be ended: %s", error)
         finally:
-            self._room.leave(run.id)
+            self._leave(detector.index)
+        return None
+
+    async def _close_later(self, clerk: Clerk, detector: Detector, reason: str) -> None:
+        """Let *clerk* answer what is asked, and end the run; for a while only."""
+        timer = Timer(_LONGEST_CLOSING, clerk.hurry)
+        timer.start()
+        try:
+            ended = await _answer(clerk, partial(_done, detector.close, reason))
+            ask = partial(_report, detector.index, self._run, self.counts.own(), self._notices)
+            report = await _answer(clerk, ask)
+            if ended.value and report.value:
+                self._sum_up(report.value)
+            else:
+                logger.error("The run could not be ended: %s", ended.error or report.error)
+            await _answer(clerk, detector.index.close)
+        finally:
+            timer.cancel()
+            clerk.close()
+            self._room.leave(self._run.id)
+
+    def _sum_up(self, report: tuple[str, Statistics]) -> None:
+        text, statistics = report
+        self.counts.index(statistics)
+        logger.info("%s", text)
+
+    def _leave(self, index: Index) -> None:
+        self._room.leave(self._run.id)
+        if isinstance(index, SQLiteIndex) and not index.store.is_in_place:
+            logger.error(
+                "%s was moved, deleted or replaced during the crawl: what this run saw is not in "
+                "the file that is there now",
+                index.name,
+            )
+        with suppress(IndexUnavailable):
             index.close()
 
     # Asking
@@ -150,17 +208,56 @@ class Judge:
         it repeats.
         """
         self._catch_up()
-        verdict = self._attempt(partial(self._submit, sighting, page, is_wanted=is_wanted))
+        verdict = self._attempt(self._question(sighting, page, is_wanted=is_wanted))
         if verdict is not None:
-            self._note(sighting.url, verdict)
+            self._note(sighting, verdict)
         return verdict
 
-    def _submit(self, sighting: Sighting, page: Page | None, *, is_wanted: bool) -> Verdict:
-        assert self._detector is not None
-        self._visit(sighting.host)
-        return self._detector.submit(sighting, page, is_wanted=is_wanted, wait_for=self._room.runs)
+    def ask_later(
+        self, sighting: Sighting, page: Page | None = None, *, is_wanted: bool = False
+    ) -> Later[Answered]:
+        """Judge and record as `ask` does, in its turn; a verdict without row comes with a seat."""
+        self._catch_up()
+        later: Later[Answered] = Later()
+        question = self._question(sighting, page, is_wanted=is_wanted)
 
-    def _note(self, url: str, verdict: Verdict) -> None:
+        def answered(verdict: Verdict | None) -> None:
+            if verdict is not None:
+                self._note(sighting, verdict)
+            # Taken now: the row that it leans on may be settled before the door goes on.
+            seat = self.seat(verdict) if verdict and verdict.row is None else None
+            later.come((verdict, seat))
+
+        self._do(question, answered)
+        return later
+
+    async def answer(
+        self, sighting: Sighting, page: Page | None = None, *, is_wanted: bool = False
+    ) -> Answered:
+        """Return the verdict, and a seat for one without row; a file is asked without a pause."""
+        if self.is_remote:
+            return await self.ask_later(sighting, page, is_wanted=is_wanted)
+        verdict = self.ask(sighting, page, is_wanted=is_wanted)
+        return verdict, self.seat(verdict) if verdict and verdict.row is None else None
+
+    def _question(
+        self, sighting: Sighting, page: Page | None, *, is_wanted: bool
+    ) -> Callable[[], Verdict]:
+        def ask() -> Verdict:
+            assert detector is not None
+            if is_new:
+                detector.visit(host)
+            return detector.submit(sighting, page, is_wanted=is_wanted, wait_for=runs)
+
+        detector, runs, host = self._detector, frozenset(self._room.runs), sighting.host
+        is_new = host not in self._hosts
+        return ask
+
+    def _note(self, sighting: Sighting, verdict: Verdict) -> None:
+        self._follow_run()
+        self._visited(sighting.host)
+        url = sighting.url
+        self.rules.declared(url, sighting.canonical_link)
         self.counts.lookup(verdict)
         if verdict.candidates >= self.settings.config.max_candidates:
             self._notices.capped(url)
@@ -170,28 +267,76 @@ class Judge:
             self.counts.add("canonical_not_met")
         self._notices.judged(url, verdict)
 
+    def _follow_run(self) -> None:
+        """Note the run that took the place of one that others have ended, and what it visits."""
+        if self._detector is None or self._detector.run.id in self._room.runs:
+            return
+        self._run = self._detector.run
+        self._room.runs.add(self._run.id)
+        self.rules.follow_run(self._run)
+        logger.warning(
+            "The server had not heard of this crawl for too long and has ended its run; it goes on as "
+            "run %d. What it was told and not confirmed by then counts as lost, and is delivered again "
+            "by the next crawl",
+            self._run.id,
+        )
+        hosts, self._hosts = self._hosts, {}
+        for host in ("", *hosts):
+            self._visit(host)
+
     def is_of_another_run(self, verdict: Verdict) -> bool:
         """Whether what *verdict* names was kept by another run than this one."""
         return self._detector is not None and verdict.canonical_run != self._detector.run.id
 
+    def _do(self, ask: Callable[[], _T], then: Callable[[_T | None], None]) -> None:
+        """Ask the index, and call *then* with the answer, None where there is none."""
+        if self._clerk is None:
+            then(self._attempt(ask))
+        else:
+            self._clerk.put(ask, lambda answer: then(self._taken(answer)))
+
     def _attempt(self, ask: Callable[[], _T]) -> _T | None:
         return self._patience.attempt(ask) if self._detector else None
+
+    def _taken(self, answer: Answer[_T]) -> _T | None:
+        """Count an answer of the server, and return what it is."""
+        self.counts.add("seconds/index", answer.seconds)
+        if not answer.is_asked:
+            self.counts.add("not_asked")
+        if answer.error:
+            self._notices.failed(answer.error)
+            if isinstance(answer.error, ServerAway) and self.settings.unavailable == "stop":
+                self._stop()
+        return answer.value
+
+    def _stop(self) -> None:
+        if self._ending is None:
+            logger.error("The crawl is ended: the index does not answer (DEDUP_UNAVAILABLE)")
+            self._ending = close_spider(self._crawler, "dedup_index_unavailable")
 
     # Visits, and what was withheld
 
     def visit(self, url: str) -> None:
         """Record that this crawl is on the host of *url*."""
-        if (host := host_of(url)) not in self._hosts:
-            self._attempt(partial(self._visit, host))
+        self._visit(host_of(url))
 
     def _visit(self, host: str) -> None:
-        assert self._detector is not None
-        if host in self._hosts:
+        if self._detector is None or host in self._hosts or host in self._visiting:
             return
-        self._detector.visit(host)
-        if len(self._hosts) >= _MAX_HOSTS:
-            del self._hosts[next(iter(self._hosts))]
-        self._hosts[host] = None
+
+        def visited(is_done: bool | None) -> None:
+            self._visiting.discard(host)
+            if is_done:
+                self._visited(host)
+
+        self._visiting.add(host)
+        self._do(partial(_done, self._detector.visit, host), visited)
+
+    def _visited(self, host: str) -> None:
+        if host not in self._hosts:
+            if len(self._hosts) >= _MAX_HOSTS:
+                del self._hosts[next(iter(self._hosts))]
+            self._hosts[host] = None
 
     def withhold(self, row: int, links: Sequence[str], own: tuple[str, str] | None = None) -> None:
         """Record *links* that were not requested because the page of *row* is a copy.
@@ -203,20 +348,11 @@ class Judge:
             requests.append(Withheld(row, own[0], "callback", own[1]))
         if requests and self._detector:
             index, run = self._detector.index, self._detector.run
-            self._attempt(partial(index.book.withhold, run, requests))
+            self._do(partial(index.book.withhold, run, requests), lambda _: None)
 
     def wanted(self) -> list[tuple[str, str]]:
         """Return the URLs, and the requests, of skipped pages that were restored."""
-        if self._detector is None:
-            return []
-        index, spider = self._detector.index, self._detector.run.spider
-        own = {run.id for run in index.runs() if run.spider == spider}
-        wanted = {row.id for row in index.views.wanted() if row.sighting.run in own}
-        return [
-            (one.url, one.request)
-            for one in index.book.withheld()
-            if one.what == "callback" and one.row in wanted
-        ]
+        return self._wanted
 
     # Settling
 
@@ -225,44 +361,82 @@ class Judge:
         assert verdict.standing is not None
         return self._room.enter(verdict.standing.row)
 
-    async def ask_again(self, ask: Callable[[], Verdict | None], seat: Seat) -> Verdict | None:
+    async def ask_again(
+        self, ask: Callable[[], Coroutine[Any, Any, Answered]], seat: Seat
+    ) -> Verdict | None:
         """Wait in *seat*, call *ask* again, and so on, until there is a verdict with a row.
 
         Raises `TimeoutError` when ``DEDUP_WAIT`` is over.
         """
         deadline = monotonic() + self.settings.wait
-        while await seat.wait(deadline - monotonic()):
-            verdict = ask()
-            if verdict is None or verdict.row is not None:
-                return verdict
-            seat = self.seat(verdict)
-        raise TimeoutError
+        taken: Seat | None = seat
+        while taken is not None:
+            if not await taken.wait(deadline - monotonic()):
+                raise TimeoutError
+            verdict, taken = await ask()
+        return verdict
 
     def settle(self, row: int, *, kept: bool) -> None:
         """Confirm a pending row, or release it; if the index fails, do so before the next question."""
         if self._detector is None:
             return
-        self._settle(row, kept=kept)
         if not kept:
             self.counts.add("released")
-        self._room.settled(row)
+        self._settle(row, kept=kept)
 
-    def _settle(self, row: int, *, kept: bool) -> bool:
+    def _settle(self, row: int, *, kept: bool) -> None:
         assert self._detector is not None
         index = self._detector.index
-        self._unsettled[row] = kept
-        is_settled = self._attempt(lambda: (index.confirm if kept else index.release)(row) or True)
-        if is_settled:
-            del self._unsettled[row]
-        return bool(is_settled)
+
+        def settled(is_settled: bool | None) -> None:
+            if not is_settled:
+                self._unsettled[row] = kept
+            self._room.settled(row)
+
+        self._do(partial(_done, index.confirm if kept else index.release, row), settled)
 
     def _catch_up(self) -> None:
         """Settle what could not be settled; a row that never can be does not block the others."""
-        if not self._unsettled or self._patience.is_over:
+        if not self._unsettled or self._is_pausing:
             return
         failures = 0
         for row, kept in list(self._unsettled.items()):
             del self._unsettled[row]  # if it fails again, it comes after the others
-            failures += not self._settle(row, kept=kept)
-            if failures == _MOST_FAILURES or self._patience.is_over:
+            self._settle(row, kept=kept)
+            failures += row in self._unsettled
+            if failures == _MOST_FAILURES or self._is_pausing:
                 return
+
+    @property
+    def _is_pausing(self) -> bool:
+        return self._clerk.is_pausing if self._clerk else self._patience.is_over
+
+
+async def _answer(clerk: Clerk, ask: Callable[[], _T]) -> Answer[_T]:
+    later: Later[Answer[_T]] = Later()
+    clerk.put(ask, later.come)
+    return await later
+
+
+def _report(
+    index: Index, run: Run, counts: Mapping[str, int], notices: Notices
+) -> tuple[str, Statistics]:
+    """Return the summary of *run*, and what the index holds at its end."""
+    return summary(counts, index, run, notices.swallowed()), index.views.statistics()
+
+
+def _done(change: Callable[..., object], *args: Any) -> bool:
+    """Do *change*, and say so."""
+    change(*args)
+    return True
+
+
+def _wanted(index: Index, spider: str) -> list[tuple[str, str]]:
+    """Return the URLs, and the requests, of pages that *spider* skipped and somebody restored."""
+    own = {run.id for run in index.runs() if run.spider == spider}
+    wanted = {row.id for row in index.views.wanted() if row.sighting.run in own}
+    return [
+        (one.url, one.request)
+        for one in (index.book.withheld() if wanted else ())
+        if one.what == "callback" and one.row in wanted
+    ]

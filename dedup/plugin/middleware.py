@@ -11,6 +11,7 @@ from scrapy.exceptions import NotConfigured
 
 from dedup.front.settings import DedupSettings
 from dedup.plugin.looking import only_looks
+from dedup.plugin.outputs import begun
 from dedup.plugin.pages import key_of
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import read_settings
@@ -51,26 +52,57 @@ class DedupSpiderMiddleware:
         if self._judge:
             for request in wanted_requests(self._judge, self._crawler):
                 yield request
+            for request in self._judge.rules.again():
+                yield request
         async for output in start:
             yield output
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
-        tracker, fate = self._tracker, self._fate(response)
-        is_wanted, exempt = self._is_wanted(response), is_exempt(response)
-        if tracker and not exempt and self._judges_responses and self._was_given(response):
-            result, tracker = self._with_page(result, response, tracker, fate), None
+        fate: Fate | None = None
+        rules = self._judge.rules if self._judge else None
+        watch = rules.watch(response) if rules and not is_exempt(response) else None
         has_ended = False
         try:
-            async for output in result:
-                if tracker and _is_item(output):
-                    handed = Handed(output, is_exempt=exempt, is_wanted=is_wanted, fate=fate)
-                    tracker.hand_over(handed, response)
+            if self._skips and self._judge and self._judge.is_remote:
+                result = await begun(result)  # there is no verdict before
+            fate = self._fate(response)
+            async for output in self._handed_over(result, response, fate):
+                if rules and isinstance(output, Request):
+                    rules.link(watch, output)
                 yield output
             has_ended = True
         finally:  # the callback may have failed, or another middleware
             self._settle(response, fate, kept=has_ended)
+            if rules and watch:
+                rules.ended(watch, is_whole=has_ended)
+
+    def _hand_over(self, tracker: Tracker, handed: Handed, response: Response) -> None:
+        if self._judge and not handed.is_exempt:
+            handed.watch = self._judge.rules.watch(response)
+        tracker.hand_over(handed, response)
+
+    def _handed_over(
+        self, result: AsyncIterator[Any], response: Response, fate: Fate | None
+    ) -> AsyncIterator[Any]:
+        """Return *result*, whose items the tracker is told of."""
+        tracker = self._tracker
+        if tracker is None:
+            return result
+        if not is_exempt(response) and self._judges_responses and self._was_given(response):
+            return self._with_page(result, response, tracker, fate)
+        return self._with_items(result, response, tracker, fate)
+
+    async def _with_items(
+        self, result: AsyncIterator[Any], response: Response, tracker: Tracker, fate: Fate | None
+    ) -> AsyncIterator[Any]:
+        is_wanted, exempt = self._is_wanted(response), is_exempt(response)
+        async for output in result:
+            if _is_item(output):
+                handed = Handed(output, is_exempt=exempt, is_wanted=is_wanted, fate=fate)
+                self._hand_over(tracker, handed, response)
+            yield output
 
     @cached_property
     def _tracker(self) -> Tracker | None:
@@ -127,7 +159,7 @@ class DedupSpiderMiddleware:
                 break
             except BaseException:  # even a cancelled callback: what it yielded before is not lost
                 for item in held:
-                    tracker.hand_over(Handed(item, fate=fate, is_wanted=is_wanted), response)
+                    self._hand_over(tracker, Handed(item, fate=fate, is_wanted=is_wanted), response)
                     yield item
                 raise
             if not _is_item(output):
@@ -139,11 +171,11 @@ class DedupSpiderMiddleware:
             else:
                 is_only = False
                 for item in [*held, output]:
-                    tracker.hand_over(Handed(item, fate=fate, is_wanted=is_wanted), response)
+                    self._hand_over(tracker, Handed(item, fate=fate, is_wanted=is_wanted), response)
                     yield item
                 held.clear()
         for item in held:
-            tracker.hand_over(self._only(item, response, fate), response)
+            self._hand_over(tracker, self._only(item, response, fate), response)
             yield item
 
     def _only(self, item: Any, response: Response, fate: Fate | None) -> Handed:
@@ -158,6 +190,8 @@ class DedupSpiderMiddleware:
         """Settle a response that was judged before its callback, unless its items decide later."""
         verdict = self._verdicts().pop(response, None)
         pipeline = self._pipeline
+        if pipeline and verdict and (watch := pipeline.judge.rules.watch(response)):
+            pipeline.judge.rules.judged_page(watch, verdict)
         if pipeline is None or verdict is None or not verdict.kept or verdict.row is None:
             return
         if fate and kept:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request, signals
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.defer import deferred_from_coro
 
 from dedup.front.settings import DedupSettings
-from dedup.index import Sighting
+from dedup.index import Sighting, is_address, shown_place
+from dedup.plugin.ending import close_spider
 from dedup.plugin.errors import DuplicatePage, Explanation
 from dedup.plugin.feeds import DroppedFeed, flush_feeds
-from dedup.plugin.judge import Judge
+from dedup.plugin.judge import Answered, Judge
 from dedup.plugin.looking import only_looks
 from dedup.plugin.marking import CannotMark, Marker, known_item_classes
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, read_settings
 from dedup.plugin.tracking import Fate, Token, Tracker, TrackingPipeline
-from dedup.plugin.waiting import Seat, has_asyncio
+from dedup.plugin.waiting import Later, Seat
 from dedup.reading.fields import NoHtml
 from dedup.reading.page import Page
 from dedup.values.verdict import Reason, Verdict
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
+
+# Asks once more about one page.
+_Ask = partial[Coroutine[Any, Any, Answered]]
 
 
 class DedupPipeline:
@@ -81,7 +83,7 @@ class DedupPipeline:
         run = self.judge.open()
         logger.info(
             "Deduplicating into %s, run %d%s%s: %s",
-            *(index_path(self._settings), run.id),
+            *(shown_place(index_path(self._settings)), run.id),
             "" if run.action == "drop" else f" ({run.action}: nothing is dropped)",
             self._predecessors(),
             "items as the spider says" if self.reader.own else self._settings.judged,
@@ -107,14 +109,23 @@ class DedupPipeline:
             return self._act(item, token, verdict)
         if (sighted := self._sighted(item, token)) is None:
             return self._keep_unjudged(item)
-        sighting, page = sighted
-        ask = partial(self.judge.ask, sighting, page, is_wanted=token.handed.is_wanted)
-        verdict = ask()
+        judge, is_wanted = self.judge, token.handed.is_wanted
+        ask = partial(judge.answer, *sighted, is_wanted=is_wanted)
+        if judge.is_remote:  # asked now, as items are judged in the order in which they come
+            return self._await(item, token, ask, judge.ask_later(*sighted, is_wanted=is_wanted))
+        verdict = judge.ask(*sighted, is_wanted=is_wanted)
         if verdict is None:
             return self._keep_unjudged(item)
         if verdict.row is None:
-            return self._wait(item, token, page, ask, self.judge.seat(verdict))
-        return self._act(item, token, verdict, page)
+            return self._wait(item, token, sighted[1], ask, judge.seat(verdict))
+        return self._act(item, token, verdict, sighted[1])
+
+    async def _await(self, item: Any, token: Token, ask: _Ask, later: Later[Answered]) -> Any:
+        verdict, seat = await later
+        page: Page = ask.args[1]
+        if seat:
+            return await self._wait(item, token, page, ask, seat)
+        return self._keep_unjudged(item) if verdict is None else self._act(item, token, verdict, page)
 
     def _sighted(self, item: Any, token: Token) -> tuple[Sighting, Page] | None:
         """Return what to ask about *item*, None where it is not to be judged, or cannot be."""
@@ -133,9 +144,7 @@ class DedupPipeline:
             token.response = None
         return None
 
-    async def _wait(
-        self, item: Any, token: Token, page: Page, ask: Callable[[], Verdict | None], seat: Seat
-    ) -> Any:
+    async def _wait(self, item: Any, token: Token, page: Page, ask: _Ask, seat: Seat) -> Any:
         """Hold a copy back until the fate of the item that it repeats is known."""
         try:
             verdict = await self.judge.ask_again(ask, seat)
@@ -147,6 +156,8 @@ class DedupPipeline:
     def _act(self, item: Any, token: Token, verdict: Verdict, page: Page | None = None) -> Any:
         """Keep, mark or drop *item*; its *page* is None where the verdict is that on its response."""
         self._counts.add(verdict.reason)
+        if watch := token.handed.watch:
+            self.judge.rules.judged(watch, verdict)
         if verdict.kept:
             token.row = verdict.row
             self._counts.add("kept")
@@ -174,7 +185,8 @@ class DedupPipeline:
     def _dropped_feed(self) -> DroppedFeed | None:
         if not self._settings.dropped_feed:
             return None
-        index = Path(index_path(self._settings))
+        place = index_path(self._settings)
+        index = None if is_address(place) else Path(place)
         return DroppedFeed(self._crawler, self._settings.dropped_feed, Marker(), index)
 
     def _let_go(self, item: Any, copy: Explanation, verdict: Verdict) -> Any:
@@ -196,7 +208,7 @@ class DedupPipeline:
         self._counts.add("mark_errors")
         if self._ending is None:
             logger.error("The crawl is ended, items are kept unmarked: %s", error)
-            self._ending = _close_spider(self._crawler, "dedup_cannot_mark")
+            self._ending = close_spider(self._crawler, "dedup_cannot_mark")
 
     def _keep_unjudged(self, item: Any) -> Any:
         self._counts.add(Reason.NOT_JUDGED)
@@ -221,6 +233,8 @@ class DedupPipeline:
             return
         if token.row is not None:
             self._settle_row(token.row, kept=kept)
+        if watch := token.handed.watch:
+            self.judge.rules.settled(watch, is_delivered=kept or delivered)
         if fate := token.handed.fate:
             fate.settled += 1
             fate.delivered += delivered
@@ -240,15 +254,11 @@ class DedupPipeline:
         """Write the stats, which extensions read when the spider is closed, before the run ends."""
         self._counts.write()
 
-    def _spider_closed(self, reason: str) -> None:
-        self.judge.close(reason)
+    def _spider_closed(self, reason: str) -> Any:
+        closing = self.judge.close(reason)
         self._counts.write()
+        return self._closing(closing) if closing else None
 
-
-def _close_spider(crawler: Crawler, reason: str) -> Any:
-    """Begin to close the spider; return what must be kept alive until it is closed."""
-    engine: Any = crawler.engine
-    if not hasattr(engine, "close_spider_async"):  # before Scrapy 2.14
-        return engine.close_spider(crawler.spider, reason)
-    closing = engine.close_spider_async(reason=reason)
-    return asyncio.ensure_future(closing) if has_asyncio() else deferred_from_coro(closing)
+    async def _closing(self, closing: Awaitable[None]) -> None:
+        await closing
+        self._counts.write()

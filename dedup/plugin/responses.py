@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from twisted.python.failure import Failure
 
 from dedup.front.settings import DedupSettings
 from dedup.index import Sighting
@@ -18,6 +19,7 @@ from dedup.plugin.errors import Explanation
 from dedup.plugin.judge import Judge
 from dedup.plugin.looking import only_looks
 from dedup.plugin.middleware import is_exempt
+from dedup.plugin.outputs import begun, outputs_of
 from dedup.plugin.pages import located, page_from_response
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import read_settings
@@ -91,16 +93,58 @@ class DedupResponseMiddleware:
         judge = self._judge
         if judge is None or is_exempt(response):
             return
-        self._judge_response(response, judge)
+        if judge.is_remote:
+            self._judge_later(response, judge)
+            return
+        sighted = _sighted(response, judge)
+        verdict = judge.ask(sighted[1], sighted[0]) if sighted else None
+        self._act(response, judge, sighted, verdict)
+
+    def _judge_later(self, response: Response, judge: Judge) -> None:
+        """Put a callback in the place of the response's own that runs it when there is a verdict.
+
+        The callback is put back before it runs: what it makes of its request is not to hold ours.
+        """
+        request, spider = response.request, self._crawler.spider
+        assert request is not None
+        assert spider is not None
+        own = request.callback
+
+        async def judged(response: Response, **given: Any) -> AsyncIterator[Any]:
+            request.callback = own
+            sighted = _sighted(response, judge)
+            verdict = None
+            if sighted:
+                verdict, seat = await judge.answer(sighted[1], sighted[0])
+                del seat  # it need not wait: what leans on a pending page is followed
+            callback = partial(own or spider._parse, response, **given)
+            try:
+                self._act(response, judge, sighted, verdict)
+            except DuplicateResponse as copy:
+                callback = partial(request.errback or _nothing, Failure(copy))  # type: ignore[no-untyped-call]
+            async for output in outputs_of(callback()):
+                yield output
+
+        request.callback = judged
+
+    def _act(
+        self,
+        response: Response,
+        judge: Judge,
+        sighted: tuple[Page, Sighting] | None,
+        verdict: Verdict | None,
+    ) -> None:
+        """Note what becomes of *response*; raises `DuplicateResponse` if its callback is skipped."""
+        judge.counts.add("responses/seen")
+        if sighted is None or verdict is None:
+            judge.counts.add("responses/not_judged")
+        else:
+            self._skip(response, judge, *sighted, verdict)
         judge.given.add(response)
 
-    def _judge_response(self, response: Response, judge: Judge) -> None:
-        judge.counts.add("responses/seen")
-        judged = _judged(response, judge)
-        if judged is None:
-            judge.counts.add("responses/not_judged")
-            return
-        page, sighting, verdict = judged
+    def _skip(
+        self, response: Response, judge: Judge, page: Page, sighting: Sighting, verdict: Verdict
+    ) -> None:
         judge.verdicts[response] = verdict
         judge.counts.add(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
         if verdict.row is None or not self._skips(response, sighting, verdict, judge):
@@ -144,6 +188,8 @@ class DedupResponseMiddleware:
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
         """Yield what the callback yields, without the requests of a copy."""
+        if self._judge and self._judge.is_remote:
+            result = await begun(result)  # there is no verdict before
         judge = self._judge if response in self._withheld else None
         self._withheld.discard(response)
         verdict = judge.verdicts.get(response) if judge else None
@@ -151,6 +197,7 @@ class DedupResponseMiddleware:
         try:
             async for output in result:
                 if judge and isinstance(output, Request):
+                    judge.rules.link(judge.rules.watch(response), output)
                     links += self._saved_now([url_key(output.url)], judge)
                 else:
                     yield output
@@ -212,24 +259,26 @@ class ReadingMiddleware(DedupResponseMiddleware):
                 _read(response, judge)
 
 
+def _nothing(_: Failure) -> None:
+    """Take the place of an errback where there is none."""
+
+
 def is_explored(url: str, share: float) -> bool:
     """Return whether *url* is in the *share* (0 to 1) of copies that are followed nevertheless."""
     return murmur3(url) < share * 2**64
 
 
-def _judged(response: Response, judge: Judge) -> tuple[Page, Sighting, Verdict] | None:
+def _sighted(response: Response, judge: Judge) -> tuple[Page, Sighting] | None:
     try:
         page = _read(response, judge)
         if page is None:
             return None
         page = located(page, response)
-        sighting = judge.sighting(page, "page")
-        verdict = judge.ask(sighting, page)
+        return page, judge.sighting(page, "page")
     except Exception:
         # A page that we cannot read is our error: a traceback is logged, and it is followed.
         logger.exception("A response could not be judged and is followed")
         return None
-    return None if verdict is None else (page, sighting, verdict)
 
 
 def _read(response: Response, judge: Judge) -> Page | None:

@@ -12,6 +12,7 @@ from scrapy.utils.project import data_path
 
 from dedup.front import names, reading
 from dedup.front.settings import DedupSettings
+from dedup.index import is_address
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -29,7 +30,12 @@ def named_settings(settings: BaseSettings) -> dict[str, Any]:
 
 
 def index_path(settings: DedupSettings) -> str:
-    """Return where the index is: a relative path is in the project's data directory, ``.scrapy``."""
+    """Return where the index is: a relative path is in the project's data directory, ``.scrapy``.
+
+    An address is as it is given, with its password; `shown_place` is for people.
+    """
+    if is_address(settings.index):
+        return settings.index
     try:
         return data_path(settings.index)
     except NotConfigured:  # SCRAPY_SETTINGS_MODULE names a project that has no scrapy.cfg here

@@ -20,6 +20,8 @@ from dedup.values.verdict import Verdict
 if TYPE_CHECKING:
     from scrapy.http import Response
 
+    from dedup.plugin.rules import Watch
+
 
 @dataclass(slots=True, eq=False)
 class Fate:
@@ -52,7 +54,7 @@ class Handed:
 
     *is_only* says that its response is to be judged in its place, *is_exempt* that nothing is to be
     judged, *is_wanted* that its page was restored.  *verdict* is one already given, on the page *url*;
-    *fate* is that of its page, if the item has a part in it.
+    *fate* is that of its page, if the item has a part in it, *watch* what rules for URLs learn from.
     """
 
     item: Any
@@ -62,6 +64,7 @@ class Handed:
     verdict: Verdict | None = None
     url: str = ""
     fate: Fate | None = None
+    watch: Watch | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -106,6 +109,8 @@ class Tracker:
             self._exempt.add(response)
         if handed.fate:
             handed.fate.items += 1
+        if handed.watch:
+            handed.watch.items += 1
 
     def _forget(self, items: Iterable[int]) -> None:
         for item in items:

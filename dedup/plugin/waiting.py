@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
+
+from dedup.index import Index, SQLiteIndex
+
+_T = TypeVar("_T")
 
 
 class WaitingRoom:
@@ -87,13 +91,39 @@ class Seat:
         return await maybe_deferred_to_future(settled)
 
 
+class Later(Generic[_T]):
+    """A value that comes later, to be awaited once."""
+
+    def __init__(self) -> None:
+        self._future: asyncio.Future[_T] | Deferred[_T]
+        if has_asyncio():
+            self._future = asyncio.get_running_loop().create_future()
+        else:
+            self._future = Deferred()
+
+    def come(self, value: _T) -> None:
+        """Let go on who awaits it."""
+        if isinstance(self._future, Deferred):
+            if not self._future.called:
+                self._future.callback(value)
+        elif not self._future.done():  # else nobody waits any more
+            self._future.set_result(value)
+
+    def __await__(self) -> Generator[Any, None, _T]:
+        """Return the value."""
+        if isinstance(self._future, Deferred):
+            return maybe_deferred_to_future(self._future).__await__()
+        return self._future.__await__()
+
+
 # Crawlers of one process that share an index share its room, and have no other place for it.
 _rooms: WeakValueDictionary[str, WaitingRoom] = WeakValueDictionary()
 
 
-def waiting_room(index: str) -> WaitingRoom:
-    """Return the room of the index of that path, one for all crawlers of this process."""
-    return _rooms.setdefault(index, WaitingRoom())
+def waiting_room(index: Index) -> WaitingRoom:
+    """Return the room of *index*, one for all crawlers of this process."""
+    name = str(index.path.resolve()) if isinstance(index, SQLiteIndex) else index.name
+    return _rooms.setdefault(name, WaitingRoom())
 
 
 def has_asyncio() -> bool:

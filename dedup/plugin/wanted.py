@@ -49,7 +49,7 @@ def wanted_requests(judge: Judge, crawler: Crawler) -> Iterator[Request]:
         logger.error("Restored pages cannot be requested: %s", error)
         return
     for url, text in skipped:
-        request = _request(text, crawler)
+        request = request_again(text, crawler)
         if request is None:
             logger.warning("<%s> was restored; its request has the default callback", printable(url))
         try:
@@ -58,7 +58,8 @@ def wanted_requests(judge: Judge, crawler: Crawler) -> Iterator[Request]:
             logger.error("<%s> was restored and cannot be requested: %s", printable(url), error)
 
 
-def _request(text: str, crawler: Crawler) -> Request | None:
+def request_again(text: str, crawler: Crawler) -> Request | None:
+    """Return the request that `kept_request` has written, not to be filtered, None where it is none."""
     try:
         fields = json.loads(text)
         fields["body"] = fields["body"].encode("ascii")

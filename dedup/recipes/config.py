@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from dedup.recipes.recipe import DEFAULT, RECIPES
 from dedup.values.errors import ConfigError, shown
+from dedup.values.exceptions import NO_EXCEPTIONS, Exceptions
 from dedup.values.limits import MAX_BYTES
 
 TERMS = (
@@ -103,6 +104,10 @@ class DedupConfig:
     store_pages: bool = False
     """Whether the index keeps the text and the tags of every page, compressed, so that `dedup explain`
     and reports can show what agrees and what differs."""
+    exceptions: Exceptions = NO_EXCEPTIONS
+    """Pairs of pages that are different, or of which one is a copy, whatever the rule says.  As a
+    setting it is the path of a CSV file with the columns `page`, `other` and `says` (`different` or
+    `copy`), which the HTML report saves."""
     max_bytes: int = MAX_BYTES
     """A page or item of more bytes than this (1,000 to 1,000,000,000), or of so much text in
     Unicode's normal form, is not read: it is kept unless all its bytes are those of another one.

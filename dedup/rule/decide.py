@@ -14,6 +14,11 @@ from dedup.values.fingerprint import Fingerprint
 from dedup.values.match import Match
 from dedup.values.verdict import Candidates, Canonical, Reason, Standing, Verdict, Version
 
+# What somebody said decided: the page is a copy, or it is none.
+SAID, STRANGER = "said", "stranger"
+_SAID = "The file of exceptions says that the page is a copy of it."
+_STRANGER = "The file of exceptions says that the pages are different."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
@@ -26,6 +31,8 @@ class Past:
     its ``rel=canonical``, where such links decide.  *standing* tells why this crawl may count on a
     canonical, None if it may not; *rivals* are other canonicals of its cluster.  *is_restored* says
     that the page was dropped and somebody wants it back.  *site* gives what is known about its site.
+    *originals* are what somebody says that the page is a copy of, and *is_stranger* tells what somebody
+    says that it is no copy of: it is never dropped for that, whatever its text, link or past say.
     """
 
     versions: Sequence[Version] = ()
@@ -35,6 +42,8 @@ class Past:
     rivals: Callable[[Canonical], Iterable[Canonical]] = lambda _: ()
     is_restored: bool = False
     site: Callable[[], SiteContext] = lambda: NO_SITE
+    originals: Callable[[], Iterable[Canonical]] = tuple
+    is_stranger: Callable[[Canonical], bool] = lambda _: False
 
 
 def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
@@ -82,8 +91,11 @@ class _Case:
         return self._kept(represents=absent.cluster if absent else None)
 
     def _matches(self) -> Iterator[tuple[Match, Canonical]]:
-        """Yield what the page repeats by the rule, the best first."""
-        if declared := self.past.declared:
+        """Yield what the page repeats, the best first: as somebody says, as it says, by the rule."""
+        for original in self.past.originals():
+            if not self.past.is_stranger(original):
+                yield self._as_said(original), original
+        if (declared := self.past.declared) and not self.past.is_stranger(declared):
             yield replace(self._match(declared), reason=Reason.CANONICAL_LINK), declared
         for candidates in self.past.candidates():
             self.looked_at += candidates.looked_at
@@ -93,9 +105,22 @@ class _Case:
                     yield matched, canonical
 
     def _match(self, canonical: Canonical) -> Match:
+        """Return how the page stands to *canonical* by the rule; it repeats no stranger."""
         self.site = self.site or self.past.site()
         site = self.site.beside(canonical.host)
-        return match(canonical.fingerprint, self.page, self.config, site)
+        matched = match(canonical.fingerprint, self.page, self.config, site)
+        if matched.is_duplicate and self.past.is_stranger(canonical):
+            check = matched.check._replace(passes=False, finding=STRANGER, sentence=_STRANGER)
+            return Match(Reason.NEW, check)
+        return matched
+
+    def _as_said(self, original: Canonical) -> Match:
+        """Return how the page stands to what somebody says that it is a copy of."""
+        matched = self._match(original)
+        if matched.is_duplicate:
+            return matched
+        check = matched.check._replace(passes=True, finding=SAID, sentence=_SAID)
+        return Match(Reason.NEAR_DUPLICATE, check)
 
     def _standing(self, canonical: Canonical) -> Standing | None:
         """Return why this crawl may count on *canonical*, None if it may not."""
@@ -122,7 +147,11 @@ class _Case:
 
     def _same_version(self) -> Version | None:
         same = [
-            version for version in self.past.versions if version.canonical and version.shows(self.page)
+            version
+            for version in self.past.versions
+            if version.canonical
+            and version.shows(self.page)
+            and not self.past.is_stranger(version.canonical)
         ]
         return min(same, key=lambda version: (not version.is_own, version.origin), default=None)
 
@@ -142,6 +171,8 @@ class _Case:
         """Return whether a page that was a duplicate is one by the rule and the pages of today."""
         canonical, declared = version.canonical, self.past.declared
         assert canonical is not None
+        if self.past.is_stranger(canonical):
+            return False
         is_declared = declared is not None and declared.id == canonical.id
         if not (is_declared or self._match(canonical).is_duplicate):
             return False

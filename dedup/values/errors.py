@@ -17,6 +17,18 @@ class IndexUnavailable(DedupError):  # noqa: N818 - it says what is the matter
     """The index file cannot be opened, read or written; nothing was changed in it."""
 
 
+class ServerAway(IndexUnavailable):
+    """The server that has the index does not answer, or not in time; it may do so later."""
+
+
+class TooSlow(ServerAway):
+    """The server did not answer one question in time."""
+
+
+class RunEnded(IndexUnavailable):
+    """A run was ended by others, who had not heard of its process; nothing can be added to it."""
+
+
 class IndexMismatch(IndexUnavailable):
     """The index was built with another recipe, so its simhashes mean something else."""
 

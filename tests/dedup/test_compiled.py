@@ -412,7 +412,7 @@ def test_it_says_which_code_runs() -> None:
 
 def test_the_version_says_it() -> None:
     shown = CliRunner().invoke(main, ["--version"]).output
-    assert shown == f"dedup, version {__version__}, {native.status()}\n"
+    assert shown == f"scrapy-dedup, version {__version__}, {native.status()}\n"
 
 
 def test_a_part_that_was_built_of_other_sources_is_not_used() -> None:

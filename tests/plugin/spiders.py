@@ -88,6 +88,15 @@ class OneItemAPage(Spider):
         yield {"url": "data:,not-html", "body": "x y z"}
 
 
+class OneTextAPage(OneItemAPage):
+    """Yields the text of each page."""
+
+    name = "texts"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url[-20:], "text": str(response.css("p::text").get())}
+
+
 class ScrapyItem(Item):
     url = Field()
     text = Field()

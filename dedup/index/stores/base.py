@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Glance, KeptText, NoSuchRow, Row, Statistics, Tally, Visit, Withheld
@@ -145,8 +146,15 @@ class Store(Protocol):
 
     # What every rule is made of
 
-    def transaction(self, *, writing: bool) -> AbstractContextManager[None]:
-        """See one state, or change it as a whole; inside another one, be part of it."""
+    def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:
+        """See one state, or change it as a whole; inside another one, be part of it.
+
+        What changes nothing that others lean on may be done *beside* them.
+        """
+
+    def looking(self) -> AbstractContextManager[None]:
+        """See one state, or where that `is_shared` what `claim` can tell from it."""
+        return self.transaction(writing=False)
 
     def add(self, row: Row, page: bytes = b"") -> Row:
         """Add *row*, and its *page* unless that is b""; return it with its number, the highest yet."""
@@ -167,6 +175,28 @@ class Store(Protocol):
         """Return the state of *group*: who has searched without a lock learns if that still holds."""
 
     @property
+    def is_shared(self) -> bool:
+        """Whether others may add while this one searches, so that a verdict has to be claimed."""
+        return False
+
+    def claim(
+        self,
+        row: Row,
+        token: Token,
+        config: DedupConfig,  # noqa: ARG002 - tells a store what could matter of what was added
+        page: bytes = b"",
+    ) -> Row | None:
+        """Add *row* as `add` does, in a transaction; None if its verdict may be out of date.
+
+        It is not if the group is as *token* says, or if nothing was added that *config* compares it
+        with.  Raises `RunEnded` if others have ended its run.
+        """
+        with self.transaction(writing=True):
+            if self.token((row.sighting.kind, row.sighting.scope)) != token:
+                return None
+            return self.add(row, page)
+
+    @property
     def undone(self) -> int:
         """How many transactions were undone: what was read in them was not to stay."""
 
@@ -175,6 +205,10 @@ class Store(Protocol):
 
         Rules remember by it what they would else ask for with every page.
         """
+
+    def announce(self) -> None:
+        """Let `state` change for others: something has that rules remember."""
+        return
 
     # The few things beside rows, whose tables are alike
 
@@ -265,6 +299,11 @@ class Store(Protocol):
         """Close the store."""
 
     # What only some have
+
+    @property
+    def banding(self) -> Banding | None:
+        """How sketches are cut into bands here, None where they are not."""
+        return None
 
     def wait_at_most(self, seconds: float) -> None:
         """Wait no longer than that for others, from now on."""

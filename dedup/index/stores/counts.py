@@ -36,12 +36,12 @@ class Counts:
             last = found[-1].id
 
     def _glances_after(self, row: int, outcome: Outcome | None) -> list[Glance]:
-        only = "" if outcome is None else "AND outcome = ?3 "
+        only = "" if outcome is None else "AND outcome = ? "
         if outcome not in (None, Outcome.CONFIRMED):
             only += "AND outcome != 'confirmed' "  # the condition of the index `pages_unsettled`
-        values = (row, _GLANCES, outcome)[: 2 + bool(only)]
+        values = (row, *(() if outcome is None else (outcome,)), _GLANCES)
         with self._database.errors():
-            found = self._connection.execute(f"{SELECT_GLANCE}{only}ORDER BY id LIMIT ?2", values)
+            found = self._connection.execute(f"{SELECT_GLANCE}{only}ORDER BY id LIMIT ?", values)
             return [glance_of(fields) for fields in found]
 
     def kept_texts(self, after: int, rows: Collection[int] | None) -> Iterator[KeptText]:
@@ -84,13 +84,13 @@ class Counts:
         self, run: int | None, *, forgotten: bool, min_copies: int, limit: int
     ) -> list[tuple[int, int, float]]:
         """See `Store.clusters`."""
-        of_run = "" if run is None else "AND run = ?3 "
+        of_run = "" if run is None else "AND run = ? "
         standing = "" if forgotten else "AND outcome != 'forgotten' "
         found = self._connection.execute(
-            "SELECT canonical, count(*), min(ifnull(similarity, 0.0)) FROM pages "
+            "SELECT canonical, count(*), min(coalesce(similarity, 0.0)) FROM pages "
             f"WHERE canonical IS NOT NULL AND NOT kept {of_run}{standing}GROUP BY canonical "
-            "HAVING count(*) >= ?1 ORDER BY count(*) DESC, canonical LIMIT ?2",
-            (min_copies, limit, run)[: 2 + bool(of_run)],
+            "HAVING count(*) >= ? ORDER BY count(*) DESC, canonical LIMIT ?",
+            (*(() if run is None else (run,)), min_copies, limit),
         )
         return found.fetchall()
 

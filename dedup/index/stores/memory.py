@@ -126,7 +126,12 @@ class MemoryStore(Store):
         return self._secret
 
     @contextmanager
-    def transaction(self, *, writing: bool) -> Iterator[None]:
+    def transaction(
+        self,
+        *,
+        writing: bool,
+        beside: bool = False,  # noqa: ARG002
+    ) -> Iterator[None]:
         if self._in_transaction or not writing:
             yield
             return

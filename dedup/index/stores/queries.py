@@ -6,7 +6,7 @@ Some conditions say more than they need to, so that SQLite sees that a partial i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ _ORDERS = {
     Order.NEWEST: "p.id DESC",
     Order.LAST_RUN: "p.run DESC, p.id DESC",
 }
+# What nothing is among.
+_NO_NUMBER, _NO_TEXT = "SELECT 0 WHERE FALSE", "SELECT '' WHERE FALSE"
 # Looked up in indexes that begin with the scope; those of texts leave empty ones out.
 _TEXTS = ("url_key", "item_key")
 _BY_SCOPE = (*_TEXTS, "body_digest", "token_digest")
@@ -43,6 +45,33 @@ _CONDITIONS = {
     "AND r.time >= ? AND r.outcome != 'forgotten')",
     "text": "(instr(lower(p.url), lower(?)) OR instr(lower(p.title), lower(?)))",
 }
+
+
+class Dialect(NamedTuple):
+    """How a database says what each says in its own way.
+
+    *conditions* take what is bound, *listed* makes of a sequence what is bound in its place, and
+    *unlimited* is bound for no limit.
+    """
+
+    conditions: Mapping[str, str]
+    listed: Callable[[Sequence[int]], Any]
+    unlimited: int | None
+
+
+SQLITE = Dialect(_CONDITIONS, json.dumps, -1)
+# Its texts are compared byte by byte, as they are in tables whose texts have the collation "C".
+POSTGRES = Dialect(
+    {
+        **_CONDITIONS,
+        "ids": "p.id = ANY(?)",
+        "text": '(strpos(lower(p.url), lower(? COLLATE "C")) > 0 '
+        'OR strpos(lower(p.title), lower(? COLLATE "C")) > 0)',
+    },
+    list,
+    None,
+)
+
 _FLAGS = {
     "kept": "p.kept",
     "listed": "p.listed",
@@ -56,7 +85,7 @@ _FLAGS = {
 
 def numbers(values: Iterable[int]) -> str:
     """Return *values* as SQL takes them behind ``IN``; for those that are the same page after page."""
-    return f"({','.join(map(str, sorted(values)))})"
+    return f"({','.join(map(str, sorted(values))) or _NO_NUMBER})"
 
 
 def dry_runs_condition(runs: Iterable[int], table: str = "") -> str:
@@ -66,7 +95,7 @@ def dry_runs_condition(runs: Iterable[int], table: str = "") -> str:
 
 
 def _outcomes(outcomes: tuple[Outcome, ...]) -> str:
-    among = f"p.outcome IN ({','.join(repr(str(outcome)) for outcome in outcomes)})"
+    among = f"p.outcome IN ({','.join(repr(str(outcome)) for outcome in outcomes) or _NO_TEXT})"
     return among if Outcome.CONFIRMED in outcomes else f"p.outcome != 'confirmed' AND {among}"
 
 
@@ -85,33 +114,44 @@ class _Compiled(NamedTuple):
     places: tuple[int, ...]
 
 
-def condition(query: Query, scope: int) -> tuple[str, list[Any]]:
+def condition(query: Query, scope: int, dialect: Dialect = SQLITE) -> tuple[str, list[Any]]:
     """Return the condition of *query* and what it takes; *scope* is the number of its group, if any."""
-    compiled, values = _filled(query, scope)
+    compiled, values = _filled(query, scope, dialect)
     return compiled.condition, values
 
 
-def clauses(query: Query, scope: int, limit: int | None) -> tuple[str, list[Any]]:
+def clauses(
+    query: Query, scope: int, limit: int | None, dialect: Dialect = SQLITE
+) -> tuple[str, list[Any]]:
     """Return all that stands behind the tables of a SELECT: ``WHERE``, ``ORDER BY`` and ``LIMIT``."""
-    compiled, values = _filled(query, scope)
-    values.append(-1 if limit is None else limit)
+    compiled, values = _filled(query, scope, dialect)
+    values.append(dialect.unlimited if limit is None else limit)
     return compiled.clauses, values
 
 
-def _filled(query: Query, scope: int) -> tuple[_Compiled, list[Any]]:
+def _filled(query: Query, scope: int, dialect: Dialect) -> tuple[_Compiled, list[Any]]:
     bound = list(query[:_BOUND])
     shape = [_NONE if one is None else _FILLED if one else _EMPTY for one in bound]
     if query.ids is not None:
         is_one = len(query.ids) == 1
         shape[_IDS] = _ONE if is_one else _FILLED
-        bound[_IDS] = query.ids[0] if is_one else json.dumps(query.ids)
+        bound[_IDS] = query.ids[0] if is_one else dialect.listed(query.ids)
     bound[_GROUP] = scope
-    compiled = _compiled(tuple(shape), query[_BOUND + 1 :])
+    compiled = (_in_postgres if dialect is POSTGRES else _in_sqlite)(tuple(shape), query[_BOUND + 1 :])
     return compiled, [bound[place] for place in compiled.places]
 
 
 @lru_cache(maxsize=2048)
-def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...]) -> _Compiled:
+def _in_sqlite(shape: tuple[int, ...], parts: tuple[Any, ...]) -> _Compiled:
+    return _compiled(shape, parts, SQLITE)
+
+
+@lru_cache(maxsize=2048)
+def _in_postgres(shape: tuple[int, ...], parts: tuple[Any, ...]) -> _Compiled:
+    return _compiled(shape, parts, POSTGRES)
+
+
+def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...], dialect: Dialect) -> _Compiled:
     kinds = dict(zip(Query._fields, shape, strict=False))
     given = dict(zip(Query._fields[_BOUND + 1 :], parts, strict=True))
     order = given.pop("order")
@@ -119,7 +159,7 @@ def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...]) -> _Compiled:
     places: list[int] = []
     for place, (name, kind) in enumerate(kinds.items()):
         if kind != _NONE:
-            texts.append(_bound_text(name, kind))
+            texts.append(_bound_text(name, kind, dialect))
             places += [place] * texts[-1].count("?")
     texts += [_text(name, part, kinds, given) for name, part in given.items() if part is not None]
     is_anywhere = kinds["group"] == _NONE and any(kinds[name] == _FILLED for name in _BY_SCOPE)
@@ -127,19 +167,19 @@ def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...]) -> _Compiled:
         texts.append("p.scope IN (SELECT id FROM scopes)")
     # The sign keeps SQLite from reading another index, in this order, until there are enough.
     sign = "+" if is_anywhere or (given["met_again"] and order is not Order.LAST_RUN) else ""
-    text = " AND ".join(texts) or "1"
+    text = " AND ".join(texts) or "TRUE"
     return _Compiled(text, f"WHERE {text} ORDER BY {sign}{_ORDERS[order]} LIMIT ?", tuple(places))
 
 
-def _bound_text(name: str, kind: int) -> str:
+def _bound_text(name: str, kind: int, dialect: Dialect) -> str:
     if kind == _ONE:
         return "p.id = ?"
-    return f"p.{name} = ''" if kind == _EMPTY and name in _TEXTS else _CONDITIONS[name]
+    return f"p.{name} = ''" if kind == _EMPTY and name in _TEXTS else dialect.conditions[name]
 
 
 def _text(name: str, part: Any, kinds: Mapping[str, int], given: Mapping[str, Any]) -> str:
     if name in _FLAGS:
-        return _FLAGS[name] if part else f"({_FLAGS[name]}) IS NOT 1"
+        return _FLAGS[name] if part else f"({_FLAGS[name]}) IS NOT TRUE"
     if name == "runs":
         # A run may have all rows there are; few repeat one page, few are in a rare outcome.
         is_rare = given["outcomes"] and Outcome.CONFIRMED not in given["outcomes"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -19,7 +19,7 @@ from dedup.values.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class Kind:
     """Where records of one kind stand, what is selected of them, what reads it, and their order."""
 
     table: Table
@@ -29,16 +29,20 @@ class _Kind:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The columns that a record has as its fields."""
         return tuple(column.name for column in self.table.held)
 
     @property
     def select(self) -> str:
+        """The statement that reads all of them."""
         return f"SELECT {self.selected} FROM {self.table.name}"
 
     def put(self, *, renew: bool) -> str:
+        """Return the statement that stores one of `values`; see `Table.put`."""
         return self.table.put(self.names, renew=renew)
 
     def values(self, record: Record) -> tuple[Any, ...]:
+        """Return what `put` takes."""
         return tuple([getattr(record, name) for name in self.names])
 
 
@@ -54,18 +58,54 @@ def _note_of(fields: Sequence[Any]) -> Note:
     return Note(*fields)
 
 
-_KINDS: dict[type, _Kind] = {
-    Run: _Kind(RUNS, f"{RUN.sql}, lock = ''", _run_of, "id"),
-    Visit: _Kind(VISITS, VISIT.sql, visit_of, "after, run, scope, host"),
-    Withheld: _Kind(WITHHELD, REQUEST.sql, withheld_of, "id"),
-    Note: _Kind(META, "name, value", _note_of, "name"),
-    StoredPage: _Kind(STORED_PAGES, "row, CAST(page AS BLOB)", StoredPage._make, "row"),
+KINDS: dict[type, Kind] = {
+    Run: Kind(RUNS, f"{RUN.sql}, lock = ''", _run_of, "id"),
+    Visit: Kind(VISITS, VISIT.sql, visit_of, "after, run, scope, host"),
+    Withheld: Kind(WITHHELD, REQUEST.sql, withheld_of, "id"),
+    Note: Kind(META, "name, value", _note_of, "name"),
+    StoredPage: Kind(STORED_PAGES, "row, CAST(page AS BLOB)", StoredPage._make, "row"),
 }
 # A run is inserted by `add_run` only, with its lock.
 _OF_RUN = tuple(column.name for column in RUNS.held if not column.is_primary)
 _UPDATE_RUN = f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _OF_RUN)} WHERE id = ?"
-_INSERT_RUN = RUNS.insert((*_OF_RUN, "lock"))
+INSERT_RUN = RUNS.insert((*_OF_RUN, "lock"))
 _VALUES_OF_RUN = attrgetter(*_OF_RUN)
+
+Among = Callable[[str, Collection[Any]], tuple[str, Any]]
+"""Returns the condition that a column has one of some values, and what is bound to it."""
+
+
+def puts(records: Sequence[Record], *, renew: bool) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+    """Yield statements that store *records*, each with the values that it is run with."""
+    runs = [record for record in records if isinstance(record, Run)]
+    if runs:
+        yield _UPDATE_RUN, [(*_VALUES_OF_RUN(run), run.id) for run in runs]
+    for kind in {type(record) for record in records} - {Run}:
+        stored = KINDS[kind]
+        yield stored.put(renew=renew), [stored.values(one) for one in records if type(one) is kind]
+
+
+def values_of_run(run: Run) -> tuple[Any, ...]:
+    """Return what `INSERT_RUN` takes."""
+    return (*_VALUES_OF_RUN(run), "" if run.is_imported else "none yet")
+
+
+def conditions(fields: Mapping[str, Any], among: Among) -> tuple[str, list[Any]]:
+    """Return the ``WHERE`` of records with these *fields*, see `Store.select`, and what it takes."""
+    texts: list[str] = []
+    taken: list[Any] = []
+    for name, wanted in fields.items():
+        if isinstance(wanted, Prefix):
+            texts.append(f"{name} >= ? AND {name} < ?")
+            taken += (str(wanted), f"{wanted}\x7f")
+        elif isinstance(wanted, Collection) and not isinstance(wanted, str | bytes):
+            text, value = among(name, wanted)
+            texts.append(text)
+            taken.append(value)
+        else:
+            texts.append(f"{name} = ?")
+            taken.append(wanted)
+    return f" WHERE {' AND '.join(texts)}" if texts else "", taken
 
 
 class Records:
@@ -76,17 +116,12 @@ class Records:
 
     def put(self, records: Sequence[Record], *, renew: bool) -> None:
         """See `Store.put`."""
-        runs = [record for record in records if isinstance(record, Run)]
-        self._connection.executemany(_UPDATE_RUN, [(*_VALUES_OF_RUN(run), run.id) for run in runs])
-        for kind in {type(record) for record in records} - {Run}:
-            stored = _KINDS[kind]
-            values = [stored.values(record) for record in records if type(record) is kind]
-            self._connection.executemany(stored.put(renew=renew), values)
+        for statement, values in puts(records, renew=renew):
+            self._connection.executemany(statement, values)
 
     def add_run(self, run: Run) -> Run:
         """See `Store.add_run`; a run that is not imported gets its lock by `Leases`."""
-        lock = "" if run.is_imported else "none yet"
-        cursor = self._connection.execute(_INSERT_RUN, (*_VALUES_OF_RUN(run), lock))
+        cursor = self._connection.execute(INSERT_RUN, values_of_run(run))
         assert cursor.lastrowid is not None
         return replace(run, id=cursor.lastrowid)
 
@@ -94,34 +129,20 @@ class Records:
         self, kind: type[AnyRecord], fields: Mapping[str, Any], limit: int | None
     ) -> list[AnyRecord]:
         """See `Store.select`."""
-        stored = _KINDS[kind]
-        where, values = _where(fields)
+        stored = KINDS[kind]
+        where, values = conditions(fields, _among)
         values.append(-1 if limit is None else limit)
         text = f"{stored.select}{where} ORDER BY {stored.order} LIMIT ?"
         return [stored.read(columns) for columns in self._connection.execute(text, values)]
 
     def delete(self, kind: type[AnyRecord], fields: Mapping[str, Any]) -> None:
         """See `Store.delete`."""
-        where, taken = _where(fields)
+        where, taken = conditions(fields, _among)
         # A text that is to be forgotten shall not stay behind in the free pages of the file.
         self._connection.execute("PRAGMA secure_delete = ON")
-        self._connection.execute(f"DELETE FROM {_KINDS[kind].table.name}{where}", taken)
+        self._connection.execute(f"DELETE FROM {KINDS[kind].table.name}{where}", taken)
         self._connection.execute("PRAGMA secure_delete = OFF")
 
 
-def _where(fields: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    texts: list[str] = []
-    taken: list[Any] = []
-    for name, wanted in fields.items():
-        text, values = _condition(name, wanted)
-        texts.append(text)
-        taken += values
-    return f" WHERE {' AND '.join(texts)}" if texts else "", taken
-
-
-def _condition(name: str, wanted: Any) -> tuple[str, Collection[Any]]:
-    if isinstance(wanted, Prefix):
-        return f"{name} >= ? AND {name} < ?", (str(wanted), f"{wanted}\x7f")
-    if isinstance(wanted, Collection) and not isinstance(wanted, str | bytes):
-        return f"{name} IN (SELECT value FROM json_each(?))", (json.dumps(list(wanted)),)
-    return f"{name} = ?", (wanted,)
+def _among(name: str, wanted: Collection[Any]) -> tuple[str, Any]:
+    return f"{name} IN (SELECT value FROM json_each(?))", json.dumps(list(wanted))

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, islice
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from dedup.index.bands import BandList, Sketched
-from dedup.index.files import Damaged
 from dedup.index.postings import PostingList
 from dedup.index.rows import SELECT_CANONICAL, canonical_of
-from dedup.index.stores.base import Pool
 from dedup.index.stores.newest import Newest
 from dedup.index.stores.queries import dry_runs_condition
-from dedup.recipes.config import DedupConfig
-from dedup.rule.keys import MIN_EQUAL_TOKENS, nearness, uses_content, uses_structure
-from dedup.rule.verifier import verifier_of
-from dedup.values.fingerprint import Fingerprint
+from dedup.index.stores.searching import Searching
+from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.values.hashes import Hashes
-from dedup.values.verdict import Candidates, Canonical
+from dedup.values.verdict import Canonical
 
-# Most duplicates are this near, and looking that far costs little; the rest comes second.
-NEAR = 3
 _BATCH = 500
-_NOTHING = Candidates((), 0)
 # With more simhashes than these, the newest pages of all are looked through first: this many for each
 # that is wanted.
 _FEW_SIMHASHES = 8
@@ -37,95 +30,57 @@ _NEWEST = 4
 
 
 @dataclass(slots=True)
-class Search:
-    """What in *pool* may be the canonical of *page*; *scope* is the number of its group.
+class Search(Searching):
+    """The search in the lists of an index in SQLite; *scope* is the number of its group.
 
     *content* and *structure* are the posting lists of the group, *newest* has sketches of all groups,
     *bands* is its list of bands, None where bands find no candidates.
     """
 
     connection: sqlite3.Connection
-    page: Fingerprint
-    pool: Pool
     scope: int
     content: PostingList
     structure: PostingList
     newest: Newest
     bands: BandList | None
-    config: DedupConfig
     _in_pool: str = field(init=False)
     _given: tuple[int | str, ...] = field(init=False)
-    _seen: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._in_pool = f"AND {dry_runs_condition(self.pool.dry_runs)} "
         self._given = (self.scope,)
         if self.pool.without:
-            self._in_pool += "AND id NOT IN (SELECT value FROM json_each(?2)) "
+            self._in_pool += "AND id NOT IN (SELECT value FROM json_each(?)) "
             self._given = (self.scope, json.dumps(list(self.pool.without)))
 
-    def batches(self) -> Iterator[Candidates]:
-        """Yield canonicals in the order of `nearness`, in batches, each found only when asked for."""
-        page, config = self.page, self.config
+    def equal(self) -> Iterator[list[Canonical]]:
+        """See `Searching`."""
+        page = self.page
         if self._has_equals():  # as few pages have
             yield self._equal("body_digest", page.body_digest)
             if page.tokens >= MIN_EQUAL_TOKENS:
                 yield self._equal("token_digest", page.token_digest)
-        if page.content_simhash and uses_content(config):
-            for distance in sorted({min(NEAR, config.max_distance), config.max_distance}):
-                yield self._near(self._near_content(distance))
-        others: dict[int, bytes] = {}
-        if page.structure_simhash and uses_structure(config):
-            others.update(self._near_structure())
-        if self.bands:
-            others.update(self._near_bands(self.bands))
-        yield self._near(others.items())
 
     def _has_equals(self) -> bool:
         """Return whether any listed page has the same bytes or the same tokens, in the pool or not."""
+        page = self.page
         found = self.connection.execute(
-            "SELECT EXISTS (SELECT 1 FROM pages WHERE scope = ?1 AND listed AND body_digest = ?2) "
-            "OR EXISTS (SELECT 1 FROM pages WHERE scope = ?1 AND listed AND token_digest = ?3)",
-            (self.scope, self.page.body_digest, self.page.token_digest),
+            "SELECT EXISTS (SELECT 1 FROM pages WHERE scope = ? AND listed AND body_digest = ?) "
+            "OR EXISTS (SELECT 1 FROM pages WHERE scope = ? AND listed AND token_digest = ?)",
+            (self.scope, page.body_digest, self.scope, page.token_digest),
         )
         return bool(found.fetchone()[0])
 
-    def _equal(self, column: str, value: bytes) -> Candidates:
+    def _equal(self, column: str, value: bytes) -> list[Canonical]:
         where = f"AND {column} = ? ORDER BY id LIMIT ?"
-        found = self._canonicals(where, [value, self.config.max_candidates])
-        if not found:
-            return _NOTHING
-        self._seen.update(canonical.id for canonical in found)
-        return Candidates(self._ordered(found), len(found))
+        return self._canonicals(where, [value, self.config.max_candidates])
 
-    def _near(self, found: Iterable[Sketched]) -> Candidates:
-        """Return those not seen before that their sketches do not rule out; mostly there are none."""
-        new = [(row, sketch) for row, sketch in found if row not in self._seen]
-        if not new:
-            return _NOTHING
-        self._seen.update(row for row, _ in new)
-        try:
-            verifier = verifier_of(self.config)
-            passing = verifier.may_pass(self.page, [sketch for _, sketch in new])
-        except (TypeError, ValueError) as error:
-            raise Damaged("a sketch has another size") from error
-        rows = [row for row, _ in compress(new, passing)]
-        canonicals = [
-            canonical
-            for start in range(0, len(rows), _BATCH)
-            for canonical in self._of_rows(rows[start : start + _BATCH])
-        ]
-        return Candidates(self._ordered(canonicals), len(new))
-
-    def _of_rows(self, rows: list[int]) -> list[Canonical]:
+    def of_rows(self, rows: list[int]) -> list[Canonical]:
+        """See `Searching`."""
         return self._canonicals(f"AND id IN ({','.join('?' * len(rows))})", rows)
 
-    def _ordered(self, found: list[Canonical]) -> list[Canonical]:
-        page = self.page
-        return sorted(found, key=lambda canonical: nearness(page, canonical))
-
-    def _near_content(self, distance: int) -> Iterator[Sketched]:
-        """Yield canonicals of the nearest simhashes, of equally near ones the oldest, up to the cap."""
+    def near_content(self, distance: int) -> Iterator[Sketched]:
+        """See `Searching`."""
         page, left = self.page.content_simhash, self.config.max_candidates
         simhashes = self.content.near(page, distance)
         if not len(simhashes):
@@ -140,8 +95,8 @@ class Search:
             left -= len(found)
             yield from found
 
-    def _near_structure(self) -> list[Sketched]:
-        """Return the newest canonicals of the nearest simhashes, in no order."""
+    def near_structure(self) -> list[Sketched]:
+        """See `Searching`."""
         page, limit = self.page.structure_simhash, self.config.max_structure_candidates
         simhashes = self.structure.near(page, self.config.structure_max_distance)
         if len(simhashes) > min(limit, self.config.max_candidates):
@@ -170,16 +125,18 @@ class Search:
         """
         wanted = set(simhashes.view(np.int64).tolist())
         rows = self.connection.execute(
-            "SELECT id, sketch, structure_simhash FROM pages NOT INDEXED WHERE scope = ?1 AND listed "
+            "SELECT id, sketch, structure_simhash FROM pages NOT INDEXED WHERE scope = ? AND listed "
             f"{self._in_pool}AND id > (SELECT max(id) FROM pages) - ? ORDER BY id DESC",
             (*self._given, _NEWEST * limit),
         )
         found = ((row, sketch) for row, sketch, simhash in rows if simhash in wanted)
         return list(islice(found, limit))
 
-    def _near_bands(self, bands: BandList) -> list[Sketched]:
-        """Return the canonicals with most bands in common, of equal ones the oldest, up to the cap."""
-        rows, limit = bands.find(self.page.sketch), self.config.max_candidates
+    def near_bands(self) -> list[Sketched]:
+        """See `Searching`."""
+        if self.bands is None:
+            return []
+        rows, limit = self.bands.find(self.page.sketch), self.config.max_candidates
         found: dict[int, bytes] = {}
         for start in range(0, len(rows), _BATCH):
             batch = rows[start : start + _BATCH]
@@ -192,7 +149,7 @@ class Search:
         """Return the simhashes with the newest pages: the newest pages of all are among theirs."""
         newest = self.connection.execute(
             # Not max(id): beside other conditions it would read all pages of a simhash.
-            "SELECT value, (SELECT id FROM pages WHERE scope = ?1 AND listed "
+            "SELECT value, (SELECT id FROM pages WHERE scope = ? AND listed "
             f"{self._in_pool}AND structure_simhash = value ORDER BY id DESC LIMIT 1) AS newest "
             "FROM json_each(?) ORDER BY newest DESC LIMIT ?",
             (*self._given, json.dumps(simhashes.view(np.int64).tolist()), limit),
@@ -211,7 +168,7 @@ class Search:
         return sorted(found, key=itemgetter(0))[:limit]
 
     def _sketches(self, where: str, values: Sequence[object]) -> list[Sketched]:
-        return self._fetch("SELECT id, sketch FROM pages WHERE scope = ?1 AND listed ", where, values)
+        return self._fetch("SELECT id, sketch FROM pages WHERE scope = ? AND listed ", where, values)
 
     def _canonicals(self, where: str, values: Sequence[object]) -> list[Canonical]:
         return [canonical_of(fields) for fields in self._fetch(SELECT_CANONICAL, where, values)]

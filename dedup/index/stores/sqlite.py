@@ -120,7 +120,12 @@ class SQLiteStore(Store):
 
     # Transactions
 
-    def transaction(self, *, writing: bool) -> AbstractContextManager[None]:
+    def transaction(
+        self,
+        *,
+        writing: bool,
+        beside: bool = False,  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
         if self._connection.in_transaction:
             return self._database.errors()
         return self._database.writing() if writing else self._database.reading()
@@ -227,7 +232,7 @@ class SQLiteStore(Store):
         bands = self._lists.bands(scope) if wanted else None
         newest = self._lists.newest
         return Search(
-            self._connection, page, pool, scope, content, structure, newest, bands, config
+            page, pool, config, self._connection, scope, content, structure, newest, bands
         ).batches()
 
     # Records and leases

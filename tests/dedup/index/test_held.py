@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -163,7 +163,7 @@ class SameAnswersByTwo(SameAnswers):
 
     def __init__(self) -> None:
         super().__init__()
-        self.other = self.storage(self.path)
+        self.other = self.opened()
 
     def ask(self, **question: Any) -> None:  # type: ignore[override]
         if question["found"] % 3 == 0:
@@ -189,4 +189,4 @@ def never_cleared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.usefixtures("never_cleared")
 def test_the_laws_find_what_is_held_too_long() -> None:
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(SameAnswersByTwo, settings=BUDGET)
+        run_state_machine_as_test(SameAnswersByTwo, settings=settings(BUDGET, max_examples=500))

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dedup import DedupConfig, MemoryIndex, SQLiteIndex, Verdict, fingerprint
-from dedup.index import Index, Row, Run
+from dedup.index import Index, PostgresIndex, Row, Run
 from dedup.reading.stored import pack
 from dedup.recipes.sketch import BINS
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
+from tests import postgres
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
 
@@ -95,9 +96,8 @@ class SameAnswers(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.path = Path(self.folder.name) / "pages.db"
         self.slow: Index = self.oracle()
-        self.fast = self.storage(self.path, blocks=4)
+        self.fast = self.opened(is_new=True)
         for index in (self.slow, self.fast):
             index.prepare(self.configs[0])
         self.runs: list[tuple[Run, Run]] = []
@@ -105,6 +105,11 @@ class SameAnswers(RuleBasedStateMachine):
         self.asked: list[dict[str, Any]] = []
         self.balance, self.has_asked = 1, False
         self.begin_run(job="")
+
+    def opened(self, *, is_new: bool = False) -> Any:
+        """Open what is to give the answers of the oracle."""
+        path = Path(self.folder.name) / "pages.db"
+        return self.storage(path, blocks=4) if is_new else self.storage(path)
 
     @between_questions
     @rule(job=st.sampled_from(["", "job"]), crawl=st.sampled_from(["", "", "crawl"]))
@@ -291,7 +296,7 @@ class SameAnswers(RuleBasedStateMachine):
             self.slow.end_run(slow, "shutdown")
             self.fast.end_run(fast, "shutdown")
         self.fast.close()
-        self.fast = self.storage(self.path)
+        self.fast = self.opened()
         if rebuilt:
             self.rebuild()
         self.runs = []
@@ -338,10 +343,29 @@ class SameAnswersByBands(SameAnswers):
     configs = BAND_CONFIGS
 
 
+class SameAnswersOnPostgres(SameAnswers):
+    """One client; what several do at a time is in `test_clients`."""
+
+    def opened(self, *, is_new: bool = False) -> Any:
+        server = postgres.server()
+        return PostgresIndex(postgres.empty() if is_new else server.address())
+
+    def rebuild(self) -> None:
+        """There is nothing to be made anew."""
+
+
+class SameAnswersByBandsOnPostgres(SameAnswersOnPostgres):
+    configs = BAND_CONFIGS
+
+
 TestSameAnswers = SameAnswers.TestCase
 TestSameAnswersByBands = pytest.mark.slow(SameAnswersByBands.TestCase)
+TestSameAnswersOnPostgres = SameAnswersOnPostgres.TestCase
+TestSameAnswersByBandsOnPostgres = SameAnswersByBandsOnPostgres.TestCase
 TestSameAnswers.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
 TestSameAnswersByBands.settings = TestSameAnswers.settings
+TestSameAnswersOnPostgres.settings = settings(max_examples=15, stateful_step_count=40, deadline=None)
+TestSameAnswersByBandsOnPostgres.settings = TestSameAnswersOnPostgres.settings
 
 
 def of_one_template(number: int, rng: Random) -> Fingerprint:

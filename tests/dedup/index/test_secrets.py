@@ -107,6 +107,7 @@ def test_no_repr_shows_it(index: Index) -> None:
 
 
 COMMANDS = [
+    ["rules", "--json"],
     ["report"],
     ["report", "--all", "--format", "jsonl", "--output", "OUT"],
     ["report", "--format", "json", "--output", "OUT"],
@@ -121,6 +122,11 @@ COMMANDS = [
     ["find", "http://a/1", "--json"],
     ["find", "some words that are on no page"],
     ["stats", "--json"],
+    ["check", "--json"],
+    ["forget", "--run", "1", "--dry-run", "--json"],
+    ["report", "--limit", "0"],
+    ["export", "--output", "OUT", "--json"],
+    ["rebuild", "--json"],
     ["runs", "--json"],
     ["orphans", "--json"],
     ["withheld"],
@@ -160,7 +166,7 @@ def shows(content: bytes, secret: bytes) -> bool:
 
 def test_every_command_is_asked() -> None:
     asked = {command[0] for command in COMMANDS}
-    assert set(main.list_commands(None)) - asked <= {"import", "serve"}  # type: ignore[arg-type]
+    assert set(main.list_commands(None)) - asked <= {"completions", "import", "serve"}  # type: ignore[arg-type]
 
 
 def test_no_export_has_a_check_sketch(path: Path) -> None:

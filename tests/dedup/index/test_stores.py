@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from dedup.index import Row, Sighting, glance_of
 from dedup.index.stores import MemoryStore, SQLiteStore, Store
 from dedup.index.stores.base import NOT_UNDONE, Note, Order, Prefix, Query, StoredPage, the_row
+from dedup.index.stores.postgres.address import address_of
 from dedup.recipes.sketch import BINS
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import NoSuchRow, Visit, Withheld
 from dedup.values.run import Run
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
+from tests import postgres
 
 KINDS, SCOPES, HOSTS = ("page", "item"), ("", "s"), ("a.example", "b.example")
 KEYS, URLS = ("", "1", "2"), ("", "http://a.example/1", "http://b.example/2?Q")
@@ -115,23 +117,53 @@ some_queries = st.builds(
 )
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("stores")
+Open = Callable[[], Store]
 
 
-@pytest.fixture(params=[MemoryStore, SQLiteStore], ids=["memory", "sqlite"])
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def fast_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Open:
+    """What makes an empty store that is not the linear scan."""
+    if request.param == "postgres":
+        return lambda: postgres_store(postgres.empty())
+    folder = tmp_path_factory.mktemp("stores")
+
+    def sqlite_store() -> Store:
+        for old in folder.iterdir():
+            old.unlink()
+        return SQLiteStore(folder / "pages.db")
+
+    return sqlite_store
+
+
+def postgres_store(address: str) -> Store:
+    pytest.importorskip("psycopg")
+    from dedup.index.stores.postgres.store import PostgresStore
+
+    return PostgresStore(address_of(address))
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = MemoryStore() if request.param is MemoryStore else SQLiteStore(tmp_path / "pages.db")
+    made: Store
+    if request.param == "postgres":
+        made = postgres_store(postgres.empty())
+    else:
+        made = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "pages.db")
     yield made
     made.close()
 
 
-def both(folder: Path) -> tuple[MemoryStore, SQLiteStore]:
-    """Return two empty stores."""
-    for old in folder.iterdir():
-        old.unlink()
-    return MemoryStore(), SQLiteStore(folder / "pages.db")
+@pytest.fixture(params=["sqlite", "postgres"])
+def opened_twice(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Store, Store]]:
+    """Two stores in one place, as two processes open it."""
+    if request.param == "postgres":
+        address = postgres.empty()
+        one, other = (postgres_store(address) for _ in range(2))
+    else:
+        one, other = (SQLiteStore(tmp_path / "pages.db") for _ in range(2))
+    yield one, other
+    one.close()
+    other.close()
 
 
 def facts(row: Row) -> tuple[Any, ...]:
@@ -151,9 +183,9 @@ def facts(row: Row) -> tuple[Any, ...]:
     ),
 )
 def test_both_stores_give_the_same_rows(
-    folder: Path, made: list[Row], asked: list[Query], changed: list[Any]
+    fast_store: Open, made: list[Row], asked: list[Query], changed: list[Any]
 ) -> None:
-    slow, fast = stores = both(folder)
+    slow, fast = stores = MemoryStore(), fast_store()
     for one in stores:
         with one.transaction(writing=True):
             assert [one.add(row).id for row in made] == list(range(1, len(made) + 1))
@@ -181,9 +213,12 @@ def test_both_stores_give_the_same_rows(
     fast.close()
 
 
-def test_a_long_list_of_rows_is_read_in_batches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_list_of_rows_is_read_in_batches(
+    fast_store: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("dedup.index.stores.sqlite._BATCH", 3)
-    slow, fast = stores = both(folder)
+    monkeypatch.setattr("dedup.index.stores.postgres.store._BATCH", 3)
+    slow, fast = stores = MemoryStore(), fast_store()
     for one in stores:
         with one.transaction(writing=True):
             for number in range(10):
@@ -246,9 +281,9 @@ CONDITIONS: list[tuple[type, dict[str, Any]]] = [
     after=st.integers(0, 3),
 )
 def test_both_stores_give_the_same_records(
-    folder: Path, put: list[Any], gone: list[Any], after: int
+    fast_store: Open, put: list[Any], gone: list[Any], after: int
 ) -> None:
-    slow, fast = stores = both(folder)
+    slow, fast = stores = MemoryStore(), fast_store()
     for one in stores:
         with one.transaction(writing=True):
             for number in (1, 2):
@@ -297,37 +332,39 @@ def test_what_fails_is_undone_as_a_whole(store: Store) -> None:
 
 def test_a_token_lasts_until_its_group_changes(store: Store) -> None:
     group = ("page", "")
-    with store.transaction(writing=True):
-        store.add(plain())
-        tokens = [store.token(group)]
-        store.put(Note("name", "text"))
-        assert store.token(group) == tokens[-1]
-        store.add(plain(2))
-        tokens.append(store.token(group))
-        store.change(Query(ids=(1,)), listed=True)
-        tokens.append(store.token(group))
-        store.change(Query(ids=(1,)), outcome=Outcome.RELEASED)
-        tokens.append(store.token(group))
+    steps: list[Callable[[], object]] = [
+        lambda: store.add(plain()),
+        lambda: store.add(plain(2)),
+        lambda: store.change(Query(ids=(1,)), listed=True),
+        lambda: store.change(Query(ids=(1,)), outcome=Outcome.RELEASED),
+    ]
+    tokens = []
+    for step in steps:
+        with store.transaction(writing=True):
+            step()
+        with store.transaction(writing=True):
+            tokens.append(store.token(group))
+            store.put(Note("name", "text"))
+            assert store.token(group) == tokens[-1]
     assert len(set(tokens)) == len(tokens)
 
 
-def test_another_connection_changes_state_and_token(tmp_path: Path) -> None:
-    one, other = (SQLiteStore(tmp_path / "pages.db") for _ in range(2))
+def test_another_connection_changes_state_and_token(opened_twice: tuple[Store, Store]) -> None:
+    one, other = opened_twice
     told = []
-    for row in (plain(), plain(2)):
+    for run in (1, 2):
         with one.transaction(writing=False):
             told.append((one.state(), one.token(("page", ""))))
         with other.transaction(writing=True):
-            other.add(row)
+            other.add(plain(run))
+            other.announce()
     with one.transaction(writing=False):
         told.append((one.state(), one.token(("page", ""))))
     assert len({state for state, _ in told}) == len({token for _, token in told}) == 3
-    one.close()
-    other.close()
 
 
-def test_runs_are_held_while_their_process_lives(tmp_path: Path) -> None:
-    one, other = (SQLiteStore(tmp_path / "pages.db") for _ in range(2))
+def test_runs_are_held_while_their_process_lives(opened_twice: tuple[Store, Store]) -> None:
+    one, other = opened_twice
     with one.transaction(writing=True):
         run = one.add_run(Run(0, "s", "", "", 1.0)).id
         one.lease(run)
@@ -337,6 +374,11 @@ def test_runs_are_held_while_their_process_lives(tmp_path: Path) -> None:
     one.release(run)
     assert not one.is_leased(run)
     assert not other.is_leased(run)
-    one.close()
-    other.close()
+
+
+def test_a_file_of_sqlite_has_nothing_beside_it_when_it_is_closed(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "pages.db")
+    with store.transaction(writing=True):
+        store.lease(store.add_run(Run(0, "s", "", "", 1.0)).id)
+    store.close()
     assert [path.name for path in tmp_path.iterdir()] == ["pages.db"]

@@ -1,0 +1,1 @@
+"""An index on PostgreSQL, for crawls on many machines."""

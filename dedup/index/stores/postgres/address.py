@@ -1,0 +1,70 @@
+"""The address of an index on PostgreSQL, and how it is shown: never with its password."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from dedup.values.errors import ConfigError
+
+SCHEMES = ("postgresql", "postgres")
+DEFAULT_SCHEMA = "dedup"
+
+_SLASHES = re.compile(":/{1,2}")
+# Hosts with their ports; what is neither may be a password.
+_HOST = r"(?:[\w.%-]*|\[[0-9A-Fa-f:.%]*\])(?::\d*)?"
+_HOSTS = re.compile(f"{_HOST}(?:,{_HOST})*")
+_ODD = re.compile("[=&;?#@]")
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+# Of the options in an address, those that are no secrets and say which index it is.
+_SHOWN = ("host", "port", "user", "dbname", "service", "schema")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an index is: *conninfo* is for libpq, *schema* has its tables, *name* is for people.
+
+    >>> address = address_of("postgresql://crawler:tide@db.example/pages?sslmode=require&schema=news")
+    >>> address.name, address.schema
+    ('postgresql://crawler@db.example/pages?schema=news', 'news')
+    """
+
+    conninfo: str = field(repr=False)
+    schema: str
+    name: str
+
+
+def address_of(text: str) -> Address:
+    """Return the address that *text* is: that of libpq, and ``schema`` among its options.
+
+    Raises `ConfigError`, which quotes nothing: a password may stand anywhere in it.
+    """
+    try:
+        # A path that was made of an address has one slash.
+        parts = urlsplit(_SLASHES.sub("://", text, count=1))
+    except ValueError:
+        raise _refused("it is no address") from None
+    names, _, hosts = parts.netloc.rpartition("@")
+    if "@" in names + parts.path + parts.query + parts.fragment or parts.fragment:
+        raise _refused("a password or a name with one of the characters @ / ? # must be percent-encoded")
+    if not _HOSTS.fullmatch(hosts) or _ODD.search(names.partition(":")[0] + parts.path):
+        raise _refused("it must be postgresql://user@host:port/database?option=value")
+    options = [option.partition("=") for option in parts.query.split("&") if option]
+    schema = next((unquote(value) for name, _, value in options if name == "schema"), DEFAULT_SCHEMA)
+    if not _SCHEMA.fullmatch(schema):
+        raise _refused("schema must be small letters, digits and _")
+    rest = "&".join("".join(option) for option in options if option[0] != "schema")
+    address = f"postgresql://{parts.netloc}{parts.path}"
+    return Address(f"{address}?{rest}" if rest else address, schema, _shown(parts, options))
+
+
+def _shown(parts: SplitResult, options: list[tuple[str, str, str]]) -> str:
+    names, sign, hosts = parts.netloc.rpartition("@")
+    told = [f"{name}={value}" for name, _, value in options if name in _SHOWN and not _ODD.search(value)]
+    query = f"?{'&'.join(told)}" if told else ""
+    return f"postgresql://{names.partition(':')[0]}{sign}{hosts}{parts.path}{query}"
+
+
+def _refused(reason: str) -> ConfigError:
+    return ConfigError(f"index (postgresql://...) cannot be read: {reason}")

@@ -1,0 +1,105 @@
+"""What is counted and glanced at in the tables of an index on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+from dedup.index.rows import SELECT_GLANCE, SELECT_KEPT_TEXT, glance_of, kept_text_of, tally_of
+from dedup.index.stores.postgres.server import Server
+from dedup.values.row import Glance, KeptText, Statistics, Tally
+from dedup.values.urls import host_of
+from dedup.values.verdict import Outcome
+
+_GLANCES = 10_000
+_AROUND = 100
+
+
+class Counts:
+    """The counts of the index on *server*; see `Store`."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def last(self) -> int:
+        """See `Store.last`."""
+        found = self._server.execute("SELECT id FROM pages ORDER BY id DESC LIMIT 1").fetchone()
+        return found[0] if found else 0
+
+    def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
+        """See `Store.glances`."""
+        only, given = ("", ()) if outcome is None else ("AND outcome = ? ", (outcome,))
+        last = after
+        while found := [
+            glance_of(fields)
+            for fields in self._server.execute(
+                f"{SELECT_GLANCE}{only}ORDER BY id LIMIT {_GLANCES}", (last, *given)
+            )
+        ]:
+            yield from found
+            last = found[-1].id
+
+    def kept_texts(self, after: int, rows: Collection[int] | None) -> Iterator[KeptText]:
+        """See `Store.kept_texts`."""
+        where, given = ("p.id > ?", after) if rows is None else ("p.id = ANY(?)", list(rows))
+        found = self._server.execute(
+            f"{SELECT_KEPT_TEXT}WHERE {where} AND p.kept AND p.sample != '' ORDER BY p.id", (given,)
+        )
+        return map(kept_text_of, found)
+
+    def statistics(self) -> Statistics:
+        """See `Store.statistics`."""
+        outcomes = dict(
+            self._server.execute(
+                "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
+            ).fetchall()
+        )
+        rows, size = self._server.execute(
+            "SELECT (SELECT count(*) FROM pages), sum(pg_total_relation_size(oid))::bigint "
+            "FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+        ).fetchall()[0]
+        return Statistics(
+            rows=rows,
+            orphans=outcomes.get("orphaned", 0),
+            released=outcomes.get("released", 0),
+            forgotten=outcomes.get("forgotten", 0),
+            bytes=size,
+        )
+
+    def tallies(self) -> list[Tally]:
+        """See `Store.tallies`."""
+        # The sites are made of what comes before the path: there are far fewer of these than of URLs.
+        found = self._server.execute(
+            "SELECT run, substring(url_key FROM '^[^/]*//[^/]*'), reason, kept, outcome, count(*) "
+            "FROM pages GROUP BY 1, 2, 3, 4, 5"
+        )
+        counts: Counter[tuple[int, str, str, bool, str]] = Counter()
+        for run, origin, reason, kept, outcome, rows in found:
+            counts[run, host_of(origin or ""), reason, kept, outcome] += rows
+        return [tally_of((*key, rows)) for key, rows in sorted(counts.items())]
+
+    def clusters(
+        self, run: int | None, *, forgotten: bool, min_copies: int, limit: int
+    ) -> list[tuple[int, int, float]]:
+        """See `Store.clusters`."""
+        of_run = "" if run is None else "AND run = ? "
+        standing = "" if forgotten else "AND outcome != 'forgotten' "
+        found = self._server.execute(
+            "SELECT canonical, count(*), min(coalesce(similarity, 0.0)) FROM pages "
+            f"WHERE canonical IS NOT NULL AND NOT kept {of_run}{standing}GROUP BY canonical "
+            "HAVING count(*) >= ? ORDER BY count(*) DESC, canonical LIMIT ?",
+            (*(() if run is None else (run,)), min_copies, limit),
+        )
+        return [(canonical, copies, least) for canonical, copies, least in found]
+
+    def urls_around(self, url_key: str) -> list[str]:
+        """See `Store.urls_around`."""
+        found: list[str] = []
+        for order, sign in (("DESC", "<"), ("ASC", ">=")):
+            keys = self._server.execute(
+                f"SELECT DISTINCT url_key FROM pages WHERE url_key != '' AND url_key {sign} ? "
+                f"ORDER BY url_key {order} LIMIT {_AROUND}",
+                (url_key,),
+            )
+            found += [key for (key,) in keys]
+        return found

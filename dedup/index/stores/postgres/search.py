@@ -1,0 +1,147 @@
+"""The search for the canonicals near one page, in the tables of an index on PostgreSQL.
+
+Bands are looked up in a GIN index.  Simhashes are compared one by one by the server, exactly: no index
+there finds those within ten bits in less than reading them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from dedup.index.bands import Sketched
+from dedup.index.rows import SELECT_CANONICAL, canonical_of
+from dedup.index.stores.base import Pool
+from dedup.index.stores.postgres.server import Server
+from dedup.index.stores.queries import dry_runs_condition
+from dedup.index.stores.searching import Searching
+from dedup.rule.keys import MIN_EQUAL_TOKENS
+from dedup.values.simhashes import signed
+from dedup.values.verdict import Canonical
+
+# Not one condition with OR, which the server may answer by reading all pages.
+_EACH_BY_ITS_INDEX = (
+    "SELECT id FROM pages WHERE scope = ? AND listed AND body_digest = ? "
+    "UNION ALL SELECT id FROM pages WHERE scope = ? AND listed AND token_digest = ? "
+    "UNION ALL SELECT id FROM pages WHERE listed AND bands && ?::bigint[]"
+)
+# Turns the order of signed numbers into that of unsigned ones.
+_SIGN = "(-9223372036854775808)::bigint"
+# Of equal pages so many are looked at beside those that share bands.
+_EQUALS = 1000
+_SHARED = "cardinality(ARRAY(SELECT unnest(bands) INTERSECT SELECT unnest(?::bigint[])))"
+
+
+def distance_to(column: str) -> str:
+    """Return the Hamming distance of a simhash to one that is bound, as SQL says it."""
+    return f"bit_count(({column} # ?)::bit(64))"
+
+
+class _Found(NamedTuple):
+    """A listed row that is equal to the page, or shares bands with it."""
+
+    id: int
+    sketch: bytes
+    has_body: bool
+    has_tokens: bool
+    shared: int
+
+
+@dataclass(slots=True)
+class Search(Searching):
+    """The search on *server*; *scope* is the number of the group, *bands* are the keys of the page."""
+
+    server: Server
+    scope: int
+    bands: list[int]
+    _in_pool: str = field(init=False)
+    _given: tuple[Any, ...] = field(init=False)
+    _found: list[_Found] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._in_pool, self._given = in_pool(self.pool)
+
+    def equal(self) -> Iterator[list[Canonical]]:
+        """See `Searching`."""
+        self._found = self._equal_or_banded()
+        if not any(found.has_body or found.has_tokens for found in self._found):  # as for most pages
+            return
+        bodies = [found.id for found in self._found if found.has_body]
+        yield self._oldest(bodies)
+        if self.page.tokens >= MIN_EQUAL_TOKENS:
+            yield self._oldest([found.id for found in self._found if found.has_tokens])
+
+    def _oldest(self, rows: list[int]) -> list[Canonical]:
+        found = self.of_rows(sorted(rows)[: self.config.max_candidates]) if rows else []
+        return sorted(found, key=lambda canonical: canonical.id)
+
+    def _equal_or_banded(self) -> list[_Found]:
+        """Return what has the same bytes, the same tokens or a band of the page: one question to all."""
+        page = self.page
+        equal = (page.body_digest, page.token_digest)
+        found = self._fetch(
+            f"SELECT id, sketch, body_digest = ?, token_digest = ?, {_SHARED} AS shared FROM pages "
+            f"WHERE id = ANY(ARRAY({_EACH_BY_ITS_INDEX})) AND scope = ? {self._in_pool}"
+            f"ORDER BY body_digest = ? OR token_digest = ? DESC, shared DESC, id LIMIT {_EQUALS} + ?",
+            (
+                *(*equal, self.bands),
+                *(self.scope, equal[0], self.scope, equal[1], self.bands),
+                *(self.scope, *self._given, *equal, self.config.max_candidates),
+            ),
+        )
+        return [_Found(*one) for one in found]
+
+    def of_rows(self, rows: list[int]) -> list[Canonical]:
+        """See `Searching`."""
+        return self._canonicals("AND id = ANY(?)", (rows,))
+
+    def near_content(self, distance: int) -> list[Sketched]:
+        """See `Searching`."""
+        limit = self.config.max_candidates
+        return self._near_simhashes("content", distance, "d, id", limit)
+
+    def near_structure(self) -> list[Sketched]:
+        """See `Searching`."""
+        config = self.config
+        limit = config.max_structure_candidates
+        return self._near_simhashes("structure", config.structure_max_distance, "id DESC", limit)
+
+    def near_bands(self) -> list[Sketched]:
+        """See `Searching`."""
+        banded = [found for found in self._found if found.shared]
+        banded.sort(key=lambda found: (-found.shared, found.id))
+        return [(found.id, found.sketch) for found in banded[: self.config.max_candidates]]
+
+    def _near_simhashes(self, field: str, distance: int, order: str, limit: int) -> list[Sketched]:
+        """Return canonicals of the nearest simhashes, of equally near ones the smallest."""
+        column = f"{field}_simhash"
+        simhash = signed(self.page.simhash(field))
+        return self._fetch(
+            f"WITH near AS MATERIALIZED (SELECT id, sketch, is_dry, run, {column} AS simhash, "
+            f"{distance_to(column)} AS d FROM pages WHERE scope = ? AND listed AND {column} != 0 "
+            f"AND {distance_to(column)} <= ?), "
+            "nearest AS (SELECT simhash FROM near GROUP BY simhash, d "
+            f"ORDER BY d, simhash # {_SIGN} LIMIT ?) "
+            f"SELECT id, sketch FROM near WHERE simhash IN (SELECT simhash FROM nearest) "
+            f"{self._in_pool}ORDER BY {order} LIMIT ?",
+            (
+                *(simhash, self.scope, simhash, distance, self.config.max_candidates),
+                *(*self._given, limit),
+            ),
+        )
+
+    def _canonicals(self, where: str, values: tuple[Any, ...]) -> list[Canonical]:
+        text = f"{SELECT_CANONICAL}{self._in_pool}{where}"
+        return [canonical_of(one) for one in self._fetch(text, (self.scope, *self._given, *values))]
+
+    def _fetch(self, text: str, values: tuple[Any, ...]) -> list[Any]:
+        return self.server.execute(text, values).fetchall()
+
+
+def in_pool(pool: Pool) -> tuple[str, tuple[Any, ...]]:
+    """Return the condition that a listed row of the group is in *pool*, and what it takes."""
+    text = f"AND {dry_runs_condition(pool.dry_runs)} "
+    if pool.without:
+        return f"{text}AND id != ALL(?) ", (list(pool.without),)
+    return text, ()

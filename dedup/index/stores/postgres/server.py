@@ -1,0 +1,280 @@
+"""The connection to a PostgreSQL server: statements, transactions, and errors for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import lru_cache
+from typing import Any, cast
+
+import psycopg
+from psycopg import Connection, Cursor, errors, sql
+from psycopg.adapt import Buffer, Dumper
+from psycopg.types.numeric import Int8Dumper
+from psycopg.types.string import TextBinaryLoader, TextLoader
+
+from dedup.index.files import Damaged
+from dedup.index.stores.postgres.address import Address
+from dedup.index.stores.postgres.watch import Watch
+from dedup.values.errors import IndexUnavailable, ServerAway, TooSlow
+from dedup.values.printable import printable
+
+# Seconds to wait for a connection; and for one statement, where the user has not said.
+CONNECT_TIMEOUT = 10
+# Seconds that a server has to say itself that a statement took too long.
+_MARGIN = 2.0
+# The oldest server: `bit_count` came with it.
+OLDEST = 140000
+# So much is told of an error of the server's: it may quote a statement.
+_LONGEST = 300
+# Of the key of the advisory locks, what tells ours from those of other programs: "dedu" in ASCII.
+LOCK_CLASS = 0x64656475
+# Of a text with NUL, which PostgreSQL cannot hold.
+_ESCAPE, _ESCAPED = "\ue000", {"\0": "\ue000" + "0", "\ue000": "\ue000" + "1"}
+_ESCAPING = str.maketrans(_ESCAPED)
+
+Values = Sequence[Any]
+
+
+class _TextDumper(Dumper):
+    """Writes texts, and those with NUL in another way."""
+
+    oid = psycopg.adapters.types["text"].oid
+
+    def dump(self, obj: str) -> Buffer:
+        text = str(obj)
+        if "\0" in text or _ESCAPE in text:
+            text = text.translate(_ESCAPING)
+        return text.encode()
+
+
+def _read(text: str) -> str:
+    if _ESCAPE not in text:
+        return text
+    return text.replace(_ESCAPED["\0"], "\0").replace(_ESCAPED[_ESCAPE], _ESCAPE)
+
+
+class _Loader(TextLoader):
+    def load(self, data: Buffer) -> str:
+        return _read(cast(str, super().load(data)))
+
+
+class _BinaryLoader(TextBinaryLoader):
+    def load(self, data: Buffer) -> str:
+        return _read(cast(str, super().load(data)))
+
+
+class Server:
+    """A connection to the index at *address*, made anew after it was cut.
+
+    Statements have ``?`` for what they take.  With *read_only* the server refuses every change.
+    Raises `IndexUnavailable` for everything that goes wrong.
+    """
+
+    def __init__(self, address: Address, *, read_only: bool = False) -> None:
+        self.name = address.name
+        self._address = address
+        self._read_only = read_only
+        self._timeout: float | None = None
+        self._depth = 0
+        self._connection: Connection[tuple[Any, ...]] | None = None
+        self._watch: Watch | None = None
+        self.lock_key = 0
+        """The number that advisory locks of this index have; known once there is an index."""
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the server refuses every change."""
+        return self._read_only
+
+    # Statements
+
+    def execute(self, text: str, values: Values = ()) -> Cursor[tuple[Any, ...]]:
+        """Run a statement; inside `transaction` it is part of that, else one of its own."""
+        with self.errors(), self._watched():
+            return self._connected().execute(_marked(text), values, binary=True)
+
+    def execute_many(self, text: str, values: Sequence[Values]) -> None:
+        """Run a statement for each of *values*."""
+        with self.errors():
+            self._connected().cursor().executemany(_marked(text), values)
+
+    def script(self, text: str) -> None:
+        """Run statements that take nothing, one after the other."""
+        with self.errors(), self._watched():
+            self._connected().execute(cast(Any, text))
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether a transaction is under way."""
+        return self._depth > 0
+
+    @contextmanager
+    def transaction(self, begin: str) -> Iterator[None]:
+        """Make one transaction of what is inside: the statements *begin* come first."""
+        if self._depth:
+            with self.errors():
+                yield
+            return
+        with self.errors():
+            self._connected()  # one that was cut is made anew here, and not inside
+        self._depth += 1
+        try:
+            self.script(begin)
+            with self.errors():
+                yield
+                with self._watched():
+                    self._connected().execute("COMMIT")
+        except BaseException:
+            with suppress(psycopg.Error):
+                if self._connection is not None:
+                    self._connection.execute("ROLLBACK")
+            raise
+        finally:
+            self._depth -= 1
+
+    # The connection
+
+    def wait_at_most(self, seconds: float) -> None:
+        """Let no statement take longer than that, from now on."""
+        self._timeout = seconds
+        if self._watch is None:
+            self._watch = Watch(seconds + _MARGIN)
+        if self._connection is not None and not self._connection.closed:
+            self._set_timeout(self._connection)
+
+    def connect_again(self) -> Connection[tuple[Any, ...]]:
+        """Return another connection to the same index, the caller's to close."""
+        address = self._address
+        connection = psycopg.connect(
+            address.conninfo,
+            autocommit=True,
+            client_encoding="UTF8",
+            connect_timeout=CONNECT_TIMEOUT,
+            application_name="scrapy-dedup",
+        )
+        _adapt(connection)
+        schema = sql.Identifier(address.schema)
+        connection.execute(sql.SQL("SET search_path = {}").format(schema))
+        return connection
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._watch:
+            self._watch.close()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _watched(self) -> AbstractContextManager[object]:
+        """Cut the connection if a statement takes longer than `wait_at_most`: the server is silent."""
+        connection = self._connection
+        if self._watch is None or connection is None or connection.closed:
+            return nullcontext()
+        return self._watch.over(connection)
+
+    def _connected(self) -> Connection[tuple[Any, ...]]:
+        if self._connection is None or (self._connection.closed and not self._depth):
+            self._connection = self._connect()
+        return self._connection
+
+    def _connect(self) -> Connection[tuple[Any, ...]]:
+        connection = self.connect_again()
+        try:
+            if connection.info.server_version < OLDEST:
+                raise IndexUnavailable(f"{self.name}: PostgreSQL 14 or newer is needed")
+            if connection.info.parameter_status("server_encoding") != "UTF8":
+                raise IndexUnavailable(f"{self.name}: the encoding of the database must be UTF8")
+            # Plans are kept, and are those for large tables from the beginning.
+            for name, value in _SESSION.items():
+                connection.execute(sql.SQL("SET {} = {}").format(sql.Identifier(name), value))
+            if self._read_only:
+                connection.execute("SET default_transaction_read_only = on")
+            self._set_timeout(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _set_timeout(self, connection: Connection[tuple[Any, ...]]) -> None:
+        if self._timeout is not None:
+            limit = sql.Literal(f"{int(1000 * self._timeout)}ms")
+            connection.execute(sql.SQL("SET statement_timeout = {}").format(limit))
+
+    # Errors
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Say errors of the server in plain English, with the address and without its password."""
+        try:
+            yield
+        except psycopg.Error as error:
+            kind = _kind_of(error)
+            # Not from the error: a traceback of it may show what it was given.
+            raise kind(f"{self.name}: {explained(error)}") from None
+        except UnicodeEncodeError as error:
+            raise IndexUnavailable(f"{self.name}: a text is no Unicode ({error.reason})") from None
+        except Damaged as error:
+            raise IndexUnavailable(
+                f"{self.name}: the index is damaged ({printable(str(error), _LONGEST)}); "
+                "see `dedup check`"
+            ) from error
+
+
+# Of errors that the server tells, those that may be over the next time: connections, resources, being
+# shut down, deadlocks.
+_PASSING = ("08", "53", "57", "40", "55")
+
+
+def _kind_of(error: psycopg.Error) -> type[IndexUnavailable]:
+    if isinstance(error, errors.QueryCanceled):
+        return TooSlow
+    if error.sqlstate is None:
+        return ServerAway if isinstance(error, psycopg.OperationalError) else IndexUnavailable
+    return ServerAway if error.sqlstate.startswith(_PASSING) else IndexUnavailable
+
+
+_SESSION: Mapping[str, sql.Literal] = {
+    # Who waits for a lock sees what was committed meanwhile.
+    "default_transaction_isolation": sql.Literal("read committed"),
+    "plan_cache_mode": sql.Literal("force_generic_plan"),
+    "enable_seqscan": sql.Literal("off"),
+    "jit": sql.Literal("off"),
+    # To start others costs ten times what a question takes.
+    "max_parallel_workers_per_gather": sql.Literal("0"),
+}
+
+
+def _adapt(connection: Connection[Any]) -> None:
+    adapters = connection.adapters
+    # One type of numbers, whatever their size: else each size would have a statement of its own.
+    adapters.register_dumper(int, Int8Dumper)
+    adapters.register_dumper(str, _TextDumper)
+    for name in ("text", "varchar"):
+        adapters.register_loader(name, _Loader)
+        adapters.register_loader(name, _BinaryLoader)
+
+
+@lru_cache(maxsize=1024)
+def _marked(text: str) -> Any:
+    return text.replace("%", "%%").replace("?", "%s")
+
+
+def explained(error: psycopg.Error) -> str:
+    """Return what *error* means, on one line; nothing of an address is quoted."""
+    for kind, explanation in _EXPLANATIONS.items():
+        if isinstance(error, kind):
+            return explanation
+    if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
+        return "the address cannot be read"  # what it quotes may be a part of a password
+    said = error.diag.message_primary or " ".join(str(error).split())
+    return printable(said, _LONGEST)
+
+
+_EXPLANATIONS: Mapping[type[psycopg.Error], str] = {
+    errors.QueryCanceled: "the server has not answered in time",
+    errors.LockNotAvailable: "another process held the index for too long",
+    errors.DiskFull: "the disk of the server is full",
+    errors.InsufficientPrivilege: "the role may not do this here; see the documentation on roles",
+    errors.ReadOnlySqlTransaction: "the index was opened to read only",
+    errors.AdminShutdown: "the server is shutting down",
+}

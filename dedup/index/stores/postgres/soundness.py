@@ -1,0 +1,68 @@
+"""Whether the tables of an index on PostgreSQL hold what was written there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dedup.index.files import Damaged
+from dedup.index.rows import SELECT, row_of
+from dedup.index.stores.postgres.server import Server
+from dedup.reading.stored import is_readable
+
+_ROWS = 500
+# What a column of a table must name, and where.
+_REFERENCES = (
+    ("pages", "run", "runs"),
+    ("pages", "scope", "scopes"),
+    ("pages", "canonical", "pages"),
+    ("pages", "previous", "pages"),
+    ("pages", "replaces", "pages"),
+    ("pages", "represents", "pages"),
+    ("visits", "run", "runs"),
+    ("withheld", "run", "runs"),
+    ("withheld", "row", "pages"),
+    ("stored_pages", "row", "pages"),
+)
+
+
+def problems_of(server: Server) -> Iterator[str]:
+    """Yield what is wrong, a line for each."""
+    for table, column, other in _REFERENCES:
+        found = server.execute(
+            f"SELECT count(*), min(t.{column}) FROM {table} t LEFT JOIN {other} o ON o.id = t.{column} "
+            f"WHERE t.{column} IS NOT NULL AND o.id IS NULL"
+        ).fetchall()
+        for count, first in found:
+            if count:
+                yield f"{count} {table} name a row of {other} that is not there, the first is {first}"
+    yield from _invalid_rows(server)
+    yield from _wrong_places(server)
+    unreadable = sum(
+        not is_readable(page) for (page,) in server.execute("SELECT page FROM stored_pages")
+    )
+    if unreadable:
+        yield f"{unreadable} stored {'page' if unreadable == 1 else 'pages'} cannot be read"
+
+
+def _invalid_rows(server: Server) -> Iterator[str]:
+    last = 0
+    while found := server.execute(
+        f"{SELECT}WHERE p.id > ? ORDER BY p.id LIMIT {_ROWS}", (last,)
+    ).fetchall():
+        for fields in found:
+            try:
+                last = row_of(fields).id
+            except Damaged as error:
+                yield str(error)
+                return
+
+
+def _wrong_places(server: Server) -> Iterator[str]:
+    """Yield where places do not order what was listed: others may have kept the same."""
+    (wrong,) = server.execute(
+        "SELECT count(*) FROM (SELECT p.scope FROM pages p JOIN scopes s ON s.id = p.scope "
+        "GROUP BY p.scope, s.last HAVING max(p.place) > s.last "
+        "OR count(p.place) != count(DISTINCT p.place)) AS wrong"
+    ).fetchall()[0]
+    if wrong:
+        yield f"{wrong} scopes have rows out of place"

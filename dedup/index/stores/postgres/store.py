@@ -1,0 +1,421 @@
+"""A store on a PostgreSQL server, which the processes of many machines may share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from dedup.index.rows import SELECT, layout_of, row_of, secret_of, values_of
+from dedup.index.stores.base import (
+    AnyRecord,
+    Group,
+    Note,
+    Order,
+    Pool,
+    Query,
+    Record,
+    Store,
+    StoredPage,
+    Token,
+)
+from dedup.index.stores.postgres.address import Address
+from dedup.index.stores.postgres.counts import Counts
+from dedup.index.stores.postgres.leases import LEASE, Leases
+from dedup.index.stores.postgres.records import Records
+from dedup.index.stores.postgres.search import Search, distance_to
+from dedup.index.stores.postgres.server import LOCK_CLASS, Server
+from dedup.index.stores.postgres.soundness import problems_of
+from dedup.index.stores.postgres.tables import open_tables
+from dedup.index.stores.queries import POSTGRES, clauses, condition
+from dedup.recipes.bands import Banding, sketch_keys
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.sketch import BINS
+from dedup.rule.keys import banding_of, uses_content, uses_structure
+from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable, RunEnded
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.hashes import mixed
+from dedup.values.row import Glance, KeptText, Row, Statistics, Tally
+from dedup.values.run import Run
+from dedup.values.simhashes import signed
+from dedup.values.verdict import Candidates, Outcome
+
+_BATCH = 500
+_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# Different groups share no band, so that what is common on all sites does not crowd one of them.
+_STEP = 0x9E3779B97F4A7C15
+
+
+class PostgresStore(Store):
+    """The store at *address*, made there if there is none.
+
+    With *create* False a missing one is an error; with *read_only* it is one too, and nothing is ever
+    changed.  Raises `IndexUnavailable`.
+
+    Many clients search without a lock (`is_shared`).  Who adds takes the lock of the group for a
+    moment, and learns if something was added since that matters; what concerns more than one row is
+    done by one client at a time, while no other one changes anything.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        create: bool = True,
+        read_only: bool = False,
+    ) -> None:
+        self._server = Server(address, read_only=read_only)
+        self._scopes: dict[Group, int] = {}
+        self._epoch: int | None = None
+        self._seen = 0
+        self._undone = 0
+        self._is_told = False
+        self._is_looking = False
+        self._banding: tuple[Hashable, Banding | None] = ((), None)
+        self._counts = Counts(self._server)
+        self._records = Records(self._server)
+        self._leases = Leases(self._server, LEASE)
+        try:
+            open_tables(self._server, address.schema, create=create, read_only=read_only)
+        except BaseException:
+            self._server.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        return self._server.name
+
+    @property
+    def secret(self) -> bytes:
+        with self._server.errors():
+            found = self._server.execute("SELECT value FROM secret").fetchone()
+            return secret_of([found[0].encode()] if found else None)
+
+    # Transactions
+
+    @contextmanager
+    def transaction(self, *, writing: bool, beside: bool = False) -> Iterator[None]:
+        if self._server.is_inside:
+            with self._server.errors():
+                yield
+            return
+        self._epoch, self._is_told = None, False
+        try:
+            with self._server.transaction(self._begin(beside=beside) if writing else _READING):
+                yield
+        except BaseException:
+            self._leases.settle(undone=True)
+            self._scopes.clear()  # it may have looked up what was undone
+            self._undone += 1
+            raise
+        else:
+            self._leases.settle(undone=False)
+        finally:
+            self._epoch = None
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        # No transaction: of what others do meanwhile, `claim` learns all that matters.
+        self._is_looking = not self._server.is_inside
+        if self._is_looking:
+            self._epoch = None
+        try:
+            yield
+        finally:
+            if self._is_looking:
+                self._is_looking, self._epoch = False, None
+
+    @property
+    def _remembers(self) -> bool:
+        """Whether the epoch is asked for once only."""
+        return self._is_looking or self._server.is_inside
+
+    def _begin(self, *, beside: bool) -> str:
+        lock = "pg_advisory_xact_lock_shared" if beside else "pg_advisory_xact_lock"
+        # Each statement sees what was committed while the lock was waited for.
+        take = f"SELECT {lock}({LOCK_CLASS}, {self._server.lock_key})"
+        return f"BEGIN ISOLATION LEVEL READ COMMITTED; {take}"
+
+    @property
+    def is_shared(self) -> bool:
+        return not self._server.is_inside
+
+    @property
+    def undone(self) -> int:
+        return self._undone
+
+    def state(self) -> Hashable:
+        return self._epoch_now(), self._undone
+
+    def announce(self) -> None:
+        if self._is_told:
+            return
+        ((epoch,),) = self._server.execute("UPDATE state SET epoch = epoch + 1 RETURNING epoch")
+        self._seen = 0  # it may be undone
+        if self._server.is_inside:
+            self._epoch, self._is_told = epoch, True
+
+    def _epoch_now(self) -> int:
+        if self._epoch is not None:
+            return self._epoch
+        ((epoch,),) = self._server.execute("SELECT epoch FROM state")
+        self._seen = epoch
+        if self._remembers:
+            self._epoch = epoch
+        return int(epoch)
+
+    def token(self, group: Group) -> Token:
+        found = self._server.execute(
+            "SELECT e.epoch, s.id, s.last FROM state e LEFT JOIN scopes s ON s.kind = ? AND s.scope = ?",
+            group,
+        ).fetchone()
+        assert found is not None
+        epoch, scope, last = found
+        self._seen = epoch
+        if scope is not None:
+            self._scopes[group] = scope
+        if self._remembers:
+            self._epoch = epoch
+        return epoch, last or 0
+
+    # Rows
+
+    def add(self, row: Row, page: bytes = b"") -> Row:
+        return self._added(row, page, self._add(row, None, None))
+
+    def claim(self, row: Row, token: Token, config: DedupConfig, page: bytes = b"") -> Row | None:
+        number = self._add(row, token, config)
+        return self._added(row, page, number) if number else None
+
+    def _added(self, row: Row, page: bytes, number: int) -> Row:
+        if page:
+            self.put(StoredPage(number, page))
+        return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
+
+    def _add(self, row: Row, token: Any, config: DedupConfig | None) -> int:
+        seen = row.sighting
+        scope = self._scope((seen.kind, seen.scope), create=True)
+        values = values_of(row, scope)
+        bands = self._band_keys(seen.fingerprint.sketch, scope) if row.listed else None
+        near_content, near_structure = _reach(config)
+        text = f"SELECT add_page(ROW({', '.join('?' * len(values))}, NULL, NULL, ?)::pages{', ?' * 6})"
+        epoch, last = token or (None, None)
+        given = (self._server.lock_key, epoch, last, near_content, near_structure, seen.canonical_key)
+        ((number,),) = self._server.execute(text, (*values, bands, *given))
+        if number < 0:
+            raise RunEnded(
+                f"{self.name}: run {seen.run} was ended by others, as it was not heard of for too long"
+            )
+        return int(number)
+
+    def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
+        if listed or outcome is not Outcome.CONFIRMED:
+            self.announce()
+        changed = 0
+        text, values = condition(which, self._scope_of(which), POSTGRES)
+        changes = {"outcome": outcome, "listed": listed}
+        given = {name: value for name, value in changes.items() if value is not None}
+        assignments = ", ".join(f"{name} = ?" for name in given)
+        if listed:
+            self._band(f"WHERE {text}", values)
+        if given:
+            changed = self._server.execute(
+                f"UPDATE pages AS p SET {assignments} WHERE {text}", (*given.values(), *values)
+            ).rowcount
+        return changed
+
+    def rows(self, query: Query) -> Iterator[Row]:
+        if query.limit is not None or query.order is not Order.OLDEST:
+            return iter(self._select(query, query.limit))
+        rows = self._select(query, _BATCH)
+        return iter(rows) if len(rows) < _BATCH else self._batches(query, rows)
+
+    def _batches(self, query: Query, rows: list[Row]) -> Iterator[Row]:
+        while rows:
+            yield from rows
+            rows = self._select(query._replace(after=rows[-1].id), _BATCH)
+
+    def _select(self, query: Query, limit: int | None = None) -> list[Row]:
+        with self._server.errors():
+            text, values = clauses(query, self._scope_of(query), limit, POSTGRES)
+            return list(map(row_of, self._server.execute(SELECT + text, values)))
+
+    def _scope_of(self, query: Query) -> int:
+        return self._scope(query.group) if query.group else 0
+
+    def _scope(self, group: Group, *, create: bool = False) -> int:
+        """Return the number of a group, 0 if there is none yet."""
+        if group in self._scopes:
+            return self._scopes[group]
+        if create:
+            self._server.execute(
+                "INSERT INTO scopes (kind, scope) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                group,
+            )
+        found = self._server.execute(
+            "SELECT id FROM scopes WHERE kind = ? AND scope = ?", group
+        ).fetchone()
+        if found:
+            self._scopes[group] = found[0]
+        return int(found[0]) if found else 0
+
+    def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
+        wanted = banding_of(config)
+        if wanted is not None and wanted != self.banding:
+            raise IndexMismatch(f"{self.name} has no bands of {wanted}; call `prepare`")
+        scope = self._scope(pool.group)
+        bands = (self._band_keys(page.sketch, scope) or []) if wanted else []
+        return Search(page, pool, config, self._server, scope, bands).batches()
+
+    # Bands
+
+    @property
+    def banding(self) -> Banding | None:
+        # Of the epoch that was read last: who adds by an older one than that is told to ask again.
+        epoch = self._seen or self._epoch_now()
+        if self._banding[0] != epoch:
+            notes = {note.name: note.value for note in self.select(Note, name="bands")}
+            self._banding = epoch, layout_of({"blocks": "4", **notes})[1]
+        return self._banding[1]
+
+    def _band_keys(self, sketch: bytes, scope: int) -> list[int] | None:
+        banding = self.banding
+        return None if banding is None else self._keys_by(banding, scope, sketch)
+
+    @staticmethod
+    def _keys_by(banding: Banding, scope: int, sketch: bytes) -> list[int]:
+        keys = sketch_keys(sketch, banding) + np.uint64(scope * _STEP % 2**64)
+        found: list[int] = mixed(keys).view(np.int64).tolist()
+        return found
+
+    def _band(self, where: str, values: Sequence[Any]) -> None:
+        """Make the bands of some rows anew from their sketches."""
+        last = 0
+        while rows := self._server.execute(
+            f"SELECT p.id, p.scope, p.sketch FROM pages p {where} AND p.id > ? "
+            f"ORDER BY p.id LIMIT {_BATCH}",
+            (*values, last),
+        ).fetchall():
+            last = rows[-1][0]
+            keys = [(self._band_keys(sketch, scope), row) for row, scope, sketch in rows]
+            self._server.execute_many("UPDATE pages SET bands = ? WHERE id = ?", keys)
+
+    def prepare(self, config: DedupConfig) -> None:
+        wanted = banding_of(config)
+        if wanted is None or wanted == self.banding:
+            return
+        if wanted.length > BINS:
+            raise ConfigError(
+                f"bands ({wanted.bands}) times rows ({wanted.rows}) must be at most {BINS}"
+            )
+        with self.transaction(writing=True):
+            if self.last() and any(run.ended is None for run in self.select(Run)):
+                raise IndexUnavailable(
+                    f"{self.name} is in use by a crawl; change its bands when that has ended"
+                )
+            self.put(Note("bands", f"{wanted.bands}x{wanted.rows}"))
+            self.announce()
+            self._banding = (), None
+            self._band("WHERE p.listed", ())
+
+    # Records and leases
+
+    def put(self, *records: Record, renew: bool = True) -> None:
+        self._records.put(records, renew=renew)
+
+    def select(
+        self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
+    ) -> list[AnyRecord]:
+        with self._server.errors():
+            return self._records.select(kind, fields, limit)
+
+    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
+        self._records.delete(kind, fields)
+
+    def add_run(self, run: Run) -> Run:
+        return self._records.add_run(run)
+
+    def lease(self, run: int) -> None:
+        self._leases.take(run)
+
+    def release(self, run: int) -> None:
+        self._leases.release(run)
+
+    def is_leased(self, run: int) -> bool:
+        return self._leases.is_held(run)
+
+    # Counting and looking around
+
+    def last(self) -> int:
+        return self._counts.last()
+
+    def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
+        return self._counts.glances(after, outcome)
+
+    def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
+        with self._server.errors():
+            yield from self._counts.kept_texts(after, rows)
+
+    def statistics(self) -> Statistics:
+        with self.transaction(writing=False):
+            return self._counts.statistics()
+
+    def tallies(self) -> list[Tally]:
+        return self._counts.tallies()
+
+    def clusters(
+        self, *, run: int | None, forgotten: bool, min_copies: int, limit: int
+    ) -> list[tuple[int, int, float]]:
+        return self._counts.clusters(run, forgotten=forgotten, min_copies=min_copies, limit=limit)
+
+    def urls_around(self, url_key: str) -> list[str]:
+        return self._counts.urls_around(url_key)
+
+    def near(
+        self,
+        field: str,
+        simhash: int,
+        *,
+        kind: str | None,
+        scope: str | None,
+        max_distance: int,
+        limit: int,
+    ) -> list[tuple[int, int]]:
+        column = f"{field}_simhash"
+        found = self._server.execute(
+            f"SELECT {distance_to('p.' + column)}, p.id FROM pages p JOIN scopes s ON s.id = p.scope "
+            f"WHERE p.listed AND p.{column} != 0 AND {distance_to('p.' + column)} <= ? "
+            "AND s.kind = coalesce(?, s.kind) AND s.scope = coalesce(?, s.scope) "
+            "ORDER BY 1, 2 LIMIT ?",
+            (signed(simhash), signed(simhash), max_distance, kind, scope, limit),
+        )
+        return [(distance, row) for distance, row in found]
+
+    # Upkeep
+
+    def problems(self) -> list[str]:
+        if not self._server.is_read_only:  # who may only read must not see it
+            _ = self.secret  # raises where it is none
+        with self.transaction(writing=False):
+            return list(problems_of(self._server))
+
+    def wait_at_most(self, seconds: float) -> None:
+        self._server.wait_at_most(seconds)
+
+    def close(self) -> None:
+        try:
+            self._leases.close()
+        finally:
+            self._server.close()
+
+
+def _reach(config: DedupConfig | None) -> tuple[int, int]:
+    """Return within how many bits simhashes find candidates by *config*, -1 where they find none."""
+    if config is None:
+        return -1, -1
+    return (
+        config.max_distance if uses_content(config) else -1,
+        config.structure_max_distance if uses_structure(config) else -1,
+    )

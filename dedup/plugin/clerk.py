@@ -1,0 +1,131 @@
+"""Questions to an index on a server: a thread asks them in turn, so that a crawl never waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Event, Thread
+from time import monotonic
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from dedup.plugin.waiting import has_asyncio
+from dedup.values.errors import ServerAway, TooSlow
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+# Seconds that the server has for one statement.
+LONGEST_ANSWER = 10.0
+# After so many failures in a row the server is not asked for some seconds.
+_MOST_FAILURES, _PAUSE = 2, 5.0
+# A crawl that waits asks once more so often if the server answers others and not this question in time.
+_MOST_SLOW = 3
+# Seconds between two tries of a crawl that waits for the server, at first and at most.
+_FIRST_TRY, _LAST_TRY = 0.2, 5.0
+
+
+class Answer(NamedTuple, Generic[_T]):
+    """What became of a question: its *value*, or an *error*, or neither where it was not asked."""
+
+    value: _T | None = None
+    error: Exception | None = None
+    seconds: float = 0.0
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the server was asked at all."""
+        return self.seconds > 0
+
+
+class _Question(NamedTuple):
+    ask: Callable[[], Any]
+    then: Callable[[Answer[Any]], None]
+
+
+class Clerk:
+    """Asks in a thread of its own, first in, first out; answers come in that order too.
+
+    With *waits* a question is asked until the server answers, unless it never answers that one in time;
+    *tell* hears of the first failure.  What hears anything is called in the thread that made the clerk,
+    by its event loop.
+    """
+
+    def __init__(self, *, waits: bool, tell: Callable[[Exception], None]) -> None:
+        self._waits = waits
+        self._tell = tell
+        self._questions: SimpleQueue[_Question | None] = SimpleQueue()
+        self._hurries = Event()
+        self._failures = 0
+        self._resumes = 0.0
+        self._call: Callable[..., Any] = _caller()
+        self._thread = Thread(target=self._work, name="dedup clerk", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether the server is not asked now: it did not answer."""
+        return monotonic() < self._resumes
+
+    def put(self, ask: Callable[[], _T], then: Callable[[Answer[_T]], None]) -> None:
+        """Ask when all earlier questions are answered, and call *then* with the answer."""
+        self._questions.put(_Question(ask, then))
+
+    def hurry(self) -> None:
+        """Wait for the server no longer: what it does not answer at once stays open."""
+        self._hurries.set()
+
+    def close(self) -> None:
+        """End the thread when all that was put is answered."""
+        self._questions.put(None)
+
+    def _work(self) -> None:
+        while question := self._questions.get():
+            answer = self._answer(question.ask)
+            try:
+                self._call(question.then, answer)
+            except RuntimeError:  # the loop is closed: nobody listens any more
+                logger.debug("An answer of the index came too late")
+
+    def _answer(self, ask: Callable[[], _T]) -> Answer[_T]:
+        pause, slow, is_told = _FIRST_TRY, 0, False
+        while True:
+            answer = self._asked(ask)
+            is_away = not answer.is_asked or isinstance(answer.error, ServerAway)
+            slow += isinstance(answer.error, TooSlow)
+            if not (is_away and self._waits) or self._hurries.is_set() or slow > _MOST_SLOW:
+                return answer
+            if answer.error and not is_told:
+                self._call(self._tell, answer.error)
+                is_told = True
+            self._hurries.wait(pause)
+            pause = min(2 * pause, _LAST_TRY)
+
+    def _asked(self, ask: Callable[[], _T]) -> Answer[_T]:
+        begin = monotonic()
+        if begin < self._resumes:
+            return Answer()
+        try:
+            value = ask()
+        except Exception as error:  # whatever it is, to lose the page would be worse
+            self._note(error)
+            return Answer(error=error, seconds=max(monotonic() - begin, 1e-9))
+        self._failures = 0
+        return Answer(value, seconds=max(monotonic() - begin, 1e-9))
+
+    def _note(self, error: Exception) -> None:
+        self._failures = self._failures + 1 if isinstance(error, ServerAway) else 0
+        if self._failures >= _MOST_FAILURES:
+            self._resumes = monotonic() + _PAUSE
+
+
+def _caller() -> Callable[..., Any]:
+    """Return what lets the thread of the crawl call something."""
+    if has_asyncio():
+        return asyncio.get_running_loop().call_soon_threadsafe
+    from twisted.internet import reactor  # importing it at the top would install one
+
+    call: Callable[..., Any] = reactor.callFromThread
+    return call

@@ -1,0 +1,164 @@
+"""Many clients of one server: no two keep the same, nothing leans on what was lost."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from functools import cache
+from itertools import combinations
+from multiprocessing.synchronize import Barrier
+from random import Random
+from typing import Any
+
+import pytest
+
+from dedup import DedupConfig, fingerprint
+from dedup.index import PostgresIndex, Row
+from dedup.rule.match import match
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.verdict import Outcome
+from tests import postgres
+from tests.forking import HAS_SERVER, forking
+from tests.pages import edited, page
+from tests.sightings import find_or_add
+
+CLIENTS, TEXTS = 16, 60
+SECONDS = 300.0
+# The site is asked nothing: what clients know of it may be some seconds old.
+CONFIG = DedupConfig(
+    scope="global", candidates="minhash", max_structure_candidates=0, verifier="similarity"
+)
+
+pytestmark = pytest.mark.skipif(not HAS_SERVER, reason="no fork server here")
+
+
+@cache
+def variants() -> list[list[Fingerprint]]:
+    """Return for each text as many pages as there are clients, no two with the same words."""
+    return [
+        [fingerprint(page(edited(text, 1) + f" {client}", template=client)) for client in range(CLIENTS)]
+        for text in range(TEXTS)
+    ]
+
+
+def crawl(client: int, together: Barrier, address: str, lost: float, fault: str) -> None:
+    """Add a variant of each text, all clients the same text at the same time; lose a share of them."""
+    pages = [pages[client] for pages in variants()]
+    rng = Random(client)
+    with PostgresIndex(address) as index:
+        index.prepare(CONFIG)
+        FAULTS[fault](index)
+        run = index.begin_run(f"client {client}")
+        together.wait()
+        pending: list[int] = []
+        for number, found in enumerate(pages):
+            url = f"http://c{client}.example/{number}"
+            verdict = find_or_add(index, found, url, run=run, config=CONFIG, confirmed=not lost)
+            if lost and verdict.kept and verdict.row:
+                pending.append(verdict.row)
+            while len(pending) > rng.randrange(3):
+                (index.release if rng.random() < lost else index.confirm)(pending.pop(0))
+        for row in pending:
+            index.confirm(row)
+        index.end_run(run, "finished")
+
+
+def never_asks_again(index: PostgresIndex) -> None:
+    """What was added since a client looked is not looked at."""
+    store: Any = index.store
+    checked = store._add
+    store._add = lambda row, token, config: checked(row, None, None)
+
+
+def forgets_the_epoch(index: PostgresIndex) -> None:
+    """What was taken out since a client looked is not noticed."""
+    store: Any = index.store
+    checked = store.claim
+
+    def claim(row: Row, token: Any, *rest: Any) -> Row | None:
+        with store.transaction(writing=False):
+            epoch = store._epoch_now()
+        found: Row | None = checked(row, (epoch, token[1]), *rest)
+        return found
+
+    store.claim = claim
+
+
+FAULTS: dict[str, Callable[[PostgresIndex], None]] = {
+    "": lambda index: None,
+    "never asks again": never_asks_again,
+    "forgets the epoch": forgets_the_epoch,
+}
+
+
+def crawled(lost: float = 0.0, fault: str = "") -> list[Row]:
+    """Let all clients crawl at once; return the rows of a sound index."""
+    address = postgres.empty()
+    with PostgresIndex(address) as index:
+        index.prepare(CONFIG)
+    context = forking()
+    together = context.Barrier(CLIENTS, timeout=SECONDS)
+    started = [
+        context.Process(target=crawl, args=(client, together, address, lost, fault), daemon=True)
+        for client in range(CLIENTS)
+    ]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(SECONDS)
+    assert [process.exitcode for process in started] == [0] * CLIENTS
+    with PostgresIndex(address) as index:
+        assert index.problems() == []
+        assert {run.ending for run in index.runs()} == {"finished"}
+        return list(index.rows())
+
+
+def pairs_kept_twice(rows: list[Row]) -> int:
+    """Count the pairs of pages that were kept and are copies of each other by the rule for two pages."""
+    kept: defaultdict[str, list[Fingerprint]] = defaultdict(list)
+    for row in rows:
+        if row.verdict.kept and row.outcome is Outcome.CONFIRMED:
+            kept[row.sighting.url.rpartition("/")[2]].append(row.sighting.fingerprint)
+    return sum(
+        match(one, other, CONFIG).is_duplicate
+        for pages in kept.values()
+        for one, other in combinations(pages, 2)
+    )
+
+
+def lost_unnoticed(rows: list[Row]) -> int:
+    """Count the copies that count as dropped rightly, and whose canonical nobody has."""
+    outcome = {row.id: row.outcome for row in rows}
+    return sum(
+        row.outcome is Outcome.CONFIRMED and outcome[row.verdict.canonical or 0] is not Outcome.CONFIRMED
+        for row in rows
+        if not row.verdict.kept
+    )
+
+
+@pytest.mark.xdist_group("clients")
+def test_no_two_clients_keep_the_same() -> None:
+    rows = crawled()
+    assert len(rows) == CLIENTS * TEXTS
+    assert pairs_kept_twice(rows) == 0
+    assert Counter(row.verdict.kept for row in rows)[True] == TEXTS
+
+
+@pytest.mark.xdist_group("clients")
+def test_nothing_leans_on_what_was_lost() -> None:
+    rows = crawled(lost=0.3)
+    assert {row.outcome for row in rows} > {Outcome.RELEASED, Outcome.ORPHANED}
+    assert lost_unnoticed(rows) == 0
+    assert pairs_kept_twice(rows) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("clients")
+def test_the_proof_would_find_clients_that_do_not_ask_again() -> None:
+    assert pairs_kept_twice(crawled(fault="never asks again")) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("clients")
+def test_the_proof_would_find_clients_that_lean_on_what_was_lost() -> None:
+    assert any(lost_unnoticed(crawled(lost=0.3, fault="forgets the epoch")) for _ in range(5))

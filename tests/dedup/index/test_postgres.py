@@ -1,0 +1,442 @@
+"""What only an index on a server has: an address with a password, leases, clients of other releases."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex, fingerprint
+from dedup.cli import main
+from dedup.front.reading import read_settings
+from dedup.front.settings import DedupSettings
+from dedup.index import Index, PostgresIndex, open_index, shown_place
+from dedup.index.ledger import AskAgain
+from dedup.index.stores.postgres.address import address_of
+from dedup.values.errors import ConfigError, IndexUnavailable, RunEnded, ServerAway
+from dedup.values.verdict import Outcome, Reason
+from tests import postgres
+from tests.pages import edited, page, text
+from tests.sightings import find_or_add, sighting
+
+CONFIG = DedupConfig(candidates="minhash", max_structure_candidates=0)
+PRINT = fingerprint(page(text(1)))
+
+
+@pytest.fixture
+def address() -> str:
+    return postgres.empty()
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases that are over in a second."""
+    monkeypatch.setattr("dedup.index.stores.postgres.store.LEASE", 1.0)
+
+
+# Addresses
+
+PASSWORD = "t1de!water"
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "schema"),
+    [
+        ("postgresql://me@h/db", "postgresql://me@h/db", "dedup"),
+        (f"postgres://me:{PASSWORD}@h:5/db?sslmode=require", "postgresql://me@h:5/db", "dedup"),
+        (f"postgresql://h/db?password={PASSWORD}&schema=news", "postgresql://h/db?schema=news", "news"),
+        ("postgresql:/me@h/db", "postgresql://me@h/db", "dedup"),
+        ("postgresql://a,b:7/db?host=/tmp/x", "postgresql://a,b:7/db?host=/tmp/x", "dedup"),
+        ("postgresql:///db", "postgresql:///db", "dedup"),
+        (f"postgresql://h/db?user=u;password={PASSWORD}", "postgresql://h/db", "dedup"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(given: str, name: str, schema: str) -> None:
+    address = address_of(given)
+    assert (address.name, address.schema) == (name, schema)
+    assert shown_place(given) == name
+    assert PASSWORD not in repr(address)
+    assert "schema" not in address.conninfo
+
+
+def test_options_reach_the_server_as_they_are() -> None:
+    given = "postgresql://h/db?options=-c%20geqo%3Doff&password=a%20b+c&schema=s"
+    assert address_of(given).conninfo == "postgresql://h/db?options=-c%20geqo%3Doff&password=a%20b+c"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        f"postgresql://me:p@{PASSWORD}@h/db",
+        f"postgresql://me:{PASSWORD}/db",
+        f"postgresql://me:p/{PASSWORD}@h/db",
+        f"postgresql://h/db&password={PASSWORD}",
+        f"postgresql://h/db#{PASSWORD}",
+    ],
+)
+def test_an_address_in_which_a_password_may_be_taken_for_something_else_is_refused(given: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        address_of(given)
+    assert PASSWORD not in str(refused.value)
+
+
+@given(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=6))
+def test_no_error_shows_any_part_of_an_address_that_cannot_be_read(password: str) -> None:
+    secret = f"{password}Zq9"
+    told = ""
+    with suppress(ConfigError):
+        told = address_of(f"postgresql://crawler:{secret}@host/db").name
+    if not told:
+        with pytest.raises(ConfigError) as refused:
+            address_of(f"postgresql://crawler:{secret}@host/db")
+        told = str(refused.value)
+    assert "Zq9" not in told
+
+
+def test_a_password_is_in_no_message_setting_or_row(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret = address.replace("crawler@", f"crawler:{PASSWORD}@")
+    settings = DedupSettings(index=secret)
+    assert PASSWORD not in repr(settings)
+    with open_index(secret) as index:
+        index.end_run(index.begin_run("s", settings=repr(settings)), "finished")
+        told = repr([index.name, index.runs(), index.problems(), index.views.statistics()])
+    with pytest.raises(IndexUnavailable) as away:
+        open_index(f"postgresql://crawler:{PASSWORD}@127.0.0.1:1/db")
+    done = CliRunner().invoke(main, ["report", f"postgresql://me:{PASSWORD}@127.0.0.1:1/db"])
+    assert done.exit_code == 1
+    for said in (told, str(away.value), done.output, caplog.text):
+        assert PASSWORD not in said
+    assert away.value.__cause__ is None
+
+
+def test_the_recipe_on_a_server_finds_candidates_by_bands_unless_one_is_named() -> None:
+    def candidates(**settings: Any) -> tuple[str, int]:
+        config = read_settings(settings).config
+        return config.candidates, config.max_structure_candidates
+
+    server = {"DEDUP_INDEX": "postgresql://me@h/db"}
+    default = candidates()
+    assert candidates(**server) == candidates(**server, DEDUP_RECIPE="default") == ("minhash", 0)
+    assert candidates(**server, DEDUP_RECIPE="simhash") == default
+    assert candidates(**server, DEDUP_RECIPE="candidates=both") == ("both", 0)
+
+
+# Opening
+
+
+def test_a_missing_index_is_made_only_where_that_is_wanted() -> None:
+    address = postgres.server().address("nothing_here")
+    for choices in ({"create": False}, {"read_only": True}):
+        with pytest.raises(IndexUnavailable, match="there is no index here yet"):
+            open_index(address, **choices)
+
+
+def test_a_newer_index_is_refused(address: str) -> None:
+    with PostgresIndex(address) as index:
+        index.store._server.execute("UPDATE meta SET value = '999' WHERE name = 'version'")  # type: ignore[attr-defined]
+    try:
+        with pytest.raises(IndexUnavailable, match="schema version 999"):
+            PostgresIndex(address)
+    finally:
+        restore_version(address)
+
+
+def restore_version(address: str) -> None:
+    import psycopg
+
+    with psycopg.connect(address.partition("&schema")[0]) as connection:
+        connection.execute("UPDATE dedup.meta SET value = '1' WHERE name = 'version'")
+
+
+def test_who_only_reads_changes_nothing_and_needs_few_rights(address: str) -> None:
+    with PostgresIndex(address) as index, Detector(index, CONFIG) as detector:
+        detector.check(page(text(1), "http://a/1"))
+    reader = address.replace("crawler@", "reader@")
+    import psycopg
+
+    with psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection:
+        connection.execute("DROP OWNED BY reader") if connection.execute(
+            "SELECT FROM pg_roles WHERE rolname = 'reader'"
+        ).fetchone() else connection.execute("CREATE ROLE reader LOGIN")
+        for statement in documented_rights("reader"):
+            connection.execute(statement)
+    with PostgresIndex(reader, read_only=True) as index:
+        assert [row.sighting.url for row in index.rows()] == ["http://a/1"]
+        with pytest.raises(IndexUnavailable):
+            _ = index.secret
+        with pytest.raises(IndexUnavailable):
+            index.ledger.forget_url("http://a/1")
+    with pytest.raises(IndexUnavailable, match="may not do this"):
+        PostgresIndex(reader).begin_run("s")
+
+
+def documented_rights(role: str) -> list[str]:
+    """Return the statements of the documentation that make a role which only reads."""
+    text = Path(__file__).parents[3].joinpath("docs/how-to/many-machines.md").read_text("utf-8")
+    block = text.partition("-- A role that only reads")[2].partition("```")[0]
+    lines = [line for line in block.splitlines()[1:] if line and not line.startswith("--")]
+    return [line.replace("looker", role).rstrip(";") for line in lines if "CREATE ROLE" not in line]
+
+
+# Leases
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_run_that_is_renewed_stays_and_one_that_is_not_is_buried(address: str) -> None:
+    with PostgresIndex(address) as index, Detector(index, CONFIG, "s") as detector:
+        pending = detector.submit(detector.sighting(page(text(1), "http://a/1")))
+        copy = detector.submit(detector.sighting(page(edited(1), "http://a/2")))
+        time.sleep(1.5)
+        with PostgresIndex(address) as other:
+            assert [run.ended for run in other.runs()] == [None]
+        stop_renewing(index)
+        time.sleep(1.5)
+        with PostgresIndex(address) as other:
+            assert [run.ending for run in other.runs()] == ["died"]
+            outcomes = [row.outcome for row in other.rows()]
+        assert outcomes == [Outcome.RELEASED, Outcome.ORPHANED]
+        assert (pending.kept, copy.kept) == (True, False)
+        # The process comes back: a new run, in which the page that was lost is kept.
+        again = detector.submit(detector.sighting(page(text(1), "http://a/1")))
+        assert (again.reason, detector.run.id) == (Reason.NEW, 2)
+    with PostgresIndex(address) as index:
+        assert [run.ending for run in index.runs()] == ["died", "finished"]
+        assert index.problems() == []
+
+
+def test_nothing_is_added_to_a_run_that_others_have_ended(address: str) -> None:
+    with PostgresIndex(address) as index, PostgresIndex(address) as other:
+        index.prepare(CONFIG)
+        run, asked = index.begin_run("s"), index.ledger.ask
+        store: Any = other.store
+        store._server.execute("UPDATE runs SET lease = now() - interval '1 hour'")
+        other.book.bury()
+
+        def ask(*given: Any, **how: Any) -> Any:
+            found = asked(*given, **how)
+            other.store.announce()  # as often as it asks, so that it ends by adding without a claim
+            return found
+
+        index.ledger.ask = ask  # type: ignore[method-assign]
+        with pytest.raises(RunEnded):
+            find_or_add(index, PRINT, "http://a/1", run=run, config=CONFIG, confirmed=False)
+        assert list(other.rows()) == []
+        index.end_run(run, "finished")
+        assert [one.ending for one in other.runs()] == ["died"]
+
+
+def test_who_waited_for_a_lock_sees_what_was_changed_meanwhile(address: str) -> None:
+    with connected(address) as connection:
+        connection.execute("ALTER ROLE crawler SET default_transaction_isolation = 'repeatable read'")
+    try:
+        with PostgresIndex(address) as index, PostgresIndex(address) as other:
+            index.prepare(CONFIG)
+            runs = index.begin_run("s"), other.begin_run("s")
+            kept = find_or_add(index, PRINT, "http://a/1", run=runs[0], config=CONFIG, confirmed=False)
+            seen = sighting(PRINT, "http://b/1", run=runs[1], config=CONFIG)
+            verdict, ticket = other.ledger.ask(seen, CONFIG)
+            assert verdict.canonical == kept.row
+            claims: list[Any] = []
+            late = Thread(
+                target=lambda: claims.append(other.ledger.claim(seen, verdict, ticket, CONFIG))
+            )
+            with index.batch():
+                assert kept.row
+                index.release(kept.row)
+                late.start()
+                time.sleep(0.5)
+            late.join()
+            assert claims == [AskAgain()]
+    finally:
+        with connected(address) as connection:
+            connection.execute("ALTER ROLE crawler RESET default_transaction_isolation")
+
+
+@pytest.mark.parametrize("place", ["memory", "sqlite", "server"])
+def test_the_original_of_a_page_that_stands_in_its_place_is_its_copy(
+    place: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    index: Index
+    if place == "server":
+        index = PostgresIndex(request.getfixturevalue("address"))
+    else:
+        index = MemoryIndex() if place == "memory" else SQLiteIndex(tmp_path / "pages.db")
+    config = replace(CONFIG, verifier="similarity")
+    with index:
+        index.prepare(config)
+        ask = partial(find_or_add, index, PRINT, config=config)
+        for is_last in (False, True):
+            run = index.begin_run("s")
+            index.book.visit(run, "s", "a.example")
+            if is_last:
+                stand_in = ask("http://a.example/new", run=run, confirmed=False)
+                assert stand_in.represents == 1
+                assert stand_in.row
+                index.confirm(stand_in.row)
+                assert not ask("http://a.example/1", run=run, confirmed=False).kept
+            else:
+                ask("http://a.example/1", run=run)
+            index.end_run(run, "finished")
+
+
+def test_a_page_whose_answer_was_lost_is_no_copy_of_itself(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with PostgresIndex(address) as index, Detector(index, CONFIG) as detector:
+        store: Any = index.store
+        claim = store.claim
+
+        def cut(*given: Any) -> None:
+            monkeypatch.undo()
+            claim(*given)
+            raise ServerAway("the connection was cut behind the commit")
+
+        for is_confirmed in (True, False):
+            seen = detector.sighting(page(text(is_confirmed), f"http://a/{is_confirmed}"))
+            monkeypatch.setattr(store, "claim", cut)
+            with pytest.raises(ServerAway):
+                detector.submit(seen, confirmed=is_confirmed)
+            again = detector.submit(seen, confirmed=is_confirmed)
+            assert (again.kept, again.reason) == (True, Reason.NEW)
+
+
+def test_a_long_scope_is_a_page_like_others(address: str) -> None:
+    config = replace(CONFIG, scope="host")
+    with PostgresIndex(address) as index, Detector(index, config) as detector:
+        for host in ("h" * 4000, "h" * 3999 + "i"):
+            assert detector.check(page(text(1), f"http://{host}/")).reason is Reason.NEW
+            assert detector.check(page(edited(1), f"http://{host}/2")).reason is Reason.NEAR_DUPLICATE
+
+
+def test_texts_come_back_whatever_the_client_is_told_to_speak(address: str) -> None:
+    with PostgresIndex(address + "&client_encoding=LATIN1") as index:
+        index.begin_run("雪")
+    with PostgresIndex(address) as index:
+        assert [run.spider for run in index.runs()] == ["雪"]
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    import psycopg
+
+    with psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection:
+        yield connection
+
+
+def stop_renewing(index: PostgresIndex) -> None:
+    store: Any = index.store
+    store._leases._closed.set()
+
+
+def test_a_run_whose_job_goes_on_is_the_same_run(address: str) -> None:
+    with PostgresIndex(address) as index:
+        first = index.begin_run("s", job="1")
+        index.end_run(first, "shutdown")
+        assert index.begin_run("s", job="1").id == first.id
+
+
+# The server goes away
+
+
+@pytest.fixture
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgres.Server]:
+    pytest.importorskip("psycopg")
+    found = postgres.programs()
+    if found is None:
+        pytest.skip("PostgreSQL is not installed")
+    with postgres.own(found) as server:
+        yield server
+
+
+def test_a_server_that_was_killed_is_asked_again_when_it_is_back(own_server: postgres.Server) -> None:
+    with PostgresIndex(own_server.address()) as index, Detector(index, CONFIG) as detector:
+        kept = detector.submit(detector.sighting(page(text(1), "http://a/1")))
+        own_server.stop()
+        for _ in range(2):
+            with pytest.raises(ServerAway):
+                detector.check(page(text(2), "http://a/2"))
+        own_server.start()
+        assert kept.row
+        index.confirm(kept.row)
+        assert detector.check(page(text(1), "http://a/3")).canonical == kept.row
+        assert detector.check(page(text(2), "http://a/2")).reason is Reason.NEW
+    with PostgresIndex(own_server.address()) as index:
+        assert index.problems() == []
+
+
+def test_a_question_that_takes_too_long_is_given_up(address: str) -> None:
+    with PostgresIndex(address) as index, PostgresIndex(address) as other:
+        index.store.wait_at_most(0.3)
+        run = index.begin_run("s")
+        with other.batch(), pytest.raises(ServerAway, match="not answered in time"):
+            index.end_run(run, "finished")
+        index.end_run(run, "finished")
+
+
+def test_a_server_that_falls_silent_is_waited_for_no_longer_than_was_said(
+    own_server: postgres.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.index.stores.postgres.server._MARGIN", 0.5)
+    with PostgresIndex(own_server.address()) as index:
+        index.store.wait_at_most(1.0)
+        index.runs()
+        store: Any = index.store
+        backend = store._server._connected().info.backend_pid
+        os.kill(backend, signal.SIGSTOP)
+        begin = time.monotonic()
+        with pytest.raises(ServerAway):
+            index.runs()
+        assert time.monotonic() - begin < 5
+        os.kill(backend, signal.SIGCONT)
+        assert index.runs() == []
+
+
+# From a file to a server and back
+
+
+def test_an_index_moves_from_a_file_to_a_server_and_back(address: str, tmp_path: Path) -> None:
+    files = tmp_path / "a.db", tmp_path / "b.db"
+    with SQLiteIndex(files[0]) as index, Detector(index, DedupConfig(store_pages=True)) as detector:
+        for number in range(5):
+            detector.check(page(text(number), f"http://a/{number}"))
+            detector.check(page(edited(number), f"http://b/{number}"))
+        index.ledger.forget_url("http://a/1")
+        index.ledger.restore_url_copies("http://b/2")
+    for source, target in ((str(files[0]), address), (address, str(files[1]))):
+        export = tmp_path / "index.jsonl"
+        for arguments in (
+            ["export", source, "--output", str(export)],
+            ["import", str(export), "--index", target],
+        ):
+            done = CliRunner().invoke(main, arguments)
+            assert done.exit_code == 0, done.output
+    lines = []
+    for place in (*files, address):
+        done = CliRunner().invoke(main, ["report", str(place), "--format", "csv", "--all"])
+        assert done.exit_code == 0, done.output
+        lines.append(done.output)
+    assert lines[0] == lines[1] == lines[2]
+
+
+def test_texts_that_the_server_cannot_hold_are_held(address: str) -> None:
+    odd = "a\0b\ue000c\ue0000"
+    with PostgresIndex(address) as index:
+        run = index.begin_run(odd, job=odd, settings="\0")
+        assert (index.runs()[0].spider, index.runs()[0].job) == (odd, odd)
+        assert index.begin_run(odd, job="\ue0000").id == run.id + 1

@@ -1,0 +1,191 @@
+"""Crawls whose server goes away: nothing is lost, and the crawl does what it was told to."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup.index import PostgresIndex
+from dedup.values.errors import IndexUnavailable
+from dedup.values.verdict import Outcome
+from tests import postgres
+from tests.crawling import Crawl, Running, started, wait_until
+from tests.pages import edited, text
+from tests.serving import document, serving
+
+UNIQUE = 25
+CONTENTS = [text(number % UNIQUE) for number in range(2 * UNIQUE)]
+
+
+@pytest.fixture
+def server() -> Iterator[postgres.Server]:
+    pytest.importorskip("psycopg")
+    found = postgres.programs()
+    if found is None:
+        pytest.skip("PostgreSQL is not installed")
+    with postgres.own(found) as own:
+        yield own
+
+
+def begun(folder: Path, server: postgres.Server, **settings: Any) -> Running:
+    """Start a crawl of some five seconds."""
+    everything = {
+        "DEDUP_INDEX": server.address(),
+        "DEDUP_TEXT_FIELDS": ["text"],
+        "DOWNLOAD_DELAY": 0.1,
+        **settings,
+    }
+    arguments = {"contents": json.dumps(CONTENTS), "meta": "{}"}
+    return started(folder, "tests.plugin.spiders.OneTextAPage", everything, arguments)
+
+
+def delivered(done: Crawl) -> Counter[str]:
+    return Counter(item["text"] for item in done.items)
+
+
+def judged(server: postgres.Server) -> list[tuple[str, Outcome]]:
+    with PostgresIndex(server.address()) as index:
+        assert index.problems() == []
+        return [(row.sighting.url, row.outcome) for row in index.rows()]
+
+
+def wait_for_rows(running: Running, server: postgres.Server, rows: int) -> None:
+    def is_there() -> bool:
+        assert running.is_alive()
+        try:
+            with PostgresIndex(server.address(), read_only=True) as index:
+                return index.views.statistics().rows >= rows
+        except IndexUnavailable:
+            return False
+
+    wait_until(is_there)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unavailable", ["keep", "wait", "stop"])
+def test_a_server_that_goes_away_in_a_crawl(
+    tmp_path: Path, server: postgres.Server, unavailable: str
+) -> None:
+    running = begun(tmp_path, server, DEDUP_UNAVAILABLE=unavailable)
+    wait_for_rows(running, server, 5)
+    server.stop()
+    time.sleep(1.5)
+    if unavailable == "wait":
+        server.start()
+    done = running.finish()
+    if unavailable != "wait":
+        server.start()
+    found = delivered(done)
+    stats = done.dedup()
+    assert (done.code, "Traceback" in done.log) == (0, False), done.log
+    if unavailable == "stop":
+        assert done.stats["finish_reason"] == "dedup_index_unavailable"
+        assert len(found) >= 5
+    else:
+        assert done.stats["finish_reason"] == "finished"
+        assert set(found) == set(CONTENTS[:UNIQUE])  # nothing is lost
+    if unavailable == "wait":
+        assert found.total() == UNIQUE
+        assert "not_judged" not in stats
+    else:
+        assert stats["not_judged"] > 0
+        assert "The run could not be ended" in done.log
+    rows = judged(server)
+    assert len({url for url, _ in rows}) >= 5
+
+
+def test_a_crawl_does_not_stand_still_while_the_server_thinks(
+    tmp_path: Path, server: postgres.Server
+) -> None:
+    running = begun(tmp_path, server, DEDUP_SOURCE="item", DOWNLOAD_DELAY=0.02)
+    wait_for_rows(running, server, 2)
+    with PostgresIndex(server.address()) as other, other.batch():
+        before = _reached(running)
+        wait_until(lambda: _reached(running) >= before + 10)
+    done = running.finish()
+    assert delivered(done).total() == UNIQUE
+    assert "not_judged" not in done.dedup()
+
+
+def _reached(running: Running) -> int:
+    return running._log.read_text("utf-8").count("Crawled (200)")
+
+
+# scrapy-redis: two workers of one queue, one index
+
+
+LINKS = "".join(f"<a href='/{number}'>{number}</a>" for number in range(1, 31))
+PAGES = {
+    "/": document("home", f"<p>{text(100)}</p>{LINKS}"),
+    **{f"/{n}": document(f"page {n % 15}", f"<p>{edited(n % 15, n // 15)}</p>") for n in range(1, 31)},
+}
+
+
+@pytest.fixture
+def redis_port(tmp_path: Path) -> Iterator[int]:
+    pytest.importorskip("scrapy_redis")
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("Redis is not installed")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [program, "--port", str(port), "--save", "", "--dir", str(tmp_path), "--daemonize", "no"],
+        stdout=subprocess.DEVNULL,
+    )
+    client = import_module("redis").Redis(port=port)
+
+    def answers() -> bool:
+        try:
+            return bool(client.ping())
+        except import_module("redis").ConnectionError:
+            return False
+
+    wait_until(answers)
+    yield port
+    process.terminate()
+    process.wait()
+
+
+def test_two_workers_of_one_queue_share_an_index_on_a_server(tmp_path: Path, redis_port: int) -> None:
+    address = postgres.empty()
+    client = import_module("redis").Redis(port=redis_port)
+    with serving(PAGES) as site:
+        client.lpush("queue:urls", json.dumps({"url": site}))
+        workers = []
+        for number in range(2):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            settings = {
+                "DEDUP_INDEX": address,
+                "DEDUP_CRAWL": "together",
+                "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+                "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+                "REDIS_HOST": "127.0.0.1",
+                "REDIS_PORT": redis_port,
+                "CONCURRENT_REQUESTS": 2,
+                "DOWNLOAD_DELAY": 0.2,
+            }
+            spider = "tests.plugin.redis_spiders.QueueSpider"
+            workers.append(started(folder, spider, settings, strict=False))
+            workers[-1].wait_for("Crawled (200)")  # there is something for the next one
+        done = [worker.finish() for worker in workers]
+    items = [item["url"].removeprefix(site) for one in done for item in one.items]
+    same = [0 if url == "" else 1 + int(url) % 15 for url in items]
+    assert all(one.stats.get("item_scraped_count") for one in done)  # both had some of them
+    with PostgresIndex(address) as index:
+        assert index.problems() == []
+        rows = list(index.rows())
+        assert len({row.sighting.url for row in rows}) == len(PAGES)  # one may be met twice
+        assert {row.outcome for row in rows} == {Outcome.CONFIRMED}
+    assert sorted(same) == list(range(16)), (sorted(items), [one.log[-2000:] for one in done])

@@ -1,0 +1,132 @@
+"""A PostgreSQL server for the tests: started once in each process that needs one, and empty for each."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+_PLACES = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql*/bin")
+
+
+def programs() -> Path | None:
+    """Return the folder of the newest PostgreSQL programs, None where there are none."""
+    if found := shutil.which("initdb"):
+        return Path(found).resolve().parent
+    folders = [path for place in _PLACES for path in Path("/").glob(place[1:])]
+    return max((path for path in folders if (path / "initdb").exists()), default=None)
+
+
+class Server:
+    """A server with its files in *folder*, reached by a socket there."""
+
+    def __init__(self, folder: Path, bin_folder: Path, port: int = 5432) -> None:
+        self.folder = folder
+        self.port = port
+        self._bin = bin_folder
+        # It refuses to run as root.
+        self._user = _other_user() if os.geteuid() == 0 else None
+        if self._user:
+            os.chown(folder, self._user, -1)
+        folder.chmod(0o755)
+        self._run("initdb", "-U", "crawler", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self._bin / program), "-D", str(self.folder / "data"), *arguments]
+        done = subprocess.run(
+            command, user=self._user, cwd="/", capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def start(self, *options: str) -> None:
+        given = [
+            *("fsync=off", f"unix_socket_directories={self.folder}", "max_connections=60"),
+            *("listen_addresses=", "log_min_messages=fatal", *options),
+        ]
+        text = " ".join(f"-c {option}" for option in given)
+        log = str(self.folder / "log")
+        self._run("pg_ctl", "-w", "-o", f"-p {self.port} {text}", "-l", log, "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        self._run("pg_ctl", "-w", "-m", mode, "stop")
+
+    def address(self, schema: str = "dedup") -> str:
+        return f"postgresql://crawler@/postgres?host={self.folder}&port={self.port}&schema={schema}"
+
+
+def _other_user() -> int:
+    for name in ("postgres", "nobody"):
+        try:
+            return pwd.getpwnam(name).pw_uid
+        except KeyError:
+            continue
+    raise AssertionError("there is no user but root")
+
+
+@contextmanager
+def own(bin_folder: Path) -> Iterator[Server]:
+    """Run a server that may be stopped and started."""
+    server = _made(bin_folder)
+    try:
+        yield server
+    finally:
+        _remove(server)
+
+
+def _made(bin_folder: Path) -> Server:
+    server = Server(Path(tempfile.mkdtemp(prefix="dedup-pg-")), bin_folder)
+    server.start()
+    return server
+
+
+@cache
+def _server() -> Server | None:
+    found = programs()
+    if found is None:
+        return None
+    server = _made(found)
+    atexit.register(_remove, server)
+    return server
+
+
+def _remove(server: Server) -> None:
+    subprocess.run(["pkill", "-9", "-f", str(server.folder / "data")], check=False)
+    shutil.rmtree(server.folder, ignore_errors=True)
+
+
+def server() -> Server:
+    """Return the server of this process; without PostgreSQL the test is skipped."""
+    pytest.importorskip("psycopg")
+    if found := _server():
+        return found
+    pytest.skip("PostgreSQL is not installed")
+
+
+def empty(schema: str = "dedup") -> str:
+    """Return the address of an index in which there is nothing."""
+    import psycopg
+
+    address = server().address(schema)
+    with psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection:
+        there = connection.execute(
+            "SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'pages'", (schema,)
+        )
+        if there.fetchone() is None:
+            return address
+        # Tables are emptied, not made anew: that takes a tenth of the time.
+        connection.execute(f"SET search_path = {schema}")
+        connection.execute(
+            "TRUNCATE pages, runs, scopes, stored_pages, visits, withheld RESTART IDENTITY"
+        )
+        connection.execute("DELETE FROM meta WHERE name != 'version'")
+        connection.execute("UPDATE state SET epoch = epoch + 1")
+    return address
