@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from dedup.cli.options import Writing, index_option, index_path, settings_for, settings_option
+from dedup.cli.options import Writing, index_place, named_index_option, settings_for, settings_option
 from dedup.cli.output import bars
 from dedup.cli.terminal import print_json
 from dedup.front.summary import summary
-from dedup.index import SQLiteIndex, open_index
+from dedup.index import Index, open_index
 from dedup.values.errors import DedupError
 from dedup.values.limits import Excess
 from dedup.values.printable import printable
@@ -34,8 +34,9 @@ _MAX_PROBLEMS = 20
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILES..."
 )
-@index_option
+@named_index_option
 @click.option(
+    "-o",
     "--output",
     type=click.Path(path_type=Path),
     help="Where to write the kept records, in the format of the input: a file, or a folder for HTML.",
@@ -57,7 +58,7 @@ _MAX_PROBLEMS = 20
 def add(
     *,
     files: tuple[Path, ...],
-    path: Path | None,
+    path: Path | str | None,
     output: Path | None,
     judge: bool,
     form: str | None,
@@ -96,7 +97,7 @@ def add(
     """
     if judge and restart:
         raise click.UsageError("--judge records nothing that --restart could undo")
-    with open_index(index_path(path), read_only=judge) as index:
+    with open_index(index_place(path), read_only=judge) as index:
         from dedup.files.adding import Adding, Choices, check_output
         from dedup.files.feeds import find_feeds
 
@@ -207,7 +208,7 @@ class _Rate(ProgressColumn):
         return Text(f"{pages:,} records, {pages / task.elapsed:,.0f}/s")
 
 
-def _sum_up(adding: Adding, index: SQLiteIndex, feeds: Inputs, seconds: float, *, as_json: bool) -> None:
+def _sum_up(adding: Adding, index: Index, feeds: Inputs, seconds: float, *, as_json: bool) -> None:
     counts = adding.tally.counts
     done = adding.tally.records - adding.tally.resumed_at
     rate = done / seconds if seconds else 0.0
@@ -244,7 +245,7 @@ _COUNTS = (
 )
 
 
-def _summary(adding: Adding, index: SQLiteIndex) -> str:
+def _summary(adding: Adding, index: Index) -> str:
     counts = adding.tally.counts
     if adding.run is None:
         copies = counts["dropped"]

@@ -13,13 +13,14 @@ from rich.text import Text
 from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
 from dedup.cli.pages import (
     Side,
+    is_address,
     is_file,
     limit_option,
     newest,
     page_of_file,
     rows_at,
 )
-from dedup.cli.project import settings_of
+from dedup.cli.project import project_index, settings_of
 from dedup.cli.showing import (
     agreement_record,
     explanation_record,
@@ -33,6 +34,8 @@ from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.report.diff import word_diff
 from dedup.report.explanation import Explanation, explain
+from dedup.values.errors import DedupError
+from dedup.values.printable import printable
 
 # The exit code where B is no duplicate of A.
 NO_DUPLICATE = 3
@@ -57,7 +60,7 @@ def compare(
     *,
     a: str,
     b: str,
-    path: Path | None,
+    path: Path | str | None,
     settings: tuple[tuple[str, str], ...],
     diff: str | None,
     limit: int,
@@ -92,8 +95,11 @@ def compare(
 
 
 def _sides(
-    names: tuple[str, str], path: Path | None, given: tuple[tuple[str, str], ...]
+    names: tuple[str, str], path: Path | str | None, given: tuple[tuple[str, str], ...]
 ) -> tuple[Side, Side, DedupConfig]:
+    missing = [name for name in names if not (is_file(name) or is_address(name))]
+    if missing and path is None and not Path(project_index() or "").is_file():
+        raise _neither(missing[0])
     with ExitStack() as stack:
         rows: dict[str, Row] = {}
         if path is not None or not all(map(is_file, names)):
@@ -101,6 +107,8 @@ def _sides(
             settings = settings_for(index, given)
             if any(map(is_file, names)):
                 index.expect(settings.config)
+            if unknown := [name for name in missing if not index.views.history(name)]:
+                raise _neither(unknown[0])
             rows = {name: newest(rows_at(index, name)) for name in names if not is_file(name)}
             sides = [
                 Side.from_row(index, rows[name])
@@ -112,6 +120,10 @@ def _sides(
             settings = settings_of(dict(given), {})
             sides = [_file_side(name, settings.config) for name in names]
     return sides[0], sides[1], settings.config
+
+
+def _neither(name: str) -> DedupError:
+    return DedupError(f"{printable(name)}: no such file or URL")
 
 
 def _file_side(name: str, config: DedupConfig, secret: bytes = b"") -> Side:

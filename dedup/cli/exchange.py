@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from dedup.cli.options import Writing, index_option, index_path, opened, settings_for, settings_option
+from dedup.cli.options import (
+    Writing,
+    index_option,
+    index_place,
+    json_option,
+    named_index_option,
+    opened,
+    settings_for,
+    settings_option,
+)
 from dedup.cli.output import named, progress_bar
+from dedup.cli.terminal import print_json
 from dedup.files.exchange.files import Exported, export_lines, writing
-from dedup.files.exchange.merge import check_recipes, import_export
+from dedup.files.exchange.merge import Imported, check_recipes, import_export
 from dedup.files.outputs import replacing
 from dedup.index import open_index
 from dedup.values.printable import printable
@@ -20,15 +31,16 @@ _NO_CHECK = (
 
 
 @click.command(cls=Writing)
-@click.argument("argument", metavar="[INDEX]", required=False, type=click.Path(path_type=Path))
 @index_option
 @click.option(
+    "-o",
     "--output",
     required=True,
     type=click.Path(path_type=Path),
     help="The file to write; compressed if its name ends with .gz.",
 )
-def export(argument: Path | None, path: Path | None, output: Path) -> None:
+@json_option
+def export(path: Path | str | None, output: Path, as_json: bool) -> None:
     """Write the fingerprints of an index, and all that is known of its pages, for another index.
 
     The file is JSON Lines: a header, the runs, and a line for each page, as
@@ -40,17 +52,18 @@ def export(argument: Path | None, path: Path | None, output: Path) -> None:
       dedup export --output fingerprints.jsonl.gz
       dedup export pages.db --output fingerprints.jsonl
     """
-    with opened(argument or path) as index:
+    with opened(path) as index:
         with (
             progress_bar("exporting") as progress,
             replacing(output) as part,
             writing(part, compressed=output.suffix == ".gz") as file,
         ):
             file.writelines(export_lines(index, progress))
-        click.echo(
-            f"{index.views.statistics().rows:,} rows of {named(index.path)} are in {named(output)}.",
-            err=True,
-        )
+        rows = index.views.statistics().rows
+    if as_json:
+        print_json({"rows": rows, "index": index.name, "output": str(output)})
+    else:
+        click.echo(f"{rows:,} rows of {named(index.name)} are in {named(output)}.", err=True)
 
 
 @click.command("import")
@@ -61,9 +74,16 @@ def export(argument: Path | None, path: Path | None, output: Path) -> None:
     metavar="FILES...",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
-@index_option
+@named_index_option
 @settings_option
-def import_(files: tuple[Path, ...], path: Path | None, settings: tuple[tuple[str, str], ...]) -> None:
+@json_option
+def import_(
+    *,
+    files: tuple[Path, ...],
+    path: Path | str | None,
+    settings: tuple[tuple[str, str], ...],
+    as_json: bool,
+) -> None:
     """Import what `dedup export` wrote into an index; a missing index is created.
 
     An empty index becomes equal to the exported one. If the index has pages or runs already, the pages
@@ -85,14 +105,17 @@ def import_(files: tuple[Path, ...], path: Path | None, settings: tuple[tuple[st
     for exported in exports:
         with progress_bar(f"reading {printable(exported.path.name)}") as progress:
             exported.check(progress)
-    with open_index(index_path(path)) as index:
+    with open_index(index_place(path)) as index:
         check_recipes(index, exports)
-        new = 0
+        done: dict[str, Imported] = {}
         for exported in exports:
             config = settings_for(index, settings).config
             with progress_bar(f"importing {printable(exported.path.name)}") as progress:
                 imported = import_export(index, exported, config, progress)
-            click.echo(f"{named(exported.path)}: {imported}")
-            new += imported.rows - imported.known
-    if new:
+            done[str(exported.path)] = imported
+            if not as_json:
+                click.echo(f"{named(exported.path)}: {imported}")
+    if as_json:
+        print_json([{"file": name, **asdict(one)} for name, one in done.items()])
+    if any(one.rows > one.known for one in done.values()):
         click.echo(_NO_CHECK, err=True)

@@ -15,7 +15,7 @@ from dedup.cli.pages import limit_option, rows_at
 from dedup.cli.showing import agreement_record, explanation_record, show_agreement, show_explanation
 from dedup.cli.terminal import console, place, print_json, row_record, url_text
 from dedup.cli.times import moment
-from dedup.index import Row, Run, SQLiteIndex
+from dedup.index import Index, Row, Run
 from dedup.recipes.config import DedupConfig
 from dedup.report.explanation import Explanation, is_refused, verdict_sentence
 from dedup.report.explanation import explain as explained
@@ -34,7 +34,7 @@ _MOST_ROWS = 10
 def explain(
     *,
     url: str,
-    path: Path | None,
+    path: Path | str | None,
     settings: tuple[tuple[str, str], ...],
     limit: int,
     as_json: bool,
@@ -81,7 +81,7 @@ def explain(
             screen.print(Text("Compare it with another page: dedup compare URL OTHER"))
 
 
-def _other(index: SQLiteIndex, row: Row, config: DedupConfig) -> Row | None:
+def _other(index: Index, row: Row, config: DedupConfig) -> Row | None:
     """Return the page that *row* repeats, or else one that only the check sketch tells it from."""
     repeated = row.verdict.canonical or row.verdict.represents
     if repeated is not None:
@@ -107,7 +107,7 @@ def _show_row(screen: Console, row: Row, run: Run | None) -> None:
 
 
 def _show_pair(
-    screen: Console, pair: tuple[Row, Row], index: SQLiteIndex, config: DedupConfig, limit: int
+    screen: Console, pair: tuple[Row, Row], index: Index, config: DedupConfig, limit: int
 ) -> None:
     canonical, row = pair
     if canonical.id != row.id:
@@ -125,9 +125,7 @@ def _now(pair: tuple[Row, Row], config: DedupConfig) -> Explanation:
     return explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config, row)
 
 
-def _comparison(
-    pair: tuple[Row, Row], index: SQLiteIndex, config: DedupConfig, limit: int
-) -> dict[str, Any]:
+def _comparison(pair: tuple[Row, Row], index: Index, config: DedupConfig, limit: int) -> dict[str, Any]:
     canonical, row = pair
     record: dict[str, Any] = {"now": explanation_record(_now(pair, config))}
     if row.verdict.canonical is None:

@@ -39,7 +39,7 @@ _URL = re.compile(r"\w+://\S+")
 def find(
     *,
     what: str,
-    path: Path | None,
+    path: Path | str | None,
     settings: tuple[tuple[str, str], ...],
     max_distance: int | None,
     limit: int,

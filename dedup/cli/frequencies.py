@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from dedup.cli.options import Writing, given_config, settings_option
+from dedup.cli.options import Writing, given_config, json_option, settings_option
 from dedup.cli.output import bars, named, text_output
+from dedup.cli.terminal import print_json
 from dedup.files.frequencies import count_terms, document_files, frequency_lines, read_documents
 
 
@@ -15,13 +16,17 @@ from dedup.files.frequencies import count_terms, document_files, frequency_lines
 @click.argument(
     "corpus", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="CORPUS..."
 )
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="The table to write.")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="The table to write."
+)
 @settings_option
+@json_option
 def frequencies(
     *,
     corpus: tuple[Path, ...],
     output: Path,
     settings: tuple[tuple[str, str], ...],
+    as_json: bool,
 ) -> None:
     """Count in how many documents each term stands, for DEDUP_RECIPE = "default,frequencies=FILE".
 
@@ -45,4 +50,7 @@ def frequencies(
     lines = list(frequency_lines(documents, counts))
     with text_output(output) as file:
         file.writelines(f"{line}\n" for line in lines)
-    click.echo(f"{len(lines):,} terms of {documents:,} documents are in {named(output)}.", err=True)
+    if as_json:
+        print_json({"terms": len(lines), "documents": documents, "output": str(output)})
+    else:
+        click.echo(f"{len(lines):,} terms of {documents:,} documents are in {named(output)}.", err=True)

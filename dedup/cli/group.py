@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 from keyword import iskeyword
 from typing import Any
@@ -12,25 +13,29 @@ from dedup import __version__
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 
-# Where each command is; it is loaded when it is asked for, so that the others cost nothing.
+_LONGEST_NAME = 60
+# Where each command is, and what it does: a command is loaded when it is asked for, so that the others
+# and the list of all cost nothing.
 COMMANDS = {
-    "add": "dedup.cli.add",
-    "report": "dedup.cli.report",
-    "explain": "dedup.cli.explain",
-    "compare": "dedup.cli.compare",
-    "find": "dedup.cli.find",
-    "stats": "dedup.cli.stats",
-    "serve": "dedup.cli.serve",
-    "runs": "dedup.cli.runs",
-    "orphans": "dedup.cli.runs",
-    "withheld": "dedup.cli.restore",
-    "forget": "dedup.cli.forget",
-    "restore": "dedup.cli.restore",
-    "check": "dedup.cli.upkeep",
-    "rebuild": "dedup.cli.upkeep",
-    "export": "dedup.cli.exchange",
-    "import": "dedup.cli.exchange",
-    "frequencies": "dedup.cli.frequencies",
+    "add": ("add", "Judge and add the pages of files."),
+    "report": ("report", "Show what was dropped, and for what."),
+    "explain": ("explain", "Say why a page was dropped or kept."),
+    "compare": ("compare", "Compare two files or pages."),
+    "find": ("find", "List pages near a page or a text."),
+    "stats": ("stats", "Count pages by reason, run and site."),
+    "serve": ("serve", "Look into an index with a browser."),
+    "runs": ("runs", "List the runs."),
+    "orphans": ("runs", "List copies whose page is gone."),
+    "withheld": ("restore", "List links that were withheld."),
+    "forget": ("forget", "Forget pages: undo a crawl."),
+    "restore": ("restore", "Have dropped pages kept next time."),
+    "rules": ("rules", "Rules for URLs, learned from copies."),
+    "check": ("upkeep", "Test whether the file is sound."),
+    "rebuild": ("upkeep", "Make the posting lists anew."),
+    "export": ("exchange", "Write an index for another one."),
+    "import": ("exchange", "Merge what export wrote."),
+    "frequencies": ("frequencies", "Make a table of rare words."),
+    "completions": ("completions", "Print a script for your shell."),
 }
 
 
@@ -44,8 +49,21 @@ class _Group(click.Group):
         if cmd_name not in COMMANDS:
             return None
         function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command: click.Command = getattr(import_module(COMMANDS[cmd_name]), function)
+        module = import_module(f"dedup.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, function)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            ctx.fail(_unknown(name))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, what) for name, (_, what) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -54,15 +72,22 @@ class _Group(click.Group):
             raise click.ClickException(printable(str(error), limit=2000)) from error
 
 
+def _unknown(name: str) -> str:
+    """Return that there is no command of that *name*, and which one may be meant."""
+    near = get_close_matches(name[:_LONGEST_NAME].lower(), COMMANDS, 2, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "See dedup --help."
+    return f"No such command {printable(name, _LONGEST_NAME)!r}. {hint}"
+
+
 def _show_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
     if is_asked:
         from dedup.native import status
 
-        click.echo(f"dedup, version {__version__}, {status()}")
+        click.echo(f"scrapy-dedup, version {__version__}, {status()}")
         context.exit()
 
 
-@click.group(cls=_Group)
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     is_flag=True,
@@ -74,8 +99,8 @@ def _show_version(context: click.Context, _: click.Parameter, is_asked: bool) ->
 def main() -> None:
     """See what a crawl dropped as near-duplicates, against which page and why.
 
-    Inside a Scrapy project every command finds the project's index by itself; elsewhere name it
-    with --index.
+    Inside a Scrapy project every command finds the project's index by itself; elsewhere name it as
+    the last argument or with --index.
 
     Exit codes: 0 for done, 1 for an error or a check that failed, 2 for a wrong option.
     """

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dedup.cli.output import rate_of, rated_bars, text_output
-from dedup.index import SQLiteIndex, glance_of
+from dedup.index import Index, glance_of, short_name
 from dedup.recipes.config import DedupConfig
 from dedup.report.contents import Choices, Track
 from dedup.report.html import write_report
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def write_html(
-    index: SQLiteIndex,
+    index: Index,
     replay: Replay | None,
     selection: Selection,
     config: DedupConfig,
@@ -35,7 +35,7 @@ def write_html(
         choices = Choices(
             index=source,
             config=replay.config if replay else config,
-            name=index.path.name,
+            name=short_name(index.name),
             note=str(replay or ""),
             glances=glances,
             keep=keep,

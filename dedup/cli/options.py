@@ -12,14 +12,16 @@ import click
 
 from dedup.cli.project import project_index, settings_of
 from dedup.files.outputs import check_target
-from dedup.front.names import RECIPE
+from dedup.front.names import INDEX, RECIPE
 from dedup.front.reading import read_recipe, read_settings
 from dedup.front.settings import DedupSettings
-from dedup.index import Index, SQLiteIndex, open_index
+from dedup.index import Index, is_address, open_index
 from dedup.recipes.config import FILES, DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
-from dedup.values.errors import DedupError, IndexMismatch
+from dedup.values.errors import ConfigError, DedupError, IndexMismatch
 
+_INDEX = "dedup.index"
+_TWICE = "the index is named twice: give INDEX or --index"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -30,7 +32,8 @@ class Writing(click.Command):
         """Check the output, then run the command."""
         given = ctx.params
         if output := given["output"]:
-            index = index_path(given.get("argument") or given["path"]) if "path" in given else None
+            place = index_place(given["path"]) if "path" in given else None
+            index = place if isinstance(place, Path) else None
             config = given_config(given.get("settings", ()))
             tables = [Path(path) for name in FILES if (path := getattr(config, name))]
             inputs = (*given.get("files", ()), *given.get("corpus", ()), *tables)
@@ -70,6 +73,23 @@ class Since(Age):
         return time.time() - super().convert(value, param, ctx)
 
 
+class Place(click.ParamType[Path | str]):
+    """Where an index is: the path of a file, or the address of a server."""
+
+    name = "index"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path | str:
+        """Return the path, or the address as it is."""
+        if isinstance(value, Path):
+            return value
+        try:
+            return str(value) if is_address(value) else Path(value)
+        except ConfigError as error:
+            self.fail(str(error), param, ctx)
+
+
 class Setting(click.ParamType[tuple[str, str]]):
     """NAME=VALUE, as Scrapy's own option -s."""
 
@@ -88,13 +108,47 @@ class Setting(click.ParamType[tuple[str, str]]):
 
 
 def index_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option --index, as argument `path`."""
+    """Give a command the index as `path`: the option --index, or the last argument."""
+    argument = click.argument(
+        "index",
+        metavar="[INDEX]",
+        required=False,
+        expose_value=False,
+        type=Place(),
+        callback=_take_argument,
+    )
+    return argument(named_index_option(function))
+
+
+def named_index_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the index as `path`, by the option --index only: it takes any number of files."""
     return click.option(
+        "-i",
         "--index",
         "path",
-        type=click.Path(path_type=Path),
-        help="The index file [default: the project's].",
+        type=Place(),
+        callback=_take_option,
+        help="The index: a file, or postgresql://user@host/database [default: the project's].",
     )(function)
+
+
+def _take_option(
+    context: click.Context, _: click.Parameter, value: Path | str | None
+) -> Path | str | None:
+    """Return the index that is named by the option, or else by the argument."""
+    argument: Path | str | None = context.meta.get(_INDEX)
+    if value and argument:
+        raise click.UsageError(_TWICE, context)
+    return value or argument
+
+
+def _take_argument(context: click.Context, _: click.Parameter, value: Path | str | None) -> None:
+    """Take the index that the argument names; the option was read before, or comes yet."""
+    context.meta[_INDEX] = value
+    if value and "path" in context.params:
+        if context.params["path"]:
+            raise click.UsageError(_TWICE, context)
+        context.params["path"] = value
 
 
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,19 +169,19 @@ def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
-def index_path(path: Path | None) -> Path:
-    """Return *path*, or the path of the project's index."""
-    if path is not None:
-        return path
+def index_place(place: Path | str | None) -> Path | str:
+    """Return *place*, the path or the address of an index, or that of the project's."""
+    if place is not None:
+        return place
     project = project_index()
     if project is None:
         raise DedupError("there is no Scrapy project here; name an index with --index")
-    return Path(project)
+    return project if is_address(project) else Path(project)
 
 
-def opened(path: Path | None) -> SQLiteIndex:
-    """Return the index at *path*, or the project's; it must exist."""
-    return open_index(index_path(path), create=False)
+def opened(place: Path | str | None) -> Index:
+    """Return the index at *place*, or the project's; it must exist."""
+    return open_index(index_place(place), create=False)
 
 
 def given_config(given: tuple[tuple[str, str], ...]) -> DedupConfig:
@@ -141,7 +195,7 @@ def settings_for(index: Index, given: tuple[tuple[str, str], ...]) -> DedupSetti
     Raises `IndexMismatch` for a recipe *given* that makes other fingerprints than the index has.
     """
     stored = index.recipe()
-    settings = settings_of(dict(given), stored)
+    settings = settings_of({**dict(given), INDEX: index.name}, stored)
     if (value := dict(given).get(RECIPE)) and stored:
         recipe = recipe_of(settings.config)
         for name in read_recipe(value):

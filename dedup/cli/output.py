@@ -26,7 +26,7 @@ _EVERY = 100
 _LONGEST_PATH = 4096
 
 
-def named(path: Path) -> str:
+def named(path: Path | str) -> str:
     """Return *path* for a message: a file name may be any bytes."""
     return printable(str(path), _LONGEST_PATH)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from dedup.values.limits import MAX_ATTRIBUTES, Excess
 from dedup.values.printable import printable
 from dedup.values.verdict import Outcome
 
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _OVER = {
     Excess.BYTES: "is over DEDUP_MAX_BYTES",
     Excess.TEXT: "has text over DEDUP_MAX_BYTES",
@@ -58,6 +60,11 @@ def is_file(name: str) -> bool:
         return Path(name).is_file()
     except (OSError, ValueError):  # too long for a path, or not one
         return False
+
+
+def is_address(name: str) -> bool:
+    """Return whether *name* can be the URL of a page: it has a scheme."""
+    return _ADDRESS.match(name) is not None
 
 
 def page_of_file(path: Path, config: DedupConfig) -> Page:

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import click
 
 from dedup.cli.html import write_html
 from dedup.cli.options import Since, Writing, index_option, opened, settings_for, settings_option
 from dedup.cli.output import progress_bar, text_output
+from dedup.cli.terminal import working
 from dedup.files.outputs import replacing
-from dedup.index import Row, Run, SQLiteIndex
+from dedup.index import Index, Row, Run, glance_of
 from dedup.report.clusters import KEEPS, Report, report_of
-from dedup.report.export import COLUMNS, records, write_csv, write_json, write_jsonl, write_text
+from dedup.report.columns import columns_of
+from dedup.report.export import COLUMNS, records, write_csv, write_json, write_jsonl
 from dedup.report.replay import Replay, replayed
 from dedup.report.selection import Selection, Source
+from dedup.report.text import CLUSTERS, Kind, Line, Told, outline_of
 from dedup.values.errors import DedupError
 
-_DOCUMENTS: dict[str, Callable[[Report, IO[str]], None]] = {"text": write_text, "json": write_json}
 _LINES = {"jsonl": write_jsonl, "csv": write_csv}
-_FORMATS = (*_DOCUMENTS, *_LINES, "html", "parquet")
+_DOCUMENTS = ("text", "json", "html")
+_FORMATS = ("text", "json", *_LINES, "html", "parquet")
+_STYLES: dict[Kind, dict[str, Any]] = {
+    Kind.HEADING: {"bold": True},
+    Kind.TITLE: {"bold": True, "fg": "cyan"},
+    Kind.LOSS: {"fg": "yellow"},
+    Kind.QUIET: {"dim": True},
+}
 
 
 @click.command(cls=Writing)
-@click.argument("argument", metavar="[INDEX]", required=False, type=click.Path(path_type=Path))
 @index_option
 @click.option("--run", type=int, help="Only what this run saw.")
 @click.option(
@@ -52,14 +63,20 @@ _FORMATS = (*_DOCUMENTS, *_LINES, "html", "parquet")
     help="Name the best page of each cluster by this rule; a crawl keeps the first it sees.",
 )
 @click.option(
+    "--limit",
+    type=click.IntRange(0),
+    help=f"How many clusters the text shows, 0 for all and all of their copies [default: {CLUSTERS}].",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option(
+    "-o",
     "--output",
     type=click.Path(path_type=Path, allow_dash=True),
     help="The file to write [default: the terminal].",
 )
 def report(
     *,
-    argument: Path | None,
-    path: Path | None,
+    path: Path | str | None,
     run: int | None,
     since: float | None,
     domain: str,
@@ -67,12 +84,14 @@ def report(
     form: str,
     everything: bool,
     keep: str,
+    limit: int | None,
+    as_json: bool,
     output: Path | None,
 ) -> None:
-    """Print the clusters: each page kept, and the pages dropped for it, the largest first.
+    """Print the clusters: each page kept, and the pages dropped for it.
 
-    Of each page dropped it says about how many of its words are lost: those that are not on the page
-    kept.
+    Clusters with near copies come first, of these the largest; the copies that lose most words are
+    shown first. Words are lost with a copy if they are not on the page kept. Exact copies lose none.
 
     A crawl keeps the first page that it sees of several copies, because it cannot know what comes
     later. --keep names the one to have instead: the newest, the longest text, the shortest URL,
@@ -97,27 +116,70 @@ def report(
       dedup report pages.db -s DEDUP_MAX_LOST_WORDS=15 -s DEDUP_MAX_LOST_SHARE=0
       dedup report --format html --output report.html
       dedup report --keep longest
+      dedup report --limit 0 > clusters.txt
     """
     output = None if output == Path("-") else output
+    form = "json" if as_json else form
+    if limit is not None and form != "text":
+        raise click.UsageError("--limit goes with --format text")
     if form in ("html", "parquet") and output is None:
         raise click.UsageError(f"--format {form} needs --output")
-    if everything and form in (*_DOCUMENTS, "html"):
+    if everything and form in _DOCUMENTS:
         raise click.UsageError("--all goes with --format jsonl, csv or parquet")
     selection = Selection(run, since or 0.0, domain)
-    with opened(argument or path) as index:
+    with opened(path) as index:
         _check_run(index, run)
         with _replay(index, settings) as replay:
             if output and form == "html":
                 config = settings_for(index, settings).config
                 write_html(index, replay, selection, config, output, keep=keep)
                 return
+            if form == "text":
+                most = CLUSTERS if limit is None else limit
+                _tell(index, replay, selection, output, keep=keep, limit=most)
+                return
             with _reading(replay or index, index.views.statistics().rows, output) as source:
                 clusters = report_of(source, selection, keep=keep, replay=replay)
                 _write(clusters, form, output, everything=everything)
 
 
+def _tell(
+    index: Index,
+    replay: Replay | None,
+    selection: Selection,
+    output: Path | None,
+    *,
+    keep: str,
+    limit: int,
+) -> None:
+    """Print the clusters, page by page on a terminal."""
+    source = replay.index if replay else index
+    with working("reading"):
+        if selection == Selection():
+            glances = source.views.glances()
+        else:
+            glances = map(glance_of, selection.rows(source))
+        outline = outline_of(columns_of(glances))
+    told = Told(outline=outline, source=source, keep=keep, limit=limit, replay=replay)
+    if output is None and sys.stdout.isatty():
+        _page(told.lines())
+        return
+    with text_output(output) as file:
+        file.writelines(f"{line.text}\n" for line in told.lines())
+
+
+def _page(lines: Iterator[Line]) -> None:
+    """Print *lines* in colours, by a pager if they are more than the terminal shows."""
+    styled = (f"{click.style(line.text, **_STYLES.get(line.kind, {}))}\n" for line in lines)
+    shown = list(islice(styled, shutil.get_terminal_size().lines))
+    if len(shown) < shutil.get_terminal_size().lines:
+        click.echo("".join(shown), nl=False)
+    else:
+        click.echo_via_pager(chain(shown, styled))
+
+
 def _write(clusters: Report, form: str, output: Path | None, *, everything: bool) -> None:
-    if clusters.replay and form not in _DOCUMENTS:
+    if clusters.replay and form != "json":
         click.echo(clusters.replay, err=True)
     if form == "parquet":
         from dedup.report.parquet import write_parquet
@@ -127,19 +189,19 @@ def _write(clusters: Report, form: str, output: Path | None, *, everything: bool
             write_parquet(records(clusters, everything=everything), COLUMNS, part)
         return
     with text_output(output) as file:
-        if form in _DOCUMENTS:
-            _DOCUMENTS[form](clusters, file)
+        if form == "json":
+            write_json(clusters, file)
         else:
             _LINES[form](clusters, file, everything=everything)
 
 
-def _check_run(index: SQLiteIndex, run: int | None) -> None:
+def _check_run(index: Index, run: int | None) -> None:
     if run is not None and run not in {known.id for known in index.runs()}:
         raise DedupError(f"there is no run {run} in {index.name}; see `dedup runs`")
 
 
 @contextmanager
-def _replay(index: SQLiteIndex, settings: tuple[tuple[str, str], ...]) -> Iterator[Replay | None]:
+def _replay(index: Index, settings: tuple[tuple[str, str], ...]) -> Iterator[Replay | None]:
     """Give a replay by the *settings* of this command, None where there are none."""
     if not settings:
         yield None

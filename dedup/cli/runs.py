@@ -9,7 +9,7 @@ from urllib.parse import quote
 import click
 
 from dedup.cli.options import index_option, json_option, opened
-from dedup.cli.terminal import print_json, row_record
+from dedup.cli.terminal import print_json, row_record, working
 from dedup.cli.times import moment
 from dedup.index import Run
 from dedup.values.printable import printable
@@ -18,7 +18,7 @@ from dedup.values.printable import printable
 @click.command()
 @index_option
 @json_option
-def runs(path: Path | None, as_json: bool) -> None:
+def runs(path: Path | str | None, as_json: bool) -> None:
     """List the runs: number, when it began, how it ended, spider.
 
     \b
@@ -38,7 +38,7 @@ def runs(path: Path | None, as_json: bool) -> None:
 @click.command()
 @index_option
 @json_option
-def orphans(path: Path | None, as_json: bool) -> None:
+def orphans(path: Path | str | None, as_json: bool) -> None:
     """List the pages that were dropped for a page which is gone.
 
     The page that they repeat was kept by a run that was forgotten, or was lost on its way to storage
@@ -50,7 +50,7 @@ def orphans(path: Path | None, as_json: bool) -> None:
       dedup orphans > again.txt; scrapy crawl urls -a file=again.txt
       dedup orphans --json
     """
-    with opened(path) as index:
+    with opened(path) as index, working("looking"):
         rows = index.views.orphans()
     if as_json:
         print_json([row_record(row) for row in rows])
@@ -69,7 +69,7 @@ def address(url: str) -> str:
 
 
 def _run_line(run: Run) -> str:
-    began = moment(run.started)
+    began = moment(run.started)[:-3]  # without seconds it fits 40 columns
     ending = run.ending or "running"
     what = "" if run.action == "drop" else f"  ({printable(run.action)})"
-    return f"{run.id:>5}  {began}  {printable(ending):<12}  {printable(run.spider)}{what}"
+    return f"{run.id:>3} {began} {printable(ending):<8} {printable(run.spider)}{what}"

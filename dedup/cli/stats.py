@@ -13,7 +13,7 @@ from rich.text import Text
 
 from dedup.cli.options import index_option, json_option, opened
 from dedup.cli.terminal import console, print_json, row_record, url_text, working
-from dedup.index import ClusterSize, SQLiteIndex, Tally
+from dedup.index import ClusterSize, Index, SQLiteIndex, Tally
 from dedup.report.counts import Count, counts
 from dedup.values.printable import printable
 
@@ -29,7 +29,7 @@ _BY: dict[str, Callable[[Tally], object]] = {
 @click.command()
 @index_option
 @json_option
-def stats(path: Path | None, as_json: bool) -> None:
+def stats(path: Path | str | None, as_json: bool) -> None:
     """Count what is in the index by reason, run and site, and list the largest clusters.
 
     Every page has a row for each time that it was seen. A row is kept or dropped; it is released if
@@ -78,12 +78,12 @@ def _cluster_record(cluster: ClusterSize) -> dict[str, Any]:
     }
 
 
-def _facts(index: SQLiteIndex) -> dict[str, Any]:
+def _facts(index: Index) -> dict[str, Any]:
     statistics = index.views.statistics()
     return {
         "orphans": statistics.orphans,
         "bytes": statistics.bytes,
-        "blocks": index.blocks,
+        **({"blocks": index.blocks} if isinstance(index, SQLiteIndex) else {}),
         "bands": str(index.banding) if index.banding else "",
         "parser": index.parser,
         "recipe": dict(index.recipe()),
@@ -101,22 +101,25 @@ def _value(value: object) -> str:
 def _show_clusters(screen: Console, clusters: Sequence[ClusterSize]) -> None:
     if not clusters:
         return
-    screen.print(Text("        size  least alike  largest clusters", "bold"))
+    screen.print(Text("size  least alike  largest clusters", "bold"))
     for cluster in clusters:
         url = url_text(cluster.canonical.sighting.url)
-        screen.print(Text(f"{cluster.copies + 1:>12,}  {cluster.similarity:>11.2f}  {url}"))
+        screen.print(Text(f"{cluster.copies + 1:>4,}  {cluster.similarity:>11.2f}  {url}"))
     screen.print()
 
 
 def _show_counts(screen: Console, title: str, table: list[Count], limit: int) -> None:
-    screen.print(Text(f"{'rows':>12} {'kept':>12} {'dropped':>12} {'share':>6}  {title}", "bold"))
+    wide = max((len(f"{count.rows:,}") for count in table), default=0)
+    rows, dropped = max(wide, 4), max(wide, 7)
+    head = f"{'rows':>{rows}} {'kept':>{rows}} {'dropped':>{dropped}} share  {title}"
+    screen.print(Text(head, "bold"))
     for count in table[:limit]:
-        numbers = f"{count.rows:>12,} {count.kept:>12,} {count.dropped:>12,}"
+        numbers = f"{count.rows:>{rows},} {count.kept:>{rows},} {count.dropped:>{dropped},}"
         lost = f" ({count.released:,} released)" if count.released else ""
         gone = f" ({count.forgotten:,} forgotten)" if count.forgotten else ""
         share = count.dropped / count.rows if count.rows else 0
         name = printable(count.name) or "(none)"
-        screen.print(Text(f"{numbers} {share:>6.1%}  {name}{lost}{gone}"))
+        screen.print(Text(f"{numbers} {share:>5.0%}  {name}{lost}{gone}"))
     if len(table) > limit:
-        screen.print(Text(f"{'':>46}  and {len(table) - limit:,} more"))
+        screen.print(Text(f"and {len(table) - limit:,} more"))
     screen.print()

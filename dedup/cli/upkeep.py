@@ -8,12 +8,16 @@ from pathlib import Path
 
 import click
 
-from dedup.cli.options import index_option, opened
+from dedup.cli.options import index_option, json_option, opened
 from dedup.cli.output import bars, named
-from dedup.cli.terminal import working
+from dedup.cli.terminal import print_json, working
+from dedup.index import SQLiteIndex
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.recipes.bands import Banding
+from dedup.values.errors import DedupError
 from dedup.values.printable import printable
+
+_LONGEST_LINE = 4096
 
 
 @click.command()
@@ -28,7 +32,8 @@ from dedup.values.printable import printable
     metavar="BANDSxROWS",
     help="Make lists of bands, for instance 24x3, or delete them: none. Without --blocks only these.",
 )
-def rebuild(path: Path | None, blocks: int | None, bands: str | None) -> None:
+@json_option
+def rebuild(path: Path | str | None, blocks: int | None, bands: str | None, as_json: bool) -> None:
     """Make the posting lists anew from the rows, after damage or with another number of blocks.
 
     Fewer blocks are faster for many pages (4 for some millions or more), more blocks for few. The
@@ -38,6 +43,8 @@ def rebuild(path: Path | None, blocks: int | None, bands: str | None) -> None:
     removes them.
     """
     with opened(path) as index, bars() as shown:
+        if not isinstance(index, SQLiteIndex):
+            raise DedupError(f"{named(index.name)} has no posting lists; `dedup rebuild` is for files")
         bar = shown.add_task("rebuilding", total=None)
 
         def progress(done: int, total: int) -> None:
@@ -47,13 +54,18 @@ def rebuild(path: Path | None, blocks: int | None, bands: str | None) -> None:
             index.band(_banding(bands), progress)
         if bands is None or blocks:
             index.rebuild(blocks, progress)
+    if as_json:
+        cut_into = {"blocks": index.blocks, "bands": str(index.banding) if index.banding else ""}
+        print_json({"index": index.name, **cut_into})
+        return
     cut = f" and {index.banding}" if index.banding else ""
-    click.echo(f"{named(index.path)} is rebuilt with {index.blocks} blocks{cut}.")
+    click.echo(f"{named(index.name)} is rebuilt with {index.blocks} blocks{cut}.")
 
 
 @click.command()
 @index_option
-def check(path: Path | None) -> None:
+@json_option
+def check(path: Path | str | None, as_json: bool) -> None:
     """Test whether the file is sound; the exit code is 1 if it is not.
 
     SQLite tests the file, the posting lists are compared with the rows (`dedup rebuild` makes them
@@ -61,11 +73,13 @@ def check(path: Path | None) -> None:
     """
     with opened(path) as index, working("checking"):
         problems = index.problems()
-    for problem in problems:
-        click.echo(printable(problem))
+    if as_json:
+        print_json({"index": index.name, "sound": not problems, "problems": problems})
+    else:
+        for problem in problems or [f"{named(index.name)} is sound."]:
+            click.echo(printable(problem, _LONGEST_LINE))
     if problems:
         sys.exit(1)
-    click.echo(f"{named(index.path)} is sound.")
 
 
 def _banding(text: str) -> Banding | None:

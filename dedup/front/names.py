@@ -12,9 +12,11 @@ from dedup.front.settings import DedupSettings
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.recipe import DEFAULT, PARAMETERS
 from dedup.values.errors import ConfigError
+from dedup.values.exceptions import NO_EXCEPTIONS
 
 PREFIX = "DEDUP_"
 RECIPE = "DEDUP_RECIPE"
+INDEX = "DEDUP_INDEX"
 
 # What other programs call what ours are for.
 _SYNONYMS = {
@@ -43,7 +45,7 @@ def setting_of(field: str) -> str:
 def setting_names() -> dict[str, Any]:
     """Return the name of every setting with its default."""
     defaults = {
-        setting_of(choice.name): choice.default
+        setting_of(choice.name): "" if choice.default is NO_EXCEPTIONS else choice.default
         for kind in (DedupSettings, DedupConfig)
         for choice in fields(kind)
         if choice.name != "config" and choice.name not in PARAMETERS

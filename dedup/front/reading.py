@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Any
 
-from dedup.front.names import RECIPE, refuse_unknown, setting_of
+from dedup.front.exceptions import read_exceptions
+from dedup.front.names import INDEX, RECIPE, refuse_unknown, setting_of
 from dedup.front.settings import DedupSettings
+from dedup.index import is_address
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import require_recipe
 from dedup.recipes.functions import own_function
 from dedup.recipes.recipe import DEFAULT, PARAMETERS, RECIPES
 from dedup.values.errors import ConfigError, shown
+from dedup.values.exceptions import Exceptions
 
+# On a server bands find candidates: no index there finds all simhashes within some bits fast.
+_SERVER = MappingProxyType({"candidates": "minhash", "max_structure_candidates": 0})
 _DEFAULTS = {field.name: field.default for field in fields(DedupConfig)}
 
 
@@ -30,7 +35,8 @@ def read_settings(
     """
     refuse_unknown(settings)
     try:
-        recipe = {**_parameters(parameters or {}), **read_recipe(settings.get(RECIPE))}
+        suited = _SERVER if is_address(settings.get(INDEX) or "") else {}
+        recipe = {**_parameters(parameters or {}), **read_recipe(settings.get(RECIPE), suited)}
         config = DedupConfig(**{**recipe, **_values(settings, DedupConfig)})
         require_recipe(config)
         return DedupSettings(config=config, **_values(settings, DedupSettings))
@@ -38,17 +44,17 @@ def read_settings(
         raise ConfigError(_with_setting(str(error))) from None
 
 
-def read_recipe(value: Any) -> dict[str, Any]:
+def read_recipe(value: Any, suited: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
     """Return the fields of `DedupConfig` that a value of ``DEDUP_RECIPE`` gives, none for None.
 
     It is the name of a recipe, parameters, or both: as text with commas, or as a mapping in which
-    ``name`` is the name.
+    ``name`` is the name.  The default recipe has what is *suited* to where the index is.
 
     >>> read_recipe("simhash,terms=character_ngrams,term_size=5")
     {'verifier': 'distance', 'max_distance': 3, 'terms': 'character_ngrams', 'term_size': 5}
     """
     if value is None:
-        return {}
+        return dict(suited)
     given = dict(value) if isinstance(value, Mapping) else _pairs(value)
     name = given.pop("name", DEFAULT)
     if not isinstance(name, str) or name not in RECIPES:
@@ -56,7 +62,7 @@ def read_recipe(value: Any) -> dict[str, Any]:
     for parameter in given:
         if parameter not in PARAMETERS:
             raise ConfigError(f"{RECIPE}: {_unknown(parameter)}")
-    return {**RECIPES[name].values, **_parameters(given)}
+    return {**(suited if name == DEFAULT else {}), **RECIPES[name].values, **_parameters(given)}
 
 
 def _pairs(value: Any) -> dict[str, Any]:
@@ -102,6 +108,8 @@ def _read(name: str, value: Any, wanted: type) -> Any:
         raise ConfigError(f"{name} ({shown(value)}) must be a whole number")
     try:
         return _READERS[wanted](value)
+    except ConfigError:
+        raise
     except (TypeError, ValueError, ArithmeticError) as error:
         raise ConfigError(f"{name} ({shown(value)}) must be of type {wanted.__name__}") from error
 
@@ -123,6 +131,7 @@ _READERS: dict[type, Callable[[Any], Any]] = {
     int: int,
     float: float,
     str: str,
+    Exceptions: read_exceptions,
     tuple: lambda value: _members(value) if value else (),
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dedup.index import scheme_of
+from dedup.index import shown_place
 from dedup.reading.fields import FieldRule
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
@@ -18,6 +18,8 @@ _CHOICES = {
     "source": ("item", "response"),
     "action": ("drop", "mark"),
     "skip": ("nothing", "links", "callback"),
+    "rules": ("off", "learn", "use"),
+    "unavailable": ("keep", "wait", "stop"),
 }
 
 
@@ -25,9 +27,9 @@ _CHOICES = {
 class DedupSettings:
     """Where pages come from and what becomes of them; the field `wait` is the setting ``DEDUP_WAIT``."""
 
-    index: str = "dedup.db"
+    index: str = field(default="dedup.db", repr=False)
     """Path of the index; a relative one is inside the data directory of the Scrapy project,
-    ``.scrapy``."""
+    ``.scrapy``.  Or the address of a PostgreSQL server, ``postgresql://user@host/database``."""
     source: str = "item"
     """What is judged: the `item`, or the `response` that gave it, where it gave no other item."""
     html_field: str = ""
@@ -47,12 +49,18 @@ class DedupSettings:
     """Judge, record and report, but neither drop, mark nor skip anything."""
     wait: float = 30.0
     """How many seconds a copy waits for the fate of the item that it repeats."""
+    unavailable: str = "keep"
+    """What a crawl does while a server that has the index does not answer: `keep` pages without judging
+    them, `wait` for it, or `stop`."""
     skip: str = "nothing"
     """What is skipped of a response that is a copy: `nothing`, the `links` that its callback gives,
     or the whole `callback`; unless `nothing`, responses are judged before their callback.  Of start
     pages nothing is skipped."""
     exploration_share: float = 0.05
     """The share (0 to 1) of copies of which nothing is skipped all the same."""
+    rules: str = "learn"
+    """What becomes of rules for URLs: `learn` them from the pages that are judged and test them, which
+    changes nothing, `use` them too and withhold requests for copies, or `off`."""
     crawl: str = ""
     """The name of a crawl that several processes share, at the same time or one after the other."""
     dropped_feed: str = ""
@@ -73,10 +81,14 @@ class DedupSettings:
                 f"key_fields ({', '.join(map(str, self.key_fields))}) cannot go with skip ('callback'): "
                 "responses are judged before an item has a key; use 'links' or 'nothing'"
             )
+        if self.rules == "use" and self.action == "mark":
+            raise ConfigError(
+                "rules ('use') cannot go with action ('mark'): a copy that is not fetched has no item "
+                "to mark; use 'learn'"
+            )
         if not self.index:
-            raise ConfigError("index ('') must be the path of a file")
-        if scheme := scheme_of(self.index):
-            raise ConfigError(f"index ({scheme}:...) must be the path of a file, not an address")
+            raise ConfigError("index ('') must be the path of a file, or an address")
+        shown_place(self.index)  # raises for an address that cannot be read
 
     @property
     def fields(self) -> FieldRule:

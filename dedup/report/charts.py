@@ -134,7 +134,7 @@ def _histogram(
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.yaxis.set_major_formatter("{x:,.0f}")
         axes.set_xlabel(label)
-        axes.set_ylabel("duplicates")
+        axes.set_ylabel("near copies")
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
     return _themed(drawn.getvalue())

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from dedup.index import Glance, Index, Run
 from dedup.recipes.config import DedupConfig
+from dedup.report.answer import Answer, answer_of
 from dedup.report.book import Book, ShownCluster, shown_clusters
 from dedup.report.borderline import Borderline, borderline_of
 from dedup.report.columns import Columns, columns_of
@@ -73,6 +74,7 @@ class Contents:
     choices: Choices
     columns: Columns
     overview: Overview
+    answer: Answer
     runs: Mapping[int, Run]
     book: Book
     clusters: Sequence[ShownCluster]
@@ -113,6 +115,7 @@ def contents_of(choices: Choices) -> Contents:
         choices=choices,
         columns=columns,
         overview=overview_of(columns),
+        answer=answer_of(columns),
         runs={run.id: run for run in index.runs()},
         book=book,
         clusters=clusters,

@@ -15,6 +15,7 @@ from dedup.report.contents import Contents
 from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import Share
 from dedup.report.sentences import MAX_SITES, MEANINGS, fate, moment, run_end, why
+from dedup.report.side_by_side import Same, SideBySide
 from dedup.report.templates import Template
 from dedup.values.printable import printable
 
@@ -49,10 +50,21 @@ def embedded(contents: Contents) -> dict[str, object]:
         "outside": [_pair(pair, places) for pair in borderline.outside],
         "templates": [_template(template, places) for template in contents.templates.groups],
         "texts": {
-            f"{places[first]}:{places[second]}": asdict(texts)
+            f"{places[first]}:{places[second]}": _texts(texts)
             for (first, second), texts in contents.texts.items()
         },
     }
+
+
+def _texts(texts: SideBySide) -> dict[str, object]:
+    """Return rows of paragraphs: spans with 1 where they are changed, or how many words are left out."""
+    rows = [
+        row.words
+        if isinstance(row, Same)
+        else [[[text, int(changed)] for text, changed in side] for side in (row.before, row.after)]
+        for row in texts.rows
+    ]
+    return {"rows": rows, "is_cut": texts.is_cut}
 
 
 def _run(share: Share, run: Run | None) -> dict[str, object]:

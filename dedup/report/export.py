@@ -1,4 +1,4 @@
-"""Clusters as text for people; rows as JSON Lines, JSON, CSV and Parquet for programs."""
+"""Rows as JSON Lines, JSON, CSV and Parquet for programs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from typing import IO, Any
 
 from dedup.index import Row
 from dedup.report.clusters import Cluster, Report, is_duplicate
-from dedup.report.losses import loss
+from dedup.report.replay import Replay
 from dedup.rule.loss import words_of
-from dedup.values.limits import MAX_URL
-from dedup.values.printable import printable, printable_url
+from dedup.values.printable import printable
 from dedup.values.simhashes import simhash_hex
 
 COLUMNS = (
@@ -94,7 +93,7 @@ def write_json(report: Report, file: IO[str]) -> None:
         "duplicates": report.duplicates,
         "reasons": dict(sorted(reasons.items())),
         "best_by": report.keep,
-        "replay": report.replay and asdict(report.replay.changes) | asdict(report.replay.config),
+        "replay": report.replay and asdict(report.replay.changes) | _settings(report.replay),
         "selection": asdict(report.selection),
     }
     file.write(json.dumps(head)[:-1] + ', "clusters": [')
@@ -102,20 +101,6 @@ def write_json(report: Report, file: IO[str]) -> None:
         file.write(",\n" if number else "\n")
         file.write(_json(_cluster(cluster, report)))
     file.write("\n]}\n")
-
-
-def write_text(report: Report, file: IO[str]) -> None:
-    """Write the clusters for a person to read."""
-    if report.replay:
-        file.write(f"{report.replay}\n")
-    file.write(f"{_headline(report)}\n")
-    for cluster in report.clusters():
-        canonical, best = cluster.canonical, cluster.best
-        file.write(f"\n{_url(canonical)}  (kept in run {canonical.sighting.run}{_state(canonical)})\n")
-        if best.id != canonical.id:
-            file.write(f"  best by {report.keep}: {_url(best)}  (seen in run {best.sighting.run})\n")
-        for row in cluster.duplicates:
-            file.write(f"  {_line(row, report)}\n")
 
 
 def inert(value: object) -> object:
@@ -140,33 +125,6 @@ def _json(record: dict[str, Any]) -> str:
 
 def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(int(seconds), UTC)
-
-
-def _headline(report: Report) -> str:
-    """Return how many duplicates there are, and what became of them."""
-    pages, clusters = _counted(report.duplicates, "page"), _counted(report.size, "cluster")
-    if report.replay:
-        return f"{pages} would be dropped in {clusters}"
-    if {report.actions.get(run, "drop") for run in report.totals.runs} <= {"drop"}:
-        return f"{pages} dropped in {clusters}"
-    return f"{_counted(report.duplicates, 'duplicate')} in {clusters}, not all of them dropped"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _line(row: Row, report: Report) -> str:
-    """Return a duplicate on one line: why, what was measured, and where it was seen."""
-    verdict, run = row.verdict, row.sighting.run
-    measured = (
-        f"content {_bits(verdict.content_distance)}  structure {_bits(verdict.structure_distance)}  "
-        f"similarity {'   -' if verdict.similarity is None else f'{verdict.similarity:.2f}'}"
-    )
-    lost = f"loses {loss(row) or '-'}"
-    action = report.actions.get(run, "drop")
-    what = "" if action == "drop" else f", {printable(action)}"
-    return f"{verdict.reason:<16} {measured}  {lost:<28}  run {run}{what}{_state(row)}  {_url(row)}"
 
 
 def _record(row: Row, report: Report) -> dict[str, Any]:
@@ -196,20 +154,13 @@ def _verdict(row: Row, report: Report) -> str:
     return _VERDICTS.get(report.actions.get(row.sighting.run, "drop"), "dropped")
 
 
+def _settings(replay: Replay) -> dict[str, Any]:
+    """Return the settings of *replay*; of exceptions how many pairs they are about."""
+    return asdict(replay.config) | {"exceptions": len(replay.config.exceptions)}
+
+
 def _cluster(cluster: Cluster, report: Report) -> dict[str, Any]:
     return {
         "canonical": _record(cluster.canonical, report),
         "duplicates": [_record(row, report) for row in cluster.duplicates],
     }
-
-
-def _url(row: Row) -> str:
-    return printable_url(row.sighting.url, MAX_URL)
-
-
-def _bits(distance: int | None) -> str:
-    return f"{'-' if distance is None else distance:>2}"
-
-
-def _state(row: Row) -> str:
-    return "" if row.outcome == "confirmed" else f", {row.outcome}"

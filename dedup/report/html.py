@@ -13,23 +13,26 @@ from dedup.report import sentences
 from dedup.report.charts import distance_chart, loss_chart, similarity_chart
 from dedup.report.contents import Choices, Contents, contents_of
 from dedup.report.embedded import embedded
+from dedup.report.url_rules import shown_rules
 from dedup.rule.keys import content_bound
 from dedup.rule.verifier import verifier_of
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
-from dedup.values.verdict import Reason
+
+Counts = tuple[tuple[int, ...], tuple[int, ...]]
 
 # The parts of the script, in the order in which they need each other.
-SCRIPTS = ("elements", "table", "texts", "pages", "parts", "moving")
+SCRIPTS = ("elements", "table", "texts", "pages", "parts", "review", "moving")
 
 
 def write_report(choices: Choices, file: IO[str]) -> None:
     """Write the report of *choices*; raises `DedupError` where the extra ``report`` is not installed."""
-    template = _template()
+    template, rules = _template("report.html"), _template("url_rules.html")
     contents = contents_of(choices)
     trusted = {"style": _asset("report.css"), "script": _script()}
     hashes = {f"{name}_hash": _digest(text) for name, text in trusted.items()}
     trusted["data"] = _json(embedded(contents))
+    trusted["url_rules"] = rules.render(rules=shown_rules(choices.index))
     for part in template.stream(**_context(contents), **hashes, **_markup(trusted)):
         file.write(part)
 
@@ -40,9 +43,11 @@ def _context(contents: Contents) -> dict[str, object]:
         "name": printable(contents.choices.name),
         "version": __version__,
         "headline": sentences.headline(overview),
+        "answer": str(contents.answer),
+        "is_losing": contents.answer.losing > 0,
         "tiles": sentences.tiles(overview),
         "is_partial": contents.left_out > 0,
-        "has_exact": overview.reasons.get(Reason.EXACT_DUPLICATE, 0) > 0,
+        "exact": contents.answer.exact,
         "charts": _charts(contents),
         "rule": sentences.rule(config),
         "looked_up": sentences.looked_up(contents.borderline),
@@ -60,13 +65,19 @@ def _charts(contents: Contents) -> list[dict[str, object]]:
         *_loss_charts(contents),
         {
             "words": sentences.similarities(overview, min_similarity),
-            "drawing": _markup(similarity_chart(overview.similarities, min_similarity)),
+            "drawing": _markup(similarity_chart(_near(overview.similarities), min_similarity)),
         },
         {
             "words": sentences.distances(overview, max_distance),
-            "drawing": _markup(distance_chart(overview.distances, max_distance)),
+            "drawing": _markup(distance_chart(_near(overview.distances), max_distance)),
         },
     ]
+
+
+def _near(counts: Counts) -> Counts:
+    """Return a histogram without exact duplicates: their bar would leave the others no height."""
+    exact, near = counts
+    return (0,) * len(exact), near
 
 
 def _loss_charts(contents: Contents) -> list[dict[str, object]]:
@@ -75,7 +86,7 @@ def _loss_charts(contents: Contents) -> list[dict[str, object]]:
     if not any(overview.losses[1]):
         return []
     bound = verifier_of(config).bounds.get("lost")
-    drawing = loss_chart(overview.losses, bound, f"threshold: {sentences.lost_bound(config)}")
+    drawing = loss_chart(_near(overview.losses), bound, f"threshold: {sentences.lost_bound(config)}")
     return [{"words": sentences.losses(overview, config), "drawing": _markup(drawing)}]
 
 
@@ -101,13 +112,13 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _template() -> Any:
+def _template(name: str) -> Any:
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError as error:
         raise DedupError('the HTML report needs pip install "scrapy-dedup[report]"') from error
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return environment.from_string(_asset("report.html"))
+    return environment.from_string(_asset(name))
 
 
 def _markup(trusted: Any) -> Any:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dedup.report.answer import is_exact
 from dedup.report.columns import REASONS, Booleans, Columns, is_known
 from dedup.values.simhashes import SIMHASH_BITS
-from dedup.values.verdict import Reason
 
 # Similarities are counted in so many steps from 0 to 1.
 STEPS = 50
@@ -127,7 +127,7 @@ def _lost_steps(lost: _Integers) -> _Integers:
 
 def _split(columns: Columns, values: _Integers, size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return how often each of *values* occurs among exact and among other duplicates."""
-    exact = columns.reason == REASONS.index(Reason.EXACT_DUPLICATE)
+    exact = is_exact(columns)
     counted = columns.duplicates & is_known(values)
     first, second = (
         np.bincount(values[counted & which], minlength=size).tolist() for which in (exact, ~exact)

@@ -43,13 +43,13 @@ _FATES = {"drop": "dropped", "mark": "marked", "dry run": "let through"}
 class Histogram:
     """A chart in words: its *title*, a *summary*, and the *figures* of each step of what *label* names.
 
-    A figure is the name of the step and how many exact and other duplicates are in it.
+    A figure is the name of the step and how many near copies are in it: exact ones would hide them.
     """
 
     title: str
     label: str
     summary: str
-    figures: Sequence[tuple[str, str, str]]
+    figures: Sequence[tuple[str, str]]
 
 
 def headline(overview: Overview) -> str:
@@ -78,7 +78,7 @@ def distances(overview: Overview, threshold: int | None) -> Histogram:
     bound = "No threshold." if threshold is None else f"Threshold: at most {threshold} bits."
     names = [str(distance) for distance in range(len(overview.distances[0]))]
     return _histogram(
-        "Content distance of duplicates from their canonical", "bits", overview.distances, names, bound
+        "Content distance of near copies from the page kept", "bits", overview.distances, names, bound
     )
 
 
@@ -87,7 +87,7 @@ def similarities(overview: Overview, threshold: float | None) -> Histogram:
     bound = "No threshold." if threshold is None else f"Threshold: at least {threshold:g}."
     names = [f"{step / STEPS:.2f} to {(step + 1) / STEPS:.2f}" for step in range(STEPS)]
     return _histogram(
-        "Similarity of duplicates to their canonical", "similarity", overview.similarities, names, bound
+        "Similarity of near copies to the page kept", "similarity", overview.similarities, names, bound
     )
 
 
@@ -98,7 +98,7 @@ def losses(overview: Overview, config: DedupConfig) -> Histogram:
     )
     names = [f"{start} to {start + LOST_STEP - 1}" for start in range(0, MOST_LOST, LOST_STEP)]
     names.append(f"{MOST_LOST} or more")
-    return _histogram("Words lost with duplicates", "words lost", overview.losses, names, bound)
+    return _histogram("Words lost with near copies", "words lost", overview.losses, names, bound)
 
 
 def lost_bound(config: DedupConfig) -> str:
@@ -109,13 +109,14 @@ def lost_bound(config: DedupConfig) -> str:
 def _histogram(
     title: str, label: str, counts: Sequence[Sequence[int]], names: Sequence[str], bound: str
 ) -> Histogram:
-    rows = list(zip(names, *counts, strict=True))
-    name, exact, near = max(rows, key=lambda row: row[1] + row[2])
-    summary = (
-        f"Histogram of {sum(map(sum, counts)):,} duplicates by {label}; "
-        f"most of them, {exact + near:,}, at {name}. {bound}"
-    )
-    figures = [(name, f"{exact:,}", f"{near:,}") for name, exact, near in rows if exact or near]
+    _, near = counts
+    rows = list(zip(names, near, strict=True))
+    name, most = max(rows, key=lambda row: row[1])
+    summary = f"No near copies. {bound}"
+    if most:
+        where = f"most of them, {most:,}, at {name}"
+        summary = f"Histogram of {sum(near):,} near copies by {label}; {where}. {bound}"
+    figures = [(name, f"{count:,}") for name, count in rows if count]
     return Histogram(title, label, summary, figures)
 
 

@@ -1,45 +1,60 @@
-"""Two texts side by side: what differs between them, and the ends of what is equal."""
+"""Two texts side by side, paragraph by paragraph: what differs between them, and what is around it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
+from typing import NamedTuple
 
 from dedup.index import Index
-from dedup.report.diff import EQUAL, units, word_diff
+from dedup.report.diff import EQUAL, Change, units, word_diff
 from dedup.values.printable import printable
 
 # Of a text so many characters are compared.
 MAX_TEXT = 20_000
-# A longer run of equal units is shown by its ends.
+# A longer stretch of equal units is shown by its ends.
 _LONGEST_EQUAL = 60
 _END = 25
 
 TextOf = Callable[[int], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Equal:
-    """A stretch that both texts have: its *start*, and where *omitted* units are left out its *end*."""
+class Span(NamedTuple):
+    """A part of a paragraph, *is_changed* if the other text does not have it."""
 
-    start: str
-    omitted: int = 0
-    end: str = ""
+    text: str
+    is_changed: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """What stands *before* in the first text and *after* in the second; one of them may be empty."""
+class Paragraphs:
+    """What stands *before* in the first text and *after* in the second, beside each other.
 
-    before: str
-    after: str
+    One of them may be empty.  A long stretch that both have is shown by its ends.
+    """
+
+    before: tuple[Span, ...]
+    after: tuple[Span, ...]
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything differs."""
+        return any(span.is_changed for span in (*self.before, *self.after))
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """Paragraphs that both texts have and that are left out: how many *words*."""
+
+    words: int
 
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
     """How two texts differ, every character visible; *is_cut* where only beginnings are compared."""
 
-    stretches: tuple[Equal | Changed, ...]
+    rows: tuple[Paragraphs | Same, ...]
     is_cut: bool
 
 
@@ -49,9 +64,10 @@ def stored_texts(index: Index) -> TextOf:
 
 
 def side_by_side(one: str, other: str) -> SideBySide:
-    """Return how the first `MAX_TEXT` characters of two texts differ."""
+    """Return how the first `MAX_TEXT` characters of two texts differ, paragraph beside paragraph."""
     is_cut = max(len(one), len(other)) > MAX_TEXT
-    return SideBySide(tuple(_stretches(one[:MAX_TEXT], other[:MAX_TEXT])), is_cut)
+    paragraphs = _aligned(one[:MAX_TEXT], other[:MAX_TEXT])
+    return SideBySide(tuple(_rows(paragraphs)), is_cut)
 
 
 def one_line(text: str) -> str:
@@ -59,12 +75,78 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()), len(text))
 
 
-def _stretches(one: str, other: str) -> Iterator[Equal | Changed]:
+Sides = tuple[list[Span], list[Span]]
+
+
+def _aligned(one: str, other: str) -> Iterator[Sides]:
+    """Yield paragraphs of both texts: what is equal stands beside each other, and begins a row."""
+    left: list[Span] = []
+    right: list[Span] = []
     for change in word_diff(one, other):
-        if change.op != EQUAL:
-            yield Changed(one_line(change.before), one_line(change.after))
-        elif len(equal := units(change.after)) <= _LONGEST_EQUAL:
-            yield Equal(one_line(change.after))
+        if change.op == EQUAL:
+            for number, (before, after) in enumerate(_broken(change)):
+                if number:
+                    yield left, right
+                    left, right = [], []
+                left.append(Span(before, is_changed=False))
+                right.append(Span(after, is_changed=False))
+            continue
+        sides = zip_longest(change.before.split("\n"), change.after.split("\n"), fillvalue="")
+        for number, (before, after) in enumerate(sides):
+            if number:
+                yield left, right
+                left, right = [], []
+            left.append(Span(before, is_changed=True))
+            right.append(Span(after, is_changed=True))
+    yield left, right
+
+
+def _broken(change: Change) -> Iterator[tuple[str, str]]:
+    """Yield an equal stretch in parts: one ends where a paragraph ends in either text."""
+    before, after = "", ""
+    for one, other in zip_longest(units(change.before), units(change.after), fillvalue=""):
+        if "\n" in _space(one) or "\n" in _space(other):
+            yield before, after
+            before = after = ""
+        before, after = before + one, after + other
+    yield before, after
+
+
+def _space(unit: str) -> str:
+    """Return the white space before the word of a unit."""
+    return unit[: len(unit) - len(unit.lstrip())]
+
+
+def _rows(paragraphs: Iterable[Sides]) -> Iterator[Paragraphs | Same]:
+    """Yield what differs, with the paragraph before and the one after it."""
+    rows = [row for sides in paragraphs if (row := _paragraphs(sides)).before or row.after]
+    changed = [row.is_changed for row in rows]
+    omitted = 0
+    for place, row in enumerate(rows):
+        if any(changed[max(0, place - 1) : place + 2]):
+            if omitted:
+                yield Same(omitted)
+            omitted = 0
+            yield Paragraphs(*(tuple(map(_cut, spans)) for spans in (row.before, row.after)))
         else:
-            start, end = one_line("".join(equal[:_END])), one_line("".join(equal[-_END:]))
-            yield Equal(start, len(equal) - 2 * _END, end)
+            omitted += sum(len(units(span.text)) for span in row.after)
+    if omitted:
+        yield Same(omitted)
+
+
+def _paragraphs(sides: Sides) -> Paragraphs:
+    return Paragraphs(*(tuple(_shown(spans)) for spans in sides))
+
+
+def _shown(spans: Iterable[Span]) -> Iterator[Span]:
+    for part, is_changed in spans:
+        if text := one_line(part):
+            yield Span(text, is_changed)
+
+
+def _cut(span: Span) -> Span:
+    """Return *span*, by its ends if it is long and both texts have it."""
+    parts = units(span.text)
+    if span.is_changed or len(parts) <= _LONGEST_EQUAL:
+        return span
+    return Span(f"{''.join(parts[:_END])} […] {''.join(parts[-_END:]).strip()}", is_changed=False)

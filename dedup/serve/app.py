@@ -18,7 +18,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from dedup.index import Row, SQLiteIndex
+from dedup.index import Index, Row, open_index, short_name, shown_place
 from dedup.report.diff import Change, word_diff
 from dedup.serve import shown
 from dedup.serve.headers import SafeHeaders
@@ -33,11 +33,18 @@ RUNS = 20
 MAX_TEXT = 200_000
 # The names of this machine only: a stranger's page whose own name leads to 127.0.0.1 reads nothing.
 HOSTS = ("127.0.0.1", "localhost")
+_TABS = (
+    ("/", "Overview"),
+    ("/pages", "Pages"),
+    ("/pages?duplicates=1", "Duplicates"),
+    ("/clusters", "Clusters"),
+)
+_HERE = {"overview.html": "/", "pages.html": "/pages", "clusters.html": "/clusters"}
 
 
-def application(path: Path) -> ASGIApp:
-    """Return the web application that shows the index at *path*, which it opens to read only."""
-    views = _Views(path)
+def application(place: Path | str) -> ASGIApp:
+    """Return the web application that shows the index at *place*, which it opens to read only."""
+    views = _Views(place)
     pages = Starlette(
         routes=[
             Route("/", views.overview),
@@ -61,9 +68,10 @@ class _Views:
     the one that SQLite's connection belongs to.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._index: SQLiteIndex | None = None
+    def __init__(self, place: Path | str) -> None:
+        self._place = place
+        self._name = short_name(shown_place(place))
+        self._index: Index | None = None
         self._totals = Totals()
         self._templates = Environment(
             loader=PackageLoader("dedup.serve"), autoescape=True, undefined=StrictUndefined
@@ -73,7 +81,7 @@ class _Views:
     @asynccontextmanager
     async def opened(self, _: Starlette) -> AsyncIterator[None]:
         """Keep the index open while the server runs."""
-        with SQLiteIndex(self._path, read_only=True) as self._index:
+        with open_index(self._place, read_only=True) as self._index:
             yield
 
     async def overview(self, _: Request) -> Response:
@@ -137,7 +145,7 @@ class _Views:
         return self._page("error.html", status=error.status_code, message=error.detail)
 
     @property
-    def index(self) -> SQLiteIndex:
+    def index(self) -> Index:
         assert self._index is not None
         return self._index
 
@@ -146,12 +154,25 @@ class _Views:
         return {
             "totals": self._totals,
             "statistics": self.index.views.statistics(),
+            "sizes": self._sizes(),
             "runs": self.index.runs()[: -RUNS - 1 : -1],
             "newest": self.index.views.newest(NEWEST, copies=True),
         }
 
+    def _sizes(self) -> dict[str, int]:
+        """Return the bytes of the data, and of the log beside a file that SQLite writes back."""
+        if not isinstance(self._place, Path):
+            return {"data": self.index.views.statistics().bytes, "log": 0}
+        log = self._place.with_name(f"{self._place.name}-wal")
+        paths = {"data": self._place, "log": log}
+        return {name: path.stat().st_size if path.exists() else 0 for name, path in paths.items()}
+
     def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        text = self._templates.get_template(template).render(name=self._path.name, **values)
+        here = _HERE.get(template, "")
+        if template == "pages.html" and values["duplicates"]:
+            here = "/pages?duplicates=1"
+        values |= {"name": self._name, "tabs": _TABS, "here": here}
+        text = self._templates.get_template(template).render(**values)
         return HTMLResponse(text.encode("utf-8", "replace"), status)
 
 

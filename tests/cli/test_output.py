@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from click.testing import CliRunner
 
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
+from tests.crawling import ROOT
 from tests.pages import edited, page, text
 
 WRITING = (
@@ -57,3 +60,22 @@ def test_a_name_may_be_of_any_bytes(
     if command == ("export",):
         assert CliRunner().invoke(main, ["import", output, "--index", "other.db"]).exit_code == 0
         assert CliRunner().invoke(main, ["rebuild", "--index", index]).exit_code == 0
+
+
+def test_a_package_of_strangers_in_its_place_is_told_in_one_line(tmp_path: Path) -> None:
+    package = tmp_path / "dedup"
+    package.mkdir()
+    for part in (ROOT / "dedup").iterdir():
+        if part.name != "__init__.py":
+            (package / part.name).symlink_to(part)
+    (package / "__init__.py").write_text("def main(): ...\n")
+    done = subprocess.run(
+        [sys.executable, "-c", "from dedup.cli import main; main()"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "another package named dedup" in done.stderr

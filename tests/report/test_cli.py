@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner, Result
@@ -47,27 +48,12 @@ def run(*arguments: object) -> Result:
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
     assert lines[0] == "3 pages dropped in 1 cluster"
-    assert lines[2] == "http://a/1  (kept in run 1)"
-    assert lines[3].split() == [
-        "exact_duplicate",
-        "content",
-        "0",
-        "structure",
-        "0",
-        "similarity",
-        "1.00",
-        "loses",
-        "about",
-        "0",
-        "of",
-        "120",
-        "words",
-        "run",
-        "1",
-        "http://a/2",
-    ]
-    (line,) = (line for line in lines if line.endswith(printable(EVIL)))
-    assert "loses about 1 of 120 words  " in line
+    assert lines[1] == "1 exact copy: safe. 2 near copies lose up to 1 word: look at these."
+    assert lines[3:6] == ["(no title)", "  kept in run 1", "    http://a/1"]
+    assert lines[6] == "  near copy, loses about 1 of 120 words, run 1"
+    assert lines[7] == f"    {printable(EVIL)}"
+    assert lines[-2:] == ["  exact copy, run 1", "    http://a/2"]
+    assert "2 near copies" in run("report", index, "--limit", 1).output
 
 
 def test_report_of_one_run(index: Path) -> None:
@@ -342,7 +328,71 @@ def test_a_missing_index_is_one_clear_line(tmp_path: Path, command: str) -> None
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_explains_itself_and_is_documented(command: str) -> None:
     assert len(run(command, "--help").output.splitlines()) > 5
-    assert f"dedup {command}" in (ROOT / "README.md").read_text("utf-8")
+    assert run(command, "-h").output == run(command, "--help").output
+    assert f"dedup {command}" in (ROOT / "docs/reference/commands.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_has_json_and_names_its_index_alike(command: str) -> None:
+    loaded = main.get_command(click.Context(main), command)
+    assert loaded is not None
+    named = {name for param in loaded.params for name in param.opts}
+    assert "--json" in named
+    assert ("--index" in named) is ("-i" in named) is (command not in ("frequencies", "completions"))
+    assert ("--output" in named) is ("-o" in named)
+    if "--index" in named and command not in ("add", "import", "rules"):
+        assert "index" in named
+
+
+def test_the_list_of_commands_fits_a_narrow_terminal() -> None:
+    lines = CliRunner().invoke(main, ["-h"], terminal_width=40).output.splitlines()
+    assert all(len(line) <= 40 for line in lines)
+    assert [line.split()[0] for line in lines if line[:3].strip()][-len(COMMANDS) :] == list(COMMANDS)
+
+
+def test_tables_fit_a_narrow_terminal(index: Path) -> None:
+    for command in ("runs", "stats", "report"):
+        lines = run(command, index).output.splitlines()
+        tables = [line for line in lines if not line.startswith("recipe") and EVIL[:8] not in line]
+        assert max(map(len, tables)) <= 40 or command == "report"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("exprot", "export"), ("stat", "stats"), ("rport", "report"), ("ADD", "add")]
+)
+def test_a_command_that_is_mistyped_gets_a_proposal(typed: str, meant: str) -> None:
+    done = run(typed)
+    assert (done.exit_code, meant in done.output.split("Did you mean")[-1]) == (2, True)
+
+
+def test_an_index_that_is_named_twice_is_refused(index: Path) -> None:
+    for arguments in (["runs", index, "--index", "x"], ["runs", "-i", "x", index]):
+        done = run(*arguments)
+        assert (done.exit_code, "named twice" in done.output) == (2, True)
+    assert run("runs", index).output == run("runs", "-i", index).output
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_are_completions(shell: str) -> None:
+    assert "_DEDUP_COMPLETE" in run("completions", shell).output
+
+
+def test_files_that_are_missing_are_named(index: Path) -> None:
+    for where in ([], [index]):
+        done = run("compare", "no-such", "file", *where)
+        assert (done.exit_code, done.output) == (1, "Error: no-such: no such file or URL\n")
+
+
+def test_what_would_be_forgotten_is_counted_and_stays(index: Path) -> None:
+    before = run("report", index, "--format", "jsonl", "--all").output
+    for arguments in (["--run", 1], ["--url", "http://a/1"], ["--older-than", "0s"]):
+        counted = json.loads(run("forget", index, *arguments, "--dry-run", "--json").output)
+        assert counted["dry_run"]
+        assert run("report", index, "--format", "jsonl", "--all").output == before
+    assert json.loads(run("forget", index, *arguments, "--json").output) == {
+        **counted,
+        "dry_run": False,
+    }
 
 
 def test_outside_of_a_project_an_index_must_be_named(tmp_path: Path) -> None:

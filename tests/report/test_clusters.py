@@ -6,13 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.index import Index
+from dedup.index import Index, glance_of
 from dedup.report.clusters import KEEPS, report_of
-from dedup.report.export import write_jsonl, write_text
+from dedup.report.columns import columns_of
+from dedup.report.export import write_jsonl
 from dedup.report.selection import Selection
+from dedup.report.text import outline_of
+from dedup.values.verdict import Reason
 from tests.pages import edited, page, text
+from tests.report.telling import told
 
 # Three copies in the order in which they are seen: URL, text, declared canonical link.
 COPIES = [
@@ -61,10 +67,11 @@ def test_a_rule_names_the_best_of_a_cluster(index: Index, keep: str) -> None:
 
 def test_the_text_says_so_where_the_best_is_another_one(index: Index) -> None:
     for keep in KEEPS:
-        out = io.StringIO()
-        write_text(report_of(index, keep=keep), out)
-        line = f"  best by {keep}: {BEST[keep][0]}  (seen in run 1)\n"
-        assert (line in out.getvalue()) is (keep != "first")
+        lines = told(index, keep=keep)
+        best = f"  best by {keep}, seen in run 1"
+        assert (best in lines) is (keep != "first")
+        if best in lines:
+            assert lines[lines.index(best) + 1].strip() == BEST[keep][0]
 
 
 def test_without_a_link_or_https_the_first_is_best() -> None:
@@ -82,14 +89,35 @@ def test_what_was_not_dropped_is_not_called_dropped(tmp_path: Path) -> None:
             with Detector(index, DedupConfig(), action=action) as detector:
                 detector.check(page(text(1), f"http://a/{action}"))
                 detector.check(page(text(1), f"http://b/{action}"))
-        out = io.StringIO()
-        write_text(report_of(index), out)
-        lines = out.getvalue().splitlines()
-        assert lines[0] == "4 duplicates in 2 clusters, not all of them dropped"
+        lines = told(index)
+        assert lines[0] == "4 copies in 2 clusters, not all of them dropped"
         assert sum("run 1, dry run" in line for line in lines[2:]) == 1
-        assert sum(", mark  http" in line for line in lines[2:]) == 1
+        assert sum(line.endswith(", mark") for line in lines[2:]) == 1
         # A dry run is no reason to drop what comes later.
         assert not any("run 2" in line and "/dry" in line for line in lines)
-        out = io.StringIO()
-        write_text(report_of(index, Selection(run=3)), out)
-        assert out.getvalue().startswith("2 pages dropped in 1 cluster")
+        assert told(index, Selection(run=3))[0] == "2 pages dropped in 1 cluster"
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), max_size=30))
+def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[int, int]]) -> None:
+    index = MemoryIndex()
+    with Detector(index) as detector:
+        for number, (seed, edits) in enumerate(pages):
+            detector.check(page(edited(seed, 12 * edits) if edits else text(seed), f"http://a/{number}"))
+    outline = outline_of(columns_of(map(glance_of, index.rows())))
+    rows = {row.id: row for row in index.rows()}
+    found = list(outline.clusters(0, 0))
+    assert {canonical: {*members} for canonical, _, members in found} == {
+        cluster.canonical.id: {row.id for row in cluster.duplicates}
+        for cluster in report_of(index).clusters()
+    }
+    kinds = []
+    for _, size, members in found:
+        lost = [rows[row].verdict.lost or 0 for row in members]
+        exact = [rows[row].verdict.reason is Reason.EXACT_DUPLICATE for row in members]
+        assert lost == sorted(lost, reverse=True)
+        kinds.append((0 if any(lost) else 2 if all(exact) else 1, -size))
+    assert kinds == sorted(kinds)
+    answer = outline.answer
+    assert answer.exact + answer.near == len(outline.members) == sum(outline.sizes)
+    assert answer.most == max((rows[row].verdict.lost or 0 for row in outline.members), default=0)

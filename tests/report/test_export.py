@@ -20,13 +20,14 @@ from hypothesis import strategies as st
 from dedup import Detector, MemoryIndex
 from dedup.index import Index
 from dedup.report.clusters import report_of
-from dedup.report.export import COLUMNS, inert, records, write_csv, write_json, write_jsonl, write_text
+from dedup.report.export import COLUMNS, inert, records, write_csv, write_json, write_jsonl
 from dedup.report.parquet import write_parquet
 from dedup.report.selection import Selection
 from dedup.values.printable import printable
 from dedup.values.urls import valid
 from tests.crawling import ROOT
 from tests.pages import page, text
+from tests.report.telling import told
 
 # All forms of signs that begin a formula, and of what cells are cut at or may begin with before one.
 SIGNS = "=⁼₌⩵⩶﹦＝+⁺₊﬩﹢＋-−⁻₋﹣－@﹫＠"
@@ -98,9 +99,7 @@ def test_json_is_ascii_and_exact(url: str, title: str) -> None:
 
 @given(HOSTILE, HOSTILE)
 def test_nothing_acts_on_a_terminal(url: str, title: str) -> None:
-    out = io.StringIO()
-    write_text(report_of(crawled(url, title)), out)
-    assert all(printable(line, 1000) == line for line in out.getvalue().split("\n"))
+    assert all(printable(line, 1000) == line for line in told(crawled(url, title)))
 
 
 def test_parquet_takes_what_is_no_unicode() -> None:

@@ -334,7 +334,7 @@ def test_stats_list_the_largest_clusters(index: Path) -> None:
     assert (found["size"], found["url"]) == (3, "http://a.example/1")
     assert found["min_similarity"] == compare(page(text(1)), page(edited(1, 4))).similarity
     lines = run("stats", "--index", index).output.splitlines()
-    shown = lines[lines.index("        size  least alike  largest clusters") + 1]
+    shown = lines[lines.index("size  least alike  largest clusters") + 1]
     assert (shown.split()[0], shown.split()[2]) == ("3", "http://a.example/1")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from dedup.report.contents import Choices, contents_of
 from dedup.report.embedded import embedded
 from dedup.report.losses import by_site, loss, lost_sentence
 from dedup.report.sentences import MEANINGS, fate, recorded, rule, why
-from dedup.report.side_by_side import MAX_TEXT, Changed, Equal, one_line, side_by_side
+from dedup.report.side_by_side import MAX_TEXT, Paragraphs, Same, Span, one_line, side_by_side
 from dedup.rule.loss import LOST
 from dedup.rule.similarity import NOT_ALIKE
 from dedup.values.match import Check
@@ -130,25 +131,54 @@ def test_no_number_of_the_file_stands_for_none() -> None:
     assert not {"-1", "NaN"} & set(text.replace("[", ",").replace("]", ",").split(","))
 
 
+def texts_of(rows: Sequence[Paragraphs | Same], side: str) -> str:
+    """Return what is shown of one side, without white space."""
+    spans = [span for row in rows if isinstance(row, Paragraphs) for span in getattr(row, side)]
+    return "".join("".join(span.text for span in spans).split())
+
+
 @given(st.text("ab \n.\u202e", max_size=200), st.text("ab \n.\u202e", max_size=200))
 def test_each_side_has_all_of_its_text(one: str, other: str) -> None:
-    stretches = side_by_side(one, other).stretches
-    left = [part.start if isinstance(part, Equal) else part.before for part in stretches]
-    right = [part.start if isinstance(part, Equal) else part.after for part in stretches]
-    if any(isinstance(part, Equal) and part.omitted for part in stretches):
+    rows = side_by_side(one, other).rows
+    if any(isinstance(row, Same) for row in rows):
         return
-    assert "".join("".join(left).split()) == "".join(one_line(one).split())
-    assert sorted("".join("".join(right).split())) == sorted("".join(one_line(other).split()))
+    assert texts_of(rows, "before") == "".join(one_line(one).split())
+    assert texts_of(rows, "after") == "".join(one_line(other).split())
+
+
+@given(st.lists(st.text("abcd ", min_size=1, max_size=30), max_size=8), st.data())
+def test_equal_paragraphs_stand_beside_each_other(paragraphs: list[str], data: st.DataObject) -> None:
+    more = data.draw(
+        st.lists(st.text("xyz ", max_size=20), min_size=len(paragraphs), max_size=len(paragraphs))
+    )
+    other = [f"{one} {new}" for one, new in zip(paragraphs, more, strict=True)]
+    rows = side_by_side("\n".join(paragraphs), "\n".join(other)).rows
+    for row in rows:
+        if isinstance(row, Paragraphs) and not row.is_changed:
+            assert [span.text for span in row.before] == [span.text for span in row.after]
+
+
+def test_paragraphs_far_from_a_change_are_counted() -> None:
+    paragraphs = [f"paragraph {number} of this text" for number in range(9)]
+    changed = [*paragraphs[:4], "paragraph 4 of that text", *paragraphs[5:]]
+    before, kept, change, after, rest = side_by_side("\n".join(paragraphs), "\n".join(changed)).rows
+    assert (before, rest) == (Same(15), Same(15))
+    assert isinstance(kept, Paragraphs)
+    assert isinstance(after, Paragraphs)
+    assert isinstance(change, Paragraphs)
+    assert not kept.is_changed
+    assert [span.text for span in change.before if span.is_changed] == ["this"]
+    assert [span.text for span in change.after if span.is_changed] == ["that"]
 
 
 def test_long_equal_stretches_are_shown_by_their_ends() -> None:
     words = text(1).split()
     shown = side_by_side(" ".join(words), " ".join([*words, "more"]))
-    equal, changed = shown.stretches
-    assert isinstance(equal, Equal)
-    assert (equal.start, equal.end) == (" ".join(words[:25]), " ".join(words[-25:]))
-    assert equal.omitted == len(words) - 50
-    assert (changed, shown.is_cut) == (Changed("", "more"), False)
+    (row,) = shown.rows
+    assert isinstance(row, Paragraphs)
+    equal, added = row.after
+    assert equal == Span(f"{' '.join(words[:25])} […] {' '.join(words[-25:])}", is_changed=False)
+    assert (added, shown.is_cut) == (Span("more", is_changed=True), False)
     assert side_by_side("a" * MAX_TEXT, "b" * (MAX_TEXT + 1)).is_cut
 
 

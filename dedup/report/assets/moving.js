@@ -54,5 +54,6 @@ pairList("losing-table", "Duplicates that lose most words", data.losing);
 pairList("inside-table", "Duplicates nearest to the threshold", data.inside);
 pairList("outside-table", "Pages kept, nearest to the threshold", data.outside);
 templateList();
+review();
 show(false);
 addEventListener("hashchange", () => show(true));

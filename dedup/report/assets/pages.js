@@ -1,9 +1,11 @@
 // What a page looks like in a table.
+// What was escaped or cut is no address any more.
+const isWhole = (page) => /^https?:\/\/[^\s\\…]+$/i.test(pages.url[page]);
+
 function address(page) {
   const url = pages.url[page];
   const shown = el("bdi", {}, url);
-  // What was escaped or cut is no address any more.
-  if (!/^https?:\/\/[^\s\\…]+$/i.test(url)) return el("span", { class: "url" }, shown);
+  if (!isWhole(page)) return el("span", { class: "url" }, shown);
   return el("a", { class: "url", href: url, rel: "noopener noreferrer", target: "_blank" }, shown);
 }
 
@@ -65,8 +67,14 @@ const clusterOf = new Map();
 clusters.members.forEach((members, cluster) => members.forEach((page) => clusterOf.set(page, cluster)));
 const canonicalOf = (cluster) => clusters.members[cluster][0];
 
+// A cluster goes by the title of the page that was kept.
+const clusterName = (cluster) => pages.title[canonicalOf(cluster)] || pages.url[canonicalOf(cluster)] || `Cluster ${cluster + 1}`;
+
+// What repeats a page word for word is safe, all other copies are near ones.
+const SAFE = new Set(["exact_duplicate", "unchanged"]);
+const isNear = (page) => !SAFE.has(reasonOf(page));
+
 function clusterLink(page) {
   if (!clusterOf.has(page)) return NONE;
-  const number = clusterOf.get(page) + 1;
-  return el("a", { href: `#cluster/${number}` }, `Cluster ${number}`);
+  return el("a", { href: `#cluster/${clusterOf.get(page) + 1}` }, el("bdi", {}, clusterName(clusterOf.get(page))));
 }

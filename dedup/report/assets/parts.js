@@ -37,8 +37,8 @@ function overview() {
 const distanceColumns = [
   { name: "Words lost", number: true, key: (row) => row.lost, cell: (row) => loss(row.lost, row.words) },
   { name: "Similarity", number: true, key: (row) => row.similarity, cell: (row) => similarity(row.similarity) },
-  { name: "Content bits", number: true, key: (row) => row.content, cell: (row) => bits(row.content) },
-  { name: "Structure bits", number: true, key: (row) => row.structure, cell: (row) => bits(row.structure) },
+  { name: "Content bits", detail: true, number: true, key: (row) => row.content, cell: (row) => bits(row.content) },
+  { name: "Structure bits", detail: true, number: true, key: (row) => row.structure, cell: (row) => bits(row.structure) },
 ];
 const measuredOf = (page) => ({
   lost: pages.lost[page], words: pages.words[page],
@@ -50,21 +50,34 @@ const figureColumns = [
     key: (page) => column.key(measuredOf(page)),
     cell: (page) => column.cell(measuredOf(page)),
   })),
-  { name: "Tokens", number: true, key: (page) => pages.tokens[page], cell: (page) => count(pages.tokens[page]) },
+  { name: "Tokens", detail: true, number: true, key: (page) => pages.tokens[page], cell: (page) => count(pages.tokens[page]) },
   { name: "Run", number: true, key: (page) => pages.run[page], cell: (page) => String(pages.run[page]) },
 ];
 
 function clusterList() {
+  const all = [...clusters.members.keys()];
+  const hasNear = (cluster) => clusters.members[cluster].slice(1).some(isNear);
+  const near = all.filter(hasNear).sort((a, b) => (clusters.lost[b] ?? -1) - (clusters.lost[a] ?? -1));
+  const exact = all.filter((cluster) => !hasNear(cluster));
+  clusterTable("clusters-table", "Clusters with near copies, those that lose most words first", near);
+  byId("exact-clusters").hidden = !exact.length;
+  byId("exact-clusters").open = !near.length;
+  byId("exact-clusters").querySelector("summary").textContent = `${count(exact.length)} ${exact.length === 1 ? "cluster" : "clusters"} of exact copies only: nothing is lost`;
+  clusterTable("exact-table", "Clusters of exact copies only, the largest first", exact);
+}
+
+function clusterTable(id, caption, rows) {
   const members = (cluster) => clusters.members[cluster];
   const sites = (cluster) => new Set(members(cluster).map(siteOf)).size;
-  table(byId("clusters-table"), {
-    caption: "Clusters, the largest first", noun: "clusters", rows: [...clusters.members.keys()],
+  const kept = (cluster) => el("div", { class: "page" },
+    el("span", { class: "title", dir: "auto" }, clusterLink(canonicalOf(cluster))), address(canonicalOf(cluster)));
+  table(byId(id), {
+    caption, noun: "clusters", rows,
     text: (cluster) => members(cluster).slice(0, 200).map(pageText).join(" "),
-    filters: pageFilters(members, clusters.members.flat()),
+    filters: pageFilters(members, rows.flatMap(members)),
     columns: [
-      { name: "Cluster", head: true, key: (cluster) => cluster, cell: (cluster) => clusterLink(canonicalOf(cluster)) },
-      { name: "Canonical", key: (cluster) => pages.url[canonicalOf(cluster)], cell: (cluster) => pageCell(canonicalOf(cluster)) },
-      { name: "Duplicates", number: true, key: (cluster) => clusters.size[cluster], cell: (cluster) => count(clusters.size[cluster]) },
+      { name: "Page kept", head: true, key: (cluster) => clusterName(cluster), cell: kept },
+      { name: "Copies", number: true, key: (cluster) => clusters.size[cluster], cell: (cluster) => count(clusters.size[cluster]) },
       { name: "Most words lost", number: true, key: (cluster) => clusters.lost[cluster], cell: (cluster) => counted(clusters.lost[cluster]) },
       { name: "Least similar", number: true, key: (cluster) => clusters.least[cluster], cell: (cluster) => similarity(clusters.least[cluster]) },
       { name: "Sites", number: true, key: sites, cell: (cluster) => count(sites(cluster)) },
@@ -75,7 +88,7 @@ function clusterList() {
 function clusterPage(cluster) {
   const [canonical, ...duplicates] = clusters.members[cluster];
   const size = clusters.size[cluster];
-  byId("cluster-title").textContent = `Cluster ${cluster + 1}: ${count(size)} ${size === 1 ? "duplicate" : "duplicates"}`;
+  byId("cluster-title").textContent = `${clusterName(cluster)}: ${count(size)} ${size === 1 ? "copy" : "copies"}`;
   const host = el("div", { id: "members" });
   const notes = clusterNotes(size, duplicates.length).map((note) => el("p", { class: "quiet" }, note));
   byId("cluster-body").replaceChildren(clusterFacts(cluster, canonical), ...notes, host);
@@ -121,7 +134,7 @@ function duplicateList() {
       { name: "Canonical", cell: (page) => pageCell(canonicalOf(clusterOf.get(page))) },
       { name: "Reason", key: (page) => pages.reason[page], cell: reasonTag },
       ...figureColumns,
-      { name: "Cluster", number: true, key: (page) => clusterOf.get(page), cell: clusterLink },
+      { name: "Cluster", key: (page) => clusterOf.get(page), cell: clusterLink },
     ],
   });
 }

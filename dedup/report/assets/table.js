@@ -20,6 +20,11 @@ function table(host, { caption, noun, columns, rows, text, filters = [], size = 
   const status = el("p", { class: "count", role: "status", "aria-live": "polite" });
   const scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...heads)), body));
+  const details = columns.some((column) => column.detail) && rows.length
+    ? el("button", { type: "button", class: "details", "aria-pressed": "false", onclick: (event) => {
+      const isOn = scroll.classList.toggle("with-details");
+      event.currentTarget.setAttribute("aria-pressed", String(isOn));
+    } }, "Details") : "";
   const pager = pagerOf(view, size, draw, () => scroll.scrollIntoView({ block: "nearest" }));
 
   function choose() {
@@ -52,19 +57,24 @@ function table(host, { caption, noun, columns, rows, text, filters = [], size = 
     for (const filter of filters) tools.append(filterField(filter, `${host.id}-${filter.name}`, choose));
   }
   if (isShort && rows.length) status.classList.add("unseen");
-  host.replaceChildren(tools.children.length ? tools : "", el("div", { class: "pager" }, status, pager), scroll);
+  host.replaceChildren(tools.children.length ? tools : "", el("div", { class: "pager" }, status, details, pager), scroll);
   choose();
 }
 
 function headCell(column, sort) {
   const label = column.key ? el("button", { type: "button", onclick: sort }, column.name) : column.name;
-  return el("th", { scope: "col", class: column.number ? "number" : null }, label);
+  return el("th", { scope: "col", class: classOf(column, "") }, label);
+}
+
+function classOf(column, kind) {
+  const names = [column.number ? "number" : kind, column.detail ? "detail" : ""].filter(Boolean);
+  return names.length ? names.join(" ") : null;
 }
 
 function dataCell(column, row) {
   return el(column.head ? "th" : "td", {
     scope: column.head ? "row" : null,
-    class: column.number ? "number" : column.kind ?? null,
+    class: classOf(column, column.kind ?? ""),
     "data-name": column.head ? null : column.name,
   }, column.cell(row));
 }

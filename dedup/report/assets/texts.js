@@ -1,43 +1,23 @@
-// Two texts side by side.
-const LONG = 500; // so many characters are one paragraph
+// Two texts side by side, paragraph beside paragraph.
 const textsOf = (first, second) => data.texts[`${first}:${second}`];
 const differences = () => [el("del", {}, "only left"), ", ", el("ins", {}, "only right")];
 
-function textsView(first, second) {
-  const { stretches, is_cut } = textsOf(first, second);
-  const view = el("div", { class: "diff card", role: "region", "aria-label": "Texts side by side" });
-  view.append(el("div", { class: "side head" }, pageCell(first), pageCell(second)));
-  let left, right, length;
-  const begin = () => {
-    left = el("p", { dir: "auto" });
-    right = el("p", { dir: "auto" });
-    length = 0;
-  };
-  const flush = () => {
-    if (left.childNodes.length || right.childNodes.length) view.append(el("div", { class: "side" }, left, right));
-    begin();
-  };
-  const both = (text) => {
-    left.append(text, " ");
-    right.append(text, " ");
-    length += text.length;
-  };
-  const changed = ({ before, after }) => {
-    if (before) left.append(el("del", {}, before), " ");
-    if (after) right.append(el("ins", {}, after), " ");
-    length += Math.max(before.length, after.length);
-  };
-  const equal = ({ start, omitted, end }) => {
-    both(start);
-    if (omitted) {
-      flush();
-      view.append(el("p", { class: "same" }, `${count(omitted)} equal words are left out`));
-      both(end);
-    } else if (length > LONG) flush();
-  };
-  begin();
-  for (const stretch of stretches) ("before" in stretch ? changed : equal)(stretch);
-  flush();
+function sidesOf(first, second, fates = []) {
+  const side = (page, place) => el("div", {}, ...(fates[place] ? [quiet(fates[place])] : []), pageCell(page));
+  return el("div", { class: "side head" }, side(first, 0), side(second, 1));
+}
+
+function textsView(first, second, fates) {
+  const { rows, is_cut } = textsOf(first, second);
+  const view = el("div", { class: "diff card", role: "region", "aria-label": "Texts side by side" },
+    sidesOf(first, second, fates));
+  const side = (spans, tag) => el("p", { dir: "auto" },
+    ...spans.flatMap(([text, changed]) => [changed ? el(tag, {}, text) : text, " "]));
+  for (const row of rows) {
+    view.append(typeof row === "number"
+      ? el("p", { class: "same" }, `${count(row)} equal words are left out`)
+      : el("div", { class: "side" }, side(row[0], "del"), side(row[1], "ins")));
+  }
   if (is_cut) view.append(el("p", { class: "same" }, "The texts go on; only their beginnings are compared."));
   return view;
 }

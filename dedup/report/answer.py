@@ -1,0 +1,92 @@
+"""The first question of a report: was anything dropped that should not have been?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dedup.report.columns import REASONS, Booleans, Columns
+from dedup.values.verdict import Reason
+
+# What repeats another page word for word: its bytes, or what its URL showed before.
+_SAFE = (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How many duplicates there are, by what was lost with them.
+
+    *exact* repeat a page word for word.  Of the others, the near copies, *harmless* lose no word,
+    *losing* lose some, at most *most* (about, in words), and of *unknown* it was not measured.
+    """
+
+    exact: int
+    harmless: int
+    losing: int
+    unknown: int
+    most: int
+
+    @property
+    def near(self) -> int:
+        """How many are near copies."""
+        return self.harmless + self.losing + self.unknown
+
+    def __str__(self) -> str:
+        """Return the answer in one or two sentences, "" where there are no duplicates."""
+        parts = [f"{_counted(self.exact, 'exact copy', 'exact copies')}: safe."] if self.exact else []
+        if self.near:
+            near = _counted(self.near, "near copy", "near copies")
+            is_mixed = self.near not in (self.harmless, self.losing, self.unknown)
+            parts.append(f"{near}{':' if is_mixed else ''} {self._near(is_mixed=is_mixed)}")
+        return " ".join(parts)
+
+    def _near(self, *, is_mixed: bool) -> str:
+        parts = []
+        if self.harmless:
+            parts.append(f"{_some(self.harmless, is_mixed)}{_verb(self.harmless, 'lose')} nothing")
+        if self.unknown:
+            parts.append(f"{_some(self.unknown, is_mixed)}not measured")
+        if self.losing:
+            words = _counted(self.most, "word", "words")
+            one = self.losing == 1
+            up_to = "about" if one else "up to"
+            look = "look at it" if one else "look at these"
+            lose = _verb(self.losing, "lose")
+            parts.append(f"{_some(self.losing, is_mixed)}{lose} {up_to} {words}: {look}")
+        return f"{', '.join(parts)}."
+
+
+def answer_of(columns: Columns) -> Answer:
+    """Return how many duplicates of *columns* lose something."""
+    exact, near = is_exact(columns), is_near(columns)
+    lost = columns.lost[near]
+    return Answer(
+        exact=int(exact.sum()),
+        harmless=int((lost == 0).sum()),
+        losing=int((lost > 0).sum()),
+        unknown=int((lost < 0).sum()),
+        most=int(lost.max(initial=0)),
+    )
+
+
+def is_exact(columns: Columns) -> Booleans:
+    """Return which rows repeat another page word for word."""
+    safe = sum((columns.reason == REASONS.index(reason) for reason in _SAFE), columns.reason < 0)
+    exact: Booleans = columns.duplicates & safe
+    return exact
+
+
+def is_near(columns: Columns) -> Booleans:
+    """Return which rows are near copies: all other duplicates."""
+    return columns.duplicates & ~is_exact(columns)
+
+
+def _some(number: int, is_mixed: bool) -> str:
+    return f"{number:,} " if is_mixed else ""
+
+
+def _verb(number: int, verb: str) -> str:
+    return f"{verb}s" if number == 1 else verb
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

@@ -1,0 +1,188 @@
+"""The clusters for a person to read: near copies first, with titles, as many as fit in a mind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from dedup.index import Row, Run
+from dedup.report.answer import Answer, answer_of, is_near
+from dedup.report.clusters import KEEPS
+from dedup.report.columns import Columns, Integers
+from dedup.report.losses import loss
+from dedup.report.replay import Replay
+from dedup.report.selection import Source
+from dedup.values.limits import MAX_URL
+from dedup.values.printable import printable, printable_url
+from dedup.values.verdict import Reason
+
+# So many clusters are shown, and so many copies of each, unless more are asked for.
+CLUSTERS = 20
+COPIES = 5
+
+_TITLE = 140
+_NAMES = {
+    Reason.EXACT_DUPLICATE: "exact copy",
+    Reason.NEAR_DUPLICATE: "near copy",
+    Reason.CANONICAL_LINK: "copy by rel=canonical",
+    Reason.UNCHANGED: "unchanged",
+}
+
+
+class Kind(StrEnum):
+    """What a line says, for whoever colours it."""
+
+    HEADING = "heading"
+    TITLE = "title"
+    PAGE = "page"
+    LOSS = "loss"
+    QUIET = "quiet"
+
+
+class Line(NamedTuple):
+    """A line of the report."""
+
+    kind: Kind
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """Which clusters there are among the rows of a report: those in which words are lost first.
+
+    *canonicals* has the rows kept, *sizes* how many duplicates each has, and *members* these, cluster
+    by cluster: near copies first, those that lose most first of all, then as they were seen.
+    """
+
+    answer: Answer
+    runs: frozenset[int]
+    canonicals: Sequence[int]
+    sizes: Sequence[int]
+    members: Sequence[int]
+
+    def clusters(self, limit: int, copies: int) -> Iterator[tuple[int, int, Sequence[int]]]:
+        """Yield canonical, size and the first *copies* members of *limit* clusters; 0 stands for all."""
+        start = 0
+        for place, (canonical, size) in enumerate(zip(self.canonicals, self.sizes, strict=True)):
+            if limit and place == limit:
+                return
+            yield canonical, size, self.members[start : start + min(size, copies or size)]
+            start += size
+
+
+def outline_of(columns: Columns) -> Outline:
+    """Return the outline: clusters that lose words, then those with near copies, then the others.
+
+    Of each kind the largest come first, of equally large ones the oldest.
+    """
+    places = np.flatnonzero(columns.duplicates)
+    lost = np.where(is_near(columns), columns.lost + 1, -1)[places]  # not measured is 0, exact -1
+    owners, owner, sizes = np.unique(columns.canonical[places], return_inverse=True, return_counts=True)
+    most = np.full(len(owners), -1)
+    np.maximum.at(most, owner, lost)
+    order = np.lexsort((owners, -sizes, (most < 2).astype(int) + (most < 0)))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    members = places[np.lexsort((columns.id[places], -lost, rank[owner]))]
+    return Outline(
+        answer_of(columns),
+        frozenset(np.unique(columns.run[places]).tolist()),
+        _listed(owners[order]),
+        _listed(sizes[order]),
+        _listed(columns.id[members]),
+    )
+
+
+def _listed(numbers: Integers) -> list[int]:
+    found: list[int] = numbers.tolist()
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """The report on the clusters of *outline*, whose rows are those of *source*.
+
+    *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *keep* is the rule for the best
+    page (`dedup.report.clusters.KEEPS`), *replay* what the rows come from if not from the index itself.
+    """
+
+    outline: Outline
+    source: Source
+    keep: str = "first"
+    limit: int = CLUSTERS
+    replay: Replay | None = None
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines, each when it is asked for."""
+        if self.replay:
+            yield Line(Kind.QUIET, str(self.replay))
+        runs = {run.id: run for run in self.source.runs()}
+        yield Line(Kind.HEADING, self._headline(runs))
+        if answer := str(self.outline.answer):
+            yield Line(Kind.HEADING, answer)
+        for canonical, size, members in self.outline.clusters(self.limit, self._copies):
+            yield Line(Kind.QUIET)
+            yield from self._cluster(canonical, size, members, runs)
+        left = len(self.outline.canonicals) - self.limit
+        if self.limit and left > 0:
+            yield Line(Kind.QUIET)
+            yield Line(Kind.QUIET, f"{_counted(left, 'more cluster')}: --limit 0 shows all")
+
+    @property
+    def _copies(self) -> int:
+        return COPIES if self.limit and self.keep == "first" else 0
+
+    def _headline(self, runs: Mapping[int, Run]) -> str:
+        pages = _counted(len(self.outline.members), "page")
+        clusters = _counted(len(self.outline.canonicals), "cluster")
+        if self.replay:
+            return f"{pages} would be dropped in {clusters}"
+        actions = {runs[run].action for run in self.outline.runs if run in runs}
+        if actions <= {"drop"}:
+            return f"{pages} dropped in {clusters}"
+        copies = "copy" if len(self.outline.members) == 1 else "copies"
+        return f"{len(self.outline.members):,} {copies} in {clusters}, not all of them dropped"
+
+    def _cluster(
+        self, canonical: int, size: int, members: Sequence[int], runs: Mapping[int, Run]
+    ) -> Iterator[Line]:
+        kept, *copies = rows = list(self.source.rows_of((canonical, *members)))
+        yield Line(Kind.TITLE, printable(kept.sighting.title.strip(), _TITLE) or "(no title)")
+        yield Line(Kind.QUIET, f"  kept in run {kept.sighting.run}{_state(kept)}")
+        yield Line(Kind.PAGE, f"    {_url(kept)}")
+        best = KEEPS[self.keep](sorted(rows, key=lambda row: row.id))
+        if best.id != kept.id:
+            yield Line(Kind.QUIET, f"  best by {self.keep}, seen in run {best.sighting.run}")
+            yield Line(Kind.PAGE, f"    {_url(best)}")
+        for row in copies[: COPIES if self.limit else None]:
+            yield Line(Kind.LOSS if row.verdict.lost else Kind.QUIET, f"  {_what(row, runs)}")
+            yield Line(Kind.PAGE, f"    {_url(row)}")
+        if left := size - (min(size, COPIES) if self.limit else size):
+            yield Line(Kind.QUIET, f"  and {left:,} more")
+
+
+def _what(row: Row, runs: Mapping[int, Run]) -> str:
+    """Return what a duplicate is and loses, and where it was seen."""
+    run = row.sighting.run
+    action = runs[run].action if run in runs else "drop"
+    parts = [_NAMES.get(row.verdict.reason, row.verdict.reason.value.replace("_", " "))]
+    if row.verdict.reason is not Reason.EXACT_DUPLICATE and (lost := loss(row)):
+        parts.append(f"loses {lost}" if row.verdict.lost else "loses nothing")
+    parts.append(f"run {run}{_state(row)}")
+    return ", ".join(parts + ([] if action == "drop" else [printable(action)]))
+
+
+def _url(row: Row) -> str:
+    return printable_url(row.sighting.url, MAX_URL) or "(no URL)"
+
+
+def _state(row: Row) -> str:
+    return "" if row.outcome == "confirmed" else f", {row.outcome}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

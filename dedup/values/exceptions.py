@@ -1,0 +1,83 @@
+"""What somebody has said about pairs of pages, whatever the rule says of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+from dedup.values.errors import ConfigError
+from dedup.values.urls import url_key
+
+DIFFERENT, COPY = "different", "copy"
+SAYINGS = (DIFFERENT, COPY)
+
+Keys = tuple[tuple[str, str], ...]
+
+
+class Said(NamedTuple):
+    """That *page* is `different` from *other*, or a `copy` of it; both are URLs."""
+
+    page: str
+    other: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exceptions:
+    """Pairs of pages by their URLs in canonical form, in order.
+
+    Of pages that are *different* neither is dropped for the other: a pair stands there in both ways.
+    The first of *copies* is dropped for the second, never the second for the first: who reads a
+    pair says that nothing is lost with the one that was dropped.
+    """
+
+    different: Keys = ()
+    copies: Keys = ()
+
+    @classmethod
+    def of(cls, said: Iterable[Said]) -> Self:
+        """Return what was *said*; raises `ConfigError` for a bad pair, or for two sayings of one pair.
+
+        >>> Exceptions.of([Said("http://a/2", "http://a/1", "copy")]).originals("http://a/2")
+        ['http://a/1']
+        """
+        found: dict[frozenset[str], tuple[str, str, str]] = {}
+        for page, other, says in said:
+            keys = url_key(page), url_key(other)
+            if says not in SAYINGS:
+                raise ConfigError(f"{says!r} must be one of {', '.join(SAYINGS)}")
+            if not all(keys) or keys[0] == keys[1]:
+                raise ConfigError(f"{page!r} and {other!r} must be the URLs of two pages")
+            before = found.setdefault(frozenset(keys), (*keys, says))
+            if before[2] != says:
+                raise ConfigError(f"{page!r} and {other!r} are said to be {before[2]} and {says}")
+            if before != (*keys, says) and says == COPY:
+                raise ConfigError(f"{page!r} and {other!r} are said to be copies of each other")
+        pairs = [(one, other) for one, other, says in found.values() if says == DIFFERENT]
+        copies = [(one, other) for one, other, says in found.values() if says == COPY]
+        both = (*pairs, *((other, one) for one, other in pairs))
+        return cls(tuple(sorted(both)), tuple(sorted(copies)))
+
+    def strangers(self, key: str) -> list[str]:
+        """Return the keys of the pages that the page of *key* is different from."""
+        return list(_after(self.different, key))
+
+    def originals(self, key: str) -> list[str]:
+        """Return the keys of the pages that the page of *key* is a copy of."""
+        return list(_after(self.copies, key))
+
+    def __len__(self) -> int:
+        """Return how many pairs there are."""
+        return len(self.different) // 2 + len(self.copies)
+
+
+def _after(pairs: Keys, key: str) -> Iterator[str]:
+    place = bisect_left(pairs, (key, ""))
+    while place < len(pairs) and pairs[place][0] == key:
+        yield pairs[place][1]
+        place += 1
+
+
+NO_EXCEPTIONS = Exceptions()
