@@ -18,8 +18,8 @@ WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 INSTALL = -m pip install --quiet --editable ".[fast]" --group dev
 # What the compiled code is made of, and what it must agree with.
-COMPILED = setup.py $(wildcard dedup/native/*.pyx dedup/native/*.h dedup/native/*.py) \
-	$(wildcard dedup/reading/*.py dedup/recipes/*.py dedup/values/hashes.py dedup/index/chunks.py dedup/index/postings.py)
+COMPILED := setup.py dedup/native/sources.py $(addprefix dedup/,$(shell $(PYTHON) -c \
+	"from dedup.native.sources import SOURCES; print(*set().union(*SOURCES.values()))"))
 
 .PHONY: crawl test slow pure cover docs oldest lint types check audit
 

@@ -2,11 +2,12 @@
 
     python -m benchmarks.fingerprint [FOLDER...]
 
-The pages of each FOLDER, a site of plain files, are made fingerprints of, compiled and in Python, beside
-peers that are given the texts.  Then come the steps of the Python code, on pages of 30 KB that are made of
-words from jieba's dictionary and from a list.  Trees are given as Scrapy gives them.  Peers of SimHash are `simhash` of PyPI (1e0ng), the plain Python loop, and a plain C loop, which
-is compiled if gcc is found.  Times are processor times, the best and the median of many runs, so that
-other programs on the machine have little effect.
+With folders: fingerprints of the pages in each FOLDER, a site of plain files, compiled and in Python,
+beside MinHash programs that are given the shingles.  Without: the steps of the Python code, on pages of
+30 KB that are made of words from jieba's dictionary and from a list, and SimHash beside `simhash` of PyPI
+(1e0ng), the plain Python loop, and a plain C loop, which is compiled if gcc is found.  Trees are given as
+Scrapy gives them.  Times are processor times, the best and the median of many runs, so that other programs
+on the machine have little effect.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -186,31 +188,27 @@ def shingled(words: list[str]) -> list[str]:
 def peers_of(shingles: list[list[str]]) -> dict[str, list[Callable[[], object]]]:
     """Return what MinHash programs do with shingles, which they are given."""
     peers: dict[str, list[Callable[[], object]]] = {}
-    try:
-        from datasketch import MinHash
-    except ImportError:
-        click.echo("datasketch is not installed")
-    else:
-        peers["datasketch update_batch, 128 permutations, given shingles"] = [
-            partial(batch_updated, MinHash, ones) for ones in shingles
-        ]
-    try:
-        from rensa import RMinHash
-    except ImportError:
-        click.echo("rensa is not installed")
-    else:
-        peers["rensa, 128 permutations, given shingles"] = [
-            partial(updated, RMinHash, ones) for ones in shingles
+    for name, program, sign in (
+        ("datasketch update_batch", "datasketch", batch_updated),
+        ("rensa", "rensa", updated),
+    ):
+        try:
+            module = import_module(program)
+        except ImportError:
+            click.echo(f"{program} is not installed")
+            continue
+        peers[f"{name}, 128 permutations, given shingles"] = [
+            partial(sign, module, ones) for ones in shingles
         ]
     return peers
 
 
-def batch_updated(minhash: Any, shingles: list[str]) -> Any:
-    return minhash(num_perm=128).update_batch([one.encode() for one in shingles])
+def batch_updated(datasketch: Any, shingles: list[str]) -> Any:
+    return datasketch.MinHash(num_perm=128).update_batch([one.encode() for one in shingles])
 
 
-def updated(minhash: Any, shingles: list[str]) -> Any:
-    found = minhash(num_perm=128, seed=42)
+def updated(rensa: Any, shingles: list[str]) -> Any:
+    found = rensa.RMinHash(num_perm=128, seed=42)
     found.update(shingles)
     return found.digest()
 

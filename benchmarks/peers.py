@@ -61,9 +61,10 @@ from dedup import Page
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "peers.md"
 README = ROOT / "README.md"
-MARKS = "peers"
 # Between marks of its own, because it may be measured alone.
 LOST_MARKS = "lost"
+# The columns of that table which stand in the README.
+SHORT = ("contender", "pages dropped", "words lost")
 
 PARTS = ("edited_articles", "page_compare", "manual_versions/postgresql")
 STREAM = PARTS[2]
@@ -187,7 +188,7 @@ def main(
             click.echo(table.markdown())
             if write:
                 DOCUMENT.write_text(with_section(DOCUMENT.read_text("utf-8"), table), "utf-8")
-                write_readme(LOST_MARKS, _rows(table))
+                write_readme(LOST_MARKS, _rows(short_table(table)))
         return
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as scratch:
@@ -217,10 +218,8 @@ def main(
     click.echo("\n\n".join([*(table.markdown() for table in tables), note]))
     if write:
         write_document(note, tables)
-        plain = scrapy_table(plugins).markdown().split("\n\n", 1)[1]
-        write_readme(MARKS, f"{_rows(short_table(results, failures))}\n\n{plain}")
         for table in lost:
-            write_readme(LOST_MARKS, _rows(table))
+            write_readme(LOST_MARKS, _rows(short_table(table)))
 
 
 def write_document(note: str, tables: Sequence[Table]) -> None:
@@ -236,16 +235,12 @@ def _renew_ours(job: Path, work: Mapping[str, Any], scratch: Path, *, write: boo
     """Measure this project alone, print its rows and, to *write*, put them in place of those before."""
     found = run_all(job, work, [OURS])
     plugins = scrapy_table(plugin_rows(OURS, scratch, scratch))
-    for path, tables in {
-        DOCUMENT: (quality(*found, work), plugins),
-        README: (short_table(*found), plugins),
-    }.items():
-        text = path.read_text("utf-8")
-        for table in tables:
-            click.echo(_rows(table))
-            text = with_rows(text, table)
-        if write:
-            path.write_text(text, "utf-8")
+    text = DOCUMENT.read_text("utf-8")
+    for table in (quality(*found, work), plugins):
+        click.echo(_rows(table))
+        text = with_rows(text, table)
+    if write:
+        DOCUMENT.write_text(text, "utf-8")
 
 
 def _lost(folder: Path, cache: Path, jobs: int) -> list[Table]:
@@ -599,9 +594,7 @@ def scrapy_table(rows: Sequence[PluginRow]) -> Table:
 
 def _crawls(row: PluginRow) -> tuple[str, str]:
     first, second = (
-        "does not start: " + found.replace("|", "/")
-        if isinstance(found, str)
-        else f"{found[0]} ({found[1]})"
+        "does not start" if isinstance(found, str) else f"{found[0]} ({found[1]})"
         for found in row.crawls
     )
     return first, "the same" if first == second and "start" in first else second
@@ -624,25 +617,11 @@ def _version(name: str, cache: Path) -> str:
     return found.rsplit(" ", 1)[-1]
 
 
-def short_table(results: Mapping[str, Found], failures: Mapping[str, str]) -> Table:
-    """Return the table of the README that compares pairs."""
-    rows = [
-        (
-            name,
-            *(_rule(found.scores.get(part)) for part in PARTS),
-            _wrong(found) or "",
-            _shown((found.streaming or found.folding) * 1e3, ".1f"),
-            ABOUT[name][1],
-        )
-        for name, found in results.items()
-    ]
-    rows += [(name, f"does not run: {why}", *[""] * 5) for name, why in failures.items()]
-    header = ("", "F1 articles", "F1 sites", "F1 manuals", "false positives", "ms a page", "strengths")
-    return Table("", header, rows)
-
-
-def _rule(score: PeerScore | None) -> str:
-    return "" if score is None or score.rule is None else f"{score.rule.f1:.3f}"
+def short_table(lost: Table) -> Table:
+    """Return what a reader of the README decides by of the table of what would be *lost*."""
+    chosen = [lost.header.index(name) for name in lost.header if name in SHORT or "wrong" in name]
+    rows = [tuple(row[place] for place in chosen) for row in lost.rows]
+    return Table("", tuple(lost.header[place] for place in chosen), rows)
 
 
 def write_readme(marks: str, table: str) -> None:

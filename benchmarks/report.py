@@ -1,7 +1,8 @@
-"""The HTML report of a large index: its time, memory and file size.
+"""The HTML report of a large index: its time, memory and file size; and what the commands take.
 
     python -m benchmarks.report                   # one million synthetic rows
     python -m benchmarks.report --rows 100000 --output report.html
+    python -m benchmarks.report --rows 100000 --commands    # processor time of each command, warm
 
 Three in eight rows are copies, in clusters of 2 to some thousand pages, on a thousand sites, in ten runs.
 """
@@ -51,7 +52,8 @@ CHILD = (
     "--index", type=click.Path(path_type=Path), help="Keep the index here, or use the one that is here."
 )
 @click.option("--output", type=click.Path(path_type=Path), help="Keep the report here.")
-def main(rows: int, index: Path | None, output: Path | None) -> None:
+@click.option("--commands", is_flag=True, help="Measure the commands instead.")
+def main(rows: int, index: Path | None, output: Path | None, commands: bool) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         index = index or Path(scratch) / "pages.db"
         output = output or Path(scratch) / "report.html"
@@ -59,6 +61,10 @@ def main(rows: int, index: Path | None, output: Path | None) -> None:
             begin = time.perf_counter()
             fill(index, rows)
             click.echo(f"{rows:,} rows made in {time.perf_counter() - begin:.0f} s")
+        if commands:
+            for line in measured(index, Path(scratch)):
+                click.echo(line)
+            return
         command = [sys.executable, "-c", CHILD, "report", str(index), "--format", "html"]
         begin = time.perf_counter()
         done = subprocess.run(
@@ -73,6 +79,50 @@ def main(rows: int, index: Path | None, output: Path | None) -> None:
             f"report of {rows:,} rows: {taken:.1f} s ({processor:.1f} s of processor time), "
             f"{memory:.0f} MB of memory, a file of {size:.1f} MB"
         )
+
+
+def measured(index: Path, folder: Path) -> Iterator[str]:
+    """Yield how many seconds of processor time each command takes, the second time it runs."""
+    stricter = ("-s", "DEDUP_MIN_SIMILARITY=0.8")
+    plain = ("-s", "DEDUP_RECIPE=similarity")
+    for name, command in {
+        "dedup --help": ("--help",),
+        "dedup report": ("report", index),
+        "dedup stats": ("stats", index),
+        "dedup report --format html": (
+            "report",
+            index,
+            "--format",
+            "html",
+            "-o",
+            folder / "report.html",
+        ),
+        "dedup report --format csv": ("report", index, "--format", "csv", "-o", folder / "report.csv"),
+        "dedup report --format json": (
+            "report",
+            index,
+            "--format",
+            "json",
+            "-o",
+            folder / "report.json",
+        ),
+        "dedup export": ("export", index, "-o", folder / "export.jsonl.gz"),
+        "dedup report -s DEDUP_MIN_SIMILARITY=0.8": ("report", index, *stricter),
+        "the same, without what is known of sites": ("report", index, *plain, *stricter),
+        "scrapy dedup --help": ("dedup", "--help"),
+    }.items():
+        module = "scrapy.cmdline" if name.startswith("scrapy") else "dedup"
+        start = ["-m", module] if module != "dedup" else ["-c", "from dedup.cli import main; main()"]
+        taken = [_processor([sys.executable, *start, *map(str, command)], folder) for _ in range(2)]
+        yield f"{name}: {taken[-1]:.2f} s"
+
+
+def _processor(command: list[str], folder: Path) -> float:
+    """Run *command*, and return the seconds of processor time."""
+    before = getrusage(RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True, cwd=folder)
+    after = getrusage(RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def fill(path: Path, rows: int) -> None:

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dedup.index import MemoryIndex, SQLiteIndex
+    from dedup.index import MemoryIndex, PostgresIndex, SQLiteIndex
     from dedup.index.detector import Detector
     from dedup.reading.page import Page
     from dedup.recipes.config import DedupConfig
@@ -25,6 +25,7 @@ __all__ = [
     "Match",
     "MemoryIndex",
     "Page",
+    "PostgresIndex",
     "Reason",
     "SQLiteIndex",
     "Verdict",
@@ -42,6 +43,7 @@ _HOMES = {
     "Match": "values.match",
     "MemoryIndex": "index",
     "Page": "reading.page",
+    "PostgresIndex": "index",
     "Reason": "values.verdict",
     "SQLiteIndex": "index",
     "Verdict": "values.verdict",

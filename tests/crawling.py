@@ -48,7 +48,7 @@ class Crawl:
         return {
             name: value
             for name, value in found.items()
-            if not name.startswith(("seconds/", "index/", "candidates", "lookups"))
+            if not name.startswith(("seconds/", "rules/seconds", "index/", "candidates", "lookups"))
         }
 
 
@@ -97,6 +97,11 @@ def wait_until(is_true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def index_of(folder: Path) -> str:
+    """Return where the crawls of *folder* have their index; tests may have it somewhere else."""
+    return str(folder / "pages.db")
+
+
 def started(
     folder: Path,
     spider: str,
@@ -116,7 +121,7 @@ def started(
         "spiders": [(spider, arguments or {}), *others],
         "settings": {
             "ADDONS": {"dedup.plugin.Addon": 500},
-            "DEDUP_INDEX": str(folder / "pages.db"),
+            "DEDUP_INDEX": index_of(folder),
             "FEEDS": {str(feed): {"format": "jsonlines"}},
             "TELNETCONSOLE_ENABLED": False,
             **(settings or {}),

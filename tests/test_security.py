@@ -37,8 +37,8 @@ FETCHING_MODULES = {
     *("aiohttp", "ftplib", "httpx", "requests", "smtplib", "socket", "ssl", "telnetlib", "urllib3"),
     *("http.client", "urllib.request", "xmlrpc.client"),
 }
-# Listens on this machine, connects to nothing.
-LISTENERS = {"dedup/cli/serve"}
+# Listens on this machine; shuts a connection of libpq's.  Neither connects to anything.
+LISTENERS = {"dedup/cli/serve", "dedup/index/stores/postgres/watch"}
 # All that statements are put together from beside constants: numbers, marks, names of columns.
 PARTS_OF_STATEMENTS = {
     "_ENTRY_BYTES",
@@ -112,6 +112,32 @@ PARTS_OF_STATEMENTS = {
         "pragma",
         "values",
         "version",
+    ),
+    # Of PostgreSQL: constants, numbers, marks, and names of our own tables and columns.
+    *(
+        "', '.join('?' * len(values))",
+        "', ?' * 6",
+        "KINDS[kind].table.name",
+        "LOCK_CLASS",
+        "MIN_EQUAL_TOKENS",
+        "SELECT",
+        "_BATCH",
+        "_EACH_BY_ITS_INDEX",
+        "_EQUALS",
+        "_GLANCES",
+        "_MAY_MATTER",
+        "_ROWS",
+        "_SHARED",
+        "_SIGN",
+        "assignments",
+        "distance_to('p.' + column)",
+        "distance_to(column)",
+        "dry_runs_condition(pool.dry_runs)",
+        "lock",
+        "other",
+        "self._server.lock_key",
+        "table",
+        "where[0]",
     ),
 }
 STATEMENT = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|WHERE|AND|PRAGMA|VALUES|ORDER BY|LIMIT)\b")

@@ -14,6 +14,7 @@ Fields = Mapping[str, Any]
 DEFAULT = "default"
 RULES: Mapping[str, Fields] = {
     DEFAULT: {},
+    "bands, as on a server": {"candidates": "minhash", "max_structure_candidates": 0},
     "simhash <= 3": {"verifier": "distance", "max_distance": 3},
     **{
         f"similarity >= {bound:.2f}": {"verifier": "similarity", "min_similarity": bound}

@@ -24,6 +24,7 @@ from crawler.page_spider import (
 )
 from dedup import Page
 
+# The first sign only: behind a space, a second one stands in the fragment.
 _FRAGMENT = re.compile(r"(?:^|(?<=[^\x00-\x20]))#")
 _IGNORED = frozenset("." + extension for extension in IGNORED_EXTENSIONS)
 
@@ -114,4 +115,4 @@ def without_fragment(url: str) -> str:
     ('/tea', '', '/tea #cups')
     """
     found = _FRAGMENT.search(url)
-    return url[: found.start()] if found else url
+    return url[: found.start()] if found and found.start() == url.find("#") else url

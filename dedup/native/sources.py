@@ -16,6 +16,7 @@ SOURCES = {
         "native/_pages.pyx",
         "native/fold.h",
         "reading/characters.py",
+        "reading/compiled.py",
         "reading/dictionary.py",
         "reading/floods.py",
         "reading/tokens.py",

@@ -42,9 +42,7 @@ def _described(character: str, flags: int, native: Any) -> tuple[int, int, Any]:
     if _VARIATION_SELECTORS.match(character):
         return native.PARTS, flags, ord(character)
     normal = [_small(part, native) for part in normalize("NFKC", character)]
-    if not normal or _kind(character, native) == native.STRANGE:
-        return native.STRANGE, flags, ord(character)
-    if any(kind == native.STRANGE for kind, _ in normal):
+    if native.STRANGE in {_kind(character, native), *(kind for kind, _ in normal)}:
         return native.STRANGE, flags, ord(character)
     return (normal[0][0], flags, normal[0][1]) if len(normal) == 1 else (native.EXPANDS, flags, normal)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 
-from bs4.dammit import EncodingDetector, UnicodeDammit
 from w3lib.encoding import read_bom, resolve_encoding
 
 # Enough to detect an encoding, and little enough that a page of 20 MB takes no longer.
@@ -48,6 +47,8 @@ def is_utf8(body: bytes) -> bool:
 
 
 def _own_declaration(body: bytes) -> str | None:
+    from bs4.dammit import EncodingDetector  # few pages need it, and it takes a tenth of a second
+
     return EncodingDetector.find_declared_encoding(body[:_SAMPLE], is_html=True)
 
 
@@ -62,6 +63,8 @@ def _fits(body: bytes, encoding: str) -> bool:
 
 
 def _guess(body: bytes) -> str:
+    from bs4.dammit import UnicodeDammit
+
     guessed = UnicodeDammit(body[:_SAMPLE], is_html=True).original_encoding
     encoding = resolve_encoding(guessed) if guessed else None
     return encoding if encoding and _is_codec(encoding) else "cp1252"

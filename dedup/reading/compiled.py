@@ -28,12 +28,14 @@ def reading_of(root: Any) -> Reading:
     return Walk(root).reading() if found is None else Reading(*found)
 
 
-@cache
 def compiled_pages() -> Any:
     """Return the compiled module, told of characters and tags, None where it is not to be used."""
+    return native.pages() and _told()
+
+
+@cache
+def _told() -> Any:
     module = native.pages()
-    if module is None:
-        return None
     module.set_characters(partial(described, native=module))
     module.set_tags(_bits(module.TAG_BITS), ROLE_STATES)
     root = etree.fromstring(TRIAL, etree.HTMLParser())

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
-from itemadapter import ItemAdapter
-
 from dedup.values.errors import DedupError
 from dedup.values.hashes import digest
 
@@ -154,6 +152,8 @@ def _parts(value: Any) -> dict[str, Any] | list[Any] | None:
         return list(value)
     if isinstance(value, Set):
         return sorted(value, key=str)
+    from itemadapter import ItemAdapter  # imports Scrapy, which takes longer than most commands
+
     if ItemAdapter.is_item(value):
         adapter = ItemAdapter(value)
         return {name: adapter[name] for name in sorted(adapter)}

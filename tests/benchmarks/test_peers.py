@@ -11,7 +11,7 @@ from benchmarks.accuracy.peers import PEERS
 from benchmarks.accuracy.report import Table
 from benchmarks.accuracy.sets import LabelledSet, Pair, Part
 from benchmarks.peer_contenders import CONTENDERS, OURS, Document, contender_of
-from benchmarks.peers import Found, described, short_table, with_rows, write_readme
+from benchmarks.peers import described, short_table, with_rows, write_readme
 from tests.pages import text
 
 NAMES = [name for name in CONTENDERS if name in (OURS, "1e0ng simhash", "datasketch MinHash")]
@@ -56,20 +56,17 @@ def test_a_job_has_each_page_once_and_all_pairs_by_weight(tmp_path: Path) -> Non
 
 def test_the_table_replaces_the_one_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     readme = tmp_path / "README.md"
-    readme.write_text(
-        "before\n<!-- peers -->\nold\n<!-- /peers -->\n<!-- lost -->\n<!-- /lost -->\nafter\n"
-    )
+    readme.write_text("before\n<!-- lost -->\nold\n<!-- /lost -->\nafter\n")
     monkeypatch.setattr(peers, "README", readme)
-    made = short_table({OURS: Found({}, 0.001, 0.002)}, {"other": "it raises"})
+    header = ("contender", "right drops, of 4", "wrong, of 5", "pages dropped", "words lost", "else")
+    made = short_table(Table("What", header, [(OURS, 4, 1, 20, 30, 9)]))
+    assert made.header == ("contender", "wrong, of 5", "pages dropped", "words lost")
+    assert made.rows == [(OURS, 1, 20, 30)]
     table = made.markdown().split("\n\n", 1)[1]
-    write_readme(peers.MARKS, table)
-    write_readme(peers.MARKS, table)
-    write_readme(peers.LOST_MARKS, "lost")
-    assert readme.read_text() == (
-        f"before\n<!-- peers -->\n{table}\n<!-- /peers -->\n<!-- lost -->\nlost\n<!-- /lost -->\nafter\n"
-    )
+    for _ in range(2):
+        write_readme(peers.LOST_MARKS, table)
+    assert readme.read_text() == f"before\n<!-- lost -->\n{table}\n<!-- /lost -->\nafter\n"
     assert table.count("|---") == table.splitlines()[0].count("|") - 1
-    assert "does not run: it raises" in table
 
 
 def test_rows_replace_those_of_the_same_name_in_their_table_only() -> None:

@@ -74,6 +74,7 @@ def urls(spider: SiteSpider, response: HtmlResponse, page: Page) -> list[str]:
 @given(st.lists(links, max_size=8), patterns, patterns, st.booleans(), st.sampled_from(["", "#top"]))
 @example(["/x #y", "/x", "/x#y"], "", "", False, "")
 @example(["#", "?#", "", "#y"], "", "", True, "#top")
+@example(["x ##"], "", "", False, "")
 def test_the_same_pages_are_fetched(
     found: list[str], allow: str, deny: str, dont_filter: bool, fragment: str
 ) -> None:

@@ -21,6 +21,8 @@ from tests.crawling import ROOT, TIMEOUT, environment
 
 # What makes or changes an environment, and what is left of it where there is one already.
 STAND_INS = {
+    "git clone https://github.com/scrapy-dedup/scrapy-dedup": "true",
+    "cd scrapy-dedup": "true",
     "make crawl": "scrapy example",
     "make test": "true",
     "source .venv/bin/activate": "true",

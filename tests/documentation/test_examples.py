@@ -21,6 +21,8 @@ from tests.crawling import ROOT
 from tests.documentation.shell import STAND_INS, Shell, commands
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# Where the links of the README lead, which is also read elsewhere.
+BLOB = "https://github.com/scrapy-dedup/scrapy-dedup/blob/main/"
 # The example site has one port.
 ONE_AT_A_TIME = pytest.mark.xdist_group("example site")
 _FILE = re.compile(r"^<!-- file: (\S+) -->\n+^```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -81,8 +83,11 @@ def test_every_setting_that_is_named_exists(document: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
 def test_every_link_into_the_repository_leads_somewhere(document: Path) -> None:
     targets = re.findall(r"\]\(([^)\s]+)\)", document.read_text("utf-8"))
-    for target in targets:
-        if not target.startswith(("http:", "https:", "#")):
+    for address in targets:
+        target = address.removeprefix(BLOB)
+        if target != address:
+            assert (ROOT / target.split("#")[0]).exists(), target
+        elif not target.startswith(("http:", "https:", "#")):
             assert (document.parent / target.split("#")[0]).exists(), target
 
 

@@ -15,6 +15,7 @@ from typing import IO, TypeVar
 
 from dedup.files.exchange.lines import Header, header_line, header_of, row_line, row_of, run_line, run_of
 from dedup.index import Index, Row, Run
+from dedup.index.url_rules import UrlRules
 from dedup.values.errors import DedupError
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -36,7 +37,8 @@ def export_lines(index: Index, progress: Progress | None = None) -> Iterator[str
     runs = index.runs()
     if not index.recipe():
         raise DedupError(f"there is nothing in {index.name} to export")
-    yield header_line(Header(index.recipe(), index.parser, len(runs), rows))
+    rules = UrlRules(index.store).exported()
+    yield header_line(Header(index.recipe(), index.parser, len(runs), rows, rules))
     yield from map(run_line, runs)
     for row in takewhile(lambda row: row.id <= rows, index.rows()):
         yield row_line(row)

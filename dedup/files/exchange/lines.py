@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dedup.files.exchange.records import LARGEST, Record, Values
@@ -28,12 +28,16 @@ _ROW = Record((*PAGES.exported[:2], *SCOPES.exported, *PAGES.exported[2:]))
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line: how fingerprints were made, and how many *runs* and *rows* follow."""
+    """The first line: how fingerprints were made, how many *runs* and *rows* follow, and rules for URLs.
+
+    These are as `dedup.index.url_rules.UrlRules.exported` gives them.
+    """
 
     recipe: Mapping[str, str]
     parser: str
     runs: int
     rows: int
+    url_rules: Mapping[str, Any] = field(default_factory=dict)
 
 
 def header_line(header: Header) -> str:
@@ -46,6 +50,7 @@ def header_line(header: Header) -> str:
             "parser": header.parser,
             "runs": header.runs,
             "rows": header.rows,
+            **({"url_rules": dict(header.url_rules)} if any(header.url_rules.values()) else {}),
         }
     )
 
@@ -61,12 +66,13 @@ def header_of(line: bytes) -> Header:
     recipe = values.get("recipe")
     if not (isinstance(recipe, dict) and "recipe" in recipe):
         raise ValueError("recipe must be an object with the key recipe")
-    texts = Values(recipe)
+    texts, rules = Values(recipe), values.get("url_rules")
     return Header(
         recipe={name: texts.text(name) for name in recipe},
         parser=values.text("parser"),
         runs=values.whole("runs", 0, LARGEST),
         rows=values.whole("rows", 0, LARGEST),
+        url_rules=rules if isinstance(rules, dict) else {},
     )
 
 

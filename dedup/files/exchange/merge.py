@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
 
 from dedup.files.exchange.files import Exported, Progress
 from dedup.index import Index, Row, Run
+from dedup.index.url_rules import UrlRules
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import IndexMismatch
 from dedup.values.verdict import Outcome
@@ -83,7 +84,13 @@ def _restored(index: Index, export: Exported, progress: Progress | None) -> Impo
             kept += settled.verdict.kept and settled.outcome.stands
             if progress:
                 progress(row.id, export.header.rows)
+        runs = {run.id: run.id for run in export.runs}
+        _take_rules(index, export, runs, range(export.header.rows + 1))
     return Imported(export.header.rows, 0, kept)
+
+
+def _take_rules(index: Index, export: Exported, runs: Mapping[int, int], rows: Sequence[int]) -> None:
+    UrlRules(index.store).restored(export.header.url_rules, runs, rows)
 
 
 class _Merge:
@@ -114,6 +121,7 @@ class _Merge:
                     self._rows.append(number)
             if progress:
                 progress(batch[-1].id, self._export.header.rows)
+        _take_rules(self._index, self._export, self._runs, self._rows)
         return Imported(self._export.header.rows, known, kept)
 
     def _take_runs(self) -> dict[bytes, int]:
