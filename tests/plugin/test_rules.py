@@ -289,6 +289,8 @@ TRAPS = {
     "DOWNLOADER_MIDDLEWARES": {"tests.plugin.trapsite.Answering": 950},
     "RETRY_ENABLED": False,
     "CONCURRENT_REQUESTS": 8,
+    # Scrapy 2.13 makes as many tasks for each response.
+    "CONCURRENT_ITEMS": 4,
 }
 
 
@@ -300,7 +302,7 @@ def trapped(folder: Path, seed: int, run: int, rules: str) -> Crawl:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(3 if version_info >= (2, 14) else 1))
 def test_nothing_is_lost_on_a_site_full_of_traps(tmp_path: Path, seed: int) -> None:
     for run, rules in enumerate(("learn", "use", "use"), 1):
         done = trapped(tmp_path / "with", seed, run, rules)

@@ -125,8 +125,9 @@ class TrapSite:
         return Answer(f"list {page} {order if page > 1 else ''}", tuple(links))
 
     def _members(self, rest: str, query: dict[str, str], parts: Any) -> Answer:
-        links = [f"/members/m{n}?next={self._drawn.randrange(9)}" for n in range(3)]
-        return Answer("login", tuple(links))
+        # The same in every order of visits, so that each crawl of a run meets as many pages.
+        drawn = random.Random(f"{self.seed} {self.run} {rest} {query.get('next')}")
+        return Answer("login", tuple(f"/members/m{n}?next={drawn.randrange(9)}" for n in range(3)))
 
     def _fail(self, rest: str, query: dict[str, str], parts: Any) -> Answer:
         if "key" not in query:
