@@ -17,7 +17,7 @@ FLOORS = (
     {"recipes"},
     {"rule", "urls"},
     {"index"},
-    {"files", "report"},
+    {"archives", "files", "report"},
     {"serve", "front"},
     {"cli", "plugin"},
 )
@@ -38,7 +38,8 @@ PLACES = {
     "matplotlib": ("report/charts",),
     "multiprocessing": ("files/adding/",),
     "psycopg": ("index/stores/postgres/",),
-    "pyarrow": ("report/parquet", "files/feeds/parquet"),
+    "pyarrow": ("archives/", "files/contexts", "files/feeds/parquet", "report/parquet"),
+    "pyspark": ("archives/flow", "archives/session"),
     "rapidfuzz": ("report/diff",),
     "starlette": ("serve/",),
     "uvicorn": ("cli/serve",),

@@ -52,6 +52,11 @@ _MAX_PROBLEMS = 20
     "--spider", default="", help="Compare with the pages of this spider, and record as its pages."
 )
 @click.option("--jobs", type=click.IntRange(1), help="How many processes [default: one for each core].")
+@click.option(
+    "--context",
+    type=click.Path(exists=True, path_type=Path),
+    help="What is known of sites, as `dedup spark` wrote it, instead of what the pages before tell.",
+)
 @click.option("--restart", is_flag=True, help="Undo an interrupted run of these files and begin anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @settings_option
@@ -64,6 +69,7 @@ def add(
     form: str | None,
     spider: str,
     jobs: int | None,
+    context: Path | None,
     restart: bool,
     as_json: bool,
     settings: tuple[tuple[str, str], ...],
@@ -99,6 +105,7 @@ def add(
         raise click.UsageError("--judge records nothing that --restart could undo")
     with open_index(index_place(path), read_only=judge) as index:
         from dedup.files.adding import Adding, Choices, check_output
+        from dedup.files.contexts import read_sites
         from dedup.files.feeds import find_feeds
 
         chosen = settings_for(index, settings)
@@ -112,6 +119,7 @@ def add(
             spider=spider,
             jobs=jobs or os.cpu_count() or 1,
             record=not judge,
+            sites=read_sites(context) if context else None,
         )
         talk = _Talk(as_json=as_json)
         adding = Adding(index, feeds, choices, talk.tell, restart=restart)

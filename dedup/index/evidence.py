@@ -10,6 +10,7 @@ from dedup.index.facts import Facts
 from dedup.index.stores.base import NOT_UNDONE, Order, Pool, Query, Store, first, the_row
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import Past
+from dedup.rule.frozen import FrozenSites
 from dedup.rule.keys import nearness
 from dedup.rule.site import SiteContext
 from dedup.values.exceptions import Exceptions
@@ -33,6 +34,7 @@ class Evidence:
     store: Store
     facts: Facts
     sighting: Sighting
+    frozen: FrozenSites | None = None
     crawl: Crawl = field(init=False)
     dry_runs: frozenset[int] = field(init=False)
     _latest: list[Row] | None = field(init=False, default=None)
@@ -60,9 +62,11 @@ class Evidence:
         """Return what stands on the pages of its site that this crawl delivers, or that any did.
 
         Where unchanged pages are dropped, what any crawl has kept is delivered.  What has no
-        URL is a site of its own.
+        URL is a site of its own.  What is *frozen* takes the place of all that.
         """
         seen = self.sighting
+        if self.frozen is not None:
+            return self.frozen.site(seen.host)
         runs = None if config.unchanged == "drop" else self.crawl.alive
         return self.facts.site((seen.kind, seen.scope), seen.host, runs, self.dry_runs)
 

@@ -22,6 +22,7 @@ from dedup.index.views import Views
 from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
+from dedup.rule.frozen import FrozenSites
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
 from dedup.values.row import Row
 from dedup.values.run import Run
@@ -72,6 +73,10 @@ class Index:
         return self.ledger.find_or_add(
             sighting, config, confirmed=confirmed, is_wanted=is_wanted, wait_for=wait_for, page=page
         )
+
+    def freeze(self, sites: FrozenSites | None) -> None:
+        """Judge by what is known of *sites* from now on, in this object; None: by the rows again."""
+        self.ledger.frozen = sites
 
     def confirm(self, row: int) -> None:
         """Record that the page of a pending *row* was kept to the end; others lean on it from now on."""

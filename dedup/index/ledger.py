@@ -11,6 +11,7 @@ from dedup.index.facts import Facts
 from dedup.index.stores.base import Query, Store, StoredPage, Token, the_row
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import decide
+from dedup.rule.frozen import FrozenSites
 from dedup.values.errors import ServerAway
 from dedup.values.row import Row, is_canonical
 from dedup.values.run import Run
@@ -48,6 +49,8 @@ class Ledger:
     def __init__(self, store: Store, facts: Facts) -> None:
         self._store = store
         self._facts = facts
+        # What is known of sites where that was counted elsewhere, None where the rows tell it.
+        self.frozen: FrozenSites | None = None
         # What was claimed when a server went away: nobody knows whether it was added.
         self._in_doubt: list[Sighting] = []
 
@@ -172,7 +175,7 @@ class Ledger:
 
     def evidence(self, sighting: Sighting) -> Evidence:
         """Return what is known about the page of *sighting*."""
-        return Evidence(self._store, self._facts, sighting)
+        return Evidence(self._store, self._facts, sighting, self.frozen)
 
     def _verdict(self, sighting: Sighting, config: DedupConfig, *, is_wanted: bool = False) -> Verdict:
         past = self.evidence(sighting).past(config, is_wanted=is_wanted)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dedup.index.stores.base import Group, Store
 from dedup.recipes.sample import Sampled, places, sampled
-from dedup.rule.site import Flags
+from dedup.rule.site import Flags, is_common
 from dedup.values.row import KeptText
 from dedup.values.verdict import Outcome
 
@@ -24,8 +24,6 @@ from dedup.values.verdict import Outcome
 # shingle that was sampled on a site: some 600 for a page of 500 words, so some 12 MB; and at most
 # 6 KB for a page of any size.
 SPAN = 10_000
-# Shingles on so many pages of a site, and on this share of them, are its frame.
-COMMON_PAGES, COMMON_SHARE = 5, 0.02
 
 Counts = NDArray[np.uint16]
 
@@ -219,7 +217,7 @@ class Site:
         flags = np.zeros(len(hashes), bool)
         for host in self.hosts:
             counts, pages = self._counted(hashes, host)
-            flags |= counts >= max(COMMON_PAGES, COMMON_SHARE * pages)
+            flags |= is_common(counts, pages)
         return flags
 
     def _unknown(self, hashes: Sampled) -> Flags:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from dedup.recipes.sample import sampled
 
 Flags = NDArray[np.bool_]
+
+# Shingles on so many pages of a site, and on this share of them, are its frame.
+COMMON_PAGES, COMMON_SHARE = 5, 0.02
 
 
 class SiteContext(Protocol):
@@ -36,6 +39,12 @@ class SiteContext(Protocol):
 
     def beside(self, host: str) -> SiteContext:
         """Return what is known where a page of *host* is compared: what is common there is, too."""
+
+
+def is_common(counts: NDArray[Any], pages: int) -> Flags:
+    """Return which shingles are the frame of a site of so many *pages*, by how many have each."""
+    flags: Flags = counts >= max(COMMON_PAGES, COMMON_SHARE * pages)
+    return flags
 
 
 class NoSite:

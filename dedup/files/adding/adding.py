@@ -23,6 +23,7 @@ from dedup.index import Index, Run
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.reading.page import PARSER
 from dedup.recipes.config import DedupConfig
+from dedup.rule.frozen import FrozenSites
 from dedup.values.errors import DedupError
 from dedup.values.hashes import digest
 from dedup.values.verdict import Verdict
@@ -32,7 +33,8 @@ from dedup.values.verdict import Verdict
 class Choices:
     """How records are judged: *kind* is what they are compared with, "page" or "item".
 
-    With *record* False nothing is recorded, and records are not compared with one another.
+    With *record* False nothing is recorded, and records are not compared with one another.  What is
+    known of *sites* takes the place of what the pages before tell.
     """
 
     config: DedupConfig = field(default_factory=DedupConfig)
@@ -41,11 +43,14 @@ class Choices:
     spider: str = ""
     jobs: int = 1
     record: bool = True
+    sites: FrozenSites | None = None
 
     @property
     def signature(self) -> str:
         """A digest of all that verdicts depend on."""
-        return digest(repr((self.config, self.rule, self.kind)).encode("utf-8", "replace")).hex()
+        depends: tuple[object, ...] = (self.config, self.rule, self.kind)
+        depends += (self.sites.name,) if self.sites else ()
+        return digest(repr(depends).encode("utf-8", "replace")).hex()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,7 @@ class Adding:
             index.note_parser(PARSER)
         else:
             index.expect(choices.config)
+        index.freeze(choices.sites)
         self._index = index
         self._inputs = inputs
         self._feeds = inputs.feeds

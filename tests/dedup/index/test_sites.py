@@ -17,6 +17,7 @@ from dedup.index import Index, Row, sites
 from dedup.reading.fields import FieldRule
 from dedup.recipes.sample import sampled
 from dedup.report.replay import replayed
+from dedup.rule import site as site_rule
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome, Reason
@@ -66,7 +67,9 @@ def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list
             pages[row.sighting.host] += 1
     found = []
     for hosts in ((host,), (host, "b")):
-        bounds = {name: max(sites.COMMON_PAGES, sites.COMMON_SHARE * pages[name]) for name in hosts}
+        bounds = {
+            name: max(site_rule.COMMON_PAGES, site_rule.COMMON_SHARE * pages[name]) for name in hosts
+        }
         for one in PRINTS:
             hashes = sampled(one.sample).tolist()
             common = [any(counts[name][h] >= bounds[name] for name in hosts) for h in hashes]
@@ -176,7 +179,7 @@ def law(make: Callable[[], Index], history: list[tuple[Any, ...]]) -> None:
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sites, "SPAN", 5)
-    monkeypatch.setattr(sites, "COMMON_PAGES", 2)
+    monkeypatch.setattr(site_rule, "COMMON_PAGES", 2)
 
 
 def check_law(tmp_path: Path) -> None:
@@ -199,7 +202,7 @@ FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     ),
     "all spans stay": lambda plant: plant.setattr(sites, "_oldest", lambda _: 0),
     "dry runs count": lambda plant: plant.setattr(sites, "_counts", lambda *_: True),
-    "one page more makes it common": lambda plant: plant.setattr(sites, "COMMON_PAGES", 3),
+    "one page more makes it common": lambda plant: plant.setattr(site_rule, "COMMON_PAGES", 3),
 }
 
 

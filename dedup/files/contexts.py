@@ -1,0 +1,92 @@
+"""What is known of sites, in Parquet: a row for each host.
+
+Columns: *host*; *pages*, how many of its pages were counted; *hashes*, the shingles that were sampled on
+them, 4 bytes each (little endian), different and in order; *counts*, 2 bytes for each of these: on how
+many of the pages it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dedup.rule.frozen import FrozenSites, HostCounts, name_of
+from dedup.values.errors import DedupError
+
+COLUMNS = ("host", "pages", "hashes", "counts")
+_ROWS = 64
+
+
+def read_sites(path: Path) -> FrozenSites:
+    """Return what the file *path* says of sites, or all files of a folder that `dedup spark` wrote.
+
+    Raises `DedupError` for what is no such file.
+    """
+    parquet = _parquet()
+    hosts: dict[str, HostCounts] = {}
+    for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
+        try:
+            for batch in parquet.ParquetFile(file).iter_batches(_ROWS, columns=list(COLUMNS)):
+                hosts.update(_hosts(batch))
+        except _errors() as error:
+            raise DedupError(f"{file} is no context of sites that can be read: {error}") from error
+    if not hosts and path.is_dir() and not (path / "_SUCCESS").exists():
+        raise DedupError(f"{path} has no context of sites: no file of Parquet is in it")
+    return FrozenSites(hosts, name_of(hosts))
+
+
+def write_sites(sites: FrozenSites, path: Path) -> None:
+    """Write what is known of *sites* to the file *path*; equal ones make equal files."""
+    import pyarrow
+
+    table = pyarrow.Table.from_batches([batch_of(sites.hosts)])
+    with path.open("wb") as file:
+        _parquet().write_table(table, file, compression="zstd")
+
+
+def batch_of(hosts: Mapping[str, HostCounts]) -> Any:
+    """Return the rows of *hosts*, in order, as an Arrow batch."""
+    import pyarrow
+
+    names = sorted(hosts)
+    known = [hosts[name] for name in names]
+    columns = [
+        pyarrow.array(names, pyarrow.string()),
+        pyarrow.array([one.pages for one in known], pyarrow.int64()),
+        pyarrow.array([one.hashes.astype("<u4").tobytes() for one in known], pyarrow.binary()),
+        pyarrow.array([one.counts.astype("<u2").tobytes() for one in known], pyarrow.binary()),
+    ]
+    return pyarrow.RecordBatch.from_arrays(columns, list(COLUMNS))
+
+
+def _hosts(batch: Any) -> Iterator[tuple[str, HostCounts]]:
+    for row in batch.to_pylist():
+        yield row["host"], counts_of(row)
+
+
+def counts_of(row: Mapping[str, Any]) -> HostCounts:
+    """Return what a row says; raises ValueError where it is damaged."""
+    hashes = np.frombuffer(row["hashes"], "<u4")
+    counts = np.frombuffer(row["counts"], "<u2")
+    if len(hashes) != len(counts) or row["pages"] < 0 or (hashes[1:] <= hashes[:-1]).any():
+        raise ValueError(f"the row of {row['host']} is damaged")
+    return HostCounts(row["pages"], hashes, counts)
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    import pyarrow
+
+    return OSError, ValueError, TypeError, KeyError, pyarrow.ArrowException
+
+
+def _parquet() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise DedupError(
+            'What is known of sites is read with pyarrow: pip install "scrapy-dedup[parquet]"'
+        ) from error
+    return pyarrow.parquet
