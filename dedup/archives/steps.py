@@ -1,0 +1,334 @@
+"""Pages that may repeat each other, and whether they do: the steps from fingerprints to edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dedup.archives.columns import (
+    BUCKETS,
+    CONTEXTS,
+    EDGES,
+    PAIRS,
+    SIMILAR,
+    TOLD,
+    Batches,
+    Row,
+    batch_of,
+    batched,
+    fingerprint_in,
+    number_of,
+    rows_of,
+)
+from dedup.files.contexts import batch_of as contexts_batch
+from dedup.files.contexts import counts_of
+from dedup.recipes.bands import Banding, sketch_keys
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.sample import sampled
+from dedup.rule.frozen import MOST_PAGES, NOTHING, FrozenSite, FrozenSites, HostCounts, counted
+from dedup.rule.keys import MIN_EQUAL_TOKENS, nearness
+from dedup.rule.match import match
+from dedup.rule.site import Flags, SiteContext
+from dedup.rule.verifier import verifier_of
+from dedup.values.hashes import mixed
+from dedup.values.match import Match
+from dedup.values.verdict import Canonical
+
+Numbers = NDArray[np.int64]
+
+# The pages of a bucket that others are compared with: the first 32, then, of those that are not dropped,
+# the next ones, up to `max_candidates` in all.  Copies repeat one of the first, so most end there.
+WINDOWS = (32, 256)
+
+
+def windows(config: DedupConfig) -> list[int]:
+    """Return how many pages of a bucket are asked about in each turn."""
+    ends = [*(end for end in WINDOWS if end < config.max_candidates), config.max_candidates]
+    return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+# Keys
+
+
+def bands(batches: Iterable[pa.RecordBatch], config: DedupConfig) -> Batches:
+    """Yield the buckets (`BUCKETS`) that pages are in: by bands of sketches, by equal bytes and tokens.
+
+    Pages of different groups are in none together.
+    """
+    banding = Banding(config.bands, config.rows)
+    for batch in batches:
+        keys, ids = [], []
+        for row in batch.to_pylist():
+            own = _keys(row, banding)
+            keys.append(own)
+            ids.append(np.full(len(own), row["id"], np.int64))
+        if keys:
+            columns = [pa.array(np.concatenate(keys)), pa.array(np.concatenate(ids))]
+            yield pa.RecordBatch.from_arrays(columns, schema=BUCKETS)
+
+
+def _keys(row: Row, banding: Banding) -> Numbers:
+    group = np.int64(row["group"]).view(np.uint64)
+    shared = mixed(sketch_keys(row["sketch"], banding) ^ group).view(np.int64)
+    equal = [number_of(b"bytes", str(row["group"]), row["body_digest"])]
+    if row["tokens"] >= MIN_EQUAL_TOKENS:
+        equal.append(number_of(b"tokens", str(row["group"]), row["token_digest"]))
+    return np.concatenate((shared, np.array(equal, np.int64)))
+
+
+# Pairs
+
+
+def pairs(batches: Iterable[pa.RecordBatch], first: int) -> Batches:
+    """Yield the pairs (`PAIRS`) of pages in buckets, which come in the order of key and id.
+
+    Each page is paired with those of the *first* pages (1 or more) of its bucket that are earlier:
+    what it repeats is mostly there.  Pages that come after these are yielded again without a partner.
+    In memory are a batch and *first* pages, however many are in a bucket.
+    """
+    last, heads = None, np.zeros(0, np.int64)
+    for batch in batches:
+        keys, ids = (batch.column(name).to_numpy() for name in BUCKETS.names)
+        if not len(keys):
+            continue
+        held = len(heads) if last == keys[0] else 0
+        keys = np.concatenate((np.full(held, keys[0]), keys))
+        ids = np.concatenate((heads[:held], ids))
+        starts = _starts(keys)
+        yield from _paired(keys, ids, starts, held, first)
+        last, heads = keys[-1], ids[starts[-1] :][:first]
+
+
+def _starts(keys: Numbers) -> NDArray[np.intp]:
+    """Return for each place where the run of its key begins."""
+    begins = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+    return np.repeat(begins, np.diff(np.append(begins, len(keys))))
+
+
+def _paired(
+    keys: Numbers, ids: Numbers, starts: NDArray[np.intp], held: int, first: int
+) -> Iterator[pa.RecordBatch]:
+    places = np.arange(len(ids))
+    rank = places - starts
+    new = places >= held
+    for head in range(first):
+        later = np.flatnonzero(new & (rank > head))
+        if not len(later):
+            break
+        yield _batch(ids[starts[later] + head], ids[later], np.zeros(len(later), np.int64))
+    if len(late := np.flatnonzero(new & (rank >= first))):
+        yield _batch(np.full(len(late), -1), ids[late], keys[late])
+
+
+def _batch(a: Numbers, b: Numbers, keys: Numbers) -> pa.RecordBatch:
+    columns = [pa.array(column, pa.int64()) for column in (a, b, keys)]
+    return pa.RecordBatch.from_arrays(columns, schema=PAIRS)
+
+
+def similar(batches: Iterable[pa.RecordBatch], config: DedupConfig) -> Batches:
+    """Yield the pairs (`SIMILAR`) that the verifier of *config* may pass, or that are equal."""
+    verifier = verifier_of(config)
+    for batch in batches:
+        found: list[Row] = []
+        for row in batch.to_pylist():
+            page = fingerprint_in(_light(row, "b_"))
+            if row["a_group"] == row["b_group"] and (
+                _is_equal(row) or verifier.may_pass(page, [row["a_sketch"]])[0]
+            ):
+                found.append(row)
+        yield batch_of(found, SIMILAR)
+
+
+def _light(row: Row, side: str) -> dict[str, Any]:
+    """Return the columns of a fingerprint that a pair of sketches has, nothing in the others."""
+    empty = dict.fromkeys(("content", "structure", "words", "shingles"), 0) | {"sample": b""}
+    given = ("sketch", "body_digest", "token_digest", "tokens")
+    return empty | {name: row[side + name] for name in given}
+
+
+def _is_equal(row: Row) -> bool:
+    if row["a_body_digest"] == row["b_body_digest"]:
+        return True
+    return row["b_tokens"] >= MIN_EQUAL_TOKENS and row["a_token_digest"] == row["b_token_digest"]
+
+
+# Sites
+
+
+def chosen(batches: Iterable[pa.RecordBatch]) -> Batches:
+    """Yield those of the pages (`CERTAIN`) that are counted: about `MOST_PAGES` of a host, by lot.
+
+    The lot is a page's number: the same pages in whatever order and on however many machines.
+    """
+    for batch in batches:
+        ids = batch.column("id").to_numpy()
+        of = np.maximum(batch.column("pages").to_numpy(), 1)
+        lots = mixed(ids.view(np.uint64) + np.uint64(1)) / 2.0**64
+        yield batch.filter(pa.array(lots < MOST_PAGES / of))
+
+
+def context_of(pages: pa.Table) -> pa.Table:
+    """Return the row of `CONTEXTS` for *pages* of one host (`CERTAIN`), one or more."""
+    host = pages.column("host")[0].as_py()
+    counts = counted(pages.column("sample").to_pylist())
+    return pa.Table.from_batches([contexts_batch({host: counts})]).cast(CONTEXTS)
+
+
+class Asked(Exception):  # noqa: N818 - it says what happened
+    """A verifier has asked about the site."""
+
+
+class _Asking:
+    """A `SiteContext` that tells whether it is asked: then the pair waits for what is known."""
+
+    @property
+    def is_known(self) -> bool:
+        raise Asked
+
+    pages = is_known  # type: ignore[assignment]
+
+    def common(self, sample: bytes) -> Flags:  # noqa: ARG002
+        raise Asked
+
+    unknown = common
+
+    def beside(self, host: str) -> _Asking:  # noqa: ARG002
+        return self
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A `FrozenSite` beside another host, of which it was told what is common there, by sample."""
+
+    site: FrozenSite
+    told: dict[bytes, Flags]
+
+    is_known = True
+
+    @property
+    def pages(self) -> int:
+        return self.site.pages
+
+    def common(self, sample: bytes) -> Flags:
+        return self.site.common(sample) | self.told[sample]
+
+    def unknown(self, sample: bytes) -> Flags:
+        return self.site.unknown(sample)
+
+    def beside(self, host: str) -> _Told:  # noqa: ARG002
+        return self
+
+
+# Verifying
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A row of `TWO` or `TOLD`."""
+
+    row: Row
+    config: DedupConfig
+
+    def edge(self, site: SiteContext) -> Row | None:
+        """Return the row of `EDGES`, None where the rule says that *b* does not repeat *a*."""
+        row = self.row
+        kept, page = fingerprint_in(row, "a_"), fingerprint_in(row, "b_")
+        matched = match(kept, page, self.config, site)
+        if not matched.is_duplicate:
+            return None
+        canonical = Canonical(row["a"], "", 0, is_pending=False, fingerprint=kept)
+        return self._row(matched, nearness(page, canonical))
+
+    def _row(self, matched: Match, near: tuple[float, ...]) -> Row:
+        return {
+            "a": self.row["a"],
+            "b": self.row["b"],
+            "asks": False,
+            "rank": int(near[0]),
+            "content_order": near[1],
+            "structure_order": near[2],
+            "reason": matched.reason.value,
+            "content_distance": matched.content_distance,
+            "structure_distance": matched.structure_distance,
+            "similarity": matched.similarity,
+            "lost": matched.lost,
+            "missing": matched.missing,
+        }
+
+    @cached_property
+    def waiting(self) -> Row:
+        """The row of `EDGES` of a pair that asks about the site."""
+        nothing = dict.fromkeys(EDGES.names)
+        return {**nothing, "a": self.row["a"], "b": self.row["b"], "asks": True}
+
+
+def settled(batches: Iterable[pa.RecordBatch], config: DedupConfig) -> Batches:
+    """Yield the pairs (`TWO`) that the rule confirms (`EDGES`), and those that ask about the site."""
+    asking = _Asking()
+
+    def edges() -> Iterator[Row]:
+        for row in rows_of(batches):
+            pair = _Pair(row, config)
+            try:
+                edge = pair.edge(asking)
+            except Asked:
+                edge = pair.waiting
+            if edge is not None:
+                yield edge
+
+    return batched(edges(), EDGES)
+
+
+def told(two: pa.Table, contexts: pa.Table) -> pa.Table:
+    """Return pairs of `TWO` of one host of *a* as `TOLD`, by the row of `CONTEXTS` of that host."""
+    counts = _counts(contexts)
+    rows = [
+        row
+        | {
+            f"common_{side}": np.packbits(counts.common(row[f"{side}_sample"])).tobytes()
+            for side in "ab"
+        }
+        for row in two.to_pylist()
+    ]
+    return _table([batch_of(rows, TOLD)], TOLD)
+
+
+def verified(pairs_told: pa.Table, contexts: pa.Table, config: DedupConfig) -> pa.Table:
+    """Return the pairs (`TOLD`) that the rule confirms (`EDGES`); *b* of all of them is on one host.
+
+    *contexts* has the row of `CONTEXTS` of that host, or none.
+    """
+    counts = _counts(contexts)
+    edges = []
+    for row in pairs_told.to_pylist():
+        site = FrozenSites({row["b_host"]: counts}).site(row["b_host"])
+        if (edge := _Pair(row, config).edge(_beside(site, row))) is not None:
+            edges.append(edge)
+    return _table([batch_of(edges, EDGES)], EDGES)
+
+
+def _beside(site: FrozenSite, row: Row) -> SiteContext:
+    if row["a_host"] == row["b_host"]:
+        return site
+    flags = {row[f"{side}_sample"]: _flags(row, side) for side in "ab"}
+    return _Told(site, flags)
+
+
+def _flags(row: Row, side: str) -> Flags:
+    bits = np.frombuffer(row[f"common_{side}"], np.uint8)
+    return np.unpackbits(bits, count=len(sampled(row[f"{side}_sample"]))).astype(bool)
+
+
+def _counts(contexts: pa.Table) -> HostCounts:
+    rows = contexts.to_pylist()
+    return counts_of(rows[0]) if rows else NOTHING
+
+
+def _table(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_batches(batches, schema)

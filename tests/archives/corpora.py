@@ -1,0 +1,94 @@
+"""Small corpora with everything that is hard: chains, floods, mirrors, frames, words of other pages."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+from dedup import DedupConfig, MemoryIndex
+from dedup.archives.columns import FILES, Row, batch_of, rows_of
+from dedup.archives.reading import RECORD_BITS, prints_of_files
+from dedup.files.adding import Adding, Choices
+from dedup.files.adding.work import WorkerSettings
+from dedup.files.feeds import find_feeds
+from dedup.reading.fields import FieldRule
+from dedup.rule.frozen import FrozenSites
+
+CONFIG = DedupConfig(candidates="minhash", max_structure_candidates=0)
+RULE = FieldRule()
+Pages = list[tuple[str, str]]
+
+
+def corpus(seed: int, pages: int = 60, hosts: int = 2, words: int = 130) -> Pages:
+    """Return pages that repeat, extend, mix and shorten earlier ones, within the frames of their sites."""
+    chance = random.Random(seed)
+    vocabulary = [f"w{number}" for number in range(3000)]
+    frames = [chance.choices(vocabulary, k=40) for _ in range(hosts)]
+    texts: list[list[str]] = []
+    made: Pages = []
+    for number in range(pages):
+        host = chance.randrange(hosts)
+        text = _next_text(chance, texts, vocabulary, words)
+        texts.append(text)
+        body = text if chance.random() < 0.3 else frames[host] + text
+        tag = chance.choice(("p", "p", "div"))
+        made.append((f"http://h{host}/{number}", f"<html><{tag}>{' '.join(body)}</{tag}></html>"))
+    return made
+
+
+def _next_text(
+    chance: random.Random, texts: list[list[str]], vocabulary: list[str], words: int
+) -> list[str]:
+    kind = chance.randrange(8) if texts else 0
+    if kind < 2:
+        return chance.choices(vocabulary, k=chance.choice((0, 2, 5, words, 2 * words)))
+    base = list(chance.choice(texts))
+    if kind == 2 or not base:
+        return base
+    if kind == 3:  # parts of two
+        other = chance.choice(texts)
+        return base + other[: len(other) // 2]
+    changed = chance.choice((1, 3, 8, 20, 40))
+    if kind == 4:
+        return base + chance.choices(vocabulary, k=changed)
+    for _ in range(min(changed, len(base))):
+        base[chance.randrange(len(base))] = chance.choice(vocabulary)
+    return base if kind < 7 else base[: max(1, len(base) - changed)]
+
+
+def write(path: Path, pages: Pages) -> Path:
+    lines = (json.dumps({"url": url, "html": html}) for url, html in pages)
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def settings(config: DedupConfig = CONFIG) -> WorkerSettings:
+    return WorkerSettings(rule=RULE, config=config, spider="", kind="item")
+
+
+def printed(path: Path, config: DedupConfig = CONFIG) -> list[Row]:
+    feeds = find_feeds([path], RULE).feeds
+    files = [
+        {"number": number, "path": str(feed.path), "form": feed.form, "content": None}
+        for number, feed in enumerate(feeds)
+    ]
+    return list(rows_of(prints_of_files([batch_of(files, FILES)], settings(config))))
+
+
+def added(path: Path, sites: FrozenSites | None, config: DedupConfig = CONFIG) -> dict[int, int | None]:
+    """Return the canonical of each page of the one file *path* by `dedup add`, None where it is kept."""
+    choices = Choices(config=config, rule=RULE, sites=sites)
+    with MemoryIndex() as index:
+        adding = Adding(index, find_feeds([path], RULE), choices)
+        for _ in adding.work():
+            pass
+        rows = {row.id: row for row in index.rows()}
+    return {
+        number - 1: None if row.verdict.kept else (row.verdict.canonical or 0) - 1
+        for number, row in rows.items()
+    }
+
+
+def record(number: int) -> int:
+    return number & (1 << RECORD_BITS) - 1
