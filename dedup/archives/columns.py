@@ -29,8 +29,10 @@ _FINGERPRINT = (
 FILES = pa.schema(
     [("number", pa.int64()), ("path", pa.string()), ("form", pa.string()), ("content", pa.binary())]
 )
-# A page, or a record that is none: *problem* says why, *is_page* is false.  *same* is equal for pages of
-# a group and a host that cannot have different fates but for the first, null for what is not judged.
+# A page.  *problem* says what is wrong with a record that cannot be read; *is_page* is false where it is
+# damaged and cannot be written, and null where its file cannot be read further.  *kind* is "" of what is
+# not in an index.  *same* is equal for pages of a group and a host that have one fate, but for the first
+# of them; null for what is not judged.
 PRINTS = pa.schema(
     [
         ("id", pa.int64()),

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from dedup.archives import results, steps
@@ -35,6 +35,7 @@ from dedup.archives.columns import (
     batch_of,
 )
 from dedup.archives.greedy import decided
+from dedup.archives.job import require_pages
 from dedup.archives.reading import RECORD_BITS, prints_of_files
 from dedup.archives.state import FILE, WORK, State
 from dedup.archives.storage import Storage
@@ -96,6 +97,7 @@ class Archive:
     def run(self, files: DataFrame) -> DataFrame:
         """Judge the pages of *files* and write everything; return the verdicts."""
         prints = self.stage("prints", lambda: printed(files, self.settings))
+        require_pages(prints)
         found = self.judged(prints)
         self.stage("kept", lambda: kept_of(files, found, self.settings), "kept")
         if "export" not in self.state.done:
@@ -118,7 +120,7 @@ class Archive:
         turns = steps.windows(config)
         for turn, first in enumerate(turns):
             raw = self.stage(f"pairs-{turn}", partial(pairs_of, late, first))
-            late = raw.where("a < 0").select("key", F.col("b").alias("id"))
+            late = raw.where("a < 0").select("key", sql.col("b").alias("id"))
             alike = self.stage(f"similar-{turn}", partial(similar_of, raw, leaders, config))
             self._similar.append(alike)
             if not turn:
@@ -156,7 +158,7 @@ class Archive:
     def _asked(self, asking: DataFrame, pages: DataFrame) -> DataFrame:
         contexts = self.session.read.parquet(f"{self.folder}/context")
         two = two_of(asking, pages)
-        nothing = F.lit(None).cast("binary")
+        nothing = sql.lit(None).cast("binary")
         near = two.where("a_host = b_host").withColumns({"common_a": nothing, "common_b": nothing})
         far = two.where("a_host <> b_host")
         if not far.isEmpty():
@@ -196,11 +198,11 @@ class Archive:
 
     @staticmethod
     def _hit(live: DataFrame, waiting: DataFrame) -> DataFrame:
-        later = live.select(F.col("b").alias("id")).distinct()
-        kept = live.select(F.col("a").alias("id")).distinct()
+        later = live.select(sql.col("b").alias("id")).distinct()
+        kept = live.select(sql.col("a").alias("id")).distinct()
         kept = kept.join(later, "id", "left_anti").join(waiting, "id", "left_anti")
         hit = live.join(kept.withColumnRenamed("id", "a"), "a", "left_semi")
-        return hit.select(F.col("b").alias("id")).distinct()
+        return hit.select(sql.col("b").alias("id")).distinct()
 
     def _hit_here(self, live: DataFrame, waiting: DataFrame) -> DataFrame:
         """Decide the first pages of *live* in this process, at most `driver_pairs` edges."""
@@ -215,47 +217,49 @@ class Archive:
     def _decisions(self, pages: DataFrame, copies: DataFrame) -> DataFrame:
         dropped = self.stage("dropped", lambda: self.dropped().distinct())
         edges = reduce(DataFrame.unionByName, self._edges)
-        by_edge = nearest(edges.join(dropped.select(F.col("id").alias("b")), "b", "left_semi"), dropped)
+        by_edge = nearest(
+            edges.join(dropped.select(sql.col("id").alias("b")), "b", "left_semi"), dropped
+        )
         wanted = partial(self._wanted, copies, dropped)
         repeats = self.verified("edges-copies", self.stage("pairs-copies", wanted), pages)
         by_copy = nearest(repeats, dropped)
         # Where the page is not among those that its bucket has compared.
-        led = copies.select(F.col("id").alias("copy"), F.col("leader").alias("b")).join(by_edge, "b")
-        led = led.withColumn("b", F.col("copy")).drop("copy")
+        led = copies.select(sql.col("id").alias("copy"), sql.col("leader").alias("b")).join(by_edge, "b")
+        led = led.withColumn("b", sql.col("copy")).drop("copy")
         by_leader = led.join(by_copy.select("b"), "b", "left_anti")
         found = by_edge.unionByName(by_copy).unionByName(by_leader)
-        urls = pages.select(F.col("id").alias("a"), F.col("url").alias("canonical_url"))
+        urls = pages.select(sql.col("id").alias("a"), sql.col("url").alias("canonical_url"))
         return self.stage("decisions", lambda: found.join(urls, "a").select(*results.DECISIONS.names))
 
     def _wanted(self, copies: DataFrame, dropped: DataFrame) -> DataFrame:
         """Return the pairs of a copy with what it may repeat: its leader, or what that is like."""
         alike = reduce(DataFrame.unionByName, self._similar)
-        both = alike.unionByName(alike.select(F.col("b").alias("a"), F.col("a").alias("b")))
-        gone = dropped.select(F.col("id").alias("leader"))
+        both = alike.unionByName(alike.select(sql.col("b").alias("a"), sql.col("a").alias("b")))
+        gone = dropped.select(sql.col("id").alias("leader"))
         kept = copies.join(gone, "leader", "left_anti")
         others = copies.join(gone, "leader", "left_semi")
-        beside = both.select(F.col("a").alias("leader"), F.col("b").alias("a"))
-        beside = beside.join(dropped.select(F.col("id").alias("a")), "a", "left_anti")
-        pairs = others.join(beside, "leader").where("a < id").select("a", F.col("id").alias("b"))
-        led = kept.select(F.col("leader").alias("a"), F.col("id").alias("b"))
+        beside = both.select(sql.col("a").alias("leader"), sql.col("b").alias("a"))
+        beside = beside.join(dropped.select(sql.col("id").alias("a")), "a", "left_anti")
+        pairs = others.join(beside, "leader").where("a < id").select("a", sql.col("id").alias("b"))
+        led = kept.select(sql.col("leader").alias("a"), sql.col("id").alias("b"))
         return led.unionByName(pairs).distinct()
 
     # Export
 
     def export(self, prints: DataFrame, found: DataFrame) -> int:
-        """Write what `dedup import` reads, in parts that are read one after the other; return the rows."""
-        seen = prints.where("kind <> ''").withColumn("file", F.shiftright("id", RECORD_BITS))
+        """Write what `dedup import` reads, in parts that follow each other; return how many rows."""
+        seen = prints.where("kind <> ''").withColumn("file", sql.shiftright("id", RECORD_BITS))
         counts = {row["file"]: row["count"] for row in seen.groupBy("file").count().collect()}
         before, total = [], 0
         for file in sorted(counts):
             before.append((file, total))
             total += counts[file]
         offsets = self.session.createDataFrame(before or [(0, 0)], "file long, before long")
-        place = F.row_number().over(Window.partitionBy("file").orderBy("id"))
-        rows = seen.join(F.broadcast(offsets), "file").withColumn("row", F.col("before") + place)
-        numbers = rows.select(F.col("id").alias("a"), F.col("row").alias("canonical"))
+        place = sql.row_number().over(Window.partitionBy("file").orderBy("id"))
+        rows = seen.join(sql.broadcast(offsets), "file").withColumn("row", sql.col("before") + place)
+        numbers = rows.select(sql.col("id").alias("a"), sql.col("row").alias("canonical"))
         judged = found.join(numbers, "a").select(
-            F.col("b").alias("id"), "canonical", "reason", "canonical_url", *results._FOUND
+            sql.col("b").alias("id"), "canonical", "reason", "canonical_url", *results._FOUND
         )
         rows = rows.join(judged, "id", "left").select(*results.NUMBERED.names)
         lines = mapped(
@@ -289,7 +293,7 @@ def printed(files: DataFrame, settings: WorkerSettings) -> DataFrame:
 
 def copies_of(pages: DataFrame) -> DataFrame:
     """Return the *pages* that have the fate of an earlier one of their host: `id`, `leader`."""
-    leaders = pages.groupBy("same").agg(F.min("id").alias("leader"))
+    leaders = pages.groupBy("same").agg(sql.min("id").alias("leader"))
     return pages.select("id", "same").join(leaders, "same").where("id > leader").select("id", "leader")
 
 
@@ -311,9 +315,9 @@ def similar_of(raw: DataFrame, leaders: DataFrame, config: Any) -> DataFrame:
 
 def contexts_of(leaders: DataFrame, alike: DataFrame, late: DataFrame) -> DataFrame:
     """Return what stands on the pages that are kept whatever the verifier says (`CONTEXTS`)."""
-    unsure = alike.select(F.col("b").alias("id")).unionByName(late.select("id"))
+    unsure = alike.select(sql.col("b").alias("id")).unionByName(late.select("id"))
     certain = leaders.select("id", "host", "sample").join(unsure, "id", "left_anti")
-    hosts = certain.groupBy("host").agg(F.count("*").alias("pages"))
+    hosts = certain.groupBy("host").agg(sql.count("*").alias("pages"))
     counted = certain.join(hosts, "host").select(*CERTAIN.names)
     chosen = mapped(counted, steps.chosen, CERTAIN)
     return chosen.groupBy("host").applyInArrow(steps.context_of, from_arrow_schema(CONTEXTS))
@@ -337,29 +341,31 @@ def by_host(
 
     The pairs of one host are cut into parts of about `PAIRS_AT_ONCE`.
     """
-    parts = F.ceil(F.count("*") / PAIRS_AT_ONCE).alias("parts")
-    hosts = pairs.groupBy(F.col(side).alias("site")).agg(parts)
-    part: Column = F.pmod(F.xxhash64("a", "b"), F.col("parts"))
-    left = pairs.withColumn("site", F.col(side)).join(hosts, "site").withColumn("part", part)
-    asked = hosts.select(F.col("site").alias("host"), F.col("parts").alias("of"))
-    known = contexts.join(asked, "host").withColumn("asked", F.col("host").alias("asked"))
-    known = known.withColumn("slice", F.explode(F.sequence(F.lit(0).cast("long"), F.col("of") - 1)))
+    parts = sql.ceil(sql.count("*") / PAIRS_AT_ONCE).alias("parts")
+    hosts = pairs.groupBy(sql.col(side).alias("site")).agg(parts)
+    part: Column = sql.pmod(sql.xxhash64("a", "b"), sql.col("parts"))
+    left = pairs.withColumn("site", sql.col(side)).join(hosts, "site").withColumn("part", part)
+    asked = hosts.select(sql.col("site").alias("host"), sql.col("parts").alias("of"))
+    known = contexts.join(asked, "host").withColumn("asked", sql.col("host").alias("asked"))
+    known = known.withColumn(
+        "slice", sql.explode(sql.sequence(sql.lit(0).cast("long"), sql.col("of") - 1))
+    )
     grouped = left.groupBy("site", "part").cogroup(known.groupBy("asked", "slice"))
     return grouped.applyInArrow(step, from_arrow_schema(schema))
 
 
 def nearest(edges: DataFrame, dropped: DataFrame) -> DataFrame:
     """Return for each *b* of *edges* the nearest *a* that is not *dropped*."""
-    kept = edges.join(dropped.select(F.col("id").alias("a")), "a", "left_anti")
-    whole = F.struct(*EDGES.names)
-    best = kept.groupBy("b").agg(F.min_by(whole, F.struct(*_PLACE)).alias("best"))
+    kept = edges.join(dropped.select(sql.col("id").alias("a")), "a", "left_anti")
+    whole = sql.struct(*EDGES.names)
+    best = kept.groupBy("b").agg(sql.min_by(whole, sql.struct(*_PLACE)).alias("best"))
     return best.select("best.*")
 
 
 def verdicts_of(prints: DataFrame, found: DataFrame) -> DataFrame:
     """Return the verdicts on all pages of *prints*, *found* being the decisions."""
     given = ("a", "reason", "canonical_url", *results._FOUND)
-    judged = found.select(F.col("b").alias("id"), *given)
+    judged = found.select(sql.col("b").alias("id"), *given)
     names = ("id", "url", "same", "words", "problem")
     pages = prints.where("is_page").select(*names).join(judged, "id", "left")
     return mapped(pages, results.verdicts, results.VERDICTS)
@@ -367,8 +373,8 @@ def verdicts_of(prints: DataFrame, found: DataFrame) -> DataFrame:
 
 def kept_of(files: DataFrame, found: DataFrame, settings: WorkerSettings) -> DataFrame:
     """Return the records of *files* that were not dropped."""
-    number = F.shiftright("b", RECORD_BITS).alias("number")
-    gone = found.groupBy(number).agg(F.collect_list("b").alias(results.DROPPED))
+    number = sql.shiftright("b", RECORD_BITS).alias("number")
+    gone = found.groupBy(number).agg(sql.collect_list("b").alias(results.DROPPED))
     rows = files.join(gone, "number", "left")
     first = files.select("path", "form").first()
     if first is None or first["form"] != "parquet":
@@ -380,13 +386,13 @@ def kept_of(files: DataFrame, found: DataFrame, settings: WorkerSettings) -> Dat
 
 
 def _sided(table: DataFrame, side: str, names: Iterable[str]) -> DataFrame:
-    columns = [F.col(name).alias(f"{side}_{name}") for name in names]
-    return table.select(F.col("id").alias(side), *columns)
+    columns = [sql.col(name).alias(f"{side}_{name}") for name in names]
+    return table.select(sql.col("id").alias(side), *columns)
 
 
 def _left(edges: DataFrame, gone: DataFrame) -> DataFrame:
     for side in "ab":
-        edges = edges.join(gone.select(F.col("id").alias(side)), side, "left_anti")
+        edges = edges.join(gone.select(sql.col("id").alias(side)), side, "left_anti")
     return edges.select("a", "b")
 
 
@@ -407,6 +413,8 @@ def files_of(session: SparkSession, paths: list[tuple[str, str]], *, is_remote: 
     table = session.createDataFrame(pa.Table.from_batches([batch_of(rows, FILES)]))
     if is_remote:
         read = session.read.format("binaryFile").load([path for path, _ in paths])
-        there = read.select("path", F.col("content").alias("bytes"))
-        table = table.join(there, "path").select("number", "path", "form", F.col("bytes").alias("content"))
-    return table.repartition(len(rows), "number")
+        there = read.select("path", sql.col("content").alias("bytes"))
+        table = table.join(there, "path").select(
+            "number", "path", "form", sql.col("bytes").alias("content")
+        )
+    return table.repartition(len(rows))

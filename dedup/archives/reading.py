@@ -95,11 +95,12 @@ def _rows(file: Row, feed: Feed, sighter: Sighter) -> Iterator[Row]:
             results = sighter.results(feed.raw_page, [record.payload for _, record in some])
             for (place, record), result in zip(some, results, strict=True):
                 if record.problem:
-                    yield _unread(place, f"{record.name}: {record.problem}", record.source is not None)
+                    is_whole = record.source is not None
+                    yield _unread(place, f"{record.name}: {record.problem}", is_page=is_whole)
                 elif record.payload is not None and (result is not None or feed.has_pages_only):
                     yield _row(place, result, record.name)
     except FeedError as error:
-        yield _unread(place + 1, str(error), is_kept=False)
+        yield _unread(place + 1, str(error), is_page=None)
 
 
 def _row(place: int, result: Any, name: str = "") -> Row:
@@ -108,12 +109,12 @@ def _row(place: int, result: Any, name: str = "") -> Row:
     if isinstance(result, NoHtml):
         fields = ", ".join(result.record) or "none"
         result = f"is no page: {result} (its fields are {fields})"
-    return _unread(place, f"{name or place}: {result}" if result else "", is_kept=True)
+    return _unread(place, f"{name or place}: {result}" if result else "", is_page=True)
 
 
-def _unread(place: int, problem: str, is_kept: bool) -> Row:
-    """Return the row of a record that is not judged; what is not kept cannot be written."""
-    return {**_NOTHING, "id": place, "is_page": is_kept, "problem": problem}
+def _unread(place: int, problem: str, *, is_page: bool | None) -> Row:
+    """Return the row of a record that is not judged, see `PRINTS`."""
+    return {**_NOTHING, "id": place, "is_page": is_page, "problem": problem}
 
 
 def _printed(place: int, seen: Sighting) -> Row:

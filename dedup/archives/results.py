@@ -89,13 +89,11 @@ def _reason(row: Row) -> Reason:
 
 def kept_rows(batches: Iterable[pa.RecordBatch], rule: FieldRule, schema: pa.Schema) -> Batches:
     """Yield the rows of Parquet files (`FILES` and `DROPPED`) that were not dropped, as *schema*."""
-    for feed, sources in _kept(batches, rule):
-        del feed
+    for _, sources in _kept(batches, rule):
         for _, some in groupby(sources, key=lambda source: id(source[0])):
             taken = list(some)
             rows = taken[0][0].take(pa.array([index for _, index in taken]))
-            for batch in pa.Table.from_batches([rows]).cast(schema).to_batches():
-                yield batch
+            yield from pa.Table.from_batches([rows]).cast(schema).to_batches()
 
 
 def kept_records(batches: Iterable[pa.RecordBatch], rule: FieldRule) -> Batches:
@@ -154,9 +152,7 @@ def _index_row(row: Row, time: float) -> IndexRow:
     page = fingerprint_in(row)
     given = ("url", "title", "canonical_link", "item_key", "seen_on", "kind", "scope")
     names = {name: row[name] for name in given}
-    sighting = Sighting(
-        fingerprint=page, url_key=url_key(row["url"]), run=1, time=time, **names
-    )
+    sighting = Sighting(fingerprint=page, url_key=url_key(row["url"]), run=1, time=time, **names)
     found = {name: row[name] for name in (*_FOUND, "canonical")}
     is_kept = row["canonical"] is None
     verdict = Verdict(
@@ -168,5 +164,3 @@ def _index_row(row: Row, time: float) -> IndexRow:
         **found,
     )
     return IndexRow(row["row"], sighting, verdict, Outcome.CONFIRMED, is_canonical(verdict))
-
-

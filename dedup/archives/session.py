@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import warnings
 from typing import Any
 
 from dedup.values.errors import DedupError
@@ -23,21 +24,23 @@ def spark_session(master: str = "", options: dict[str, str] | None = None) -> An
     *options* are settings of Spark.  Raises `DedupError` where pyspark or Java is missing.
     """
     builder = _builder()
-    submitted = master or os.environ.get("MASTER", "") or _submitted()
-    if not submitted or submitted.startswith("local"):
+    if master:
+        builder = builder.master(master)
+    if not _is_submitted() and (not master or master.startswith("local")):
         # Workers of another Python would not have this package.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = builder.master(submitted or "local[*]")
+        builder = builder if master else builder.master("local[*]")
         for name, value in _HERE.items():
             builder = builder.config(name, value)
-    elif master:
-        builder = builder.master(master)
     for name, value in {"spark.ui.showConsoleProgress": "false", **(options or {})}.items():
         builder = builder.config(name, value)
+    # Of a pandas that is newer than what it was tested with; only Arrow is used here.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     try:
         session = builder.appName("dedup").getOrCreate()
     except Exception as error:
-        raise DedupError(f"Spark does not start: {str(error).splitlines()[0]}") from error
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DedupError(f"Spark does not start: {first}") from error
     session.sparkContext.setLogLevel("ERROR")
     return session
 
@@ -64,10 +67,8 @@ def has_java() -> bool:
     return bool(shutil.which(os.path.join(home, "bin", "java") if home else "java"))
 
 
-def _submitted() -> str:
-    """Return the master that spark-submit has named, "" for none."""
-    from pyspark import SparkConf, SparkContext
+def _is_submitted() -> bool:
+    """Return whether spark-submit has started this, or a session is there: they say what it runs on."""
+    from pyspark import SparkContext
 
-    if SparkContext._active_spark_context is not None:  # noqa: SLF001
-        return str(SparkContext._active_spark_context.master)  # noqa: SLF001
-    return SparkConf().get("spark.master", "") or ""
+    return "PYSPARK_GATEWAY_PORT" in os.environ or SparkContext._active_spark_context is not None

@@ -50,7 +50,7 @@ def resumed(storage: Storage, folder: str, new: State, *, overwrite: bool) -> St
         return new
     place = f"{folder}/{FILE}"
     if FILE not in names:
-        raise DedupError(f"{folder} is there already and no output of `dedup spark`; name another folder")
+        raise DedupError(f"{folder} is there already and is no output of `dedup spark`; name another")
     old = _state(storage.read(place), place)
     if overwrite:
         for name in OWN:

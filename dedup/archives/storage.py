@@ -1,4 +1,4 @@
-"""Folders wherever Spark reads and writes: on this machine, s3a://, hdfs://, by Hadoop's file systems."""
+"""Folders wherever Spark reads and writes, by Hadoop's file systems: here, s3a://, hdfs://."""
 
 from __future__ import annotations
 
@@ -82,11 +82,13 @@ class Storage:
 
     @property
     def _jvm(self) -> Any:
-        return self.session.sparkContext._jvm  # noqa: SLF001 - there is no other way to these
+        return self.session.sparkContext._jvm
 
     def _place(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(path)
 
     def _system(self, path: str) -> Any:
-        configuration = self.session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
-        return self._place(path).getFileSystem(configuration)
+        configuration = self.session.sparkContext._jsc.hadoopConfiguration()
+        system = self._place(path).getFileSystem(configuration)
+        # Beside a file of this machine Hadoop would put one with its checksum.
+        return system.getRawFileSystem() if system.getScheme() == "file" else system

@@ -34,6 +34,7 @@ COMMANDS = {
     "rebuild": ("upkeep", "Make the posting lists anew."),
     "export": ("exchange", "Write an index for another one."),
     "import": ("exchange", "Merge what export wrote."),
+    "spark": ("spark", "Deduplicate archives on Spark."),
     "frequencies": ("frequencies", "Make a table of rare words."),
     "completions": ("completions", "Print a script for your shell."),
 }

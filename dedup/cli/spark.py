@@ -1,0 +1,160 @@
+"""``dedup spark``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dedup.cli.options import (
+    Place,
+    Setting,
+    given_config,
+    index_place,
+    json_option,
+    opened,
+    settings_for,
+    settings_option,
+)
+from dedup.cli.output import named
+from dedup.cli.project import settings_of
+from dedup.cli.terminal import print_json
+from dedup.front.names import RECIPE
+from dedup.front.reading import read_recipe
+from dedup.front.settings import DedupSettings
+from dedup.values.errors import ConfigError
+from dedup.values.printable import printable
+
+if TYPE_CHECKING:
+    from dedup.archives.job import Summary
+
+_FORMATS = ("jsonl", "parquet", "warc")
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="INPUT...")
+@click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write.")
+@click.option(
+    "-i",
+    "--like",
+    type=Place(),
+    metavar="INDEX",
+    help="Judge by the recipe of this index, so that it can import the result.",
+)
+@click.option("--format", "form", type=click.Choice(_FORMATS), help="The format of all files.")
+@click.option("--spider", default="", help="The spider whose pages they are, for the export.")
+@click.option("--master", default="", help="The cluster, as Spark names it [default: all cores here].")
+@click.option(
+    "--conf",
+    "options",
+    type=Setting(),
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of Spark; may be repeated.",
+)
+@click.option("--overwrite", is_flag=True, help="Delete what an earlier job has left in the folder.")
+@settings_option
+@json_option
+def spark(
+    *,
+    paths: tuple[str, ...],
+    output: str,
+    like: Path | str | None,
+    form: str | None,
+    spider: str,
+    master: str,
+    options: tuple[tuple[str, str], ...],
+    overwrite: bool,
+    settings: tuple[tuple[str, str], ...],
+    as_json: bool,
+) -> None:
+    """Deduplicate archives of any size on Apache Spark.
+
+    INPUT are files of one format, or folders: web archives (.warc, .wet), Parquet or JSON Lines
+    (.jsonl), also compressed (.gz). They are paths that every worker can read, or addresses that Spark
+    can (s3a://, hdfs://).
+
+    FOLDER gets Parquet: `verdicts` for all pages, `kept` with the records that are no copies, `context`
+    with what is known of sites (for `dedup add --context`), and `export`, which `dedup import` reads.
+    Pages are compared in the order of the input, and a page is dropped only for an earlier one that is
+    kept, by the same rule as in `dedup add`. Bands find candidates, as with the recipe `minhash`.
+
+    If the command is interrupted, the same command goes on after the last stage that was finished.
+    The exit code is 1 if a file could not be read to its end.
+
+    \b
+    Examples:
+      dedup spark crawl/*.warc.gz --output unique
+      dedup spark s3a://crawls/2026/ --output s3a://crawls/unique --master yarn
+      dedup spark pages.parquet --output unique --like crawl.db
+      cat unique/export/part-* > pages.jsonl.gz && dedup import pages.jsonl.gz --index crawl.db
+    """
+    chosen = _settings(like, settings)
+    from dedup.archives.session import spark_session
+
+    session = spark_session(master, dict(options))
+    from dedup.archives.job import run_job, suited
+    from dedup.files.adding.work import WorkerSettings
+
+    begin = time.perf_counter()
+    worker = WorkerSettings(
+        rule=chosen.fields,
+        config=suited(chosen.config),
+        spider=spider,
+        kind="item" if chosen.source == "item" else "page",
+    )
+    try:
+        summary = run_job(
+            session, paths, output, worker, form=form or "", overwrite=overwrite, tell=_tell
+        )
+    finally:
+        session.stop()
+    _sum_up(summary, output, time.perf_counter() - begin, as_json=as_json)
+    if summary.unreadable:
+        sys.exit(1)
+
+
+def _settings(like: Path | str | None, given: tuple[tuple[str, str], ...]) -> DedupSettings:
+    named_recipe = dict(given).get(RECIPE)
+    candidates = read_recipe(named_recipe).get("candidates", "minhash") if named_recipe else "minhash"
+    if candidates != "minhash":
+        raise ConfigError(f"candidates ({candidates}) must be minhash on Spark; `dedup add` has others")
+    if like is None:
+        given_config(given)
+        return settings_of(dict(given), {})
+    with opened(index_place(like)) as index:
+        return settings_for(index, given)
+
+
+def _tell(stage: str, rows: int, seconds: float) -> None:
+    click.echo(f"{stage}: {rows:,} rows, {seconds:,.1f} s", err=True)
+
+
+def _sum_up(summary: Summary, output: str, seconds: float, *, as_json: bool) -> None:
+    for problem in summary.problems:
+        click.echo(printable(problem, 500), err=True)
+    rate = summary.pages / seconds if seconds else 0.0
+    if as_json:
+        print_json(
+            {
+                "output": output,
+                "pages": summary.pages,
+                "kept": summary.pages - summary.dropped,
+                "dropped": summary.dropped,
+                **dict(sorted(summary.reasons.items())),
+                "bad": summary.bad,
+                "damaged": summary.damaged,
+                "unreadable": summary.unreadable,
+                "seconds": round(seconds, 3),
+                "pages_per_second": round(rate, 1),
+            },
+            indent=None,
+        )
+        return
+    click.echo(
+        f"{summary.pages:,} pages judged, {summary.dropped:,} of them copies; the others are in "
+        f"{named(output)}/kept.\n  {rate:,.0f} pages a second, {seconds:,.1f} seconds"
+    )
