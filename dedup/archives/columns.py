@@ -154,7 +154,7 @@ def batched(rows: Iterable[Row], schema: pa.Schema, size: int = 1000) -> Batches
         yield batch_of(held, schema)
 
 
-def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
     """Yield the rows of *batches*, a batch at a time in memory."""
     for batch in batches:
         yield from batch.to_pylist()

@@ -80,7 +80,7 @@ class Plain:
 
     def _judge(self) -> None:
         rows = [self._pages[number] for number in self.leaders]
-        late = list(rows_of(bands(self._batched(rows, PRINTS), self.config)))
+        late: list[Row] = list(rows_of(bands(self._batched(rows, PRINTS), self.config)))
         for turn, first in enumerate(windows(self.config)):
             found, late = self._pairs(late, first)
             new = self._alike(found) - self._similar
@@ -101,7 +101,7 @@ class Plain:
         """Return the pairs of *buckets*, and what is left of them."""
         ordered = sorted(self.shuffled(buckets), key=lambda row: (row["key"], row["id"]))
         found = list(rows_of(pairs(batched(ordered, BUCKETS, self.size), first)))
-        late = [{"key": row["key"], "id": row["b"]} for row in found if row["a"] < 0]
+        late: list[Row] = [{"key": row["key"], "id": row["b"]} for row in found if row["a"] < 0]
         return {(row["a"], row["b"]) for row in found if row["a"] >= 0}, late
 
     def _alike(self, found: set[Pair]) -> set[Pair]:
@@ -137,16 +137,19 @@ class Plain:
     def _verified(self, some: set[Pair]) -> dict[Pair, Row]:
         two = [self._joined(pair, SIDES) for pair in some]
         found = list(rows_of(settled(self._batched(two, TWO), self.config)))
-        asking = [self._joined((row["a"], row["b"]), SIDES) for row in found if row["asks"]]
+        asking: list[Row] = [self._joined((row["a"], row["b"]), SIDES) for row in found if row["asks"]]
         rows = [row for row in found if not row["asks"]]
-        rows += self._by_host(self._all_told(asking), "b", lambda *given: verified(*given, self.config))
+        rows += self._by_host(self._all_told(asking), "b", self._verify)
         return {(row["a"], row["b"]): row for row in rows}
+
+    def _verify(self, two: pa.Table, contexts: pa.Table) -> pa.Table:
+        return verified(two, contexts, self.config)
 
     def _all_told(self, asking: list[Row]) -> list[Row]:
         near = [row for row in asking if row["a_host"] == row["b_host"]]
         far = [row for row in asking if row["a_host"] != row["b_host"]]
         nothing = {"common_a": None, "common_b": None}
-        return [{**row, **nothing} for row in near] + self._by_host(far, "a", told)
+        return [*({**row, **nothing} for row in near), *self._by_host(far, "a", told)]
 
     def _by_host(
         self, rows: list[Row], side: str, step: Callable[[pa.Table, pa.Table], pa.Table]

@@ -155,7 +155,8 @@ def _light(row: Row, side: str) -> dict[str, Any]:
 def _is_equal(row: Row) -> bool:
     if row["a_body_digest"] == row["b_body_digest"]:
         return True
-    return row["b_tokens"] >= MIN_EQUAL_TOKENS and row["a_token_digest"] == row["b_token_digest"]
+    has_tokens: bool = row["b_tokens"] >= MIN_EQUAL_TOKENS
+    return has_tokens and row["a_token_digest"] == row["b_token_digest"]
 
 
 # Sites
@@ -191,7 +192,9 @@ class _Asking:
     def is_known(self) -> bool:
         raise Asked
 
-    pages = is_known  # type: ignore[assignment]
+    @property
+    def pages(self) -> int:
+        raise Asked
 
     def common(self, sample: bytes) -> Flags:  # noqa: ARG002
         raise Asked

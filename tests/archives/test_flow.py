@@ -111,7 +111,7 @@ def test_says_what_the_plain_steps_say(job: tuple[Path, list[str], Plain]) -> No
 def test_keeps_the_records_that_are_no_copies(job: tuple[Path, list[str], Plain]) -> None:
     folder, _, plain = job
     kept = pyarrow.parquet.read_table(folder / "out" / "kept").to_pylist()
-    expected = []
+    expected: list[dict[str, Any]] = []
     for number in range(2):
         path = folder / "in" / f"{number}.jsonl"
         for place, line in enumerate(path.read_bytes().splitlines(keepends=True)):

@@ -125,7 +125,7 @@ def test_one_format_is_asked_for(names: list[str], tmp_path: Path) -> None:
 
 def test_what_spark_cannot_do_is_refused() -> None:
     assert suited(DedupConfig()).candidates == "minhash"
-    pair = frozenset((("http://a", "http://b"),))
+    pair = (("http://a", "http://b"),)
     for config in (
         DedupConfig(**RECIPES["simhash"].values),
         DedupConfig(canonical_link="decide"),

@@ -1,0 +1,324 @@
+"""`dedup spark` against `dedup add` with the same context, and a MinHash loop, on the same pages.
+
+    python -m benchmarks.spark DATA_FOLDER                  # the manuals of the labelled sets
+    python -m benchmarks.spark DATA_FOLDER --texts 200000   # and as many texts in clusters of Zipf sizes
+
+DATA_FOLDER holds the labelled sets of `benchmarks.accuracy`.  For each input: `dedup spark` with one core
+and with two, `dedup add` with what the job has written about sites (both by the recipe `minhash`, without
+structure, and one seed), and `dedup add` that learns its sites itself.  Printed are
+
+- the share of pages with the same fate, kept or dropped, as by each `dedup add`;
+- how many pages were dropped without a kept, earlier page that the rule confirms (there must be none);
+- pages a second, seconds of processor time and the most memory of all processes (proportional set size);
+- bytes shuffled for each page, and what follows from that and the processor time for 10^9 pages.
+
+For texts a loop of datasketch's MinHash (`update_batch`, 128 permutations) and MinHashLSH in one process
+stands beside it.  It comes with `pip install --group bench`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.accuracy.sets import labelled_sets
+from benchmarks.add import sampled
+from dedup import DedupConfig, SQLiteIndex
+from dedup.files.contexts import read_sites
+from dedup.files.exchange.files import Exported
+from dedup.rule.frozen import FrozenSites
+from dedup.rule.match import match
+
+RECIPE = ("-s", "DEDUP_RECIPE=minhash,max_structure_candidates=0")
+CONFIG = DedupConfig(candidates="minhash", max_structure_candidates=0)
+MANUALS = "manual_versions"
+TEXTS = ("-s", "DEDUP_TEXT_FIELDS=text")
+BILLION = 10**9
+COMMAND = [sys.executable, "-c", "from dedup.cli import main; main()"]
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What a process took: seconds, seconds of all processors, MB of memory, bytes shuffled."""
+
+    name: str
+    pages: int
+    dropped: int
+    seconds: float
+    cpu: float
+    memory: float
+    shuffled: int = 0
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("data", type=Path, help="The folder with the labelled sets.")
+    parser.add_argument("--texts", type=int, default=0, help="Measure so many texts too.")
+    parser.add_argument("--pages", type=int, default=0, help="Only so many pages of the manuals.")
+    parser.add_argument("--no-manuals", action="store_true", help="Measure texts only.")
+    parser.add_argument("--cores", default="1,2", help="With how many cores [1,2].")
+    parser.add_argument("--peer", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.peer:
+        _peer(given.peer)
+        return
+    cores = [int(text) for text in given.cores.split(",")]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        if not given.no_manuals:
+            path = write_manuals(given.data, folder, given.pages)
+            report("manuals", measured(path, folder / "manuals", (), cores))
+        if given.texts:
+            path = folder / "texts.jsonl"
+            write_texts(path, given.texts)
+            found = measured(path, folder / "texts", TEXTS, cores)
+            found.took.append(peer(path))
+            report(f"{given.texts:,} texts", found)
+
+
+# What is read
+
+
+def write_manuals(data: Path, folder: Path, pages: int) -> Path:
+    """Write the pages of the manuals into four files of JSON Lines; return their folder."""
+    (manuals,) = labelled_sets(data, folder / "cache", [MANUALS])
+    names = manuals.pages()
+    names = names[:: max(1, len(names) // pages)][:pages] if pages else names
+    out = folder / "manuals-in"
+    out.mkdir()
+    size = len(names) // 4 + 1
+    for part in range(4):
+        with (out / f"{part}.jsonl").open("w") as file:
+            for name in names[part * size : (part + 1) * size]:
+                html = (manuals.root / name).read_bytes().decode("utf-8", "replace")
+                host = name.split("/")[1]
+                file.write(json.dumps({"url": f"http://{host}/{name}", "html": html}) + "\n")
+    return out
+
+
+def write_texts(path: Path, count: int, seed: int = 1) -> None:
+    """Write *count* texts of 60 to 240 words, in clusters whose sizes go as Zipf's law says.
+
+    Of a text of a cluster up to a third of the words are changed, mostly few.
+    """
+    chance = random.Random(seed)
+    clusters = max(1, count // 4)
+    weights = [1 / (rank + 1) for rank in range(clusters)]
+    with path.open("w") as file:
+        for number, cluster in enumerate(chance.choices(range(clusters), weights, k=count)):
+            words = list(_base(cluster))
+            share = min(0.34, chance.expovariate(12))
+            for _ in range(int(share * len(words))):
+                words[chance.randrange(len(words))] = f"x{chance.randrange(10**6)}"
+            url = f"http://h{cluster % 50}.example/{number}"
+            file.write(json.dumps({"url": url, "text": " ".join(words)}) + "\n")
+
+
+def _base(cluster: int) -> list[str]:
+    chance = random.Random(f"cluster {cluster}")
+    return [f"w{chance.randrange(20_000)}" for _ in range(chance.randrange(60, 241))]
+
+
+# What is measured
+
+
+@dataclass(slots=True)
+class Found:
+    """What was measured of one input; shares are 0 to 1, *unconfirmed* are pages."""
+
+    took: list[Took]
+    same: float
+    same_online: float
+    kept: dict[str, int]
+    unconfirmed: int
+    differing: list[str]
+
+
+def measured(path: Path, folder: Path, options: Sequence[str], cores: Sequence[int]) -> Found:
+    """Run all on *path* and compare what they say."""
+    folder.mkdir()
+    took = [by_spark(path, folder / f"spark-{count}", options, count) for count in cores]
+    output = folder / f"spark-{cores[-1]}"
+    context = ("--context", str(output / "context"))
+    frozen, online = folder / "frozen.db", folder / "online.db"
+    took.append(by_add("dedup add --context", path, frozen, (*options, *context)))
+    took.append(by_add("dedup add", path, online, options))
+    export = _export(output)
+    rows = list(export.rows())
+    kept = [row.verdict.kept for row in rows]
+    there, learned = _kept(frozen), _kept(online)
+    assert len(kept) == len(there) == len(learned)
+    differing = [
+        row.sighting.url for row, other in zip(rows, there, strict=True) if row.verdict.kept != other
+    ]
+    return Found(
+        took=took,
+        same=1 - len(differing) / len(kept),
+        same_online=sum(map(bool.__eq__, kept, learned)) / len(kept),
+        kept={"dedup spark": sum(kept), "add --context": sum(there), "add": sum(learned)},
+        unconfirmed=unconfirmed(rows, read_sites(output / "context")),
+        differing=differing[:5],
+    )
+
+
+def by_spark(path: Path, output: Path, options: Sequence[str], cores: int) -> Took:
+    events = output.with_name(f"{output.name}-events")
+    events.mkdir()
+    conf = {
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": str(4 * cores),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": events.as_uri(),
+    }
+    settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
+    found, seconds, samples = _run(
+        *("spark", str(path), "-o", str(output), "--master", f"local[{cores}]", "--json"),
+        *(*RECIPE, *options, *settings),
+    )
+    shuffled = sum(_shuffled(file) for file in events.iterdir())
+    name = f"dedup spark, {cores} core{'s' if cores > 1 else ''}"
+    return Took(
+        name, found["pages"], found["dropped"], seconds, samples["cpu"], samples["memory"], shuffled
+    )
+
+
+def _shuffled(log: Path) -> int:
+    total = 0
+    with log.open() as lines:
+        for line in lines:
+            if "SparkListenerTaskEnd" in line:
+                metrics = json.loads(line).get("Task Metrics") or {}
+                total += metrics.get("Shuffle Write Metrics", {}).get("Shuffle Bytes Written", 0)
+    return total
+
+
+def by_add(name: str, path: Path, index: Path, options: Sequence[str]) -> Took:
+    found, seconds, samples = _run("add", str(path), "--index", str(index), "--json", *RECIPE, *options)
+    return Took(name, found["seen"], found["dropped"], seconds, samples["cpu"], samples["memory"])
+
+
+def _run(*arguments: str) -> tuple[dict[str, Any], float, dict[str, float]]:
+    begin = time.perf_counter()
+    with tempfile.TemporaryDirectory() as outside:
+        process = subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=sys.stderr,
+            text=True,
+            start_new_session=True,
+            cwd=outside,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
+        )
+        with sampled(process.pid) as samples:
+            output, _ = process.communicate()
+    if process.returncode:
+        raise SystemExit(f"{arguments[0]} ended with {process.returncode}")
+    return json.loads(output.splitlines()[-1]), time.perf_counter() - begin, samples
+
+
+def peer(path: Path) -> Took:
+    """Run the loop of datasketch in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.spark", ".", "--peer", str(path)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return Took(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def _peer(path: Path) -> None:
+    from benchmarks.add import theirs_in_batches
+
+    found = theirs_in_batches(path, 1)
+    took = {name: found[name] for name in ("pages", "seconds", "cpu", "memory")}
+    print(json.dumps({"name": "datasketch, 1 process", "dropped": found["copies"], **took}))
+
+
+# What is compared
+
+
+def _export(output: Path) -> Exported:
+    whole = output / "export.jsonl.gz"
+    whole.write_bytes(b"".join(part.read_bytes() for part in sorted((output / "export").glob("part-*"))))
+    return Exported.opened(whole)
+
+
+def _kept(index: Path) -> list[bool]:
+    with SQLiteIndex(index) as opened:
+        return [row.verdict.kept for row in opened.rows()]
+
+
+def unconfirmed(rows: Sequence[Any], sites: FrozenSites) -> int:
+    """Return how many pages were dropped for no page that is earlier, kept and confirmed by the rule."""
+    return sum(1 for _ in _unconfirmed(rows, sites))
+
+
+def _unconfirmed(rows: Sequence[Any], sites: FrozenSites) -> Iterator[Any]:
+    for row in rows:
+        if row.verdict.kept:
+            continue
+        canonical = rows[row.verdict.canonical - 1]
+        site = sites.site(row.sighting.host).beside(canonical.sighting.host)
+        two = canonical.sighting.fingerprint, row.sighting.fingerprint
+        confirmed = match(*two, CONFIG, site).is_duplicate
+        if not (confirmed and canonical.verdict.kept and canonical.id < row.id):
+            yield row
+
+
+def report(name: str, found: Found) -> None:
+    console = Console(width=120)
+    table = Table(title=name)
+    columns = (
+        "",
+        "pages",
+        "dropped",
+        "seconds",
+        "pages/s",
+        "CPU s",
+        "CPU ms/page",
+        "MB",
+        "shuffled B/page",
+    )
+    for column in columns:
+        table.add_column(column, justify="right" if column else "left")
+    for took in found.took:
+        table.add_row(
+            took.name,
+            f"{took.pages:,.0f}",
+            f"{took.dropped:,.0f}",
+            f"{took.seconds:.1f}",
+            f"{took.pages / took.seconds:,.0f}",
+            f"{took.cpu:.1f}",
+            f"{1000 * took.cpu / took.pages:.2f}",
+            f"{took.memory:,.0f}",
+            f"{took.shuffled / took.pages:,.0f}" if took.shuffled else "",
+        )
+    console.print(table)
+    kept = ", ".join(f"{who} {count:,}" for who, count in found.kept.items())
+    console.print(f"kept: {kept}")
+    console.print(
+        f"same fate as dedup add --context: {found.same:.4%}; as dedup add: {found.same_online:.4%}"
+    )
+    console.print(f"dropped without a kept, earlier page that confirms it: {found.unconfirmed}")
+    if found.differing:
+        console.print(f"for instance: {', '.join(found.differing)}")
+    spark = next(took for took in reversed(found.took) if took.shuffled)
+    hours = BILLION * spark.cpu / spark.pages / 3600
+    terabytes = BILLION * spark.shuffled / spark.pages / 1e12
+    console.print(f"10^9 such pages: {hours:,.0f} core hours, {terabytes:,.1f} TB shuffled")
+
+
+if __name__ == "__main__":
+    main()
