@@ -150,20 +150,19 @@ class Found:
 def measured(path: Path, folder: Path, options: Sequence[str], cores: Sequence[int]) -> Found:
     """Run all on *path* and compare what they say."""
     folder.mkdir()
-    took = [by_spark(path, folder / f"spark-{count}", options, count) for count in cores]
+    took = [_noted(by_spark(path, folder / f"spark-{count}", options, count)) for count in cores]
     output = folder / f"spark-{cores[-1]}"
     context = ("--context", str(output / "context"))
     frozen, online = folder / "frozen.db", folder / "online.db"
-    took.append(by_add("dedup add --context", path, frozen, (*options, *context)))
-    took.append(by_add("dedup add", path, online, options))
-    export = _export(output)
-    rows = list(export.rows())
-    kept = [row.verdict.kept for row in rows]
-    there, learned = _kept(frozen), _kept(online)
-    assert len(kept) == len(there) == len(learned)
-    differing = [
-        row.sighting.url for row, other in zip(rows, there, strict=True) if row.verdict.kept != other
-    ]
+    took.append(_noted(by_add("dedup add --context", path, frozen, (*options, *context))))
+    rows = list(_export(output).rows())
+    kept, there = [row.verdict.kept for row in rows], _kept(frozen)
+    assert len(kept) == len(there)
+    both = zip(rows, there, strict=True)
+    differing = [row.sighting.url for row, other in both if row.verdict.kept != other]
+    _say(f"{len(differing)} of {len(rows)} pages differ")
+    took.append(_noted(by_add("dedup add", path, online, options)))
+    learned = _kept(online)
     return Found(
         took=took,
         same=1 - len(differing) / len(kept),
@@ -172,6 +171,16 @@ def measured(path: Path, folder: Path, options: Sequence[str], cores: Sequence[i
         unconfirmed=unconfirmed(rows, read_sites(output / "context")),
         differing=differing[:5],
     )
+
+
+def _noted(took: Took) -> Took:
+    """Say what was measured: a run of many pages takes long."""
+    _say(repr(took))
+    return took
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def by_spark(path: Path, output: Path, options: Sequence[str], cores: int) -> Took:
@@ -278,7 +287,7 @@ def _unconfirmed(rows: Sequence[Any], sites: FrozenSites) -> Iterator[Any]:
 
 
 def report(name: str, found: Found) -> None:
-    console = Console(width=120)
+    console = Console(width=130)
     table = Table(title=name)
     columns = (
         "",

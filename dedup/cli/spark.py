@@ -22,24 +22,28 @@ from dedup.cli.options import (
 from dedup.cli.output import named
 from dedup.cli.project import settings_of
 from dedup.cli.terminal import print_json
+from dedup.files.outputs import check_target
 from dedup.front.names import RECIPE
 from dedup.front.reading import read_recipe
 from dedup.front.settings import DedupSettings
-from dedup.values.errors import ConfigError
+from dedup.values.errors import ConfigError, DedupError
 from dedup.values.printable import printable
 
 if TYPE_CHECKING:
     from dedup.archives.job import Summary
 
+_SCHEME = "://"
 _FORMATS = ("jsonl", "parquet", "warc")
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="INPUT...")
+@click.argument("files", nargs=-1, required=True, metavar="INPUT...")
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write.")
 @click.option(
     "-i",
+    "--index",
     "--like",
+    "like",
     type=Place(),
     metavar="INDEX",
     help="Judge by the recipe of this index, so that it can import the result.",
@@ -60,7 +64,7 @@ _FORMATS = ("jsonl", "parquet", "warc")
 @json_option
 def spark(
     *,
-    paths: tuple[str, ...],
+    files: tuple[str, ...],
     output: str,
     like: Path | str | None,
     form: str | None,
@@ -93,6 +97,7 @@ def spark(
       cat unique/export/part-* > pages.jsonl.gz && dedup import pages.jsonl.gz --index crawl.db
     """
     chosen = _settings(like, settings)
+    _check_output(output, files)
     from dedup.archives.session import spark_session
 
     session = spark_session(master, dict(options))
@@ -108,7 +113,7 @@ def spark(
     )
     try:
         summary = run_job(
-            session, paths, output, worker, form=form or "", overwrite=overwrite, tell=_tell
+            session, files, output, worker, form=form or "", overwrite=overwrite, tell=_tell
         )
     finally:
         session.stop()
@@ -127,6 +132,16 @@ def _settings(like: Path | str | None, given: tuple[tuple[str, str], ...]) -> De
         return settings_of(dict(given), {})
     with opened(index_place(like)) as index:
         return settings_for(index, given)
+
+
+def _check_output(output: str, files: tuple[str, ...]) -> None:
+    """Raise `DedupError` for a folder of this machine that is a file, or is among what is read."""
+    if _SCHEME in output:
+        return
+    folder = Path(output)
+    check_target(folder, [Path(file) for file in files if _SCHEME not in file], is_folder=True)
+    if folder.exists() and not folder.is_dir():
+        raise DedupError(f"{output} must be a folder, or none yet")
 
 
 def _tell(stage: str, rows: int, seconds: float) -> None:

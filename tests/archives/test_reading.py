@@ -180,3 +180,17 @@ def test_a_java_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     (tmp_path / "bin" / "java").touch(mode=0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert session.has_java()
+
+
+@pytest.mark.parametrize("output", ["x.jsonl", "x.db", "in", "in/out", "note"])
+def test_no_output_takes_the_place_of_anything(output: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "note").write_text("mine")
+    for path in (tmp_path / "x.jsonl", tmp_path / "in" / "y.jsonl"):
+        formats.jsonl(path, corpus(1, 3))
+    run("add", "x.jsonl", "--index", "x.db")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    done = run("spark", "x.jsonl", "in", "-o", output)
+    assert done.exit_code == 1
+    assert done.output.startswith("Error: ")
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
