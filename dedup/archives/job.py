@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup.archives.reading import FORMS, require_form
-from dedup.archives.state import State, resumed
+from dedup.archives.state import FILE, WORK, State, resumed
 from dedup.archives.storage import Storage, is_remote
 from dedup.files.adding.work import WorkerSettings
 from dedup.files.feeds import find_feeds
@@ -150,11 +150,11 @@ def run_job(
         files=[path for path, _ in given.files],
     )
     state = resumed(storage, where, new, overwrite=overwrite)
-    storage.write(f"{where}/job.json", state.text)
+    storage.write(f"{where}/{FILE}", state.text)
     archive = Archive(session, where, state, settings, tell)
     verdicts = archive.run(files_of(session, given.files, is_remote=given.is_remote))
-    summary = _summed(verdicts, session.read.parquet(f"{where}/work/prints"))
-    storage.delete(f"{where}/work")
+    summary = _summed(verdicts, session.read.parquet(f"{where}/{WORK}/prints"))
+    storage.delete(f"{where}/{WORK}")
     return summary
 
 

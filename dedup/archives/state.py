@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from dedup.archives.storage import Storage
+from dedup.files.contexts import JOB
 from dedup.values.errors import DedupError
 
-FILE = "job.json"
+FILE = JOB
 FORMAT = "scrapy-dedup archives"
 # What a job writes into its folder; nothing else is ever deleted there.
 WORK = "work"

@@ -18,6 +18,7 @@ from dedup.cli.output import bars
 from dedup.cli.terminal import print_json
 from dedup.front.summary import summary
 from dedup.index import Index, open_index
+from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import DedupError
 from dedup.values.limits import Excess
 from dedup.values.printable import printable
@@ -119,7 +120,7 @@ def add(
             spider=spider,
             jobs=jobs or os.cpu_count() or 1,
             record=not judge,
-            sites=read_sites(context) if context else None,
+            sites=read_sites(context, recipe_of(chosen.config)) if context else None,
         )
         talk = _Talk(as_json=as_json)
         adding = Adding(index, feeds, choices, talk.tell, restart=restart)

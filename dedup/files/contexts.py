@@ -7,6 +7,7 @@ many of the pages it is.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,20 @@ import numpy as np
 from dedup.rule.frozen import FrozenSites, HostCounts, name_of
 from dedup.values.errors import DedupError
 
+# What a job says of itself, beside the folder.
+JOB = "job.json"
 COLUMNS = ("host", "pages", "hashes", "counts")
 _ROWS = 64
 
 
-def read_sites(path: Path) -> FrozenSites:
+def read_sites(path: Path, recipe: Mapping[str, str] | None = None) -> FrozenSites:
     """Return what the file *path* says of sites, or all files of a folder that `dedup spark` wrote.
 
-    Raises `DedupError` for what is no such file.
+    Raises `DedupError` for what is no such file, and where the job that wrote the folder had another
+    *recipe*: the same words have other hashes then.
     """
+    if recipe is not None:
+        _compare_recipes(path, recipe)
     parquet = _parquet()
     hosts: dict[str, HostCounts] = {}
     for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
@@ -36,6 +42,20 @@ def read_sites(path: Path) -> FrozenSites:
     if not hosts and path.is_dir() and not (path / "_SUCCESS").exists():
         raise DedupError(f"{path} has no context of sites: no file of Parquet is in it")
     return FrozenSites(hosts, name_of(hosts))
+
+
+def _compare_recipes(path: Path, recipe: Mapping[str, str]) -> None:
+    try:
+        there = json.loads((path.parent / JOB).read_bytes())["recipe"]
+        names = sorted(there.keys() | recipe.keys())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return  # the folder was taken out of that of its job
+    for name in names:
+        was, now = there.get(name, "nothing"), recipe.get(name, "nothing")
+        if was != now:
+            raise DedupError(
+                f"{path} was counted with {name}={was}, now {name}={now}: give the recipe of the job"
+            )
 
 
 def write_sites(sites: FrozenSites, path: Path) -> None:

@@ -17,17 +17,20 @@ import pytest
 from click.testing import CliRunner
 
 from dedup import SQLiteIndex
+from dedup.archives import session
 from dedup.archives.columns import PRINTS
 from dedup.archives.greedy import decided
 from dedup.archives.job import run_job
 from dedup.archives.plain import Plain, nearer
 from dedup.archives.reading import prints, prints_of_files
-from dedup.archives.state import State
+from dedup.archives.state import OWN, State
 from dedup.cli import main
 from dedup.files.contexts import read_sites
 from dedup.values.errors import DedupError
 from tests.archives.conftest import needs_spark
 from tests.archives.corpora import CONFIG, corpus, printed, record, settings, write
+from tests.feeds import formats
+from tests.pages import text
 
 pytestmark = [needs_spark, pytest.mark.slow]
 
@@ -213,3 +216,53 @@ def test_a_remote_input_comes_with_its_content(spark: Any, tmp_path: Path) -> No
     files = flow.files_of(spark, found.files, is_remote=found.is_remote)
     rows = flow.printed(files, settings()).orderBy("id").toArrow().to_pylist()
     assert rows == printed(tmp_path)
+
+
+class Unstopped:
+    """The session of all tests, which no command ends."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def stop(self) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+
+def test_the_command_judges_archives_like_an_index(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+    monkeypatch.setattr(session, "spark_session", lambda *_: Unstopped(spark))
+    pages = [(f"http://a/{n}", f"<p>{text(n % 4)}</p>") for n in range(6)]
+    formats.warc(tmp_path / "x.warc", pages)
+    formats.jsonl(tmp_path / "y.jsonl", pages[:1])
+    seeded = ("-s", "DEDUP_RECIPE=default,hash_seed=7")
+    CliRunner().invoke(main, ["add", "y.jsonl", "--index", "x.db", *seeded])
+    command = ["spark", "x.warc", "--output", "out", "--like", "x.db", "--json"]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
+    summary = json.loads(done.stdout)
+    assert (summary["pages"], summary["kept"], summary["dropped"]) == (6, 4, 2)
+    assert summary["exact_duplicate"] == 2
+    assert "prints: 6 rows" in done.stderr
+    state = json.loads(Path("out/job.json").read_text())
+    assert (state["seed"], state["recipe"]["hash_seed"]) == (7, "7")
+    assert sorted(path.name for path in Path("out").iterdir()) == sorted({*OWN} - {"work"})
+    kept = pyarrow.parquet.read_table("out/kept")["record"].to_pylist()
+    assert b"".join(kept) == b"".join(_without(Path("x.warc").read_bytes(), ("a/4", "a/5")))
+    again = CliRunner().invoke(main, command)
+    assert (again.exit_code, "--overwrite" in again.output) == (1, True)
+
+
+def _without(archive: bytes, pages: tuple[str, ...]) -> list[bytes]:
+    records = [b"WARC/1.0" + record for record in archive.split(b"WARC/1.0")[1:]]
+    return [
+        record
+        for record in records
+        if b"WARC-Type: response" not in record
+        or not any(f"{one}\r".encode() in record for one in pages)
+    ]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from dedup.files.adding import Adding, Choices
 from dedup.files.contexts import read_sites, write_sites
 from dedup.files.feeds import find_feeds
 from dedup.reading.fields import FieldRule
+from dedup.recipes.fingerprinter import recipe_of
 from dedup.rule.frozen import FrozenSites, counted, name_of
 from dedup.rule.site import COMMON_PAGES, COMMON_SHARE
 from dedup.values.errors import DedupError
@@ -59,8 +62,6 @@ def test_says_what_counting_says(one: list[set[int]], other: list[set[int]], ask
 @given(st.dictionaries(st.text("ab.", max_size=4), SAMPLES, max_size=3))
 def test_comes_back_from_its_file(pages: dict[str, list[set[int]]]) -> None:
     sites = frozen({host: list(map(sample, samples)) for host, samples in pages.items()})
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "sites.parquet")
         write_sites(sites, path)
@@ -141,3 +142,15 @@ def test_add_takes_a_context_and_goes_on_with_no_other(
     by_context = [*command, str(tmp_path / "y.db"), "--context", str(tmp_path / "sites.parquet")]
     assert '"dropped": 1' in runner.invoke(main, by_context).stdout
     assert Choices().signature != Choices(sites=frozen({"a": known})).signature
+
+
+def test_a_context_of_another_recipe_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "context").mkdir()
+    write_sites(frozen({"a": [sample({1})]}), tmp_path / "context" / "x.parquet")
+    recipe = recipe_of(DedupConfig())
+    (tmp_path / "job.json").write_text(json.dumps({"recipe": recipe}))
+    assert read_sites(tmp_path / "context", recipe).hosts["a"].pages == 1
+    with pytest.raises(DedupError, match="hash_seed=0, now hash_seed=5"):
+        read_sites(tmp_path / "context", recipe_of(DedupConfig(hash_seed=5)))
+    (tmp_path / "job.json").write_text("no")
+    assert read_sites(tmp_path / "context", recipe_of(DedupConfig(hash_seed=5))).hosts
