@@ -42,9 +42,9 @@ from dedup.values.verdict import Canonical
 
 Numbers = NDArray[np.int64]
 
-# The pages of a bucket that others are compared with: the first 32, then, of those that are not dropped,
+# The pages of a bucket that others are compared with: the first 8, then, of those that are not dropped,
 # the next ones, up to `max_candidates` in all.  Copies repeat one of the first, so most end there.
-WINDOWS = (32, 256)
+WINDOWS = (8, 64, 256)
 
 
 def windows(config: DedupConfig) -> list[int]:

@@ -19,12 +19,14 @@ from tests.archives.corpora import CONFIG, Pages, added, corpus, printed, record
 from tests.pages import text, told_elsewhere
 
 SEEDS = range(12)
+WINDOWS = steps.WINDOWS
 
 
 @pytest.fixture(autouse=True)
-def sites_are_known_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else no site of a small corpus is known well enough."""
+def corpora_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sites are known early, and all pages of a bucket meet at once, unless a test says otherwise."""
     monkeypatch.setattr(loss, "KNOWN_PAGES", 5)
+    monkeypatch.setattr(steps, "WINDOWS", (128, 256))
 
 
 def fates(found: Plain) -> dict[int, int | None]:
@@ -63,11 +65,12 @@ def test_the_steps_say_what_adding_says(seed: int, tmp_path: Path) -> None:
     check_laws(path, found)
 
 
+@pytest.mark.parametrize("windows", [(1, 2, 3), (2, 5), WINDOWS])
 @pytest.mark.parametrize("seed", range(4))
 def test_small_windows_keep_the_same_pages(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seed: int, windows: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "WINDOWS", (2, 5))
+    monkeypatch.setattr(steps, "WINDOWS", windows)
     path = write(tmp_path / "x.jsonl", corpus(seed, pages=120))
     check_laws(path, Plain(printed(path), CONFIG), is_crowded=True)
 
@@ -152,8 +155,11 @@ def test_pairs_are_those_of_the_first_pages() -> None:
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(2000, marks=pytest.mark.slow)])
-def test_a_flood_of_like_pages_is_decided_as_by_adding(count: int, tmp_path: Path) -> None:
+def test_a_flood_of_like_pages_is_decided_as_by_adding(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The text wanders off word by word: what is far behind in the flood repeats nothing at its head."""
+    monkeypatch.setattr(steps, "WINDOWS", WINDOWS)
     chance = random.Random(5)
     base = text(1, 100).split()
     pages: Pages = []
@@ -176,6 +182,8 @@ def test_words_of_other_pages_kept_are_known(tmp_path: Path) -> None:
     assert [row["missing"] for row in missing] == [0]
 
 
-def test_windows_end_where_candidates_do() -> None:
-    assert steps.windows(CONFIG) == [32, 224, 744]
-    assert steps.windows(DedupConfig(max_candidates=10)) == [10]
+def test_windows_end_where_candidates_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "WINDOWS", WINDOWS)
+    assert steps.windows(CONFIG) == [8, 56, 192, 744]
+    assert steps.windows(DedupConfig(max_candidates=10)) == [8, 2]
+    assert steps.windows(DedupConfig(max_candidates=3)) == [3]
