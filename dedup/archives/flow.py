@@ -24,7 +24,6 @@ from dedup.archives.columns import (
     CERTAIN,
     CONTEXTS,
     EDGES,
-    FILES,
     PAIRS,
     PRINTS,
     SIDES,
@@ -32,7 +31,6 @@ from dedup.archives.columns import (
     TOLD,
     TWO,
     Batches,
-    batch_of,
 )
 from dedup.archives.greedy import decided
 from dedup.archives.job import require_pages
@@ -41,7 +39,6 @@ from dedup.archives.state import FILE, WORK, State
 from dedup.archives.storage import Storage
 from dedup.files.adding.work import WorkerSettings
 from dedup.index import Run
-from dedup.values.errors import DedupError
 
 Step = Callable[[Iterable[pa.RecordBatch]], Batches]
 Tell = Callable[[str, int, float], None]
@@ -394,27 +391,3 @@ def _left(edges: DataFrame, gone: DataFrame) -> DataFrame:
     for side in "ab":
         edges = edges.join(gone.select(sql.col("id").alias(side)), side, "left_anti")
     return edges.select("a", "b")
-
-
-# Input
-
-
-def files_of(session: SparkSession, paths: list[tuple[str, str]], *, is_remote: bool) -> DataFrame:
-    """Return the table of *paths* with their formats (`FILES`); each is a task of its own.
-
-    What *is_remote* comes with its content: Spark reads it, at most 2 GB a file.
-    """
-    rows = [
-        {"number": number, "path": path, "form": form, "content": None}
-        for number, (path, form) in enumerate(paths)
-    ]
-    if not rows:
-        raise DedupError("there is no file to read")
-    table = session.createDataFrame(pa.Table.from_batches([batch_of(rows, FILES)]))
-    if is_remote:
-        read = session.read.format("binaryFile").load([path for path, _ in paths])
-        there = read.select("path", sql.col("content").alias("bytes"))
-        table = table.join(there, "path").select(
-            "number", "path", "form", sql.col("bytes").alias("content")
-        )
-    return table.repartition(len(rows))

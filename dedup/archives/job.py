@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from dedup.archives.columns import FILES, batch_of
 from dedup.archives.reading import FORMS, require_form
 from dedup.archives.state import FILE, WORK, State, resumed
 from dedup.archives.storage import Storage, is_remote
@@ -122,6 +125,25 @@ def _digest(value: object) -> str:
     return digest(repr(value).encode("utf-8", "surrogatepass")).hex()
 
 
+def files_of(session: Any, paths: list[tuple[str, str]], *, is_remote: bool) -> Any:
+    """Return the table of *paths* with their formats (`FILES`); each is a task of its own.
+
+    What *is_remote* comes with its content: Spark reads it, at most 2 GB a file.
+    """
+    rows = [
+        {"number": number, "path": path, "form": form, "content": None}
+        for number, (path, form) in enumerate(paths)
+    ]
+    if not rows:
+        raise DedupError("there is no file to read")
+    table = session.createDataFrame(pa.Table.from_batches([batch_of(rows, FILES)]))
+    if is_remote:
+        read = session.read.format("binaryFile").load([path for path, _ in paths])
+        there = read.select("path", "content")
+        table = table.drop("content").join(there, "path").select(*FILES.names)
+    return table.repartition(len(rows))
+
+
 def run_job(
     session: Any,
     paths: Sequence[str],
@@ -136,7 +158,7 @@ def run_job(
 
     What an interrupted job there has done is not done again.  Raises `DedupError`.
     """
-    from dedup.archives.flow import Archive, files_of
+    from dedup.archives.flow import Archive
 
     storage = Storage(session)
     where = folder.rstrip("/") if is_remote(folder) else str(Path(folder).absolute())

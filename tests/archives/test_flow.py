@@ -206,14 +206,14 @@ def test_pages_of_an_own_job_are_the_same(spark: Any, tmp_path: Path) -> None:
 
 def test_a_remote_input_comes_with_its_content(spark: Any, tmp_path: Path) -> None:
     from dedup.archives import flow
-    from dedup.archives.job import found_input
+    from dedup.archives.job import files_of, found_input
     from dedup.archives.storage import Storage
 
     for number in range(2):
         write(tmp_path / f"{number}.jsonl", corpus(number, 8))
     found = found_input(Storage(spark), [f"file://{tmp_path}"], settings(), "")
     assert [form for _, form in found.files] == ["jsonl", "jsonl"]
-    files = flow.files_of(spark, found.files, is_remote=found.is_remote)
+    files = files_of(spark, found.files, is_remote=found.is_remote)
     rows = flow.printed(files, settings()).orderBy("id").toArrow().to_pylist()
     assert rows == printed(tmp_path)
 
