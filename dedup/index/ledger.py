@@ -48,6 +48,7 @@ class Ledger:
     def __init__(self, store: Store, facts: Facts) -> None:
         self._store = store
         self._facts = facts
+        self._rehearsed = 0
         # What was claimed when a server went away: nobody knows whether it was added.
         self._in_doubt: list[Sighting] = []
 
@@ -176,7 +177,15 @@ class Ledger:
 
     def _verdict(self, sighting: Sighting, config: DedupConfig, *, is_wanted: bool = False) -> Verdict:
         past = self.evidence(sighting).past(config, is_wanted=is_wanted)
-        return decide(sighting.fingerprint, past, config)
+        verdict = decide(sighting.fingerprint, past, config)
+        is_rehearsed = not (verdict.kept or sighting.is_dry) and self._rehearses(config.rehearse)
+        return replace(verdict, is_rehearsed=True) if is_rehearsed else verdict
+
+    def _rehearses(self, pages: int) -> bool:
+        """Return whether fewer than *pages* are in the index; more there will always be."""
+        if self._rehearsed < pages:
+            self._rehearsed = self._store.last()
+        return self._rehearsed < pages
 
     def _record(self, sighting: Sighting, verdict: Verdict, *, confirmed: bool, page: bytes) -> Row:
         row = self._add(sighting, verdict, _outcome(verdict, confirmed=confirmed), page)
@@ -361,6 +370,8 @@ def _row(sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:
 
 
 def _outcome(verdict: Verdict, *, confirmed: bool) -> Outcome:
+    if verdict.is_rehearsed:
+        return Outcome.REHEARSED
     return Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
 
 

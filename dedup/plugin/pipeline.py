@@ -162,10 +162,13 @@ class DedupPipeline:
             token.row = verdict.row
             self._counts.add("kept")
             return self._marked(item, verdict)
-        if self.judge.is_of_another_run(verdict):
+        if verdict.is_rehearsed:
+            self._counts.add("rehearsed")
+            self._counts.add("kept")
+        elif self.judge.is_of_another_run(verdict):
             self._counts.add("dropped_for_earlier_run")
         url, name = (page.url, name_of(page)) if page else (token.handed.url, "")
-        if self._settings.dry_run or self._marker:
+        if verdict.is_rehearsed or self._settings.dry_run or self._marker:
             return self._let_go(item, Explanation(url, verdict, name), verdict)
         self._counts.add("dropped")
         copy = DuplicatePage(url, verdict, name)
@@ -190,6 +193,9 @@ class DedupPipeline:
         return DroppedFeed(self._crawler, self._settings.dropped_feed, Marker(), index)
 
     def _let_go(self, item: Any, copy: Explanation, verdict: Verdict) -> Any:
+        if verdict.is_rehearsed:
+            logger.info("Would drop, after the rehearsal, %s", copy)
+            return item
         self._counts.add("would_drop" if self._settings.dry_run else "marked")
         done = "Would drop" if self._settings.dry_run else "Marked"
         logger.info("%s %s", done, copy)

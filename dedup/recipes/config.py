@@ -56,6 +56,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "structure_max_distance": (0, MAX_DISTANCE),
     "same_template_distance": (0, 64),
     "max_structure_candidates": (0, 100_000),
+    "rehearse": (0, 1_000_000),
     "max_candidates": (1, 100_000),
     "bands": (1, SKETCH_BINS),
     "rows": (1, SKETCH_BINS),
@@ -104,6 +105,9 @@ class DedupConfig:
     store_pages: bool = False
     """Whether the index keeps the text and the tags of every page, compressed, so that `dedup explain`
     and reports can show what agrees and what differs."""
+    rehearse: int = 0
+    """Of so many pages, the first of an index (0 to 1,000,000), nothing is dropped: copies are recorded
+    and reported, and delivered all the same."""
     exceptions: Exceptions = NO_EXCEPTIONS
     """Pairs of pages that are different, or of which one is a copy, whatever the rule says.  As a
     setting it is the path of a CSV file with the columns `page`, `other` and `says` (`different` or

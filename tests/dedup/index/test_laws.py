@@ -64,6 +64,7 @@ QUESTION: dict[str, st.SearchStrategy[Any]] = {
     "found": st.integers(0, len(ALL_PRINTS) - 1),
     "url": st.integers(0, len(URLS) - 1),
     "config": st.integers(0, 11),
+    "rehearse": st.sampled_from([0, 0, 0, 4]),
     "link": st.integers(0, len(URLS) - 1),
     "kind": st.sampled_from(["page", "page", "item"]),
     "confirmed": st.booleans(),
@@ -142,6 +143,7 @@ class SameAnswers(RuleBasedStateMachine):
         stored: bytes,
         key: str,
         is_dry: bool,
+        rehearse: int,
     ) -> None:
         self.has_asked = True
         slow_run, fast_run = self.runs[-1 if newest else 0]
@@ -151,7 +153,7 @@ class SameAnswers(RuleBasedStateMachine):
                 ALL_PRINTS[found],
                 URLS[url],
                 run=run,
-                config=self.configs[config % len(self.configs)],
+                config=replace(self.configs[config % len(self.configs)], rehearse=rehearse),
                 kind=kind,
                 confirmed=confirmed,
                 canonical_link=URLS[link],
