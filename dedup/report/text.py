@@ -110,7 +110,8 @@ class Told:
     """The report on the clusters of *outline*, whose rows are those of *source*.
 
     *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *keep* is the rule for the best
-    page (`dedup.report.clusters.KEEPS`), *replay* what the rows come from if not from the index itself.
+    page (`dedup.report.clusters.KEEPS`), *replay* what the rows come from if not from the index itself,
+    *more* says where all clusters are.
     """
 
     outline: Outline
@@ -118,6 +119,7 @@ class Told:
     keep: str = "first"
     limit: int = CLUSTERS
     replay: Replay | None = None
+    more: str = "--limit 0 shows all"
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines, each when it is asked for."""
@@ -133,7 +135,7 @@ class Told:
         left = len(self.outline.canonicals) - self.limit
         if self.limit and left > 0:
             yield Line(Kind.QUIET)
-            yield Line(Kind.QUIET, f"{_counted(left, 'more cluster')}: --limit 0 shows all")
+            yield Line(Kind.QUIET, f"{_counted(left, 'more cluster')}: {self.more}")
 
     @property
     def _copies(self) -> int:
