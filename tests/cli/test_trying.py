@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from dedup import SQLiteIndex
 from dedup.cli import main
+from dedup.values.run import DRY_RUN
 from tests.crawling import scrapy
 from tests.pages import edited, text
 from tests.serving import document, serving
@@ -36,6 +37,7 @@ def test_it_tells_what_would_be_dropped_and_why(tmp_path: Path) -> None:
     assert output.startswith("2 of 5 pages would be dropped\n2 near copies: 1 loses nothing, 1 loses")
     assert "near copy, loses nothing" in output
     with SQLiteIndex(tmp_path / "try" / "pages.db", read_only=True) as index:
+        assert {run.action for run in index.runs()} == {DRY_RUN}
     assert "<html" in (tmp_path / "try" / "report.html").read_text("utf-8")
     assert str(tmp_path / "try" / "report.html") in output
 
