@@ -86,10 +86,6 @@ class DedupSettings:
                 "rules ('use') cannot go with action ('mark'): a copy that is not fetched has no item "
                 "to mark; use 'learn'"
             )
-        if self.config.rehearse and self.action == "mark":
-            raise ConfigError(
-                f"rehearse ({self.config.rehearse}) cannot go with action ('mark'): it drops nothing"
-            )
         if not self.index:
             raise ConfigError("index ('') must be the path of a file, or an address")
         shown_place(self.index)  # raises for an address that cannot be read

@@ -162,7 +162,7 @@ class DedupPipeline:
             token.row = verdict.row
             self._counts.add("kept")
             return self._marked(item, verdict)
-        if verdict.is_rehearsed:
+        if verdict.is_rehearsed and not self._marker:
             self._counts.add("rehearsed")
             self._counts.add("kept")
         elif self.judge.is_of_another_run(verdict):
@@ -193,7 +193,7 @@ class DedupPipeline:
         return DroppedFeed(self._crawler, self._settings.dropped_feed, Marker(), index)
 
     def _let_go(self, item: Any, copy: Explanation, verdict: Verdict) -> Any:
-        if verdict.is_rehearsed:
+        if verdict.is_rehearsed and not self._marker:
             logger.info("Would drop, after the rehearsal, %s", copy)
             return item
         self._counts.add("would_drop" if self._settings.dry_run else "marked")

@@ -86,6 +86,7 @@ def test_a_rehearsed_copy_whose_canonical_is_lost_was_delivered_once(tmp_path: P
         assert outcomes == ["released", "confirmed", "rehearsed"]
 
 
-def test_it_does_not_go_with_marks(tmp_path: Path) -> None:
-    done = rehearsed(tmp_path, 3, text(1), DEDUP_ACTION="mark")
-    assert "DEDUP_REHEARSE (3) cannot go with action ('mark')" in done.log
+def test_copies_are_marked_as_ever(tmp_path: Path) -> None:
+    done = rehearsed(tmp_path, 9, text(1), text(1), DEDUP_ACTION="mark")
+    assert [item["dedup_reason"] for item in done.items] == ["new", "exact_duplicate"]
+    assert done.dedup()["marked"] == 1
