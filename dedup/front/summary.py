@@ -55,8 +55,11 @@ def summary(
 
 
 def _rehearsed(counts: Counter[str]) -> list[str]:
-    rehearsed = counts["rehearsed"]
-    return [f"  {rehearsed:,} copies were kept in the rehearsal"] if rehearsed else []
+    texts = (
+        ("rehearsed", "copies were kept in the rehearsal"),
+        ("replaced", "pages took the place of shorter ones, which had been kept (dedup_replaces)"),
+    )
+    return [f"  {counts[name]:,} {text}" for name, text in texts if counts[name]]
 
 
 def _earlier(counts: Counter[str], run: Run) -> list[str]:

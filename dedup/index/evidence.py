@@ -54,6 +54,7 @@ class Evidence:
             site=lambda: self.site(config),
             originals=lambda: self.originals(config.exceptions),
             is_stranger=self._strangers(config.exceptions),
+            replaced=self.replaced,
         )
 
     def site(self, config: DedupConfig) -> SiteContext:
@@ -279,6 +280,15 @@ class Evidence:
         return bool(last.over and later) and self.facts.is_visited(
             self.sighting.scope, canonical.host, later
         )
+
+    def replaced(self, canonical: Canonical) -> int:
+        """Return how many pages *canonical* has replaced in this crawl, one after the other."""
+        alive, count = self.crawl.alive, 0
+        row = self.met(canonical.id, alive) or the_row(self.store, canonical.id)
+        while row.replaces_another and row.sighting.run in alive:
+            assert row.verdict.replaces is not None
+            count, row = count + 1, the_row(self.store, row.verdict.replaces)
+        return count
 
     # What somebody wants back
 

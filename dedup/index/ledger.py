@@ -244,11 +244,11 @@ class Ledger:
                 self._settle(answered, Outcome.FORGOTTEN)
 
     def _supersede(self, row: Row) -> None:
-        """Take the old version of a confirmed `updated` page out, unless this crawl met it again."""
+        """Take out what a confirmed page replaces: an own version, unless this crawl met it again."""
         if row.verdict.replaces is None:
             return
         old, evidence = the_row(self._store, row.verdict.replaces), self.evidence(row.sighting)
-        if old.listed and not evidence.met(old.id, evidence.crawl.own):
+        if old.listed and (row.replaces_another or not evidence.met(old.id, evidence.crawl.own)):
             self._store.change(Query(ids=(old.id,)), listed=False)
 
     def _answered(self, row: Row) -> list[Row]:

@@ -14,7 +14,7 @@ from tests.pages import edited, text
 from tests.plugin.test_runs import PAGES, dedup, listed, urls
 
 ITEMS = "tests.plugin.spiders.ItemSpider"
-TEXTS = "tests.plugin.spiders.OneTextAPage"
+TEXTS = "tests.plugin.spiders.OneTextAfterTheOther"
 
 
 def rehearsed(folder: Path, pages: int, *contents: str, **settings: object) -> Crawl:
