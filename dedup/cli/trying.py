@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from dataclasses import fields
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,7 @@ from dedup.cli.html import write_html
 from dedup.cli.options import given_config, json_option, settings_option
 from dedup.cli.output import named, progress_bar
 from dedup.cli.terminal import print_json
+from dedup.front.names import setting_of
 from dedup.index import Index, open_index
 from dedup.recipes.config import DedupConfig
 from dedup.report.columns import columns_of
@@ -67,6 +69,9 @@ def try_(
       dedup try https://example.com/news/ --pages 500 -s DEDUP_MAX_LOST_WORDS=15
     """
     address = _address(url)
+    known = {setting_of(field.name) for field in fields(DedupConfig)}
+    if others := sorted(dict(settings).keys() - known):
+        raise click.UsageError(f"{others[0]} cannot be tried: pages are judged by their HTML")
     config = given_config(settings)  # a bad one is an error before the crawl
     folder = _folder(output)
     index = folder / "pages.db"
@@ -106,9 +111,11 @@ def _address(url: str) -> str:
     whole = url if "://" in url else f"https://{url}"
     try:
         parts = urlsplit(whole)
-        is_web = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_web = False
+    if is_web and "@" in parts.netloc:
+        raise click.UsageError("a trial takes no user and no password: give the URL without")
     if not is_web:
         raise click.UsageError(f"{printable_url(url, _LONGEST)} is no URL of a site")
     return whole

@@ -11,6 +11,7 @@ from dedup.index.stores.base import NOT_UNDONE, Order, Pool, Query, Store, first
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import Past
 from dedup.rule.keys import nearness
+from dedup.rule.longer import MOST_REPLACED
 from dedup.rule.site import SiteContext
 from dedup.values.exceptions import Exceptions
 from dedup.values.row import Row
@@ -54,7 +55,7 @@ class Evidence:
             site=lambda: self.site(config),
             originals=lambda: self.originals(config.exceptions),
             is_stranger=self._strangers(config.exceptions),
-            replaced=self.replaced,
+            may_replace=self.may_replace,
         )
 
     def site(self, config: DedupConfig) -> SiteContext:
@@ -281,14 +282,19 @@ class Evidence:
             self.sighting.scope, canonical.host, later
         )
 
-    def replaced(self, canonical: Canonical) -> int:
-        """Return how many pages *canonical* has replaced in this crawl, one after the other."""
+    def may_replace(self, canonical: Canonical) -> bool:
+        """Return whether its page may take the place of *canonical*: another thing, not too often.
+
+        What has the same URL or key is told apart by its versions, so it stays beside the others.
+        """
+        row = the_row(self.store, canonical.id)
+        if self.sighting.is_named and row.sighting.identity == self.sighting.identity:
+            return False
         alive, count = self.crawl.alive, 0
-        row = self.met(canonical.id, alive) or the_row(self.store, canonical.id)
-        while row.replaces_another and row.sighting.run in alive:
+        while (row := self.met(row.id, alive) or row).replaces_another and row.sighting.run in alive:
             assert row.verdict.replaces is not None
             count, row = count + 1, the_row(self.store, row.verdict.replaces)
-        return count
+        return count < MOST_REPLACED
 
     # What somebody wants back
 

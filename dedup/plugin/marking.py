@@ -90,6 +90,11 @@ def marker_of(settings: DedupSettings) -> Marker | None:
     return Marker(fields, setting, without)
 
 
+def mark_of_none() -> Marker:
+    """Return what marks items that are not judged: they replace nothing."""
+    return Marker(REPLACES, "DEDUP_KEEP ('longest')", "DEDUP_KEEP = 'first'")
+
+
 def mark_of_copies() -> Marker:
     """Return what marks the records of dropped items, which may have any field."""
     return Marker(MARKS, "DEDUP_DROPPED_FEED", "none")

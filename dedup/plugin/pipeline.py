@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +19,7 @@ from dedup.plugin.errors import DuplicatePage, Explanation
 from dedup.plugin.feeds import DroppedFeed, flush_feeds
 from dedup.plugin.judge import Answered, Judge
 from dedup.plugin.looking import only_looks
-from dedup.plugin.marking import CannotMark, known_item_classes, mark_of_copies, marker_of
+from dedup.plugin.marking import CannotMark, known_item_classes, mark_of_copies, mark_of_none, marker_of
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, read_settings
@@ -230,6 +231,9 @@ class DedupPipeline:
     def _keep_unjudged(self, item: Any) -> Any:
         self._counts.add(Reason.NOT_JUDGED)
         self._counts.add("kept")
+        if self._settings.config.keep == "longest" and not self._settings.dry_run:
+            with suppress(CannotMark):  # it need not have the field: it is none of ours
+                mark_of_none().mark(item, Verdict(Reason.NOT_JUDGED, kept=True))
         return item
 
     def _request_sent(self, request: Request) -> None:

@@ -16,7 +16,8 @@ class Rehearsal:
     """The first pages of an index, of which all is delivered; of an index that has them, nothing."""
 
     def __init__(self, settings: DedupSettings) -> None:
-        self._pages = 0 if settings.dry_run else settings.config.rehearse
+        drops = settings.action == "drop" and not settings.dry_run
+        self._pages = settings.config.rehearse if drops else 0
         self.is_on = False
         """Whether copies are delivered: then this crawl tells what would have been dropped."""
 

@@ -22,7 +22,7 @@ _POLITE = {
     "DOWNLOAD_TIMEOUT": 30,
     "DOWNLOAD_MAXSIZE": 1 << 24,
     "USER_AGENT": "scrapy-dedup (a trial of some pages; https://github.com/scrapy-dedup/scrapy-dedup)",
-    "LOG_LEVEL": "ERROR",
+    "LOG_LEVEL": "CRITICAL",
     "TELNETCONSOLE_ENABLED": False,
     "COOKIES_ENABLED": True,
     "LOGSTATS_INTERVAL": 0,
@@ -56,7 +56,7 @@ class TrialSpider(Spider):
             return
         if not response.meta.get("depth"):
             self._hosts.add(host_of(response.url))  # the site may have moved the visitor on
-        if self._told["pages"] >= self._pages:
+        if self._told["pages"] >= self._pages or host_of(response.url) not in self._hosts:
             return
         self._told["pages"] += 1
         yield {"url": response.url, "html": response.text}
@@ -94,6 +94,8 @@ def try_site(
     crawler.signals.connect(_telling(told, tell), signals.item_scraped, weak=False)
     process.crawl(crawler, url=url, pages=pages, told=told)
     process.start()
+    if process.bootstrap_failed:
+        told["the crawl could not begin"] += 1
     return told
 
 

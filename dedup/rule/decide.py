@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import nearness
-from dedup.rule.longer import MOST_REPLACED, has_all_of, is_longer
+from dedup.rule.longer import has_all_of, is_longer
 from dedup.rule.loss import words_of
 from dedup.rule.match import match
 from dedup.rule.site import NO_SITE, SiteContext
@@ -34,7 +34,7 @@ class Past:
     that the page was dropped and somebody wants it back.  *site* gives what is known about its site.
     *originals* are what somebody says that the page is a copy of, and *is_stranger* tells what somebody
     says that it is no copy of: it is never dropped for that, whatever its text, link or past say.
-    *replaced* counts the pages that a canonical has replaced in this crawl, one after the other.
+    *may_replace* tells whether the page may take the place of a canonical that it is longer than.
     """
 
     versions: Sequence[Version] = ()
@@ -46,7 +46,7 @@ class Past:
     site: Callable[[], SiteContext] = lambda: NO_SITE
     originals: Callable[[], Iterable[Canonical]] = tuple
     is_stranger: Callable[[Canonical], bool] = lambda _: False
-    replaced: Callable[[Canonical], int] = lambda _: 0
+    may_replace: Callable[[Canonical], bool] = lambda _: True
 
 
 def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
@@ -71,6 +71,7 @@ class _Case:
     looked_at: int = 0
     site: SiteContext | None = None
     shorter: list[Canonical] = field(default_factory=list)
+    said: set[int] = field(default_factory=set)
 
     def verdict(self) -> Verdict:
         if self.page.is_empty:
@@ -90,7 +91,7 @@ class _Case:
         for matched, canonical in self._matches():
             standing = self._standing(canonical)
             if standing or self.config.unchanged == "drop":
-                if self._replaces(canonical):
+                if canonical.id not in self.said and self._replaces(canonical):
                     return self._kept(instead_of=canonical)
                 return self._verdict(matched, canonical, standing, kept=False)
             absent = absent or canonical
@@ -110,15 +111,17 @@ class _Case:
             and not standing.is_elsewhere
             and not self.past.is_stranger(canonical)
             and has_all_of(page, kept, self.config)
-            and self.past.replaced(canonical) < MOST_REPLACED
+            and self.past.may_replace(canonical)
         )
 
     def _matches(self) -> Iterator[tuple[Match, Canonical]]:
         """Yield what the page repeats, the best first: as somebody says, as it says, by the rule."""
         for original in self.past.originals():
             if not self.past.is_stranger(original):
+                self.said.add(original.id)
                 yield self._as_said(original), original
         if (declared := self.past.declared) and not self.past.is_stranger(declared):
+            self.said.add(declared.id)
             yield replace(self._match(declared), reason=Reason.CANONICAL_LINK), declared
         for candidates in self.past.candidates():
             self.looked_at += candidates.looked_at

@@ -168,13 +168,13 @@ class Verdict:
     standing: Standing | None = None
     previous: int | None = None
     replaces: int | None = None
-    replaced_url: str = field(default="", compare=False)
     represents: int | None = None
     row: int | None = None
     words: int = field(default=0, compare=False)
     candidates: int = field(default=0, compare=False)
     is_restored: bool = field(default=False, compare=False)
     is_rehearsed: bool = field(default=False, compare=False)
+    replaced_url: str = field(default="", compare=False)
     sentence: str = field(default="", compare=False)
 
     @property

@@ -65,6 +65,9 @@ def test_robots_are_obeyed(tmp_path: Path) -> None:
     [
         (["ftp://a.example/"], "is no URL of a site"),
         (["http://[/"], "is no URL of a site"),
+        (["http://a.example:99999/"], "is no URL of a site"),
+        (["http://me:pass-word@a.example/"], "takes no user and no password"),
+        (["a.example", "-s", "DEDUP_HTML_FIELD=x"], "DEDUP_HTML_FIELD cannot be tried"),
         (["a.example", "-s", "DEDUP_MIN_SIMILARITY=7"], "must be 0 to 1"),
         (["a.example", "-o", "."], "is not empty"),
     ],
@@ -72,6 +75,7 @@ def test_robots_are_obeyed(tmp_path: Path) -> None:
 def test_mistakes_are_told_before_anything_is_fetched(arguments: list[str], said: str) -> None:
     done = CliRunner().invoke(main, ["try", *arguments])
     assert done.exit_code in (1, 2)
+    assert "pass-word" not in done.output
     assert said in done.output
 
 
@@ -79,3 +83,4 @@ def test_a_site_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     code, _, errors = tried(tmp_path / "try", "http://127.0.0.1:9/")
     assert code == 1
     assert "no page of http://127.0.0.1:9/ was read" in errors
+    assert "Traceback" not in errors

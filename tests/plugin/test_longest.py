@@ -11,6 +11,7 @@ from tests.crawling import Crawl, crawl
 from tests.pages import edited, text
 from tests.plugin.test_runs import dedup
 
+ITEMS = "tests.plugin.spiders.ItemSpider"
 TEXTS = "tests.plugin.spiders.OneTextAfterTheOther"
 ONE_BY_ONE = {
     "DEDUP_TEXT_FIELDS": ["text"],
@@ -35,6 +36,12 @@ def test_items_name_what_they_replace(tmp_path: Path) -> None:
     assert "1 pages took the place" in done.log
     # What was delivered first is no page that later ones repeat.
     assert f"{done.items[1]['url']}" in dedup(tmp_path, "report")
+
+
+def test_items_that_are_not_judged_have_the_field_where_they_can(tmp_path: Path) -> None:
+    items = [{"url": "http://a/1"}, {"url": "http://a/2", "text": text(1)}]
+    done = crawl(tmp_path, ITEMS, {"DEDUP_KEEP": "longest"}, {"items": json.dumps(items)})
+    assert [item["dedup_replaces"] for item in done.items] == ["", ""]
 
 
 def test_a_page_that_storage_loses_replaces_nothing(tmp_path: Path) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, MemoryIndex, Page, Verdict, compare
+from dedup import DedupConfig, Detector, MemoryIndex, Page, Reason, SQLiteIndex, Verdict, compare
 from dedup.index import Index
 from dedup.rule.longer import LEAST_SHARE, LEAST_WORDS, MOST_REPLACED
+from dedup.values.exceptions import Exceptions, Said
 from dedup.values.run import DRY_RUN
+from tests.dedup.index.test_rehearsal import stored
 from tests.pages import page, text
 
 LONGEST = DedupConfig(keep="longest")
@@ -119,6 +124,45 @@ def test_the_next_crawl_gives_the_same_pages_and_says_the_same() -> None:
     first, second = (judged(index, found, LONGEST) for _ in range(2))
     assert [one.kept for one in first] == [one.kept for one in second]
     assert first[1].replaced_url == second[1].replaced_url == found[0].url
+
+
+def test_two_items_of_one_url_stay_beside_each_other() -> None:
+    for unchanged in ("keep", "drop"):
+        config = DedupConfig(keep="longest", unchanged=unchanged)
+        index, found = MemoryIndex(), [page(text(1, words), "http://a.example/") for words in (200, 300)]
+        first, second = judged(index, found, config), judged(index, found, config)
+        assert [one.replaced_url for one in first] == ["", ""]
+        assert [one.reason for one in second] == [Reason.UNCHANGED] * 2
+
+
+def test_in_a_cluster_two_are_replaced_also_where_an_earlier_crawl_met_some() -> None:
+    index, found = MemoryIndex(), pages([(1, 200), (1, 300), (1, 420), (1, 600)])
+    judged(index, found[2:3], LONGEST)
+    detector = Detector(index, LONGEST)
+    detector.submit(detector.sighting(found[1]))
+    detector.check(found[2])
+    detector.close()
+    verdicts = judged(index, found, LONGEST)
+    assert sum(bool(one.replaced_url) for one in verdicts) == MOST_REPLACED
+
+
+def test_what_is_said_to_be_a_copy_is_one() -> None:
+    short, long = pages([(1, 200), (1, 300)])
+    said = Exceptions.of([Said(long.url, short.url, "copy")])
+    verdicts = judged(MemoryIndex(), [short, long], replace(LONGEST, exceptions=said))
+    assert not verdicts[1].kept
+
+
+@given(sizes=st.lists(st.tuples(st.integers(1, 2), st.sampled_from(SIZES)), max_size=8))
+def test_a_file_says_the_same(sizes: list[tuple[int, int]]) -> None:
+    found = pages(sizes)
+    with TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as index:
+        memory = MemoryIndex()
+        for _ in range(2):
+            assert judged(index, found, LIKE) == judged(memory, found, LIKE)
+        assert [stored(row.verdict) for row in index.rows()] == [
+            stored(row.verdict) for row in memory.rows()
+        ]
 
 
 def test_a_dry_run_replaces_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -51,6 +52,51 @@ def test_the_verdicts_are_those_without_it(contents: list[int], pages: int, unch
     assert not any(
         one.is_delivered for place, one in enumerate(found) if place in copies[len(rehearsed) :]
     )
+
+
+def stored(found: Verdict) -> tuple[object, ...]:
+    """Return what a row keeps of a verdict."""
+    return found.reason, found.kept, found.canonical, found.previous, found.replaces, found.represents
+
+
+CRAWLS = st.lists(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, len(CONTENTS) - 1)), max_size=6), max_size=4
+)
+
+
+def crawled(index: Index, crawls: list[list[tuple[int, int]]], config: DedupConfig) -> list[Verdict]:
+    """Return what is said in some crawls, each with the URL and the content of its pages."""
+    found = []
+    for crawl in crawls:
+        with Detector(index, config) as detector:
+            detector.visit("a.example")
+            for url, content in crawl:
+                one = page(CONTENTS[content], f"http://a.example/{url}")
+                found.append(detector.check(one))
+    return found
+
+
+@given(
+    crawls=CRAWLS,
+    pages=st.integers(0, 20),
+    unchanged=st.sampled_from(["keep", "drop"]),
+    keep=st.sampled_from(["first", "longest"]),
+)
+def test_later_crawls_say_what_they_would_without_it(
+    crawls: list[list[tuple[int, int]]], pages: int, unchanged: str, keep: str
+) -> None:
+    config = DedupConfig(unchanged=unchanged, keep=keep)
+    plain = crawled(MemoryIndex(), crawls, config)
+    with TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as index:
+        assert crawled(index, crawls, replace(config, rehearse=pages)) == plain
+        assert [stored(row.verdict) for row in index.rows()] == list(map(stored, plain))
+
+
+def test_a_copy_that_was_rehearsed_and_changed_is_updated() -> None:
+    crawls = [[(0, 0), (1, 4)], [(0, 0), (1, 4)], [(0, 6), (2, 0), (1, 4)]]
+    config = DedupConfig(unchanged="drop", rehearse=4)
+    *_, changed, new, same = crawled(MemoryIndex(), crawls, config)
+    assert (changed.reason.value, new.reason.value, same.reason.value) == ("updated", "new", "unchanged")
 
 
 def test_what_it_delivered_is_no_orphan_and_cannot_be_restored() -> None:
