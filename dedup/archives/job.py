@@ -66,9 +66,12 @@ def suited(config: DedupConfig) -> DedupConfig:
         raise ConfigError("verifier (distance) must be another one on Spark: bands find candidates")
     if config.canonical_link != "record":
         raise ConfigError(f"canonical_link ({config.canonical_link}) must be record on Spark")
+    if config.keep != "first":
+        raise ConfigError(f"keep ({config.keep}) must be first on Spark")
     if config.exceptions != NO_EXCEPTIONS:
         raise ConfigError("exceptions are for crawls and `dedup add`; Spark does not obey them")
-    return replace(config, candidates="minhash", max_structure_candidates=0, store_pages=False)
+    bands = {"candidates": "minhash", "max_structure_candidates": 0}
+    return replace(config, **bands, store_pages=False, rehearse=0)
 
 
 def found_input(storage: Storage, paths: Sequence[str], settings: WorkerSettings, form: str) -> Input:

@@ -17,6 +17,7 @@ _LONGEST_NAME = 60
 # Where each command is, and what it does: a command is loaded when it is asked for, so that the others
 # and the list of all cost nothing.
 COMMANDS = {
+    "try": ("trying", "Crawl some pages, and see what repeats."),
     "add": ("add", "Judge and add the pages of files."),
     "report": ("report", "Show what was dropped, and for what."),
     "explain": ("explain", "Say why a page was dropped or kept."),

@@ -44,7 +44,7 @@ def summary(
         f"  {label:<18}{counts[name]:>10,}" for label, name in _LINES if counts[name] or name in _ALWAYS
     ]
     lines.append(f"  {label:<18}{copies:>10,}  ({share:.1%} of all seen)")
-    lines += _earlier(counts, run) + _skipped(counts) + _troubles(counts)
+    lines += _rehearsed(counts) + _earlier(counts, run) + _skipped(counts) + _troubles(counts)
     lines += [_warning(one) for one in swallowed[:LARGEST]]
     if swallowed[LARGEST:]:
         lines.append(f"  and {len(swallowed) - LARGEST:,} more such warnings in the log")
@@ -52,6 +52,14 @@ def summary(
     name = printable(index.name, _LONGEST_PATH)
     lines += [f"  index:  {name}", f"  report: dedup report {quote(name)}"]
     return "\n".join(lines)
+
+
+def _rehearsed(counts: Counter[str]) -> list[str]:
+    texts = (
+        ("rehearsed", "copies were kept in the rehearsal"),
+        ("replaced", "pages took the place of shorter ones, which had been kept (dedup_replaces)"),
+    )
+    return [f"  {counts[name]:,} {text}" for name, text in texts if counts[name]]
 
 
 def _earlier(counts: Counter[str], run: Run) -> list[str]:

@@ -51,6 +51,7 @@ class Ledger:
         self._facts = facts
         # What is known of sites where that was counted elsewhere, None where the rows tell it.
         self.frozen: FrozenSites | None = None
+        self._rehearsed = 0
         # What was claimed when a server went away: nobody knows whether it was added.
         self._in_doubt: list[Sighting] = []
 
@@ -179,7 +180,15 @@ class Ledger:
 
     def _verdict(self, sighting: Sighting, config: DedupConfig, *, is_wanted: bool = False) -> Verdict:
         past = self.evidence(sighting).past(config, is_wanted=is_wanted)
-        return decide(sighting.fingerprint, past, config)
+        verdict = decide(sighting.fingerprint, past, config)
+        is_rehearsed = not (verdict.kept or sighting.is_dry) and self._rehearses(config.rehearse)
+        return replace(verdict, is_rehearsed=True) if is_rehearsed else verdict
+
+    def _rehearses(self, pages: int) -> bool:
+        """Return whether fewer than *pages* are in the index; more there will always be."""
+        if self._rehearsed < pages:
+            self._rehearsed = self._store.last()
+        return self._rehearsed < pages
 
     def _record(self, sighting: Sighting, verdict: Verdict, *, confirmed: bool, page: bytes) -> Row:
         row = self._add(sighting, verdict, _outcome(verdict, confirmed=confirmed), page)
@@ -238,11 +247,11 @@ class Ledger:
                 self._settle(answered, Outcome.FORGOTTEN)
 
     def _supersede(self, row: Row) -> None:
-        """Take the old version of a confirmed `updated` page out, unless this crawl met it again."""
+        """Take out what a confirmed page replaces: an own version, unless this crawl met it again."""
         if row.verdict.replaces is None:
             return
         old, evidence = the_row(self._store, row.verdict.replaces), self.evidence(row.sighting)
-        if old.listed and not evidence.met(old.id, evidence.crawl.own):
+        if old.listed and (row.replaces_another or not evidence.met(old.id, evidence.crawl.own)):
             self._store.change(Query(ids=(old.id,)), listed=False)
 
     def _answered(self, row: Row) -> list[Row]:
@@ -364,6 +373,8 @@ def _row(sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:
 
 
 def _outcome(verdict: Verdict, *, confirmed: bool) -> Outcome:
+    if verdict.is_rehearsed:
+        return Outcome.REHEARSED
     return Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
 
 

@@ -22,6 +22,7 @@ from dedup.plugin.errors import CannotBegin
 from dedup.plugin.jobs import job_of
 from dedup.plugin.notices import Notices
 from dedup.plugin.patience import LONGEST_WAIT, Patience
+from dedup.plugin.rehearsing import Rehearsal
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path
 from dedup.plugin.waiting import Later, Seat, WaitingRoom, waiting_room
@@ -81,6 +82,7 @@ class Judge:
         self._room = WaitingRoom()
         self._notices = Notices(settings, self.counts)
         self._patience = Patience(self.counts, self._notices)
+        self._rehearsal = Rehearsal(settings)
         self.rules = CrawlRules(crawler, settings, self.counts)
         """The rules for URLs of this crawl."""
         # Rows whose fate is known but not yet in the index, which failed when it was to be stored.
@@ -110,7 +112,10 @@ class Judge:
             run = detector.run
             detector.visit("")  # items without a response are met in every crawl
             self._wanted = _wanted(index, run.spider)
-            self.rules.open(index, run, self._do, goes_on=run.id in before)
+            self._rehearsal.open(index)
+            self.rules.open(
+                index, run, self._do, goes_on=run.id in before, is_rehearsal=self._rehearsal.is_on
+            )
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
         except BaseException:
             index.close()
@@ -148,7 +153,7 @@ class Judge:
             return self._close_later(clerk, detector, reason)
         try:
             detector.close(reason)
-            self._sum_up(_report(detector.index, self._run, self.counts.own(), self._notices))
+            self._sum_up(self._report(detector.index, self._run, self.counts.own()))
         except IndexUnavailable as error:
             logger.error("The run could not be ended: %s", error)
         finally:
@@ -161,7 +166,7 @@ class Judge:
         timer.start()
         try:
             ended = await _answer(clerk, partial(_done, detector.close, reason))
-            ask = partial(_report, detector.index, self._run, self.counts.own(), self._notices)
+            ask = partial(self._report, detector.index, self._run, self.counts.own())
             report = await _answer(clerk, ask)
             if ended.value and report.value:
                 self._sum_up(report.value)
@@ -172,6 +177,13 @@ class Judge:
             timer.cancel()
             clerk.close()
             self._room.leave(self._run.id)
+
+    def _report(self, index: Index, run: Run, counts: Mapping[str, int]) -> tuple[str, Statistics]:
+        """Return the summary of *run*, and what the index holds at its end."""
+        parts = [summary(counts, index, run, self._notices.swallowed())]
+        if self._rehearsal.is_on:
+            parts.append(self._rehearsal.told(index))
+        return "\n".join(parts), index.views.statistics()
 
     def _sum_up(self, report: tuple[str, Statistics]) -> None:
         text, statistics = report
@@ -266,6 +278,8 @@ class Judge:
         if verdict.represents:
             self.counts.add("canonical_not_met")
         self._notices.judged(url, verdict)
+        if self._detector and self._rehearsal.is_ended_by(verdict):
+            self._do(partial(self._rehearsal.told, self._detector.index), _log)
 
     def _follow_run(self) -> None:
         """Note the run that took the place of one that others have ended, and what it visits."""
@@ -418,11 +432,9 @@ async def _answer(clerk: Clerk, ask: Callable[[], _T]) -> Answer[_T]:
     return await later
 
 
-def _report(
-    index: Index, run: Run, counts: Mapping[str, int], notices: Notices
-) -> tuple[str, Statistics]:
-    """Return the summary of *run*, and what the index holds at its end."""
-    return summary(counts, index, run, notices.swallowed()), index.views.statistics()
+def _log(text: str | None) -> None:
+    if text:
+        logger.info("%s", text)
 
 
 def _done(change: Callable[..., object], *args: Any) -> bool:

@@ -1,21 +1,28 @@
-"""Items that are marked instead of dropped: the fields of a mark, and which items can have them."""
+"""Items with marks: what they repeat or replace, the fields of that, and which items can have them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 from scrapy.utils.misc import load_object
 
+from dedup.front.settings import DedupSettings
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-# Attributes of a verdict; a field is named after them, behind a prefix.
-MARKS = ("reason", "canonical_url", "content_distance", "structure_distance", "similarity", "lost")
+# The fields of a mark, and the attributes of a verdict that fill them.
+MARKS = {
+    f"dedup_{mark}": mark
+    for mark in (
+        *("reason", "canonical_url", "content_distance", "structure_distance", "similarity", "lost"),
+    )
+}
+REPLACES = {"dedup_replaces": "replaced_url"}
 
 
 class CannotMark(DedupError):  # noqa: N818
@@ -23,15 +30,18 @@ class CannotMark(DedupError):  # noqa: N818
 
 
 class Marker:
-    """Writes verdicts into the fields of items whose names begin with ``dedup_``."""
+    """Writes verdicts into the *fields* of items, which *setting* asks for; without it nothing does."""
 
-    fields: ClassVar = {f"dedup_{mark}": mark for mark in MARKS}
+    def __init__(self, fields: Mapping[str, str], setting: str, without: str) -> None:
+        self.fields = fields
+        self._setting = setting
+        self._without = without
 
     def mark(self, item: Any, verdict: Verdict) -> None:
         """Fill the fields of *item*; raises `CannotMark`, and changes nothing, if one is missing."""
         try:
             if missing := self.missing(type(item)):
-                raise CannotMark(_explained(type(item), missing))
+                raise CannotMark(self._explained(type(item), missing))
             adapter = ItemAdapter(item)
             for field, attribute in self.fields.items():
                 value = getattr(verdict, attribute)
@@ -55,9 +65,39 @@ class Marker:
             try:
                 missing = self.missing(item_class)
             except TypeError as error:
-                raise ConfigError(f"DEDUP_ACTION ('mark') fails: {error}") from error
+                raise ConfigError(f"{self._setting} fails: {error}") from error
             if missing:
-                raise ConfigError(f"DEDUP_ACTION ('mark') fails: {_explained(item_class, missing)}")
+                raise ConfigError(f"{self._setting} fails: {self._explained(item_class, missing)}")
+
+    def _explained(self, item_class: type, missing: list[str]) -> str:
+        name = f"{item_class.__module__}.{item_class.__qualname__}"
+        return f"{name} has no field {', '.join(missing)}; declare them, or use {self._without}"
+
+
+def marker_of(settings: DedupSettings) -> Marker | None:
+    """Return what marks items as *settings* ask, None where nothing is marked."""
+    fields: dict[str, str] = {}
+    asked: list[tuple[str, str]] = []
+    if settings.action == "mark":
+        fields |= MARKS
+        asked.append(("DEDUP_ACTION ('mark')", "DEDUP_ACTION = 'drop'"))
+    if settings.config.keep == "longest":
+        fields |= REPLACES
+        asked.append(("DEDUP_KEEP ('longest')", "DEDUP_KEEP = 'first'"))
+    if not fields:
+        return None
+    setting, without = (" and ".join(parts) for parts in zip(*asked, strict=True))
+    return Marker(fields, setting, without)
+
+
+def mark_of_none() -> Marker:
+    """Return what marks items that are not judged: they replace nothing."""
+    return Marker(REPLACES, "DEDUP_KEEP ('longest')", "DEDUP_KEEP = 'first'")
+
+
+def mark_of_copies() -> Marker:
+    """Return what marks the records of dropped items, which may have any field."""
+    return Marker(MARKS, "DEDUP_DROPPED_FEED", "none")
 
 
 def known_item_classes(settings: BaseSettings) -> list[type]:
@@ -69,8 +109,3 @@ def known_item_classes(settings: BaseSettings) -> list[type]:
         return [load_object(name) for name in named]
     except (ImportError, NameError, TypeError, ValueError) as error:
         raise ConfigError(f"item_classes of FEEDS ({named!r}) must be classes: {error}") from error
-
-
-def _explained(item_class: type, missing: list[str]) -> str:
-    name = f"{item_class.__module__}.{item_class.__qualname__}"
-    return f"{name} has no field {', '.join(missing)}; declare them, or use DEDUP_ACTION = 'drop'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +19,7 @@ from dedup.plugin.errors import DuplicatePage, Explanation
 from dedup.plugin.feeds import DroppedFeed, flush_feeds
 from dedup.plugin.judge import Answered, Judge
 from dedup.plugin.looking import only_looks
-from dedup.plugin.marking import CannotMark, Marker, known_item_classes
+from dedup.plugin.marking import CannotMark, known_item_classes, mark_of_copies, mark_of_none, marker_of
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, read_settings
@@ -26,6 +27,7 @@ from dedup.plugin.tracking import Fate, Token, Tracker, TrackingPipeline
 from dedup.plugin.waiting import Later, Seat
 from dedup.reading.fields import NoHtml
 from dedup.reading.page import Page
+from dedup.values.printable import printable
 from dedup.values.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
@@ -53,7 +55,8 @@ class DedupPipeline:
         self.reader = ItemReader(crawler, settings)
         """What makes pages of the items of this crawl."""
         self._tracker = Tracker()
-        self._marker = Marker() if settings.action == "mark" else None
+        self._marker = marker_of(settings)
+        self._marks_copies = settings.action == "mark"
         self._dropped = self._dropped_feed()
         self._records = RecordNotice(settings)
         self._ending: Any = None
@@ -158,20 +161,32 @@ class DedupPipeline:
         self._counts.add(verdict.reason)
         if watch := token.handed.watch:
             self.judge.rules.judged(watch, verdict)
+        url, name = (page.url, name_of(page)) if page else (token.handed.url, "")
         if verdict.kept:
             token.row = verdict.row
             self._counts.add("kept")
+            self._note_replaced(url, verdict)
             return self._marked(item, verdict)
-        if self.judge.is_of_another_run(verdict):
+        if verdict.is_rehearsed and not self._marks_copies:
+            self._counts.add("rehearsed")
+            self._counts.add("kept")
+        elif self.judge.is_of_another_run(verdict):
             self._counts.add("dropped_for_earlier_run")
-        url, name = (page.url, name_of(page)) if page else (token.handed.url, "")
-        if self._settings.dry_run or self._marker:
+        if verdict.is_rehearsed or self._settings.dry_run or self._marks_copies:
             return self._let_go(item, Explanation(url, verdict, name), verdict)
         self._counts.add("dropped")
         copy = DuplicatePage(url, verdict, name)
         logger.info("Dropped %s", copy)
         self._write_dropped(item, verdict)
         raise copy
+
+    def _note_replaced(self, url: str, verdict: Verdict) -> None:
+        if verdict.replaced_url:
+            self._counts.add("replaced")
+            logger.info(
+                "<%s> takes the place of <%s>, which is shorter",
+                *(printable(url), printable(verdict.replaced_url)),
+            )
 
     def _write_dropped(self, item: Any, verdict: Verdict) -> None:
         assert self._crawler.spider is not None
@@ -187,9 +202,12 @@ class DedupPipeline:
             return None
         place = index_path(self._settings)
         index = None if is_address(place) else Path(place)
-        return DroppedFeed(self._crawler, self._settings.dropped_feed, Marker(), index)
+        return DroppedFeed(self._crawler, self._settings.dropped_feed, mark_of_copies(), index)
 
     def _let_go(self, item: Any, copy: Explanation, verdict: Verdict) -> Any:
+        if verdict.is_rehearsed and not self._marks_copies:
+            logger.info("Would drop, after the rehearsal, %s", copy)
+            return self._marked(item, verdict)
         self._counts.add("would_drop" if self._settings.dry_run else "marked")
         done = "Would drop" if self._settings.dry_run else "Marked"
         logger.info("%s %s", done, copy)
@@ -213,6 +231,9 @@ class DedupPipeline:
     def _keep_unjudged(self, item: Any) -> Any:
         self._counts.add(Reason.NOT_JUDGED)
         self._counts.add("kept")
+        if self._settings.config.keep == "longest" and not self._settings.dry_run:
+            with suppress(CannotMark):  # it need not have the field: it is none of ours
+                mark_of_none().mark(item, Verdict(Reason.NOT_JUDGED, kept=True))
         return item
 
     def _request_sent(self, request: Request) -> None:

@@ -159,7 +159,7 @@ class DedupResponseMiddleware:
         self._withheld.add(response)
 
     def _skips(self, response: Response, sighting: Sighting, verdict: Verdict, judge: Judge) -> bool:
-        if not verdict.repeats_another or self._settings.dry_run:
+        if not verdict.repeats_another or verdict.is_delivered or self._settings.dry_run:
             return False
         if not (verdict.canonical_was_met or self._was_followed(response, sighting, verdict)):
             judge.counts.add("responses/canonical_not_met")

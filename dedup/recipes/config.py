@@ -39,6 +39,7 @@ SIZED = ("word_shingles", "character_ngrams")
 DECAYED = ("decayed_ngrams", "tag_decay", "tag_paths")
 SCOPES = ("spider", "host", "domain", "global")
 UNCHANGED = ("keep", "drop")
+KEEP = ("first", "longest")
 CANONICAL_LINKS = ("record", "decide")
 CANDIDATES = ("simhash", "minhash", "both")
 VERIFIERS = ("loss", "similarity", "distance")
@@ -56,6 +57,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "structure_max_distance": (0, MAX_DISTANCE),
     "same_template_distance": (0, 64),
     "max_structure_candidates": (0, 100_000),
+    "rehearse": (0, 1_000_000),
     "max_candidates": (1, 100_000),
     "bands": (1, SKETCH_BINS),
     "rows": (1, SKETCH_BINS),
@@ -69,6 +71,7 @@ _RANGES: dict[str, tuple[float, float]] = {
 _NAMES = {
     "scope": SCOPES,
     "unchanged": UNCHANGED,
+    "keep": KEEP,
     "canonical_link": CANONICAL_LINKS,
     "candidates": CANDIDATES,
     "verifier": VERIFIERS,
@@ -98,12 +101,20 @@ class DedupConfig:
     domains are those of registries (com) and of hosters (github.io)."""
     unchanged: str = "keep"
     """What becomes of a page that a later run finds unchanged: `keep` or `drop`."""
+    keep: str = "first"
+    """Which page of several copies a crawl keeps: the `first`, or the `longest`.  With that, a page that
+    has all of one kept before it, and at least 20 % and 50 words more, is kept too and takes its place,
+    at most twice for a page in a crawl; its item names the page replaced in the field
+    ``dedup_replaces``."""
     canonical_link: str = "record"
     """What a page's ``rel=canonical`` does: it is put on `record`, or it may `decide`, so that the
     page repeats the one seen at that URL whatever their texts are."""
     store_pages: bool = False
     """Whether the index keeps the text and the tags of every page, compressed, so that `dedup explain`
     and reports can show what agrees and what differs."""
+    rehearse: int = 0
+    """Of so many pages, the first of an index (0 to 1,000,000), nothing is dropped: copies are recorded
+    and reported, and delivered all the same."""
     exceptions: Exceptions = NO_EXCEPTIONS
     """Pairs of pages that are different, or of which one is a copy, whatever the rule says.  As a
     setting it is the path of a CSV file with the columns `page`, `other` and `says` (`different` or

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from dedup.report.columns import REASONS, Booleans, Columns
 from dedup.values.verdict import Reason
 
-# What repeats another page word for word: its bytes, or what its URL showed before.
-_SAFE = (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
+SAFE = (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
+"""What repeats another page word for word: its bytes, or what its URL showed before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def answer_of(columns: Columns) -> Answer:
 
 def is_exact(columns: Columns) -> Booleans:
     """Return which rows repeat another page word for word."""
-    safe = sum((columns.reason == REASONS.index(reason) for reason in _SAFE), columns.reason < 0)
+    safe = sum((columns.reason == REASONS.index(reason) for reason in SAFE), columns.reason < 0)
     exact: Booleans = columns.duplicates & safe
     return exact
 

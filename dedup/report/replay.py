@@ -12,7 +12,7 @@ from pathlib import Path
 from dedup.index import Index, Row, Run, SQLiteIndex
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import DedupError
-from dedup.values.verdict import Verdict
+from dedup.values.verdict import Outcome, Verdict
 
 Progress = Callable[[int, int], None]
 
@@ -102,6 +102,7 @@ def replay_into(
 ) -> Changes:
     """Judge the pages of *index* again and record them in *target*, which is empty; see `replayed`."""
     changes = Changes()
+    config = replace(config, rehearse=0)
     target.prepare(config)
     total = index.views.statistics().rows
     with target.batch():
@@ -111,7 +112,7 @@ def replay_into(
         for row in _first(total, index.rows()):
             while visits and visits[0].after < row.id:
                 target.book.restore_visit(visits.popleft())
-            if not row.outcome.stands:
+            if not (row.outcome.stands or row.outcome is Outcome.REHEARSED):
                 number: int | None = target.ledger.restore(replace(row, listed=False))
             else:
                 verdict = target.find_or_add(row.sighting, config)

@@ -12,13 +12,13 @@ import numpy as np
 from dedup.index import Row, Run
 from dedup.report.answer import Answer, answer_of, is_near
 from dedup.report.clusters import KEEPS
-from dedup.report.columns import Columns, Integers
+from dedup.report.columns import OUTCOMES, Columns, Integers
 from dedup.report.losses import loss
 from dedup.report.replay import Replay
 from dedup.report.selection import Source
 from dedup.values.limits import MAX_URL
 from dedup.values.printable import printable, printable_url
-from dedup.values.verdict import Reason
+from dedup.values.verdict import Outcome, Reason
 
 # So many clusters are shown, and so many copies of each, unless more are asked for.
 CLUSTERS = 20
@@ -56,6 +56,7 @@ class Outline:
 
     *canonicals* has the rows kept, *sizes* how many duplicates each has, and *members* these, cluster
     by cluster: near copies first, those that lose most first of all, then as they were seen.
+    *has_rehearsed* says that some of them were delivered, in a rehearsal.
     """
 
     answer: Answer
@@ -63,6 +64,7 @@ class Outline:
     canonicals: Sequence[int]
     sizes: Sequence[int]
     members: Sequence[int]
+    has_rehearsed: bool = False
 
     def clusters(self, limit: int, copies: int) -> Iterator[tuple[int, int, Sequence[int]]]:
         """Yield canonical, size and the first *copies* members of *limit* clusters; 0 stands for all."""
@@ -94,6 +96,7 @@ def outline_of(columns: Columns) -> Outline:
         _listed(owners[order]),
         _listed(sizes[order]),
         _listed(columns.id[members]),
+        bool((columns.outcome[places] == OUTCOMES.index(Outcome.REHEARSED)).any()),
     )
 
 
@@ -107,7 +110,8 @@ class Told:
     """The report on the clusters of *outline*, whose rows are those of *source*.
 
     *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *keep* is the rule for the best
-    page (`dedup.report.clusters.KEEPS`), *replay* what the rows come from if not from the index itself.
+    page (`dedup.report.clusters.KEEPS`), *replay* what the rows come from if not from the index itself,
+    *more* says where all clusters are.
     """
 
     outline: Outline
@@ -115,6 +119,7 @@ class Told:
     keep: str = "first"
     limit: int = CLUSTERS
     replay: Replay | None = None
+    more: str = "--limit 0 shows all"
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines, each when it is asked for."""
@@ -130,7 +135,7 @@ class Told:
         left = len(self.outline.canonicals) - self.limit
         if self.limit and left > 0:
             yield Line(Kind.QUIET)
-            yield Line(Kind.QUIET, f"{_counted(left, 'more cluster')}: --limit 0 shows all")
+            yield Line(Kind.QUIET, f"{_counted(left, 'more cluster')}: {self.more}")
 
     @property
     def _copies(self) -> int:
@@ -142,7 +147,7 @@ class Told:
         if self.replay:
             return f"{pages} would be dropped in {clusters}"
         actions = {runs[run].action for run in self.outline.runs if run in runs}
-        if actions <= {"drop"}:
+        if actions <= {"drop"} and not self.outline.has_rehearsed:
             return f"{pages} dropped in {clusters}"
         copies = "copy" if len(self.outline.members) == 1 else "copies"
         return f"{len(self.outline.members):,} {copies} in {clusters}, not all of them dropped"

@@ -19,6 +19,9 @@ MIN_COPIES, LARGE_SHARE = 20, 0.2
 """From so many copies of one page on, and this share of a host, they are no evidence: a login page."""
 
 
+_TELLING = (Outcome.CONFIRMED, Outcome.ORPHANED, Outcome.REHEARSED)
+
+
 class Clearness:
     """Tells which pages are beyond doubt; it counts the copies of each page of a host."""
 
@@ -57,7 +60,7 @@ def learned_from(rows: Iterable[Row]) -> list[Record]:
 def _content(row: Row, clearness: Clearness) -> int | None:
     """Return what the page of *row* is or repeats, None where it is no evidence."""
     seen, found = row.sighting, row.verdict
-    if row.outcome not in (Outcome.CONFIRMED, Outcome.ORPHANED) or seen.is_dry or not seen.url:
+    if row.outcome not in _TELLING or seen.is_dry or not seen.url:
         return None
     content = found.represents or found.canonical or row.id
     copy_of = content if found.repeats_another else None

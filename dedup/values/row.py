@@ -67,10 +67,16 @@ class Row:
         """Whether its version was a canonical when it was first seen, not a copy."""
         return self.verdict.canonical in (None, self.origin)
 
+    @property
+    def replaces_another(self) -> bool:
+        """Whether it takes the place of another page, and not of an earlier version of its own."""
+        return self.verdict.replaces is not None and self.verdict.reason is not Reason.UPDATED
+
     def as_version(self, root: Row) -> Version:
         """Return the version that this row shows; *root* is the canonical it leads to, or itself."""
         seen = self.sighting.fingerprint
-        stands = self.outcome is root.outcome is Outcome.CONFIRMED and root.listed
+        is_seen = self.outcome in (Outcome.CONFIRMED, Outcome.REHEARSED)
+        stands = is_seen and root.outcome is Outcome.CONFIRMED and root.listed
         return Version(
             origin=self.origin,
             tokens=seen.tokens,
@@ -97,7 +103,7 @@ class Row:
             found.reason is Reason.UNCHANGED
             and found.canonical is not None
             and found.canonical == found.previous
-            and self.outcome in (Outcome.PENDING, Outcome.CONFIRMED)
+            and self.outcome in (Outcome.PENDING, Outcome.CONFIRMED, Outcome.REHEARSED)
         )
 
 

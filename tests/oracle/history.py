@@ -7,7 +7,7 @@ everything that stands on the hosts while it runs.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -103,6 +103,8 @@ class History:
     at_a_time: int = 1
     patience: int = 0
     """How many turns of the loop the storage takes for an item."""
+    rehearse: int = 0
+    keep: str = "first"
 
     def together(self) -> list[list[int]]:
         """Return the numbers of the steps, in groups of those that are taken at the same time."""
@@ -123,6 +125,8 @@ class History:
             "DEDUP_SOURCE": self.source,
             "DEDUP_SCOPE": self.scope,
             "DEDUP_EXPLORATION_SHARE": 0,
+            "DEDUP_REHEARSE": self.rehearse,
+            "DEDUP_KEEP": self.keep,
         }
         if self.has_keys:
             chosen["DEDUP_KEY_FIELDS"] = KEYS
@@ -177,7 +181,15 @@ class _Fate:
             has_urls=rng.random() < 0.8,
             at_a_time=rng.choice((1, 1, 4)),
             patience=rng.choice((0, 0, 3)),
+            rehearse=self._rehearsed(steps),
+            keep=rng.choice(("first", "first", "first", "longest")),
         )
+
+    def _rehearsed(self, steps: Sequence[Step]) -> int:
+        """Return how many pages are rehearsed; dry runs would count, and change where that ends."""
+        if any(step.is_dry for step in steps) or self.rng.random() < 0.8:
+            return 0
+        return self.rng.randint(2, 30)
 
     # Crawls
 

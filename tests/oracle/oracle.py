@@ -106,11 +106,13 @@ class _Trial:
             if lived.is_real:
                 yield from self._judged(lived)
                 yield from self._drops(lived)
-                yield from self._lazy(lived)
+                if not self.history.rehearse:
+                    yield from self._lazy(lived)
             else:
                 yield from self._dry(lived)
         yield from self._links()
-        yield from self._second()
+        if not self.history.rehearse:
+            yield from self._second()
 
     # What was dropped
 

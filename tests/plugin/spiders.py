@@ -97,6 +97,24 @@ class OneTextAPage(OneItemAPage):
         yield {"url": response.url[-20:], "text": str(response.css("p::text").get())}
 
 
+class OneTextAfterTheOther(OneTextAPage):
+    """The same, in order: each page leads to the next."""
+
+    name = "in order"
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield self._page(0)
+
+    def _page(self, number: int) -> Request:
+        url = page_url(json.loads(self.contents)[number], f"<!-- {number} -->")
+        return Request(url, self.parse, cb_kwargs={"number": number})
+
+    def parse(self, response: Response, number: int = 0) -> Iterator[Any]:
+        yield from super().parse(response)
+        if number + 1 < len(json.loads(self.contents)):
+            yield self._page(number + 1)
+
+
 class ScrapyItem(Item):
     url = Field()
     text = Field()

@@ -290,7 +290,7 @@ TRAPS = {
     "RETRY_ENABLED": False,
     "CONCURRENT_REQUESTS": 8,
     # Scrapy 2.13 makes as many tasks for each response.
-    "CONCURRENT_ITEMS": 4,
+    "CONCURRENT_ITEMS": 100 if version_info >= (2, 14) else 4,
 }
 
 

@@ -338,7 +338,9 @@ def test_every_command_has_json_and_names_its_index_alike(command: str) -> None:
     assert loaded is not None
     named = {name for param in loaded.params for name in param.opts}
     assert "--json" in named
-    assert ("--index" in named) is ("-i" in named) is (command not in ("frequencies", "completions"))
+    assert (
+        ("--index" in named) is ("-i" in named) is (command not in ("frequencies", "completions", "try"))
+    )
     assert ("--output" in named) is ("-o" in named)
     if "--index" in named and command not in ("add", "import", "rules", "spark"):
         assert "index" in named

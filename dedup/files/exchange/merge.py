@@ -99,7 +99,7 @@ class _Merge:
     def __init__(self, index: Index, export: Exported, config: DedupConfig) -> None:
         self._index = index
         self._export = export
-        self._config = config
+        self._config = replace(config, rehearse=0)
         self._runs: dict[int, int] = {}
         # The number here of each row of the export; row 0 is none.
         self._rows = array("q", [0])

@@ -30,7 +30,8 @@ CONFIGS = [
     DedupConfig(verifier="distance", unchanged="drop"),
     DedupConfig(max_candidates=2, max_structure_candidates=3, max_distance=12),
     DedupConfig(scope="host", max_distance=3, structure_max_distance=12),
-    DedupConfig(canonical_link="decide"),
+    DedupConfig(canonical_link="decide", keep="longest"),
+    DedupConfig(verifier="similarity", min_similarity=0.2, keep="longest"),
 ]
 by_bands = partial(DedupConfig, bands=40, rows=2)
 BAND_CONFIGS = [
@@ -43,6 +44,7 @@ BAND_CONFIGS = [
 ]
 URLS = ["", "http://a/1", "http://a/2", "http://b/1", "http://b/1#x"]
 CONTENTS = [text(1), edited(1), edited(1, 20), edited(1, 50), text(2), edited(2), "a b", "b a", ""]
+CONTENTS += [text(1, 200), text(1, 300)]
 PRINTS: list[Fingerprint] = [
     fingerprint(page(content, template=template)) for content in CONTENTS for template in (0, 3)
 ] + [fingerprint(page(" ")), Fingerprint(0, 0, bytes(256), b"", b"", 0)]
@@ -63,7 +65,8 @@ PACKED = pack(page(text(1)))
 QUESTION: dict[str, st.SearchStrategy[Any]] = {
     "found": st.integers(0, len(ALL_PRINTS) - 1),
     "url": st.integers(0, len(URLS) - 1),
-    "config": st.integers(0, 11),
+    "config": st.integers(0, 13),
+    "rehearse": st.sampled_from([0, 0, 0, 4]),
     "link": st.integers(0, len(URLS) - 1),
     "kind": st.sampled_from(["page", "page", "item"]),
     "confirmed": st.booleans(),
@@ -142,6 +145,7 @@ class SameAnswers(RuleBasedStateMachine):
         stored: bytes,
         key: str,
         is_dry: bool,
+        rehearse: int,
     ) -> None:
         self.has_asked = True
         slow_run, fast_run = self.runs[-1 if newest else 0]
@@ -151,7 +155,7 @@ class SameAnswers(RuleBasedStateMachine):
                 ALL_PRINTS[found],
                 URLS[url],
                 run=run,
-                config=self.configs[config % len(self.configs)],
+                config=replace(self.configs[config % len(self.configs)], rehearse=rehearse),
                 kind=kind,
                 confirmed=confirmed,
                 canonical_link=URLS[link],

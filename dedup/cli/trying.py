@@ -1,0 +1,147 @@
+"""``dedup try``."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import fields
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from dedup.cli.html import write_html
+from dedup.cli.options import given_config, json_option, settings_option
+from dedup.cli.output import named, progress_bar
+from dedup.cli.terminal import print_json
+from dedup.front.names import setting_of
+from dedup.index import Index, open_index
+from dedup.recipes.config import DedupConfig
+from dedup.report.columns import columns_of
+from dedup.report.selection import Selection
+from dedup.report.text import Outline, Told, outline_of
+from dedup.values.errors import DedupError
+from dedup.values.printable import printable_url
+
+# So many clusters are told; the report in the browser has all.
+_CLUSTERS = 5
+_LONGEST = 2000
+
+
+@click.command("try")
+@click.argument("url")
+@click.option(
+    "--pages",
+    default=200,
+    show_default=True,
+    type=click.IntRange(1, 100_000),
+    help="How many pages are crawled at most.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder for index and report [default: a temporary one].",
+)
+@click.option("--browser/--no-browser", default=None, help="Open the report [default: on a terminal].")
+@settings_option
+@json_option
+def try_(
+    *,
+    url: str,
+    pages: int,
+    output: Path | None,
+    browser: bool | None,
+    settings: tuple[tuple[str, str], ...],
+    as_json: bool,
+) -> None:
+    """Crawl some pages of the site of URL, and show what would be dropped.
+
+    Links are followed on the host of URL only, breadth first. The crawl obeys robots.txt and asks no
+    faster than the site answers. It is a dry run into an index of its own: the index of your project
+    is not touched. The report has the texts of the pages side by side; it needs scrapy-dedup[report].
+
+    \b
+    Examples:
+      dedup try https://example.com/
+      dedup try https://example.com/news/ --pages 500 -s DEDUP_MAX_LOST_WORDS=15
+    """
+    address = _address(url)
+    known = {setting_of(field.name) for field in fields(DedupConfig)}
+    if others := sorted(dict(settings).keys() - known):
+        raise click.UsageError(f"{others[0]} cannot be tried: pages are judged by their HTML")
+    config = given_config(settings)  # a bad one is an error before the crawl
+    folder = _folder(output)
+    index = folder / "pages.db"
+    try:
+        from dedup.plugin.trying import try_site
+    except ModuleNotFoundError as error:
+        if error.name != "scrapy":
+            raise
+        raise DedupError("Scrapy is not installed; get it by: pip install scrapy-dedup") from error
+    with progress_bar("crawling") as progress:
+        told = try_site(address, index, pages, dict(settings), lambda done: progress(done, pages))
+    if not told["pages"]:
+        reasons = ", ".join(reason for reason in told if reason != "pages")
+        raise DedupError(
+            f"no page of {address[:_LONGEST]} was read: {reasons or 'robots.txt forbids it'}"
+        )
+    with open_index(index, read_only=True) as opened:
+        outline = outline_of(columns_of(opened.views.glances()))
+        report = _report(opened, folder, config)
+        if as_json:
+            places = {"index": str(index), "report": str(report or "")}
+            answer = {"copies": len(outline.members), "answer": str(outline.answer)}
+            print_json({"pages": told["pages"], **answer, **places}, indent=None)
+            return
+        _tell(opened, outline, told["pages"])
+    click.echo(f"\nindex:  {named(index)}")
+    if report is None:
+        click.echo('report: pip install "scrapy-dedup[report]" adds one for a browser')
+        return
+    click.echo(f"report: {named(report)}")
+    if browser or (browser is None and sys.stdout.isatty()):
+        click.launch(str(report))
+
+
+def _address(url: str) -> str:
+    """Return *url* with a scheme; raises `UsageError` where it is no address of the web."""
+    whole = url if "://" in url else f"https://{url}"
+    try:
+        parts = urlsplit(whole)
+        is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_web = False
+    if is_web and "@" in parts.netloc:
+        raise click.UsageError("a trial takes no user and no password: give the URL without")
+    if not is_web:
+        raise click.UsageError(f"{printable_url(url, _LONGEST)} is no URL of a site")
+    return whole
+
+
+def _folder(output: Path | None) -> Path:
+    if output is None:
+        return Path(tempfile.mkdtemp(prefix="dedup-try-"))
+    if output.exists() and any(output.iterdir()):
+        raise click.UsageError(f"{named(output)} is not empty: name a new folder")
+    output.mkdir(parents=True, exist_ok=True)
+    return output
+
+
+def _report(index: Index, folder: Path, config: DedupConfig) -> Path | None:
+    """Write the report, and return where it is; None where the extra is not installed."""
+    if not all(map(find_spec, ("jinja2", "matplotlib"))):
+        return None
+    report = folder / "report.html"
+    write_html(index, None, Selection(), config, report, keep="first")
+    return report
+
+
+def _tell(index: Index, outline: Outline, pages: int) -> None:
+    """Print how many of so many *pages* repeat others, and the clusters in which most is lost."""
+    click.echo(f"{len(outline.members):,} of {pages:,} pages would be dropped")
+    told = Told(outline=outline, source=index, limit=_CLUSTERS, more="the report has all")
+    for line in islice(told.lines(), 1, None):
+        click.echo(line.text)

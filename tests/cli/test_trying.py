@@ -1,0 +1,86 @@
+"""``dedup try``: a small crawl of a site nobody has a project for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dedup import SQLiteIndex
+from dedup.cli import main
+from dedup.values.run import DRY_RUN
+from tests.crawling import scrapy
+from tests.pages import edited, text
+from tests.serving import document, serving
+
+LINKS = "".join(f"<a href='/{name}'>{name}</a>" for name in ("one", "two", "three", "away"))
+SITE = {
+    "/": document("Home", LINKS + text(9)),
+    "/one": document("One", text(1)),
+    "/two": document("Two", edited(1, 4)),
+    "/three": document("Three", text(1)),
+    "/away": document("Away", "<a href='http://elsewhere.example/'>elsewhere</a>" + text(3)),
+}
+
+
+def tried(folder: Path, url: str, *options: str) -> tuple[int, str, str]:
+    done = scrapy("dedup", "try", url, "-o", str(folder), "--no-browser", *options)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_it_tells_what_would_be_dropped_and_why(tmp_path: Path) -> None:
+    with serving(SITE) as url:
+        code, output, errors = tried(tmp_path / "try", url)
+    assert code == 0, errors
+    assert output.startswith("2 of 5 pages would be dropped\n2 near copies: 1 loses nothing, 1 loses")
+    assert "near copy, loses nothing" in output
+    with SQLiteIndex(tmp_path / "try" / "pages.db", read_only=True) as index:
+        assert {run.action for run in index.runs()} == {DRY_RUN}
+    assert "<html" in (tmp_path / "try" / "report.html").read_text("utf-8")
+    assert str(tmp_path / "try" / "report.html") in output
+
+
+def test_it_ends_after_so_many_pages_and_takes_settings(tmp_path: Path) -> None:
+    with serving(SITE) as url:
+        code, output, errors = tried(
+            tmp_path / "try", url, "--pages", "2", "--json", "-s", "DEDUP_MIN_SIMILARITY=0.9"
+        )
+    assert code == 0, errors
+    assert {name: json.loads(output)[name] for name in ("pages", "copies")} == {"pages": 2, "copies": 0}
+
+
+def test_robots_are_obeyed(tmp_path: Path) -> None:
+    site: dict[str, str | bytes] = {**SITE, "/robots.txt": b"User-agent: *\nDisallow: /\n"}
+    with serving(site) as url:
+        code, _, errors = tried(tmp_path / "try", url)
+    assert code == 1
+    assert "was read: " in errors
+    assert "robots.txt" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["ftp://a.example/"], "is no URL of a site"),
+        (["http://[/"], "is no URL of a site"),
+        (["http://a.example:99999/"], "is no URL of a site"),
+        (["http://me:pass-word@a.example/"], "takes no user and no password"),
+        (["a.example", "-s", "DEDUP_HTML_FIELD=x"], "DEDUP_HTML_FIELD cannot be tried"),
+        (["a.example", "-s", "DEDUP_MIN_SIMILARITY=7"], "must be 0 to 1"),
+        (["a.example", "-o", "."], "is not empty"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_fetched(arguments: list[str], said: str) -> None:
+    done = CliRunner().invoke(main, ["try", *arguments])
+    assert done.exit_code in (1, 2)
+    assert "pass-word" not in done.output
+    assert said in done.output
+
+
+def test_a_site_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    code, _, errors = tried(tmp_path / "try", "http://127.0.0.1:9/")
+    assert code == 1
+    assert "no page of http://127.0.0.1:9/ was read" in errors
+    assert "Traceback" not in errors
