@@ -70,8 +70,8 @@ def suited(config: DedupConfig) -> DedupConfig:
         raise ConfigError(f"keep ({config.keep}) must be first on Spark")
     if config.exceptions != NO_EXCEPTIONS:
         raise ConfigError("exceptions are for crawls and `dedup add`; Spark does not obey them")
-    bands = {"candidates": "minhash", "max_structure_candidates": 0}
-    return replace(config, **bands, store_pages=False, rehearse=0)
+    by_bands = replace(config, candidates="minhash", max_structure_candidates=0)
+    return replace(by_bands, store_pages=False, rehearse=0)
 
 
 def found_input(storage: Storage, paths: Sequence[str], settings: WorkerSettings, form: str) -> Input:

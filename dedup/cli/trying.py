@@ -68,7 +68,7 @@ def try_(
       dedup try https://example.com/
       dedup try https://example.com/news/ --pages 500 -s DEDUP_MAX_LOST_WORDS=15
     """
-    address = _address(url)
+    address = address_of(url)
     known = {setting_of(field.name) for field in fields(DedupConfig)}
     if others := sorted(dict(settings).keys() - known):
         raise click.UsageError(f"{others[0]} cannot be tried: pages are judged by their HTML")
@@ -106,7 +106,7 @@ def try_(
         click.launch(str(report))
 
 
-def _address(url: str) -> str:
+def address_of(url: str) -> str:
     """Return *url* with a scheme; raises `UsageError` where it is no address of the web."""
     whole = url if "://" in url else f"https://{url}"
     try:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import click
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dedup import SQLiteIndex
 from dedup.cli import main
+from dedup.cli.trying import address_of
 from dedup.values.run import DRY_RUN
 from tests.crawling import scrapy
 from tests.pages import edited, text
@@ -77,6 +83,17 @@ def test_mistakes_are_told_before_anything_is_fetched(arguments: list[str], said
     assert done.exit_code in (1, 2)
     assert "pass-word" not in done.output
     assert said in done.output
+
+
+@given(st.text(max_size=30) | st.binary(max_size=9).map(lambda name: os.fsdecode(name)))
+def test_any_text_is_an_address_or_an_error(url: str) -> None:
+    try:
+        parts = urlsplit(address_of(url))
+    except click.UsageError:
+        return
+    assert parts.scheme in ("http", "https")
+    assert parts.hostname
+    assert "@" not in parts.netloc
 
 
 def test_a_site_that_is_not_there_is_an_error(tmp_path: Path) -> None:
