@@ -85,7 +85,7 @@ def test_mistakes_are_told_before_anything_is_fetched(arguments: list[str], said
     assert said in done.output
 
 
-@given(st.text(max_size=30) | st.binary(max_size=9).map(lambda name: os.fsdecode(name)))
+@given(st.text(max_size=30) | st.binary(max_size=9).map(os.fsdecode))
 def test_any_text_is_an_address_or_an_error(url: str) -> None:
     try:
         parts = urlsplit(address_of(url))
