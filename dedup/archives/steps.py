@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import compute
 
 from dedup.archives.columns import (
     BUCKETS,
@@ -35,12 +35,16 @@ from dedup.rule.frozen import MOST_PAGES, NOTHING, FrozenSite, FrozenSites, Host
 from dedup.rule.keys import MIN_EQUAL_TOKENS, nearness
 from dedup.rule.match import match
 from dedup.rule.site import Flags, SiteContext
-from dedup.rule.verifier import verifier_of
+from dedup.rule.verifier import Verifier, verifier_of
 from dedup.values.hashes import mixed
 from dedup.values.match import Match
 from dedup.values.verdict import Canonical
 
 Numbers = NDArray[np.int64]
+
+# The columns of a fingerprint that a pair of sketches has, and what is in the others.
+_LIGHT = ("sketch", "body_digest", "token_digest", "tokens")
+_NOTHING_ELSE = dict.fromkeys(("content", "structure", "words", "shingles"), 0) | {"sample": b""}
 
 # The pages of a bucket that others are compared with: the first 8, then, of those that are not dropped,
 # the next ones, up to `max_candidates` in all.  Copies repeat one of the first, so most end there.
@@ -135,28 +139,33 @@ def similar(batches: Iterable[pa.RecordBatch], config: DedupConfig) -> Batches:
     """Yield the pairs (`SIMILAR`) that the verifier of *config* may pass, or that are equal."""
     verifier = verifier_of(config)
     for batch in batches:
-        found: list[Row] = []
-        for row in batch.to_pylist():
-            page = fingerprint_in(_light(row, "b_"))
-            if row["a_group"] == row["b_group"] and (
-                _is_equal(row) or verifier.may_pass(page, [row["a_sketch"]])[0]
-            ):
-                found.append(row)
-        yield batch_of(found, SIMILAR)
+        of_group = compute.equal(batch.column("a_group"), batch.column("b_group"))
+        passing = compute.or_(_are_equal(batch), pa.array(_may_pass(batch, verifier)))
+        yield batch.filter(compute.and_(of_group, passing)).select(SIMILAR.names)
 
 
-def _light(row: Row, side: str) -> dict[str, Any]:
-    """Return the columns of a fingerprint that a pair of sketches has, nothing in the others."""
-    empty = dict.fromkeys(("content", "structure", "words", "shingles"), 0) | {"sample": b""}
-    given = ("sketch", "body_digest", "token_digest", "tokens")
-    return empty | {name: row[side + name] for name in given}
+def _are_equal(batch: pa.RecordBatch) -> pa.BooleanArray:
+    bytes_, tokens = (
+        compute.equal(batch.column(f"a_{name}"), batch.column(f"b_{name}"))
+        for name in ("body_digest", "token_digest")
+    )
+    enough = compute.greater_equal(batch.column("b_tokens"), MIN_EQUAL_TOKENS)
+    return compute.or_(bytes_, compute.and_(tokens, enough))
 
 
-def _is_equal(row: Row) -> bool:
-    if row["a_body_digest"] == row["b_body_digest"]:
-        return True
-    has_tokens: bool = row["b_tokens"] >= MIN_EQUAL_TOKENS
-    return has_tokens and row["a_token_digest"] == row["b_token_digest"]
+def _may_pass(batch: pa.RecordBatch, verifier: Verifier) -> Flags:
+    """Return which pairs *verifier* may pass; it is asked once for each page, which is in many pairs."""
+    flags = np.zeros(batch.num_rows, bool)
+    of_page = {name: batch.column(f"b_{name}").to_pylist() for name in _LIGHT}
+    sketches = batch.column("a_sketch").to_pylist()
+    pages = batch.column("b").to_numpy()
+    order = pages.argsort(kind="stable")
+    for places in np.split(order, np.flatnonzero(np.diff(pages[order])) + 1):
+        if len(places):
+            row = {name: column[places[0]] for name, column in of_page.items()}
+            page = fingerprint_in(_NOTHING_ELSE | row)
+            flags[places] = verifier.may_pass(page, [sketches[place] for place in places])
+    return flags
 
 
 # Sites

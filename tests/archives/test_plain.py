@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from dedup import DedupConfig
 from dedup.archives import greedy, plain, steps
-from dedup.archives.columns import BUCKETS, Row, batched, fingerprint_in, rows_of
+from dedup.archives.columns import BUCKETS, SIMILAR, Row, batched, fingerprint_in, rows_of
 from dedup.archives.plain import Plain
-from dedup.archives.steps import pairs
+from dedup.archives.steps import pairs, similar
 from dedup.rule import loss
 from dedup.rule.match import match
+from dedup.rule.verifier import verifier_of
 from tests.archives.corpora import CONFIG, Pages, added, corpus, printed, record, write
 from tests.pages import text, told_elsewhere
 
@@ -102,7 +104,9 @@ FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "the bands of groups and sites are not looked at": lambda plant: plant.setattr(
         steps, "sketch_keys", lambda *_: np.zeros(0, np.uint64)
     ),
-    "no page is like another one": lambda plant: plant.setattr(steps, "_is_equal", lambda _: False),
+    "equal pages are not looked at": lambda plant: plant.setattr(
+        steps, "_are_equal", lambda batch: pa.array([False] * batch.num_rows)
+    ),
     "the nearest is the last": lambda plant: plant.setattr(plain, "nearer", lambda edge: -edge["a"]),
     "the site of the page kept is forgotten": lambda plant: plant.setattr(
         steps, "_beside", lambda site, row: site
@@ -137,6 +141,37 @@ def test_the_laws_find_a_fault(fault: str, tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises((AssertionError, KeyError)):
         for path in paths:
             check_laws(path, Plain(printed(path), CONFIG))
+
+
+def test_similar_pairs_are_those_that_pass_one_by_one(tmp_path: Path) -> None:
+    found = printed(write(tmp_path / "x.jsonl", corpus(3, 60)))
+    names = ("group", "sketch", "body_digest", "token_digest", "tokens")
+    rows = [
+        {"a": a["id"], "b": b["id"]}
+        | {f"{side}_{name}": one[name] for side, one in (("a", a), ("b", b)) for name in names}
+        for a in found
+        for b in found
+        if a["id"] < b["id"]
+    ]
+    random.Random(4).shuffle(rows)
+    verifier = verifier_of(CONFIG)
+    by_id = {one["id"]: fingerprint_in(one) for one in found}
+    expected = {
+        (row["a"], row["b"])
+        for row in rows
+        if row["a_group"] == row["b_group"]
+        and (
+            row["a_body_digest"] == row["b_body_digest"]
+            or (row["b_tokens"] >= 4 and row["a_token_digest"] == row["b_token_digest"])
+            or verifier.may_pass(by_id[row["b"]], [row["a_sketch"]])[0]
+        )
+    }
+    assert 20 < len(expected) < len(rows)
+    for size in (1, 7, 1000):
+        batches = [pa.RecordBatch.from_pylist(rows[n : n + size]) for n in range(0, len(rows), size)]
+        passed = list(similar([*batches, batches[0].slice(0, 0)], CONFIG))
+        assert all(batch.schema == SIMILAR for batch in passed)
+        assert {(row["a"], row["b"]) for row in rows_of(passed)} == expected
 
 
 def test_pairs_are_those_of_the_first_pages() -> None:
