@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not HAS_SERVER, reason="histories are lived in f
 
 HISTORIES = 100
 # As many as a planted fault has to be found in; most are found in the first ten.
-ENOUGH = 60
+ENOUGH = 150
 
 
 def broken(seeds: range, fault: str = "") -> Iterator[tuple[int, list[Violation]]]:
