@@ -44,7 +44,6 @@ BAND_CONFIGS = [
 ]
 URLS = ["", "http://a/1", "http://a/2", "http://b/1", "http://b/1#x"]
 CONTENTS = [text(1), edited(1), edited(1, 20), edited(1, 50), text(2), edited(2), "a b", "b a", ""]
-CONTENTS += [text(1, 200), text(1, 300)]
 PRINTS: list[Fingerprint] = [
     fingerprint(page(content, template=template)) for content in CONTENTS for template in (0, 3)
 ] + [fingerprint(page(" ")), Fingerprint(0, 0, bytes(256), b"", b"", 0)]
@@ -58,7 +57,9 @@ CROWD = [
     )
     for number in range(16)
 ]
-ALL_PRINTS = PRINTS + CROWD
+# The first text, and more.
+LONGER = [fingerprint(page(text(1, words), template=3)) for words in (200, 300)]
+ALL_PRINTS = PRINTS + CROWD + LONGER
 
 PACKED = pack(page(text(1)))
 
@@ -82,7 +83,7 @@ CROWDED = st.fixed_dictionaries(
     QUESTION
     | {"kind": st.just("page"), "config": st.sampled_from([0, 3]), "link": st.just(0)}
     | {"url": st.integers(0, 2), "key": st.just("")}
-    | {"found": st.sampled_from(range(8)) | st.sampled_from(range(len(PRINTS), len(ALL_PRINTS)))}
+    | {"found": st.sampled_from(range(8)) | st.sampled_from(range(len(PRINTS), len(PRINTS + CROWD)))}
 )
 CROWD_BURST = st.lists(CROWDED, min_size=1, max_size=5)
 

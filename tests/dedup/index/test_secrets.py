@@ -166,7 +166,8 @@ def shows(content: bytes, secret: bytes) -> bool:
 
 def test_every_command_is_asked() -> None:
     asked = {command[0] for command in COMMANDS}
-    assert set(main.list_commands(None)) - asked <= {"completions", "import", "serve"}  # type: ignore[arg-type]
+    others = {"completions", "import", "serve", "spark", "try"}
+    assert set(main.list_commands(None)) - asked <= others  # type: ignore[arg-type]
 
 
 def test_no_export_has_a_check_sketch(path: Path) -> None:
