@@ -130,6 +130,7 @@ def test_add_takes_a_context_and_goes_on_with_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # outside of our own Scrapy project
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
     first, second, both = told_elsewhere()
     pages = [("http://a/1", f"<p>{first}</p>"), ("http://a/3", f"<p>{both}</p>")]
     formats.jsonl(tmp_path / "all.jsonl", pages)
