@@ -16,12 +16,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 # The fields of a mark, and the attributes of a verdict that fill them.
-MARKS = {
-    f"dedup_{mark}": mark
-    for mark in (
-        *("reason", "canonical_url", "content_distance", "structure_distance", "similarity", "lost"),
-    )
-}
+_ATTRIBUTES = ("reason", "canonical_url", "content_distance", "structure_distance", "similarity", "lost")
+MARKS = {f"dedup_{attribute}": attribute for attribute in _ATTRIBUTES}
 REPLACES = {"dedup_replaces": "replaced_url"}
 
 
