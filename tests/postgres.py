@@ -34,16 +34,16 @@ class Server:
         self.port = port
         self._bin = bin_folder
         # It refuses to run as root.
-        self._user = _other_user() if os.geteuid() == 0 else None
-        if self._user:
-            os.chown(folder, self._user, -1)
+        self.user = _other_user() if os.geteuid() == 0 else None
+        if self.user:
+            os.chown(folder, self.user, -1)
         folder.chmod(0o755)
         self._run("initdb", "-U", "crawler", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._bin / program), "-D", str(self.folder / "data"), *arguments]
         done = subprocess.run(
-            command, user=self._user, cwd="/", capture_output=True, text=True, timeout=120, check=False
+            command, user=self.user, cwd="/", capture_output=True, text=True, timeout=120, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,12 +25,13 @@ from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex, fingerprint
 from dedup.cli import main
 from dedup.front.reading import read_settings
 from dedup.front.settings import DedupSettings
-from dedup.index import Index, PostgresIndex, open_index, shown_place
+from dedup.index import Index, PostgresIndex, Run, open_index, shown_place
 from dedup.index.ledger import AskAgain
 from dedup.index.stores.postgres.address import address_of
 from dedup.values.errors import ConfigError, IndexUnavailable, RunEnded, ServerAway
 from dedup.values.verdict import Outcome, Reason
 from tests import postgres
+from tests.dedup.index.test_durability import mount
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add, sighting
 
@@ -184,6 +187,9 @@ def test_who_only_reads_changes_nothing_and_needs_few_rights(address: str) -> No
             index.ledger.forget_url("http://a/1")
     with pytest.raises(IndexUnavailable, match="may not do this"):
         PostgresIndex(reader).begin_run("s")
+    for command in ("check", "runs", "stats", "orphans", "report", "rules"):
+        done = CliRunner().invoke(main, [command, "--index", reader])
+        assert (done.exit_code, "may not" in done.output) == (0, False), (command, done.output)
 
 
 def documented_rights(role: str) -> list[str]:
@@ -405,6 +411,53 @@ def test_a_server_that_falls_silent_is_waited_for_no_longer_than_was_said(
         assert time.monotonic() - begin < 5
         os.kill(backend, signal.SIGCONT)
         assert index.runs() == []
+
+
+@pytest.fixture
+def full_disk(own_server: postgres.Server) -> Iterator[Path]:
+    """The file that fills the disk of `own_server`: its tables are on one of 8 MB."""
+    folder = own_server.folder / "disk"
+    folder.mkdir()
+    mount("-t", "tmpfs", "-o", "size=8m", "tmpfs", folder)
+    try:
+        import psycopg
+
+        if own_server.user:
+            shutil.chown(folder, own_server.user)
+        with psycopg.connect(own_server.address().partition("&schema")[0], autocommit=True) as server:
+            server.execute(f"CREATE TABLESPACE small LOCATION '{folder}'")
+            server.execute("ALTER ROLE crawler SET default_tablespace = small")
+        yield folder / "filler"
+    finally:
+        own_server.stop()
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def new_page(index: Index, run: Run, number: int) -> int | None:
+    printed = fingerprint(page(text(number)))
+    return find_or_add(index, printed, f"http://a/{number}", run=run, config=CONFIG).row
+
+
+def test_a_server_with_a_full_disk_loses_nothing_and_goes_on(
+    own_server: postgres.Server, full_disk: Path
+) -> None:
+    with PostgresIndex(own_server.address()) as index:
+        index.prepare(CONFIG)
+        run = index.begin_run("s")
+        rows: list[int | None] = []
+        full_disk.touch()
+        with suppress(OSError), full_disk.open("wb") as filler:
+            while True:
+                filler.write(bytes(1 << 16))
+                filler.flush()
+        with pytest.raises(IndexUnavailable, match="the disk of the server is full"):
+            while len(rows) < 5000:
+                rows.append(new_page(index, run, len(rows)))
+        assert [row.id for row in index.rows()] == rows
+        full_disk.unlink()
+        rows.append(new_page(index, run, len(rows)))
+        assert [row.id for row in index.rows()] == rows
+        assert index.problems() == []
 
 
 # From a file to a server and back

@@ -82,11 +82,6 @@ class Server:
         self.lock_key = 0
         """The number that advisory locks of this index have; known once there is an index."""
 
-    @property
-    def is_read_only(self) -> bool:
-        """Whether the server refuses every change."""
-        return self._read_only
-
     # Statements
 
     def execute(self, text: str, values: Values = ()) -> Cursor[tuple[Any, ...]]:
