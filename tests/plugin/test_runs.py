@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from dedup import SQLiteIndex
 from dedup.cli import main
 from dedup.values.verdict import Outcome
+from tests import crawling
 from tests.crawling import Crawl, crawl, scrapy, started
 from tests.pages import edited, text
 from tests.plugin.test_recrawl import crawled, document, paths
@@ -38,7 +39,7 @@ def urls(done: Crawl) -> list[str]:
 
 
 def dedup(folder: Path, *arguments: str) -> str:
-    done = CliRunner().invoke(main, [*arguments, "--index", str(folder / "pages.db")])
+    done = CliRunner().invoke(main, [*arguments, "--index", crawling.index_of(folder)])
     assert done.exit_code == 0, done.output
     return done.output
 
