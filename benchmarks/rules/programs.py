@@ -1,5 +1,7 @@
 """Web programs on 127.0.0.1, filled with the history and the documentation of this repository.
 
+The wiki has the manuals of Python's modules as well.
+
 dokuwiki, cgit and gitweb are Debian packages (with php-cli), klaus and hgweb (mercurial) are on PyPI; their
 commands are looked for in the folders of ``--bin`` as well.
 """
@@ -10,6 +12,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -19,9 +22,12 @@ from pathlib import Path
 from threading import Thread
 
 ROOT = Path(__file__).parent.parent.parent
-# So many commits, each this far behind the one before, and so many files of each.
-COMMITS, STEP = 4, 16
-FILES = 5
+# Commits, each this far behind the one before, and files of each; every second commit has a tag.
+COMMITS, STEP, FILES = 10, 8, 5
+# The same of programs in which a few commits are thousands of pages already.
+FEW = 6
+# Modules of Python whose manuals are in the wiki.
+MODULES = 120
 
 
 @dataclass(frozen=True)
@@ -47,10 +53,10 @@ def _git(folder: Path, *arguments: str, **more: str) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def revisions() -> list[str]:
-    """Return some of the commits of this repository, the oldest first."""
-    every = _git(ROOT, "log", "--first-parent", f"-{COMMITS * STEP}", "--format=%H").split()
-    return every[::-STEP][-COMMITS:]
+def revisions(count: int) -> list[str]:
+    """Return *count* of the commits of this repository, the oldest first."""
+    every = _git(ROOT, "log", "--first-parent", f"-{count * STEP}", "--format=%H").split()
+    return every[::-STEP][-count:]
 
 
 def _write_revision(revision: str, folder: Path) -> None:
@@ -63,11 +69,11 @@ def _write_revision(revision: str, folder: Path) -> None:
         path.write_text(_git(ROOT, "show", f"{revision}:{name}"), "utf-8")
 
 
-def _git_repository(folder: Path) -> Path:
+def _git_repository(folder: Path, commits: int = FEW) -> Path:
     repository = folder / "project"
     repository.mkdir()
     _git(repository, "init", "-q", "-b", "main")
-    for number, revision in enumerate(revisions()):
+    for number, revision in enumerate(revisions(commits)):
         _write_revision(revision, repository)
         _git(repository, "add", "-A")
         date = f"2026-01-{number + 1:02}T12:00:00"
@@ -78,7 +84,8 @@ def _git_repository(folder: Path) -> Path:
             GIT_AUTHOR_DATE=date,
             GIT_COMMITTER_DATE=date,
         )
-    _git(repository, "tag", "v1", "HEAD~1")
+        if number % 2:
+            _git(repository, "tag", f"v{number}")
     _git(repository, "branch", "stable", "HEAD~2")
     return repository
 
@@ -181,7 +188,7 @@ def _gitweb(folder: Path, port: int) -> Iterator[str]:
 
 @contextmanager
 def _klaus(folder: Path, port: int) -> Iterator[str]:
-    repository = _git_repository(folder)
+    repository = _git_repository(folder, 2 * COMMITS)
     command = [_found("klaus"), "--host", "127.0.0.1", "--port", str(port), str(repository)]
     with _running(command, port, folder):
         yield "/project/"
@@ -193,7 +200,7 @@ def _hgweb(folder: Path, port: int) -> Iterator[str]:
     repository.mkdir()
     hg = [_found("hg"), "--config", "ui.username=A. Writer", "-q"]
     subprocess.run([*hg, "init"], cwd=repository, check=True)
-    for number, revision in enumerate(revisions()):
+    for number, revision in enumerate(revisions(FEW)):
         _write_revision(revision, repository)
         subject = _git(ROOT, "log", "-1", "--format=%s", revision).strip()
         subprocess.run([*hg, "addremove"], cwd=repository, check=True)
@@ -245,8 +252,20 @@ def _write_wiki(pages: Path) -> None:
         links = "".join(f"  * [[{one}]]\n" for one in names[-3:])
         target.write_text(f"====== {name} ======\n\n{path.read_text('utf-8')}\n\n{links}", "utf-8")
         names.append(f"{place}:{name}")
+    for name in sorted(sys.stdlib_module_names)[::2][:MODULES]:
+        target = pages / "python" / f"{name.strip('_')}.txt"
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(f"====== {name} ======\n\n{_manual(name)}\n", "utf-8")
+        names.append(f"python:{target.stem}")
     start = "====== Start ======\n\n" + "".join(f"  * [[{name}]]\n" for name in names)
     (pages / "start.txt").write_text(start, "utf-8")
+
+
+def _manual(module: str) -> str:
+    """Return what Python says of a module, as far as the wiki shows it in a few pages."""
+    command = [sys.executable, "-m", "pydoc", module]
+    found = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return "<code>\n" + found[:20_000] + "\n</code>"
 
 
 _places: list[Path] = []
