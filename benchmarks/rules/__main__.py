@@ -1,7 +1,7 @@
 """Measure what rules for URLs save on real web programs: `python -m benchmarks.rules`.
 
-Truth is a full crawl without rules.  To be saved are the requests whose page repeats, token for token, a
-page of another URL that a form of rules maps to it.  A unique page is lost if its text is on no page of the
+Truth is a full crawl without rules.  To be saved are the requests whose page repeats, token for token, one
+that was kept and that a form of rules maps to it.  A unique page is lost if its text is on no page of the
 crawl, and unlisted if its URL is not among those withheld either.
 """
 
@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.rules.programs import PROGRAMS, ROOT, free_port, look_in
+from benchmarks.rules.savings import Savings
 from dedup import SQLiteIndex
 from dedup.index.url_rules import UrlRules
 from dedup.urls import dud
@@ -57,6 +58,8 @@ def crawled(folder: Path, url: str, peers: str, settings: dict[str, Any]) -> Cra
             "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
             "ROBOTSTXT_OBEY": False,
             "DOWNLOAD_DELAY": 0,
+            # Some of them link to ever more views of a page.
+            "DEPTH_LIMIT": 5,
             **settings,
         },
     }
@@ -72,32 +75,6 @@ def crawled(folder: Path, url: str, peers: str, settings: dict[str, Any]) -> Cra
     texts = {row.sighting.url: row.sighting.fingerprint.token_digest for row in rows}
     kept = frozenset(row.sighting.fingerprint.token_digest for row in rows if row.verdict.kept)
     return Crawled(found["stats"]["downloader/request_count"], texts, held, kept, found)
-
-
-def savable(texts: dict[str, bytes]) -> int:
-    """Return how many requests could be saved: pages of one text whose URLs a form maps to each other."""
-    groups: defaultdict[tuple[Any, ...], set[str]] = defaultdict(set)
-    for url, text in texts.items():
-        if read := reading_of(url):
-            groups[text, None, read.parts].add(url)
-            for edit in read.edits:
-                left = edit.applied(read.parts)
-                groups[text, edit, left].add(url)
-                groups[text, None, left]  # the page of what is left, if there is one
-    parents = {url: url for url in texts}
-
-    def root(url: str) -> str:
-        while parents[url] != url:
-            parents[url] = parents[parents[url]]
-            url = parents[url]
-        return url
-
-    for (text, edit, left), urls in groups.items():
-        together = urls | (groups.get((text, None, left), set()) if edit else set())
-        first, *others = sorted(together) or [""]
-        for other in others:
-            parents[root(other)] = root(first)
-    return len(texts) - len({root(url) for url in texts})
 
 
 def missed(run: Crawled) -> int:
@@ -171,11 +148,15 @@ def _measured(name: str, folder: Path, url: str, peers: str) -> dict[str, Any]:
     second = crawl("rules", DEDUP_RULES="use")
     with SQLiteIndex(folder / "rules/pages.db") as index:
         active = [one for one in UrlRules(index.store).records() if one.state is State.ACTIVE]
-    to_save = savable(truth.texts)
+    savings = Savings(truth.texts, truth.kept)
     result: dict[str, Any] = {
         "program": name,
         "requests": truth.requests,
-        "savable": to_save,
+        "to be saved": {
+            "by a form": savings.by_a_form,
+            "of a kept page": savings.of_a_kept_page,
+            "by a right rule": savings.by_a_right_rule,
+        },
         "first": _line(truth, first),
         "second": _line(truth, second),
         "after learning": _line(truth, after),

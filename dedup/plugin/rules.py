@@ -15,14 +15,16 @@ from scrapy import Request
 from dedup.front.settings import DedupSettings
 from dedup.index.index import Index
 from dedup.index.url_rules import HeldBack, UrlRules, seen_of
+from dedup.plugin.coming import Coming
 from dedup.plugin.counting import Counts
 from dedup.plugin.requested import is_link, is_open_to_rules, mark_link, signature_of
-from dedup.plugin.waiting import Later
+from dedup.plugin.waiting import Later, Seat
 from dedup.plugin.wanted import kept_request, request_again
 from dedup.urls.evidence import State
 from dedup.urls.learner import OTHER_CONTENT, OTHER_LINKS, Learner, Prediction, Record
 from dedup.urls.learning import Clearness
 from dedup.urls.names import clean_params
+from dedup.urls.parts import Parts
 from dedup.urls.views import Page
 from dedup.values.printable import printable
 from dedup.values.run import DRY_RUN, Run
@@ -35,8 +37,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Answered = HeldBack | Later[HeldBack | None] | None
-"""Why a request is not to be made, now or later, None to make it."""
+Answered = HeldBack | Later[HeldBack | None] | Seat | None
+"""Why a request is not to be made, now or later, None to make it; a seat to wait in and ask again."""
 
 COUNTED_STATES = (State.CANDIDATE, State.TRIAL, State.ACTIVE, State.SUSPENDED)
 # Seconds between two times that what was learned is stored.
@@ -71,9 +73,14 @@ def _guarded(
 
 @dataclass(slots=True, eq=False)
 class Asked:
-    """A request under way: how it was made, and what rules say of its page."""
+    """A request under way: how it was made, and what rules say of its page.
+
+    By *key* others wait for it.
+    """
 
     signature: str | None
+    is_open: bool = False
+    key: Parts | None = None
     predictions: list[Prediction] = field(default_factory=list)
 
 
@@ -81,8 +88,8 @@ class Asked:
 class Watch:
     """What becomes of a response: what its items are judged to be, and where it leads.
 
-    *new* are the predictions by which it led to something that this crawl had not met.  What
-    *is_spoiled* says nothing.
+    *rows* are those that were kept for its contents.  *new* are the predictions by which it led to
+    something that this crawl had not met.  What *is_spoiled* says nothing.
     """
 
     response: Response
@@ -120,6 +127,7 @@ class CrawlRules:
         self._watches: WeakKeyDictionary[Response, Watch] = WeakKeyDictionary()
         # By row, what a page that was kept stands for.
         self._represents: dict[int, int] = {}
+        self._coming = Coming(crawler.settings.getint("CONCURRENT_REQUESTS") // 2, settings.wait)
         self._clearness = Clearness()
         self._held: list[HeldBack] = []
         self._stored = 0.0
@@ -173,7 +181,7 @@ class CrawlRules:
                 "%d rules; see `dedup rules`",
                 *(requests, size, rules),
             )
-        self._book = None
+        self.give_up()
 
     def follow_run(self, run: Run) -> None:
         """Go on in another run, which took the place of one that others have ended."""
@@ -182,6 +190,7 @@ class CrawlRules:
     def give_up(self) -> None:
         """Do nothing any more."""
         self._book = None
+        self._coming.clear()
 
     @property
     def _active(self) -> int:
@@ -206,30 +215,32 @@ class CrawlRules:
 
     # Requests
 
-    def ask(self, request: Request) -> Answered:
+    def ask(self, request: Request, *, can_wait: bool = True) -> Answered:
         """Note *request*, which is about to be made; return why it is not to be, None to make it.
 
-        A server says so later.
+        A server says so later.  One that *can_wait* may be asked about again after `wait`.
         """
         if self._book is None:
             return None
         begin = perf_counter()
         try:
-            return self._answer(request)
+            return self._answer(request, can_wait=can_wait)
         finally:
             self._seconds += perf_counter() - begin
 
-    def _answer(self, request: Request) -> Answered:
+    def _answer(self, request: Request, *, can_wait: bool = True) -> Answered:
         url, signature = request.url, signature_of(request)
         asked = self._asked[request] = Asked(signature)
-        if signature is None or not is_open_to_rules(request):
+        if signature is None:
+            return None
+        asked.is_open = is_open_to_rules(request)
+        if not asked.is_open:
+            self._came_to_nothing(request)
             return None
         asked.predictions = self._learner.predictions(url, signature)
         acting = next((one for one in asked.predictions if one.acts), None)
         if acting is None:
-            if self._learner.has_match(url):
-                self._counts.add("rules/no_representative")
-            return None
+            return self._first(request, asked, can_wait=can_wait)
         if not self.uses or not is_link(request):
             return None
         assert self._run is not None
@@ -237,6 +248,41 @@ class CrawlRules:
             self._counts.add("rules/explored")
             return None
         return self._withhold(request, acting)
+
+    def _first(self, request: Request, asked: Asked, *, can_wait: bool) -> Seat | None:
+        """Return a seat to wait for another page that rules say is the same, None to make *request*."""
+        left = self._learner.left(request.url)
+        if left is None:
+            return None
+        key, is_matched = left
+        if self.uses and asked.signature is not None:
+            may_wait = is_matched and can_wait and is_link(request)
+            if may_wait and (seat := self._coming.seat(key, asked.signature)):
+                return seat
+            if self._coming.begin(key, asked.signature):
+                asked.key = key
+        if is_matched:
+            self._counts.add("rules/no_representative")
+        return None
+
+    def _came_to_nothing(self, request: Request) -> None:
+        """Let nobody wait for a page that was redirected, or whose request is made again."""
+        url = request.meta.get("redirect_urls", (request.url,))[-1]
+        if self.uses and (left := self._learner.left(str(url))):
+            self._coming.ended(left[0])
+
+    def _came(self, asked: Asked) -> None:
+        if asked.key is not None:
+            self._coming.ended(asked.key)
+
+    async def wait(self, seat: Seat) -> None:
+        """Wait in a *seat* that `ask` has given."""
+        await self._coming.wait(seat)
+
+    def gone(self, request: Request) -> None:
+        """Note that *request* brings no page."""
+        if asked := self._asked.get(request):
+            self._came(asked)
 
     def _withhold(self, request: Request, acting: Prediction) -> Answered:
         book, run, page = self._book, self._run, acting.page
@@ -296,6 +342,9 @@ class CrawlRules:
             if asked is None or asked.signature is None:
                 return None
             found = self._watches[response] = Watch(response, asked)
+            if asked.is_open and not asked.predictions and not response.meta.get("redirect_urls"):
+                # The page that this one may repeat was still under way; it may have come by now.
+                asked.predictions = self._learner.predictions(response.request.url, asked.signature)
         return found
 
     @_guarded
@@ -328,9 +377,13 @@ class CrawlRules:
         if verdict.kept and verdict.represents:
             self._represents[verdict.row] = verdict.represents
         watch.contents.append(content)
-        watch.rows.append(verdict.row)
-        # A page that repeats one elsewhere may be a login page or an error: others may show more.
-        watch.is_own = watch.is_own and not verdict.repeats_another
+        row = verdict.row
+        if verdict.repeats_another:
+            # It may be a login page or an error: others may show more, unless all rules that there are
+            # say that this is the same page.
+            row, url = verdict.canonical or row, watch.response.url
+            watch.is_own = watch.is_own and self._learner.are_one(url, verdict.canonical_url)
+        watch.rows.append(row)
         watch.is_clear = watch.is_clear and self._is_clear(watch.response.url, verdict, content)
 
     def _content(self, verdict: Verdict) -> int | None:
@@ -368,7 +421,10 @@ class CrawlRules:
         if self._book is None or not watch.has_ended or watch.settled < watch.items:
             return
         begin = perf_counter()
-        self._learn(watch)
+        try:
+            self._learn(watch)
+        finally:
+            self._came(watch.asked)
         if monotonic() - self._stored > _STORED_EVERY:
             self._store()
         self._seconds += perf_counter() - begin

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
+from dedup.index.url_rules import HeldBack
 from dedup.plugin.looking import only_looks
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import read_settings
-from dedup.plugin.waiting import Later
+from dedup.plugin.waiting import Later, Seat
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from dedup.index.url_rules import HeldBack
-    from dedup.plugin.rules import CrawlRules
+    from dedup.plugin.rules import Answered, CrawlRules
 
 logger = logging.getLogger(__name__)
 
@@ -56,20 +56,42 @@ class UrlRulesMiddleware:
         rules = self.rules
         if rules is None:
             return None
-        try:
-            answered = rules.ask(request)
-        except Exception:
-            # A rule that fails withholds nothing.
-            logger.exception("The rules for URLs could not be asked, the request is made")
-            return None
-        return self._wait(answered, rules) if isinstance(answered, Later) else _act(answered, rules)
+        answered = _answer(rules, request)
+        return self._wait(answered, request, rules) if _is_later(answered) else _act(answered, rules)
 
-    async def _wait(self, answered: Later[HeldBack | None], rules: CrawlRules) -> None:
-        _act(await answered, rules)
+    async def _wait(self, answered: Answered, request: Request, rules: CrawlRules) -> None:
+        if isinstance(answered, Seat):
+            await rules.wait(answered)
+            answered = _answer(rules, request, can_wait=False)
+        _act(await answered if isinstance(answered, Later) else answered, rules)
+
+    def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
+        """Note a response that is no page."""
+        if self.rules and not 200 <= response.status < 300:
+            self.rules.gone(request)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
+        """Note a request that has failed."""
+        if self.rules:
+            self.rules.gone(request)
 
 
-def _act(held: HeldBack | None, rules: CrawlRules) -> None:
-    if held:
+def _answer(rules: CrawlRules, request: Request, *, can_wait: bool = True) -> Answered:
+    try:
+        return rules.ask(request, can_wait=can_wait)
+    except Exception:
+        # A rule that fails withholds nothing.
+        logger.exception("The rules for URLs could not be asked, the request is made")
+        return None
+
+
+def _is_later(answered: Answered) -> bool:
+    return isinstance(answered, Later | Seat)
+
+
+def _act(held: Answered, rules: CrawlRules) -> None:
+    if isinstance(held, HeldBack):
         words = rules.words(held)
         logger.info("Withheld: %s", words)
         raise RequestWithheld(held, words)
@@ -82,4 +104,4 @@ class RobotsReadingMiddleware(UrlRulesMiddleware):
         """Read a robots.txt that passes."""
         if response.status == 200 and response.url.endswith("/robots.txt") and self.rules:
             self.rules.robots(response.url, response.body)
-        return response
+        return super().process_response(request, response, spider)

@@ -231,12 +231,27 @@ class Learner:
                 found.append(Prediction((record,), tested, page, acts=False))
         return found
 
-    def has_match(self, url: str) -> bool:
-        """Return whether a rule that acts speaks of *url*."""
+    def left(self, url: str) -> tuple[Parts, bool] | None:
+        """Return what the rules that act leave of *url*, and whether that is less than all of it.
+
+        None where no rule of its host predicts.
+        """
         read = self._read(url)
         if read is None or read.parts.host not in self._acting:
-            return False
-        return bool(self._view(read.parts.host).normal(read)[1])
+            return None
+        key, active = self._view(read.parts.host).normal(read)
+        return key, bool(active)
+
+    def are_one(self, url: str, other: str) -> bool:
+        """Return whether nothing tells two URLs apart but what rules predict that it does not matter."""
+        one, two = self._left_by_all(url), self._left_by_all(other)
+        return one is not None and one == two
+
+    def _left_by_all(self, url: str) -> Parts | None:
+        read = self._read(url)
+        if read is None or read.parts.host not in self._acting:
+            return read and read.parts
+        return self._view(read.parts.host).bare(read)
 
     def opinion(self, url: str) -> tuple[str, tuple[Record, ...], tuple[Record, ...]]:
         """Return what is left of *url* by the rules that act, these, and those that predict only."""

@@ -109,6 +109,13 @@ class View:
                     if speaks and record.state.predicts:
                         yield record
 
+    def bare(self, read: Reading) -> Parts:
+        """Return what is left of a URL by all rules, those that act and those on trial."""
+        key = self.normal(read)[0]
+        for record in self.on_trial(read):
+            key = record.rule.edit.applied(key)
+        return key
+
     def page(self, edit: Edit | None, key: Parts, url: str, signature: str) -> Page | None:
         """Return another page than that of *url* that has this *key*, with or without *edit*."""
         for place in ((edit, key), (None, key)):

@@ -18,7 +18,10 @@ HOST = "http://small.example"
 
 
 class Answering:
-    """Answers each request from the spider's site: URL -> [what it shows, links] or a URL to redirect to."""
+    """Answers each request from the spider's site: URL -> [what it shows, links] or a URL to redirect to.
+
+    Of a URL that is false the connection fails.
+    """
 
     def __init__(self, crawler: Any) -> None:
         self._crawler = crawler
@@ -34,6 +37,8 @@ class Answering:
         self._crawler.stats.inc_value(f"fetched/{request.url.removeprefix(HOST)}")
         if found is None:
             return HtmlResponse(request.url, status=404, body=b"", request=request)
+        if found is False:
+            raise ConnectionError
         if isinstance(found, str):
             return HtmlResponse(request.url, status=301, headers={"Location": found}, request=request)
         shows, links = found

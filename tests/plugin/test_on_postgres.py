@@ -24,13 +24,15 @@ from tests.plugin import (
     test_rules,
 )
 
-# What is said of files only, is found by simhashes only, or asks for answers in the order of requests.
+# What is said of files only, is found by simhashes only, or asks for answers in the order of requests or
+# before the next ones are made.
 OF_FILES = (
     "test_copies_are_dropped_counted_and_explained",
     "test_the_pipelines_before_ours_are_named",
     "test_an_index_that_is_no_database_stops_the_crawl_and_stays",
     "test_an_index_that_cannot_be_used_is_one_sentence",
     "test_all_is_delivered_and_told_and_then_it_drops",
+    "test_nothing_is_lost_on_a_site_full_of_traps",
     "test_an_index_that_fails_on_the_way_loses_no_page",
     "test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words",
 )

@@ -11,6 +11,7 @@ from scrapy import version_info
 
 from dedup import SQLiteIndex
 from dedup.index.url_rules import HeldBack, UrlRules, seen_of
+from dedup.plugin.coming import LONGEST_WAIT
 from dedup.urls.edits import Edit, Form
 from dedup.urls.evidence import Standing, State, Tally
 from dedup.urls.learner import Record
@@ -82,6 +83,44 @@ def test_copies_are_not_fetched_and_all_is_listed(tmp_path: Path) -> None:
     assert counts["rules/no_representative"] == 1
     assert "Withheld: <http://small.example/p?sid=3> is <http://small.example/p> again" in done.log
     assert done.log.count("ERROR") == 0
+
+
+ALL_AT_ONCE: dict[str, Any] = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
+COPIES = {f"/p?sid={number}": ["page", []] for number in range(1, 6)}
+
+
+def test_a_copy_waits_for_a_page_that_is_under_way(tmp_path: Path) -> None:
+    pin(tmp_path, SID)
+    site = {"/": ["home", ["/p", *COPIES]], "/p": ["page", []], **COPIES}
+    done = small(tmp_path, site, **ALL_AT_ONCE)
+    assert fetched(done) == {"/", "/p", "/p?sid=1", "/p?sid=2"}  # the first two matches are looked at
+    assert {(one.url, one.page) for one in held(tmp_path)} == {
+        (f"{HOST}{path}", f"{HOST}/p") for path in list(COPIES)[2:]
+    }
+    assert "rules/no_representative" not in done.dedup()
+
+
+def test_no_more_than_half_of_all_requests_wait(tmp_path: Path) -> None:
+    pin(tmp_path, SID)
+    site = {"/": ["home", ["/p", *COPIES]], "/p": ["page", []], **COPIES}
+    counts = small(tmp_path, site, **ALL_AT_ONCE | {"CONCURRENT_REQUESTS": 6}).dedup()
+    assert counts["rules/no_representative"] == 2
+    assert counts["rules/explored"] == 2
+    assert counts["rules/withheld"] == 1
+
+
+@pytest.mark.parametrize("found", [None, "/r", False], ids=["not found", "redirected", "failed"])
+@pytest.mark.parametrize("retries", [True, False])
+def test_nobody_waits_for_a_page_that_does_not_come(
+    tmp_path: Path, found: object, *, retries: bool
+) -> None:
+    pin(tmp_path, SID)
+    site = {"/": ["home", ["/p", *COPIES]], "/p": found, "/r": ["elsewhere", []], **COPIES}
+    done = small(tmp_path, site, RETRY_ENABLED=retries, RETRY_TIMES=1, **ALL_AT_ONCE)
+    assert fetched(done) >= set(COPIES)
+    assert held(tmp_path) == []
+    assert done.stats["elapsed_time_seconds"] < LONGEST_WAIT
+    assert shown(done.items) >= {"home", "page"}
 
 
 @sees_pages_in_time

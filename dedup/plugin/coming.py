@@ -1,0 +1,56 @@
+"""Pages that are under way: a request that rules say brings one of them again may wait for it."""
+
+from __future__ import annotations
+
+from dedup.plugin.waiting import Seat
+from dedup.urls.parts import Parts
+
+# Seconds that a request waits at most, and pages that are known to be under way.
+LONGEST_WAIT = 10.0
+_MOST_PAGES = 10_000
+
+
+class Coming:
+    """The pages under way of one crawl, by what rules leave of their URLs.
+
+    At most *most* requests wait for them, for *seconds*.
+    """
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._most = most
+        self._seconds = min(seconds, LONGEST_WAIT)
+        self._pages: dict[Parts, tuple[str, list[Seat]]] = {}
+        self._waiting = 0
+
+    def begin(self, key: Parts, signature: str) -> bool:
+        """Note a page under way, and how it was requested; return False if another one of *key* is."""
+        if key in self._pages or len(self._pages) >= _MOST_PAGES:
+            return False
+        self._pages[key] = (signature, [])
+        return True
+
+    def seat(self, key: Parts, signature: str) -> Seat | None:
+        """Return where to wait for the page of *key*; None if none is under way, or too many wait."""
+        asked, seats = self._pages.get(key, ("", []))
+        if asked != signature or self._waiting >= self._most or not self._seconds:
+            return None
+        seats.append(seat := Seat())
+        return seat
+
+    async def wait(self, seat: Seat) -> None:
+        """Wait until the fate of the page is known, but not for too long."""
+        self._waiting += 1
+        try:
+            await seat.wait(self._seconds)
+        finally:
+            self._waiting -= 1
+
+    def ended(self, key: Parts) -> None:
+        """Let all go on that wait for *key*: its fate is known, or nobody will know it."""
+        for seat in self._pages.pop(key, ("", []))[1]:
+            seat.call()
+
+    def clear(self) -> None:
+        """Let all go on."""
+        for key in list(self._pages):
+            self.ended(key)

@@ -1,0 +1,28 @@
+"""The benchmark of rules for URLs: what they can save at best."""
+
+from __future__ import annotations
+
+from benchmarks.rules.savings import Savings
+
+HOST = "http://a.example"
+ALIKE = {f"{HOST}/{number}{end}": b"%d" % number for number in range(12) for end in ("", "?sid=1")}
+
+
+def test_what_a_form_maps_and_what_a_right_rule_saves() -> None:
+    texts = ALIKE | {
+        f"{HOST}/": b"home",
+        f"{HOST}/?page=1": b"home",  # one group is not enough for a rule
+        f"{HOST}/login?from=1": b"login",  # kept nowhere
+        f"{HOST}/login?from=2": b"login",
+        f"{HOST}/other": b"home",  # no form maps it
+    }
+    savings = Savings(texts, {*ALIKE.values(), b"home"})
+    assert savings.by_a_form == 14
+    assert savings.of_a_kept_page == 13
+    assert savings.by_a_right_rule == 12
+
+
+def test_a_rule_that_two_kept_pages_contradict_is_not_right() -> None:
+    texts = ALIKE | {f"{HOST}/12": b"x", f"{HOST}/12?sid=1": b"y"}
+    savings = Savings(texts, set(texts.values()))
+    assert (savings.of_a_kept_page, savings.by_a_right_rule) == (12, 0)
