@@ -68,6 +68,9 @@ def crawled(folder: Path, url: str, peers: str, settings: dict[str, Any]) -> Cra
     environment = {**__import__("os").environ, "PYTHONPATH": path}
     subprocess.run(command, input=json.dumps(job).encode(), env=environment, check=True)
     found = json.loads(result.read_text())
+    log = (folder / "log.txt").read_text()
+    assert "could not be asked" not in log, log[log.index("could not be asked") :][:2000]
+    assert "No rules for URLs are learned" not in log
     with SQLiteIndex(index) as opened:
         run = max(run.id for run in opened.runs())
         rows = list(opened.rows(run))

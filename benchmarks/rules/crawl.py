@@ -63,9 +63,9 @@ class _Clock:
         self.decisions = 0
         answer, link, learn = CrawlRules._answer, CrawlRules.link, CrawlRules._learn
 
-        def timed_answer(rules: CrawlRules, request: Request) -> Any:
+        def timed_answer(rules: CrawlRules, request: Request, **choices: bool) -> Any:
             begin = thread_time()
-            held = answer(rules, request)
+            held = answer(rules, request, **choices)
             if held is None:  # what is withheld costs a transaction, and saves a page
                 self.decided += thread_time() - begin
                 self.decisions += 1

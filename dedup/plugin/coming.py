@@ -5,8 +5,10 @@ from __future__ import annotations
 from dedup.plugin.waiting import Seat
 from dedup.urls.parts import Parts
 
-# Seconds that a request waits at most, and pages that are known to be under way.
+# Seconds that a request waits at most; after so many that waited in vain none does any more.
 LONGEST_WAIT = 10.0
+MOST_IN_VAIN = 3
+# Pages that are known to be under way.
 _MOST_PAGES = 10_000
 
 
@@ -20,7 +22,7 @@ class Coming:
         self._most = most
         self._seconds = min(seconds, LONGEST_WAIT)
         self._pages: dict[Parts, tuple[str, list[Seat]]] = {}
-        self._waiting = 0
+        self._waiting = self._in_vain = 0
 
     def begin(self, key: Parts, signature: str) -> bool:
         """Note a page under way, and how it was requested; return False if another one of *key* is."""
@@ -41,9 +43,11 @@ class Coming:
         """Wait until the fate of the page is known, but not for too long."""
         self._waiting += 1
         try:
-            await seat.wait(self._seconds)
+            self._in_vain += not await seat.wait(self._seconds)
         finally:
             self._waiting -= 1
+        if self._in_vain >= MOST_IN_VAIN:
+            self._most = 0
 
     def ended(self, key: Parts) -> None:
         """Let all go on that wait for *key*: its fate is known, or nobody will know it."""

@@ -78,6 +78,13 @@ class DedupSpiderMiddleware:
             if rules and watch:
                 rules.ended(watch, is_whole=has_ended)
 
+    def process_spider_exception(
+        self, response: Response, exception: Exception, spider: Any = None
+    ) -> None:
+        """Note a page whose callback has failed before it gave anything."""
+        if self._judge and response.request:
+            self._judge.rules.gone(response.request)
+
     def _hand_over(self, tracker: Tracker, handed: Handed, response: Response) -> None:
         if self._judge and not handed.is_exempt:
             handed.watch = self._judge.rules.watch(response)

@@ -128,3 +128,12 @@ class Losing:
         if item["url"].endswith("/p"):
             raise DropItem("not wanted", log_level="DEBUG")
         return item
+
+
+class FailingSpider(SmallSpider):
+    """Has a callback that fails at pages which show "broken"."""
+
+    def parse(self, response: Response) -> Any:
+        if response.css("body::attr(data-shows)").get() == "broken":
+            raise ValueError("broken")
+        return super().parse(response)

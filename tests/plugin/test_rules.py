@@ -123,6 +123,15 @@ def test_nobody_waits_for_a_page_that_does_not_come(
     assert shown(done.items) >= {"home", "page"}
 
 
+def test_nobody_waits_for_a_page_whose_callback_fails(tmp_path: Path) -> None:
+    pin(tmp_path, SID)
+    site = {"/": ["home", ["/p", *COPIES]], "/p": ["broken", []], **COPIES}
+    done = small(tmp_path, site, "FailingSpider", **ALL_AT_ONCE)
+    assert fetched(done) >= set(COPIES)
+    assert done.stats["elapsed_time_seconds"] < LONGEST_WAIT
+    assert shown(done.items) == {"home", "page"}
+
+
 @sees_pages_in_time
 @pytest.mark.parametrize("rules", ["learn", "off"])
 def test_learning_changes_nothing(tmp_path: Path, rules: str) -> None:

@@ -1,0 +1,81 @@
+"""Pages under way, and who waits for them: for how long, how many, and until when."""
+
+from __future__ import annotations
+
+import asyncio
+
+from dedup.plugin.coming import MOST_IN_VAIN, Coming
+from dedup.urls.parts import Parts, parts_of
+
+
+def key_of(path: str) -> Parts:
+    found = parts_of(f"http://a.example{path}")
+    assert found
+    return found
+
+
+PAGE, OTHER = key_of("/p"), key_of("/q")
+
+
+def test_who_waits_goes_on_when_the_page_has_come() -> None:
+    async def run() -> list[str]:
+        coming, told = Coming(8, 10.0), []
+        assert coming.begin(PAGE, "parse")
+        assert not coming.begin(PAGE, "parse")
+        seat = coming.seat(PAGE, "parse")
+        assert seat
+
+        async def wait() -> None:
+            await coming.wait(seat)
+            told.append("went on")
+
+        waiting = asyncio.create_task(wait())
+        await asyncio.sleep(0)
+        coming.ended(OTHER)
+        told.append("came")
+        coming.ended(PAGE)
+        await waiting
+        assert coming.seat(PAGE, "parse") is None
+        return told
+
+    assert asyncio.run(run()) == ["came", "went on"]
+
+
+def test_nobody_waits_for_a_page_that_is_not_under_way_or_is_other_data() -> None:
+    coming = Coming(8, 10.0)
+    coming.begin(PAGE, "parse")
+    assert coming.seat(OTHER, "parse") is None
+    assert coming.seat(PAGE, "parse_other") is None
+    assert coming.seat(PAGE, "parse")
+
+
+def test_no_more_than_that_many_wait_and_none_without_time() -> None:
+    async def run() -> None:
+        coming = Coming(2, 10.0)
+        coming.begin(PAGE, "parse")
+        seats = [coming.seat(PAGE, "parse") for _ in range(2)]
+        tasks = [asyncio.create_task(coming.wait(seat)) for seat in seats if seat]
+        await asyncio.sleep(0)
+        assert coming.seat(PAGE, "parse") is None
+        coming.clear()
+        await asyncio.gather(*tasks)
+        coming.begin(PAGE, "parse")
+        assert coming.seat(PAGE, "parse")
+
+    asyncio.run(run())
+    impatient = Coming(8, 0.0)
+    impatient.begin(PAGE, "parse")
+    assert impatient.seat(PAGE, "parse") is None
+
+
+def test_after_some_waits_in_vain_nobody_waits_any_more() -> None:
+    async def run() -> None:
+        coming = Coming(8, 0.001)
+        coming.begin(PAGE, "parse")
+        for _ in range(MOST_IN_VAIN):
+            seat = coming.seat(PAGE, "parse")
+            assert seat
+            await coming.wait(seat)
+        assert coming.seat(PAGE, "parse") is None
+
+    asyncio.run(run())
