@@ -58,8 +58,10 @@ def crawled(folder: Path, url: str, peers: str, settings: dict[str, Any]) -> Cra
             "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
             "ROBOTSTXT_OBEY": False,
             "DOWNLOAD_DELAY": 0,
-            # Some of them link to ever more views of a page.
+            # Some of them link to ever more views of a page; the nearest come first, in each crawl.
             "DEPTH_LIMIT": 5,
+            "DEPTH_PRIORITY": 1,
+            "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
             **settings,
         },
     }

@@ -200,7 +200,7 @@ def _hgweb(folder: Path, port: int) -> Iterator[str]:
     repository.mkdir()
     hg = [_found("hg"), "--config", "ui.username=A. Writer", "-q"]
     subprocess.run([*hg, "init"], cwd=repository, check=True)
-    for number, revision in enumerate(revisions(FEW)):
+    for number, revision in enumerate(revisions(2 * COMMITS)):
         _write_revision(revision, repository)
         subject = _git(ROOT, "log", "-1", "--format=%s", revision).strip()
         subprocess.run([*hg, "addremove"], cwd=repository, check=True)
