@@ -76,8 +76,22 @@ EDGES = pa.schema(
     ]
 )
 _HOST = pa.field("host", pa.string())
-_SIDE = (_HOST, *_FINGERPRINT)
-SIDES = tuple(field.name for field in _SIDE)
+# What is known of a page once its site is: *own* is what of its sample is not common there, *elsewhere*
+# tells whether all but a few of its words stand on other pages kept, *is_big* whether enough pages of
+# the site are known to say what is common.  All are null where nothing is known.
+_KNOWN = (
+    pa.field("own", pa.binary()),
+    pa.field("elsewhere", pa.bool_()),
+    pa.field("is_big", pa.bool_()),
+)
+_SIDE = (_HOST, *_FINGERPRINT, *_KNOWN)
+PAGE = tuple(field.name for field in (_HOST, *_FINGERPRINT))
+KNOWN = tuple(field.name for field in _KNOWN)
+SIDES = (*PAGE, *KNOWN)
+# A page with what is known of it.
+FACTS = pa.schema([("id", pa.int64()), ("group", pa.int64()), *_SIDE])
+# A page in a bucket; *is_copied* says that other pages of its site have its fate.
+MEMBERS = pa.schema([("key", pa.int64()), *FACTS, ("is_copied", pa.bool_())])
 # Two pages with their fingerprints; *common_a*, *common_b*: what of their samples is common on a's host.
 TWO = pa.schema(
     [

@@ -8,7 +8,7 @@ of that host.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any
@@ -24,10 +24,13 @@ from dedup.archives.columns import (
     CERTAIN,
     CONTEXTS,
     EDGES,
+    FACTS,
+    KNOWN,
+    MEMBERS,
+    PAGE,
     PAIRS,
     PRINTS,
     SIDES,
-    SIMILAR,
     TOLD,
     TWO,
     Batches,
@@ -113,22 +116,25 @@ class Archive:
         copies = self.stage("copies", lambda: copies_of(pages))
         leaders = pages.join(copies, "id", "left_anti")
         config = self.settings.config
-        late = mapped(leaders, partial(steps.bands, config=config), BUCKETS)
+        late = crowded(mapped(leaders, partial(steps.bands, config=config), BUCKETS))
+        facts = unknown(pages)
         turns = steps.windows(config)
         for turn, first in enumerate(turns):
-            raw = self.stage(f"pairs-{turn}", partial(pairs_of, late, first))
+            paired = partial(pairs_of, late, facts, copies, first, config)
+            raw = self.stage(f"pairs-{turn}", paired)
             late = raw.where("a < 0").select("key", sql.col("b").alias("id"))
-            alike = self.stage(f"similar-{turn}", partial(similar_of, raw, leaders, config))
+            alike = raw.where("a >= 0").select("a", "b")
             self._similar.append(alike)
             if not turn:
-                self.stage("context", partial(contexts_of, leaders, alike, late), "context")
-            self._edges.append(self.verified(f"edges-{turn}", alike, pages))
+                contexts = self.stage("context", partial(contexts_of, leaders, alike, late), "context")
+                facts = self.stage("facts", partial(facts_of, pages, contexts, config))
+            self._edges.append(self.verified(f"edges-{turn}", alike, facts))
             waiting = late if turn < len(turns) - 1 else late.limit(0)
             self._decide(turn, waiting.select("id").distinct())
             late = late.join(self.dropped(), "id", "left_anti")
             if late.isEmpty():
                 break
-        return self._decisions(pages, copies)
+        return self._decisions(facts, pages, copies)
 
     def dropped(self) -> DataFrame:
         """Return the leaders (`id`) that are dropped so far."""
@@ -141,7 +147,7 @@ class Archive:
     # Verifying
 
     def verified(self, name: str, pairs: DataFrame, pages: DataFrame) -> DataFrame:
-        """Return the *pairs* (`SIMILAR`) of *pages* that the rule confirms, as `EDGES`."""
+        """Return the *pairs* (`SIMILAR`) of *pages* (`FACTS`) that the rule confirms, as `EDGES`."""
         config = self.settings.config
         found = self.stage(
             f"settled-{name}",
@@ -211,14 +217,14 @@ class Archive:
         open_pages = ours.join(waiting, "id", "left_semi").toArrow().column("id").to_pylist()
         return self._numbers(decided(a, b, open_pages).dropped)
 
-    def _decisions(self, pages: DataFrame, copies: DataFrame) -> DataFrame:
+    def _decisions(self, facts: DataFrame, pages: DataFrame, copies: DataFrame) -> DataFrame:
         dropped = self.stage("dropped", lambda: self.dropped().distinct())
         edges = reduce(DataFrame.unionByName, self._edges)
         by_edge = nearest(
             edges.join(dropped.select(sql.col("id").alias("b")), "b", "left_semi"), dropped
         )
         wanted = partial(self._wanted, copies, dropped)
-        repeats = self.verified("edges-copies", self.stage("pairs-copies", wanted), pages)
+        repeats = self.verified("edges-copies", self.stage("pairs-copies", wanted), facts)
         by_copy = nearest(repeats, dropped)
         # Where the page is not among those that its bucket has compared.
         led = copies.select(sql.col("id").alias("copy"), sql.col("leader").alias("b")).join(by_edge, "b")
@@ -294,20 +300,43 @@ def copies_of(pages: DataFrame) -> DataFrame:
     return pages.select("id", "same").join(leaders, "same").where("id > leader").select("id", "leader")
 
 
-def pairs_of(buckets: DataFrame, first: int) -> DataFrame:
-    """Return the pairs of *buckets* (`BUCKETS`) with their *first* pages (`PAIRS`)."""
-    ordered = buckets.repartition("key").sortWithinPartitions("key", "id")
-    return mapped(ordered, partial(steps.pairs, first=first), PAIRS).distinct()
+def crowded(buckets: DataFrame) -> DataFrame:
+    """Return *buckets* (`BUCKETS`) without the pages that are alone in theirs."""
+    ordered = buckets.repartition("key").sortWithinPartitions("key")
+    return mapped(ordered, steps.in_company, BUCKETS)
 
 
-def similar_of(raw: DataFrame, leaders: DataFrame, config: Any) -> DataFrame:
-    """Return the pairs of *raw* (`PAIRS`) whose sketches the verifier does not rule out."""
-    names = ("id", "group", "sketch", "body_digest", "token_digest", "tokens")
-    light = leaders.select(*names)
-    pairs = raw.where("a >= 0").select("a", "b")
-    for side in "ab":
-        pairs = pairs.join(_sided(light, side, names[1:]), side)
-    return mapped(pairs, partial(steps.similar, config=config), SIMILAR)
+def members_of(buckets: DataFrame, facts: DataFrame, copies: DataFrame) -> DataFrame:
+    """Return the pages in *buckets* (`BUCKETS`) as `MEMBERS`, with *facts* (`FACTS`)."""
+    copied = copies.select(sql.col("leader").alias("id")).distinct()
+    copied = copied.withColumn("is_copied", sql.lit(True))
+    whole = facts.join(copied, "id", "left")
+    return buckets.join(whole, "id").select(*MEMBERS.names)
+
+
+def pairs_of(
+    buckets: DataFrame, facts: DataFrame, copies: DataFrame, first: int, config: Any
+) -> DataFrame:
+    """Return the pairs of *buckets* with the *first* pages of each that may be duplicates (`PAIRS`)."""
+    members = members_of(buckets, facts, copies)
+    ordered = members.repartition("key").sortWithinPartitions("key", "id")
+    return mapped(ordered, partial(steps.compared, first=first, config=config), PAIRS).distinct()
+
+
+def unknown(pages: DataFrame) -> DataFrame:
+    """Return *pages* as `FACTS`, where nothing is known."""
+    types = from_arrow_schema(FACTS)
+    nothing = {name: sql.lit(None).cast(types[name].dataType) for name in KNOWN}
+    return pages.select("id", "group", *PAGE).withColumns(nothing)
+
+
+def facts_of(pages: DataFrame, contexts: DataFrame, config: Any) -> DataFrame:
+    """Return *pages* with what is known of them (`FACTS`)."""
+
+    def told(some: pa.Table, known: pa.Table) -> pa.Table:
+        return steps.facts(some, known, config)
+
+    return by_host(unknown(pages), contexts, "host", told, FACTS, numbers=("id",))
 
 
 def contexts_of(leaders: DataFrame, alike: DataFrame, late: DataFrame) -> DataFrame:
@@ -333,14 +362,16 @@ def by_host(
     side: str,
     step: Callable[[pa.Table, pa.Table], pa.Table],
     schema: pa.Schema,
+    *,
+    numbers: Sequence[str] = ("a", "b"),
 ) -> DataFrame:
     """Return what *step* makes of the *pairs* of each host and what is known of that host.
 
-    The pairs of one host are cut into parts of about `PAIRS_AT_ONCE`.
+    The pairs of one host are cut into parts of about `PAIRS_AT_ONCE`, by their *numbers*.
     """
     parts = sql.ceil(sql.count("*") / PAIRS_AT_ONCE).alias("parts")
     hosts = pairs.groupBy(sql.col(side).alias("site")).agg(parts)
-    part: Column = sql.pmod(sql.xxhash64("a", "b"), sql.col("parts"))
+    part: Column = sql.pmod(sql.xxhash64(*numbers), sql.col("parts"))
     left = pairs.withColumn("site", sql.col(side)).join(hosts, "site").withColumn("part", part)
     asked = hosts.select(sql.col("site").alias("host"), sql.col("parts").alias("of"))
     known = contexts.join(asked, "host").withColumn("asked", sql.col("host").alias("asked"))

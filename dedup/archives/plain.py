@@ -116,7 +116,7 @@ class Plain:
     def _joined(self, pair: Pair, names: Iterable[str]) -> dict[str, Any]:
         sides = zip("ab", pair, strict=True)
         columns = {
-            f"{side}_{name}": self._pages[number][name] for side, number in sides for name in names
+            f"{side}_{name}": self._pages[number].get(name) for side, number in sides for name in names
         }
         return {"a": pair[0], "b": pair[1], **columns}
 

@@ -15,7 +15,9 @@ from dedup.archives.columns import (
     BUCKETS,
     CONTEXTS,
     EDGES,
+    FACTS,
     PAIRS,
+    SIDES,
     SIMILAR,
     TOLD,
     Batches,
@@ -26,16 +28,19 @@ from dedup.archives.columns import (
     number_of,
     rows_of,
 )
+from dedup.archives.many import Pages, flags_of
 from dedup.files.contexts import batch_of as contexts_batch
 from dedup.files.contexts import counts_of
 from dedup.recipes.bands import Banding, sketch_keys
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import sampled
+from dedup.rule import loss
 from dedup.rule.frozen import MOST_PAGES, NOTHING, FrozenSite, FrozenSites, HostCounts, counted
 from dedup.rule.keys import MIN_EQUAL_TOKENS, nearness
 from dedup.rule.match import match
 from dedup.rule.site import Flags, SiteContext
 from dedup.rule.verifier import Verifier, verifier_of
+from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import mixed
 from dedup.values.match import Match
 from dedup.values.verdict import Canonical
@@ -107,6 +112,67 @@ def pairs(batches: Iterable[pa.RecordBatch], first: int) -> Batches:
         starts = _starts(keys)
         yield from _paired(keys, ids, starts, held, first)
         last, heads = keys[-1], ids[starts[-1] :][:first]
+
+
+def in_company(batches: Iterable[pa.RecordBatch]) -> Batches:
+    """Yield the rows of `BUCKETS`, in the order of keys, but for those alone in their bucket."""
+    held: list[pa.RecordBatch] = []
+    is_like = False
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        rows = pa.concat_batches([*held, batch])
+        keys = rows.column("key").to_numpy()
+        before = np.concatenate(([is_like], keys[1:] == keys[:-1]))
+        yield rows.slice(0, len(keys) - 1).filter(pa.array(before[:-1] | before[1:]))
+        held, is_like = [rows.slice(len(keys) - 1)], bool(before[-1])
+    if is_like:
+        yield from held
+
+
+def compared(batches: Iterable[pa.RecordBatch], first: int, config: DedupConfig) -> Batches:
+    """Yield what `pairs` does of pages in buckets (`MEMBERS`), of pairs those that may be duplicates.
+
+    The later page may repeat the earlier one, by what the rule says of many pairs at once; or the
+    earlier one the later, where others share its fate: they may stand behind both.  Where nothing is
+    known of pages, all pairs are there whose sketches the verifier does not rule out.
+    """
+    heads: list[pa.RecordBatch] = []
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        if heads and heads[0].column("key")[0].as_py() != batch.column("key")[0].as_py():
+            heads = []
+        rows = pa.concat_batches([*heads, batch])
+        keys, ids = (rows.column(name).to_numpy() for name in BUCKETS.names)
+        starts = _starts(keys)
+        held = sum(head.num_rows for head in heads)
+        yield from _compared(rows, starts, held, first, config)
+        rank = np.arange(len(keys)) - starts
+        if len(late := np.flatnonzero((rank >= first) & (np.arange(len(keys)) >= held))):
+            yield _batch(np.full(len(late), -1), ids[late], keys[late])
+        heads = [rows.slice(starts[-1], first)]
+
+
+def _compared(
+    rows: pa.RecordBatch, starts: Numbers, held: int, first: int, config: DedupConfig
+) -> Iterator[pa.RecordBatch]:
+    ids, groups = (rows.column(name).to_numpy() for name in ("id", "group"))
+    copied = flags_of(rows, "is_copied")
+    pages = Pages.of(pa.Table.from_batches([rows]))
+    places = np.arange(len(ids))
+    rank = np.where(places < held, 0, places - starts)
+    for head in range(min(first, int(rank.max()))):
+        b = np.flatnonzero(rank > head)
+        a = starts[b] + head
+        alike = pages.similarities(a, b)
+        may = pages.may_repeat(a, b, alike, config)
+        back = np.flatnonzero(copied[a] & ~may)
+        may[back] = pages.may_repeat(b[back], a[back], alike[back], config)
+        may &= groups[a] == groups[b]
+        if may.any():
+            found = ids[b[may]]
+            yield _batch(ids[a[may]], found, np.zeros(len(found), np.int64))
 
 
 def _starts(keys: Numbers) -> NDArray[np.intp]:
@@ -188,6 +254,27 @@ def context_of(pages: pa.Table) -> pa.Table:
     host = pages.column("host")[0].as_py()
     counts = counted(pages.column("sample").to_pylist())
     return pa.Table.from_batches([contexts_batch({host: counts})]).cast(CONTEXTS)
+
+
+def facts(pages: pa.Table, contexts: pa.Table, config: DedupConfig) -> pa.Table:
+    """Return *pages* of one host (`FACTS`) with what the row of `CONTEXTS` of that host tells of them.
+
+    Where the verifier asks about no site, nothing is known.
+    """
+    rows = pages.to_pylist()
+    if config.verifier == "loss" and rows:
+        site = FrozenSites({rows[0]["host"]: _counts(contexts)}).site(rows[0]["host"])
+        rows = [row | _known(fingerprint_in(row), site, config) for row in rows]
+    return _table([batch_of(rows, FACTS)], FACTS)
+
+
+def _known(page: Fingerprint, site: FrozenSite, config: DedupConfig) -> Row:
+    missing, allowed = loss.missing_words(page, site), loss.allowed_words(page, config)
+    return {
+        "own": sampled(page.sample)[~site.common(page.sample)].tobytes(),
+        "elsewhere": missing is not None and missing <= min(loss.MISSING_WORDS, allowed),
+        "is_big": site.pages >= loss.KNOWN_PAGES,
+    }
 
 
 class Asked(Exception):  # noqa: N818 - it says what happened
@@ -285,7 +372,7 @@ def settled(batches: Iterable[pa.RecordBatch], config: DedupConfig) -> Batches:
     asking = _Asking()
 
     def edges() -> Iterator[Row]:
-        for row in rows_of(batches):
+        for row in rows_of(_possible(batches, config)):
             pair = _Pair(row, config)
             try:
                 edge = pair.edge(asking)
@@ -295,6 +382,23 @@ def settled(batches: Iterable[pa.RecordBatch], config: DedupConfig) -> Batches:
                 yield edge
 
     return batched(edges(), EDGES)
+
+
+def _possible(batches: Iterable[pa.RecordBatch], config: DedupConfig) -> Batches:
+    """Yield those pairs (`TWO`) that the rule for many does not rule out."""
+    for batch in batches:
+        sides = [batch.select([f"{side}_{name}" for name in SIDES]) for side in "ab"]
+        both = pa.concat_tables(
+            pa.Table.from_batches([one]).rename_columns(list(SIDES)) for one in sides
+        )
+        pages, a = Pages.of(both), np.arange(batch.num_rows)
+        b = a + batch.num_rows
+        yield batch.filter(pa.array(pages.may_repeat(a, b, pages.similarities(a, b), config)))
+
+
+def _side(pairs: pa.RecordBatch, side: str) -> pa.Table:
+    columns = [pairs.column(f"{side}_{name}") for name in SIDES]
+    return pa.table(dict(zip(SIDES, columns, strict=True)))
 
 
 def told(two: pa.Table, contexts: pa.Table) -> pa.Table:

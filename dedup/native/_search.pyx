@@ -6,7 +6,7 @@ It does what `dedup.index.postings`, `dedup.index.held` and `dedup.recipes.sketc
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memcpy
 
@@ -210,11 +210,75 @@ def similarities(bytes a not None, list many not None):
     return [similarity(a, b) for b in many]
 
 
+def pair_similarities(const uint8_t[:, ::1] sketches, const int64_t[::1] a, const int64_t[::1] b, double[::1] out):
+    """Write the `similarity` of the rows *a* and *b* of *sketches*, as many as there is room for in *out*.
+
+    Raises `ValueError` where there is no such row.
+    """
+    cdef Py_ssize_t place, rows = sketches.shape[0], bins = sketches.shape[1]
+    if len(a) != len(out) or len(b) != len(out):
+        raise ValueError("there are not as many of all")
+    for place in range(out.shape[0]):
+        if not (0 <= a[place] < rows and 0 <= b[place] < rows):
+            raise ValueError("there is no such sketch")
+        out[place] = _share(&sketches[a[place], 0], &sketches[b[place], 0], bins)
+
+
+def shared_hashes(
+    const uint32_t[::1] hashes,
+    const int64_t[::1] starts,
+    const int64_t[::1] a,
+    const int64_t[::1] b,
+    const int64_t[::1] limits,
+    int64_t[:, ::1] out,
+):
+    """Write how many hashes the lists *a* and *b* have that are at most *limits*, and how many both have.
+
+    List n is in order and begins at place n of *starts*, which has one place more.  Raises `ValueError`
+    where there is no such list.
+    """
+    cdef Py_ssize_t place, lists = starts.shape[0] - 1
+    cdef int64_t one, other, one_end, other_end, limit, both
+    if not len(a) == len(b) == len(limits) == len(out) or out.shape[1] != 3:
+        raise ValueError("there are not as many of all")
+    for place in range(lists):
+        if starts[place] < 0 or starts[place] > starts[place + 1]:
+            raise ValueError("a list ends before it begins")
+    if lists >= 0 and starts[lists] > len(hashes):
+        raise ValueError("a list ends behind all hashes")
+    for place in range(out.shape[0]):
+        if not (0 <= a[place] < lists and 0 <= b[place] < lists):
+            raise ValueError("there is no such list")
+        limit, both = limits[place], 0
+        one, other = starts[a[place]], starts[b[place]]
+        one_end, other_end = starts[a[place] + 1], starts[b[place] + 1]
+        while one_end > one and hashes[one_end - 1] > limit:
+            one_end -= 1
+        while other_end > other and hashes[other_end - 1] > limit:
+            other_end -= 1
+        out[place, 0] = one_end - one
+        out[place, 1] = other_end - other
+        while one < one_end and other < other_end:
+            if hashes[one] == hashes[other]:
+                both += 1
+                one += 1
+                other += 1
+            elif hashes[one] < hashes[other]:
+                one += 1
+            else:
+                other += 1
+        out[place, 2] = both
+
+
 cdef double _similarity(bytes a, bytes b):
-    cdef int either, both
-    compare_bins(
-        <const uint8_t*>PyBytes_AS_STRING(a), <const uint8_t*>PyBytes_AS_STRING(b), len(a), &either, &both
+    return _share(
+        <const uint8_t*>PyBytes_AS_STRING(a), <const uint8_t*>PyBytes_AS_STRING(b), len(a)
     )
+
+
+cdef double _share(const uint8_t* a, const uint8_t* b, size_t bins) noexcept nogil:
+    cdef int either, both
+    compare_bins(a, b, bins, &either, &both)
     cdef double share = both / <double>(either if either > 1 else 1)
     cdef double alike = (share - CHANCE) / (1 - CHANCE)
     return alike if alike > 0 else 0.0

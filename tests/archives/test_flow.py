@@ -80,7 +80,7 @@ def _done(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, l
             ),
         )
         with pytest.raises(Killed):
-            first = partial(_stop_after, "similar-0", seen)
+            first = partial(_stop_after, "pairs-0", seen)
             run_job(spark, [str(folder / "in")], str(folder / "out"), settings(), tell=first)
         assert (folder / "died").exists()
     again: list[str] = []
@@ -91,7 +91,7 @@ def _done(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, l
         settings(),
         tell=partial(_stop_after, "", again),
     )
-    assert seen == ["prints", "copies", "pairs-0", "similar-0"]
+    assert seen == ["prints", "copies", "pairs-0"]
     assert again[0] == "context"
     assert not set(again) & set(seen)
     plain = Plain(printed(folder / "in"), CONFIG)
