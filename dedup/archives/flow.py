@@ -42,6 +42,8 @@ from dedup.archives.state import FILE, WORK, State
 from dedup.archives.storage import Storage
 from dedup.files.adding.work import WorkerSettings
 from dedup.index import Run
+from dedup.rule.keys import MIN_EQUAL_TOKENS
+from dedup.values.simhashes import SIMHASH_BITS
 
 Step = Callable[[Iterable[pa.RecordBatch]], Batches]
 Tell = Callable[[str, int, float], None]
@@ -50,6 +52,8 @@ Tell = Callable[[str, int, float], None]
 PAIRS_AT_ONCE = 10_000
 # Edges that the driver decides at a time: 16 bytes for each, and some 200 while it decides.
 DRIVER_PAIRS = 500_000
+# So many of what a copy may repeat are verified first; the others where none of them is confirmed.
+NEAREST = 4
 # After so many rounds on the cluster the driver decides what is left.
 ROUNDS = 30
 _PLACE = ("rank", "content_order", "structure_order", "a")
@@ -223,8 +227,7 @@ class Archive:
         by_edge = nearest(
             edges.join(dropped.select(sql.col("id").alias("b")), "b", "left_semi"), dropped
         )
-        wanted = partial(self._wanted, copies, dropped)
-        repeats = self.verified("edges-copies", self.stage("pairs-copies", wanted), facts)
+        repeats = self._repeats(facts, partial(self._wanted, copies, dropped))
         by_copy = nearest(repeats, dropped)
         # Where the page is not among those that its bucket has compared.
         led = copies.select(sql.col("id").alias("copy"), sql.col("leader").alias("b")).join(by_edge, "b")
@@ -233,6 +236,17 @@ class Archive:
         found = by_edge.unionByName(by_copy).unionByName(by_leader)
         urls = pages.select(sql.col("id").alias("a"), sql.col("url").alias("canonical_url"))
         return self.stage("decisions", lambda: found.join(urls, "a").select(*results.DECISIONS.names))
+
+    def _repeats(self, facts: DataFrame, wanted: Callable[[], DataFrame]) -> DataFrame:
+        """Return those of the *wanted* pairs that the rule confirms, as `EDGES`: for each *b* the nearest.
+
+        Of a copy of a text that hundreds of pages are like, only the nearest are verified at first.
+        """
+        pairs = self.stage("pairs-copies", lambda: placed(wanted(), facts))
+        first = pairs.where(sql.col("place") <= NEAREST).select("a", "b")
+        found = self.verified("edges-copies", first, facts)
+        others = pairs.where(sql.col("place") > NEAREST).join(found.select("b"), "b", "left_anti")
+        return found.unionByName(self.verified("edges-others", others.select("a", "b"), facts))
 
     def _wanted(self, copies: DataFrame, dropped: DataFrame) -> DataFrame:
         """Return the pairs of a copy with what it may repeat: its leader, or what that is like."""
@@ -388,6 +402,23 @@ def nearest(edges: DataFrame, dropped: DataFrame) -> DataFrame:
     whole = sql.struct(*EDGES.names)
     best = kept.groupBy("b").agg(sql.min_by(whole, sql.struct(*_PLACE)).alias("best"))
     return best.select("best.*")
+
+
+def placed(pairs: DataFrame, facts: DataFrame) -> DataFrame:
+    """Return *pairs* with their `place`, from 1, among those of the same *b*: the nearest first."""
+    names = ("content", "structure", "body_digest", "token_digest", "tokens")
+    for side in "ab":
+        pairs = pairs.join(_sided(facts, side, names), side)
+    are_told = (sql.col("b_tokens") >= MIN_EQUAL_TOKENS) & (sql.expr("a_token_digest = b_token_digest"))
+    rank = sql.when(sql.expr("a_body_digest = b_body_digest"), 0).when(are_told, 1).otherwise(2)
+    order = Window.partitionBy("b").orderBy(rank, *map(_distance, names[:2]), "a")
+    return pairs.select("a", "b", sql.row_number().over(order).alias("place"))
+
+
+def _distance(name: str) -> Column:
+    """Return in how many bits two simhashes differ, more than there are where there is none."""
+    a, b = sql.col(f"a_{name}"), sql.col(f"b_{name}")
+    return sql.when((a == 0) | (b == 0), SIMHASH_BITS + 1).otherwise(sql.bit_count(a.bitwiseXOR(b)))
 
 
 def verdicts_of(prints: DataFrame, found: DataFrame) -> DataFrame:

@@ -121,13 +121,18 @@ def in_company(batches: Iterable[pa.RecordBatch]) -> Batches:
     for batch in batches:
         if not batch.num_rows:
             continue
-        rows = pa.concat_batches([*held, batch])
+        rows = _together([*held, batch])
         keys = rows.column("key").to_numpy()
         before = np.concatenate(([is_like], keys[1:] == keys[:-1]))
         yield rows.slice(0, len(keys) - 1).filter(pa.array(before[:-1] | before[1:]))
         held, is_like = [rows.slice(len(keys) - 1)], bool(before[-1])
     if is_like:
         yield from held
+
+
+def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return the rows of *batches*, one or more in all, as one batch."""
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
 def compared(batches: Iterable[pa.RecordBatch], first: int, config: DedupConfig) -> Batches:
@@ -143,7 +148,7 @@ def compared(batches: Iterable[pa.RecordBatch], first: int, config: DedupConfig)
             continue
         if heads and heads[0].column("key")[0].as_py() != batch.column("key")[0].as_py():
             heads = []
-        rows = pa.concat_batches([*heads, batch])
+        rows = _together([*heads, batch])
         keys, ids = (rows.column(name).to_numpy() for name in BUCKETS.names)
         starts = _starts(keys)
         held = sum(head.num_rows for head in heads)

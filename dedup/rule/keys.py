@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from dedup.recipes.bands import Banding, sketch_keys
 from dedup.recipes.config import MAX_DISTANCE, DedupConfig
 from dedup.values.fingerprint import Fingerprint
+from dedup.values.hashes import Hashes
 from dedup.values.simhashes import SIMHASH_BITS, simhash_distance
 from dedup.values.verdict import Canonical
 
@@ -208,8 +210,14 @@ def shared_bands(a: bytes, b: bytes, config: DedupConfig) -> int:
     banding = banding_of(config)
     if banding is None:
         return 0
-    one, other = sketch_keys(a, banding), sketch_keys(b, banding)
+    one, other = _sketch_keys(a, banding), _sketch_keys(b, banding)
     return int(np.count_nonzero(one == other)) if len(one) and len(other) else 0
+
+
+@lru_cache(maxsize=4096)
+def _sketch_keys(sketch: bytes, banding: Banding) -> Hashes:
+    """Return `sketch_keys`; a page meets many others."""
+    return sketch_keys(sketch, banding)
 
 
 def _makes(is_met: bool) -> str:

@@ -58,7 +58,10 @@ def _stop_after(stage: str, seen: list[str], name: str, rows: int, seconds: floa
 def job(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[str], Plain]]:
     """A job whose worker was killed once, and which was stopped and started again."""
     with pytest.MonkeyPatch.context() as patch:
+        from dedup.archives import flow
+
         patch.setattr(steps, "WINDOWS", (12,))  # every turn takes some stages
+        patch.setattr(flow, "NEAREST", 1)
         yield _done(spark, tmp_path_factory)
 
 
