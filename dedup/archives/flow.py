@@ -238,7 +238,7 @@ class Archive:
         return self.stage("decisions", lambda: found.join(urls, "a").select(*results.DECISIONS.names))
 
     def _repeats(self, facts: DataFrame, wanted: Callable[[], DataFrame]) -> DataFrame:
-        """Return those of the *wanted* pairs that the rule confirms, as `EDGES`: for each *b* the nearest.
+        """Return the nearest of the *wanted* pairs of each *b* that the rule confirms, as `EDGES`.
 
         Of a copy of a text that hundreds of pages are like, only the nearest are verified at first.
         """
