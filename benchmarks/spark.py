@@ -13,7 +13,8 @@ structure, and one seed), and `dedup add` that learns its sites itself.  Printed
 - bytes shuffled for each page, and what follows from that and the processor time for 10^9 pages.
 
 For texts a loop of datasketch's MinHash (`update_batch`, 128 permutations) and MinHashLSH in one process
-stands beside it.  It comes with `pip install --group bench`.
+stands beside it.  It comes with `pip install --group bench`.  So does datatrove's MinHash, with as many
+processes as cores, for --datatrove: the Python of an environment with `datatrove[processing,io]`.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--pages", type=int, default=0, help="Only so many pages of the manuals.")
     parser.add_argument("--no-manuals", action="store_true", help="Measure texts only.")
     parser.add_argument("--cores", default="1,2", help="With how many cores [1,2].")
+    parser.add_argument("--datatrove", help="The Python of an environment that has datatrove.")
     parser.add_argument("--peer", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.peer:
@@ -85,7 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             path = folder / "texts.jsonl"
             write_texts(path, given.texts)
             found = measured(path, folder / "texts", TEXTS, cores)
-            found.took.append(peer(path))
+            found.took.append(_noted(peer(path)))
+            if given.datatrove:
+                found.took.append(_noted(datatrove(given.datatrove, path, folder, cores[-1])))
             report(f"{given.texts:,} texts", found)
 
 
@@ -222,10 +226,14 @@ def by_add(name: str, path: Path, index: Path, options: Sequence[str]) -> Took:
 
 
 def _run(*arguments: str) -> tuple[dict[str, Any], float, dict[str, float]]:
+    return _measured(*COMMAND, *arguments)
+
+
+def _measured(*command: str) -> tuple[dict[str, Any], float, dict[str, float]]:
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as outside:
         process = subprocess.Popen(
-            [*COMMAND, *arguments],
+            command,
             stdout=subprocess.PIPE,
             stderr=sys.stderr,
             text=True,
@@ -236,7 +244,7 @@ def _run(*arguments: str) -> tuple[dict[str, Any], float, dict[str, float]]:
         with sampled(process.pid) as samples:
             output, _ = process.communicate()
     if process.returncode:
-        raise SystemExit(f"{arguments[0]} ended with {process.returncode}")
+        raise SystemExit(f"{' '.join(command[:4])} ended with {process.returncode}")
     return json.loads(output.splitlines()[-1]), time.perf_counter() - begin, samples
 
 
@@ -245,6 +253,15 @@ def peer(path: Path) -> Took:
     command = [sys.executable, "-m", "benchmarks.spark", ".", "--peer", str(path)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return Took(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def datatrove(python: str, path: Path, folder: Path, tasks: int) -> Took:
+    """Run datatrove's MinHash in its environment."""
+    script = str(Path(__file__).parent / "peer_datatrove.py")
+    work = str(folder / "datatrove")
+    found, seconds, samples = _measured(python, script, str(path), work, str(tasks))
+    name = f"datatrove, {tasks} processes"
+    return Took(name, found["pages"], found["dropped"], seconds, samples["cpu"], samples["memory"])
 
 
 def _peer(path: Path) -> None:
