@@ -190,6 +190,16 @@ def test_a_pinned_rule_acts_whatever_is_seen_and_one_that_is_off_never() -> None
         assert bool(learner.predictions(f"{HOST}/p?s=2", "")) is (state is State.ACTIVE)
 
 
+def test_two_urls_are_one_where_rules_on_trial_say_so_and_else_not() -> None:
+    learner = full("v")
+    assert learner.records[parameter("v")].state is State.TRIAL
+    assert learner.are_one(f"{HOST}/x?v=1", f"{HOST}/x?v=2")
+    assert learner.are_one(f"{HOST}/x", f"{HOST}/x?v=2")
+    assert not learner.are_one(f"{HOST}/x?v=1", f"{HOST}/login?v=1")
+    assert not learner.are_one(f"{HOST}/x?id=1", f"{HOST}/x")
+    assert not learner.are_one("http://b.example/x?v=1", "http://b.example/x?v=2")
+
+
 def test_an_alias_of_a_host_is_learned() -> None:
     learner = Learner()
     for number in range(10):
