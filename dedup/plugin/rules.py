@@ -130,6 +130,8 @@ class CrawlRules:
         self._coming = Coming(crawler.settings.getint("CONCURRENT_REQUESTS") // 2, settings.wait)
         self._clearness = Clearness()
         self._held: list[HeldBack] = []
+        # Withheld when their rule was found wrong: these are made at once, others again.
+        self._made_at_once: set[str] = set()
         self._stored = 0.0
         self._saved = [0, 0]
         self._seconds = 0.0
@@ -312,6 +314,7 @@ class CrawlRules:
     def _withheld(self, held: HeldBack, acting: Prediction) -> HeldBack | None:
         """Count what was recorded as withheld; return None if a rule was found wrong meanwhile."""
         if any(record.state is not State.ACTIVE for record in acting.records):
+            self._made_at_once.add(held.url)
             self._note_made([held])
             return None
         self._learner.count_withheld(acting.records)
@@ -490,7 +493,11 @@ class CrawlRules:
             return
 
         def found(held: list[HeldBack] | None) -> None:
-            again = [one for one in held or () if rule in one.rules and not one.was_made]
+            again = [
+                one
+                for one in held or ()
+                if rule in one.rules and not one.was_made and one.url not in self._made_at_once
+            ]
             for request in self._made(again):
                 assert self._crawler.engine is not None
                 self._crawler.engine.crawl(request)
