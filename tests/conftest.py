@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 
 from tests.forking import start
@@ -11,3 +12,14 @@ settings.load_profile("dedup")
 
 def pytest_sessionstart() -> None:
     start()
+
+
+@pytest.fixture(params=["compiled", "pure"])
+def either_search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search with the compiled code, and without it."""
+    from dedup import native
+
+    if request.param == "pure":
+        monkeypatch.setattr(native, "search", lambda: None)
+    elif native.search() is None:
+        pytest.skip(native.why_not("_search"))

@@ -401,11 +401,6 @@ def _possible(batches: Iterable[pa.RecordBatch], config: DedupConfig) -> Batches
         yield batch.filter(pa.array(pages.may_repeat(a, b, pages.similarities(a, b), config)))
 
 
-def _side(pairs: pa.RecordBatch, side: str) -> pa.Table:
-    columns = [pairs.column(f"{side}_{name}") for name in SIDES]
-    return pa.table(dict(zip(SIDES, columns, strict=True)))
-
-
 def told(two: pa.Table, contexts: pa.Table) -> pa.Table:
     """Return pairs of `TWO` of one host of *a* as `TOLD`, by the row of `CONTEXTS` of that host."""
     counts = _counts(contexts)

@@ -39,15 +39,17 @@ class Coming:
         seats.append(seat := Seat())
         return seat
 
-    async def wait(self, seat: Seat) -> None:
-        """Wait until the fate of the page is known, but not for too long."""
+    async def wait(self, seat: Seat) -> bool:
+        """Wait until the fate of the page is known, but not for too long; return whether it is."""
         self._waiting += 1
         try:
-            self._in_vain += not await seat.wait(self._seconds)
+            is_known = await seat.wait(self._seconds)
         finally:
             self._waiting -= 1
+        self._in_vain += not is_known
         if self._in_vain >= MOST_IN_VAIN:
             self._most = 0
+        return is_known
 
     def ended(self, key: Parts) -> None:
         """Let all go on that wait for *key*: its fate is known, or nobody will know it."""

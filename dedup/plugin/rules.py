@@ -237,7 +237,7 @@ class CrawlRules:
             return None
         asked.is_open = is_open_to_rules(request)
         if not asked.is_open:
-            self._came_to_nothing(request)
+            self._note_made_again(request)
             return None
         asked.predictions = self._learner.predictions(url, signature)
         acting = next((one for one in asked.predictions if one.acts), None)
@@ -267,10 +267,12 @@ class CrawlRules:
             self._counts.add("rules/no_representative")
         return None
 
-    def _came_to_nothing(self, request: Request) -> None:
-        """Let nobody wait for a page that was redirected, or whose request is made again."""
-        url = request.meta.get("redirect_urls", (request.url,))[-1]
-        if self.uses and (left := self._learner.left(str(url))):
+    def _note_made_again(self, request: Request) -> None:
+        """Let nobody wait for a page that was redirected, or whose request failed and is made again."""
+        came_by = request.meta.get("redirect_urls") or [request.url] * bool(
+            request.meta.get("retry_times")
+        )
+        if self.uses and came_by and (left := self._learner.left(str(came_by[-1]))):
             self._coming.ended(left[0])
 
     def _came(self, asked: Asked) -> None:
@@ -279,7 +281,9 @@ class CrawlRules:
 
     async def wait(self, seat: Seat) -> None:
         """Wait in a *seat* that `ask` has given."""
-        await self._coming.wait(seat)
+        self._counts.add("rules/waited")
+        if not await self._coming.wait(seat):
+            self._counts.add("rules/waited_in_vain")
 
     def gone(self, request: Request) -> None:
         """Note that *request* brings no page."""
@@ -445,7 +449,8 @@ class CrawlRules:
             self._score(one, watch, content if is_clear and not came_by else None)
         if is_clear and watch.asked.signature is not None:
             size = len(response.body)
-            page = Page(response.url, content, tuple(watch.rows), watch.asked.signature, size)
+            rows = tuple(dict.fromkeys(watch.rows))  # items of a page may repeat each other
+            page = Page(response.url, content, rows, watch.asked.signature, size)
             self._learner.page(page, can_stand=watch.is_own)
 
     def _score(self, one: Prediction, watch: Watch, content: tuple[int, ...] | None) -> None:

@@ -57,7 +57,9 @@ class UrlRulesMiddleware:
         if rules is None:
             return None
         answered = _answer(rules, request)
-        return self._wait(answered, request, rules) if _is_later(answered) else _act(answered, rules)
+        if isinstance(answered, Later | Seat):
+            return self._wait(answered, request, rules)
+        return _act(answered, rules)
 
     async def _wait(self, answered: Answered, request: Request, rules: CrawlRules) -> None:
         if isinstance(answered, Seat):
@@ -84,10 +86,6 @@ def _answer(rules: CrawlRules, request: Request, *, can_wait: bool = True) -> An
         # A rule that fails withholds nothing.
         logger.exception("The rules for URLs could not be asked, the request is made")
         return None
-
-
-def _is_later(answered: Answered) -> bool:
-    return isinstance(answered, Later | Seat)
 
 
 def _act(held: Answered, rules: CrawlRules) -> None:

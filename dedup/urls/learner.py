@@ -216,10 +216,9 @@ class Learner:
 
     def predictions(self, url: str, signature: str) -> list[Prediction]:
         """Return what the rules say of the page of *url*, before it is fetched."""
-        read = self._read(url)
-        if read is None or read.parts.host not in self._acting:
+        if (seen := self._seen(url)) is None:
             return []
-        view = self._view(read.parts.host)
+        read, view = seen
         key, active = view.normal(read)
         found = []
         if active and (page := view.page(None, key, url, signature)):
@@ -236,10 +235,10 @@ class Learner:
 
         None where no rule of its host predicts.
         """
-        read = self._read(url)
-        if read is None or read.parts.host not in self._acting:
+        if (seen := self._seen(url)) is None:
             return None
-        key, active = self._view(read.parts.host).normal(read)
+        read, view = seen
+        key, active = view.normal(read)
         return key, bool(active)
 
     def are_one(self, url: str, other: str) -> bool:
@@ -248,19 +247,25 @@ class Learner:
         return one is not None and one == two
 
     def _left_by_all(self, url: str) -> Parts | None:
+        if seen := self._seen(url):
+            return seen[1].bare(seen[0])
         read = self._read(url)
-        if read is None or read.parts.host not in self._acting:
-            return read and read.parts
-        return self._view(read.parts.host).bare(read)
+        return read and read.parts
 
     def opinion(self, url: str) -> tuple[str, tuple[Record, ...], tuple[Record, ...]]:
         """Return what is left of *url* by the rules that act, these, and those that predict only."""
-        read = self._read(url)
-        if read is None or read.parts.host not in self._acting:
+        if (seen := self._seen(url)) is None:
             return url, (), ()
-        view = self._view(read.parts.host)
+        read, view = seen
         key, active = view.normal(read)
         return key.text if active else url, active, tuple(view.on_trial(read))
+
+    def _seen(self, url: str) -> tuple[Reading, View] | None:
+        """Return *url* as read, and its host as rules see it; None where none of them predicts."""
+        read = self._read(url) if self._acting else None
+        if read is None or read.parts.host not in self._acting:
+            return None
+        return read, self._view(read.parts.host)
 
     def _read(self, url: str) -> Reading | None:
         """Return what rules read in *url*; those that were read last are remembered."""

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dedup import native
 from dedup.archives import many, steps
 from dedup.archives.columns import (
     BUCKETS,
@@ -36,14 +35,6 @@ from tests.pages import told_elsewhere
 @pytest.fixture(autouse=True)
 def sites_are_known_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loss, "KNOWN_PAGES", 5)
-
-
-@pytest.fixture(params=["compiled", "pure"])
-def code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "pure":
-        monkeypatch.setattr(native, "search", lambda: None)
-    elif native.search() is None:
-        pytest.skip(native.why_not("_search"))
 
 
 def judged(path: Path, seed: int) -> tuple[list[Row], Plain]:
@@ -80,7 +71,7 @@ def check_pairs(rows: list[Row], found: Plain) -> int:
     return int((~may & (alike >= CONFIG.min_similarity)).sum())
 
 
-@pytest.mark.usefixtures("code")
+@pytest.mark.usefixtures("either_search")
 def test_what_the_rule_confirms_is_not_ruled_out(tmp_path: Path) -> None:
     assert sum(check_pairs(*judged(tmp_path / f"{n}.jsonl", n)) for n in range(6)) > 100
 
@@ -106,7 +97,7 @@ def test_a_fault_would_rule_out_duplicates(
             check_pairs(rows, found)
 
 
-@pytest.mark.usefixtures("code")
+@pytest.mark.usefixtures("either_search")
 def test_many_are_as_one_by_one(tmp_path: Path) -> None:
     rows, _ = judged(tmp_path / "x.jsonl", 3)
     pages, a, b = in_pairs(rows)
@@ -124,7 +115,7 @@ def test_many_are_as_one_by_one(tmp_path: Path) -> None:
         assert equal[n] == is_equal
 
 
-@pytest.mark.usefixtures("code")
+@pytest.mark.usefixtures("either_search")
 def test_lists_that_are_cut_are_compared_up_to_where_both_are_whole() -> None:
     chance = np.random.default_rng(2)
     sizes = [0, 1, 5, 300, MOST, MOST, MOST]

@@ -137,3 +137,11 @@ class FailingSpider(SmallSpider):
         if response.css("body::attr(data-shows)").get() == "broken":
             raise ValueError("broken")
         return super().parse(response)
+
+
+class TwiceSpider(SmallSpider):
+    """Yields the item of each page twice."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield from (output for output in super().parse(response) if isinstance(output, dict))
+        yield from super().parse(response)

@@ -26,7 +26,7 @@ def test_who_waits_goes_on_when_the_page_has_come() -> None:
         assert seat
 
         async def wait() -> None:
-            await coming.wait(seat)
+            assert await coming.wait(seat)
             told.append("went on")
 
         waiting = asyncio.create_task(wait())
@@ -75,7 +75,7 @@ def test_after_some_waits_in_vain_nobody_waits_any_more() -> None:
         for _ in range(MOST_IN_VAIN):
             seat = coming.seat(PAGE, "parse")
             assert seat
-            await coming.wait(seat)
+            assert not await coming.wait(seat)
         assert coming.seat(PAGE, "parse") is None
 
     asyncio.run(run())

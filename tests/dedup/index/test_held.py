@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from dedup import native
 from dedup.index import held
 from dedup.index.chunks import SCHEMA, distinct
 from dedup.index.held import Held, Shelf
@@ -22,14 +21,6 @@ from tests.dedup.index.test_planted_faults import BUDGET
 from tests.dedup.index.test_postings import near_words, words
 
 STEPS = st.lists(st.tuples(st.booleans(), words | near_words), max_size=60)
-
-
-@pytest.fixture(params=["compiled", "python"])
-def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "python":
-        monkeypatch.setattr(native, "search", lambda: None)
-    elif native.search() is None:
-        pytest.skip(native.why_not("_search"))
 
 
 @pytest.fixture
@@ -44,7 +35,7 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(newest, "_MOST_TEMPLATES", 2)
 
 
-@pytest.mark.usefixtures("either", "little_room")
+@pytest.mark.usefixtures("either_search", "little_room")
 def test_finds_what_a_linear_scan_finds() -> None:
     @given(st.sets(words | near_words, max_size=40), STEPS, near_words | words)
     def law(stored: set[int], steps: list[tuple[bool, int]], query: int) -> None:
@@ -65,7 +56,7 @@ def test_finds_what_a_linear_scan_finds() -> None:
     law()
 
 
-@pytest.mark.usefixtures("either")
+@pytest.mark.usefixtures("either_search")
 def test_finds_among_many() -> None:
     rng = np.random.default_rng(1)
     stored = distinct(rng.integers(1, 2**64, 30_000, np.uint64))
@@ -153,7 +144,7 @@ def test_a_list_that_grows_too_large_is_held_no_more(monkeypatch: pytest.MonkeyP
     assert shelf.postings("content", 1, 5).find(1, 64) == list(range(1, 12))
 
 
-@pytest.mark.usefixtures("either", "little_room")
+@pytest.mark.usefixtures("either_search", "little_room")
 def test_all_laws_hold_where_there_is_little_room() -> None:
     run_state_machine_as_test(SameAnswers, settings=BUDGET)
 
