@@ -269,10 +269,10 @@ class CrawlRules:
 
     def _note_made_again(self, request: Request) -> None:
         """Let nobody wait for a page that was redirected, or whose request failed and is made again."""
-        came_by = request.meta.get("redirect_urls") or [request.url] * bool(
-            request.meta.get("retry_times")
-        )
-        if self.uses and came_by and (left := self._learner.left(str(came_by[-1]))):
+        meta = request.meta
+        if not self.uses or not (meta.get("redirect_urls") or meta.get("retry_times")):
+            return
+        if left := self._learner.left(str((meta.get("redirect_urls") or [request.url])[-1])):
             self._coming.ended(left[0])
 
     def _came(self, asked: Asked) -> None:
