@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -67,7 +68,7 @@ def crawled(folder: Path, url: str, peers: str, settings: dict[str, Any]) -> Cra
     }
     path = f"{ROOT}:{peers}" if peers else str(ROOT)
     command = [sys.executable, "-m", "benchmarks.rules.crawl"]
-    environment = {**__import__("os").environ, "PYTHONPATH": path}
+    environment = {**os.environ, "PYTHONPATH": path}
     subprocess.run(command, input=json.dumps(job).encode(), env=environment, check=True)
     found = json.loads(result.read_text())
     log = (folder / "log.txt").read_text()
