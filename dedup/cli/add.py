@@ -13,7 +13,14 @@ from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from dedup.cli.options import Writing, index_place, named_index_option, settings_for, settings_option
+from dedup.cli.options import (
+    PlainText,
+    Writing,
+    index_place,
+    named_index_option,
+    settings_for,
+    settings_option,
+)
 from dedup.cli.output import bars
 from dedup.cli.terminal import print_json
 from dedup.front.summary import summary
@@ -50,7 +57,10 @@ _MAX_PROBLEMS = 20
     help="The format of all FILES, whatever their names.",
 )
 @click.option(
-    "--spider", default="", help="Compare with the pages of this spider, and record as its pages."
+    "--spider",
+    default="",
+    type=PlainText(),
+    help="Compare with the pages of this spider, and record as its pages.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="How many processes [default: one for each core].")
 @click.option(

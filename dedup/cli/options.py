@@ -18,7 +18,7 @@ from dedup.front.settings import DedupSettings
 from dedup.index import Index, is_address, open_index
 from dedup.recipes.config import FILES, DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
-from dedup.values.errors import ConfigError, DedupError, IndexMismatch
+from dedup.values.errors import ConfigError, DedupError, IndexMismatch, require_text
 
 _INDEX = "dedup.index"
 _TWICE = "the index is named twice: give INDEX or --index"
@@ -39,6 +39,19 @@ class Writing(click.Command):
             inputs = (*given.get("files", ()), *given.get("corpus", ()), *tables)
             check_target(output, inputs, index)
         return super().invoke(ctx)
+
+
+class PlainText(click.ParamType[str]):
+    """Text that can be stored: bytes that are no UTF-8 may only be the name of a file."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return *value* as it is."""
+        try:
+            return require_text("the value", str(value))
+        except ConfigError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Age(click.ParamType[float]):

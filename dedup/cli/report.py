@@ -14,7 +14,15 @@ from typing import Any
 import click
 
 from dedup.cli.html import write_html
-from dedup.cli.options import Since, Writing, index_option, opened, settings_for, settings_option
+from dedup.cli.options import (
+    PlainText,
+    Since,
+    Writing,
+    index_option,
+    opened,
+    settings_for,
+    settings_option,
+)
 from dedup.cli.output import progress_bar, text_output
 from dedup.cli.terminal import working
 from dedup.files.outputs import replacing
@@ -44,7 +52,12 @@ _STYLES: dict[Kind, dict[str, Any]] = {
 @click.option(
     "--since", type=Since(), help="Only what was seen since then: 30d, 12h, or 2026-11-01 (UTC)."
 )
-@click.option("--domain", default="", help="Only pages of this host or domain and its subdomains.")
+@click.option(
+    "--domain",
+    default="",
+    type=PlainText(),
+    help="Only pages of this host or domain and its subdomains.",
+)
 @settings_option
 @click.option(
     "--format",

@@ -11,6 +11,7 @@ import click
 
 from dedup.cli.options import (
     Place,
+    PlainText,
     Setting,
     given_config,
     index_place,
@@ -49,7 +50,9 @@ _FORMATS = ("jsonl", "parquet", "warc")
     help="Judge by the recipe of this index, so that it can import the result.",
 )
 @click.option("--format", "form", type=click.Choice(_FORMATS), help="The format of all files.")
-@click.option("--spider", default="", help="The spider whose pages they are, for the export.")
+@click.option(
+    "--spider", default="", type=PlainText(), help="The spider whose pages they are, for the export."
+)
 @click.option("--master", default="", help="The cluster, as Spark names it [default: all cores here].")
 @click.option(
     "--conf",

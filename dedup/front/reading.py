@@ -12,15 +12,17 @@ from dedup.front.exceptions import read_exceptions
 from dedup.front.names import INDEX, RECIPE, refuse_unknown, setting_of
 from dedup.front.settings import DedupSettings
 from dedup.index import is_address
-from dedup.recipes.config import DedupConfig
+from dedup.recipes.config import FILES, DedupConfig
 from dedup.recipes.fingerprinter import require_recipe
 from dedup.recipes.functions import own_function
 from dedup.recipes.recipe import DEFAULT, PARAMETERS, RECIPES
-from dedup.values.errors import ConfigError, shown
+from dedup.values.errors import ConfigError, require_text, shown
 from dedup.values.exceptions import Exceptions
 
 # On a server bands find candidates: no index there finds all simhashes within some bits fast.
 _SERVER = MappingProxyType({"candidates": "minhash", "max_structure_candidates": 0})
+# These name files, whose names may be of any bytes.
+_PATHS = (INDEX, "DEDUP_DROPPED_FEED", "DEDUP_EXCEPTIONS", *FILES)
 _DEFAULTS = {field.name: field.default for field in fields(DedupConfig)}
 
 
@@ -102,6 +104,8 @@ def _values(settings: Mapping[str, Any], kind: type[DedupSettings | DedupConfig]
 
 
 def _read(name: str, value: Any, wanted: type) -> Any:
+    if isinstance(value, str) and name not in _PATHS:
+        require_text(name, value)
     if wanted is NoneType:
         return _function(name, value)
     if wanted is int and isinstance(value, float) and not value.is_integer():

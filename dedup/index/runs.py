@@ -12,7 +12,7 @@ from dedup.index.stores.base import Note, Prefix, Query, Store
 from dedup.index.url_rules import UrlRules
 from dedup.values.row import Visit, Withheld
 from dedup.values.run import Run
-from dedup.values.urls import bounded_url
+from dedup.values.urls import bounded_url, valid
 
 
 class RunBook:
@@ -42,6 +42,7 @@ class RunBook:
 
         Runs with the same *crawl* are workers of one crawl.
         """
+        spider, job, crawl = map(valid, (spider, job, crawl))
         with self._store.transaction(writing=True):
             runs = self.all()
             began = next_event(runs)

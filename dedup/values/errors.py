@@ -44,3 +44,19 @@ def shown(value: object) -> str:
     except Exception:  # numbers of too many digits, and what users make
         return f"a value of type {type(value).__name__}"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def require_text(name: str, value: str) -> str:
+    """Return *value*; raise `ConfigError` where it holds lone surrogates, which no file can hold.
+
+    They stand for bytes of a command line that are no UTF-8.
+
+    >>> require_text("--spider", "news")
+    'news'
+    """
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ConfigError(f"{name} ({shown(value)}) must be text: it is no valid Unicode") from None
+    return value

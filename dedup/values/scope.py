@@ -6,7 +6,7 @@ from functools import cache
 
 from tldextract import TLDExtract
 
-from dedup.values.urls import host_of
+from dedup.values.urls import host_of, valid
 
 
 def scope_key(scope: str, *, spider: str, url: str) -> str:
@@ -19,7 +19,7 @@ def scope_key(scope: str, *, spider: str, url: str) -> str:
     'example.co.uk'
     """
     if scope == "spider":
-        return spider
+        return valid(spider)
     if scope == "global":
         return ""
     host = host_of(url)

@@ -12,13 +12,19 @@ from tempfile import TemporaryDirectory, mkdtemp
 
 import click
 import pytest
+from click.types import StringParamType
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.commands import NAMES, command_named, run, small_index
+from dedup.cli.options import PlainText
+from tests.budget import examples
+from tests.crawling import scrapy
+from tests.fuzz.commands import CODES, NAMES, command_named, run, small_index
+from tests.serving import document, serving
 
 # `serve` does not end by itself; `tests/serve` has its arguments, below are its views.  `try` starts a
-# reactor, which a process can do once, and `spark` a machine of Java's: tests/cli, tests/archives.
+# reactor, which a process can do once: it has processes of its own below.  `spark` starts a machine of
+# Java's: tests/archives.
 ENDING = [name for name in NAMES if name not in ("serve", "try", "spark")]
 FILES = (
     "pages.db",
@@ -167,7 +173,7 @@ def outside_of_a_project(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ENDING)
 @given(st.data())
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_any_arguments_end_with_a_code_of_ours(name: str, data: st.DataObject) -> None:
     arguments = data.draw(calls(name))
     with prepared_folder():
@@ -175,14 +181,45 @@ def test_any_arguments_end_with_a_code_of_ours(name: str, data: st.DataObject) -
 
 
 @given(st.sampled_from(ENDING).flatmap(calls))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_any_command(arguments: list[str]) -> None:
     with prepared_folder():
         run(*arguments)
 
 
-@given(st.lists(words | st.sampled_from(NAMES), max_size=3))
-@settings(max_examples=30)
+@given(st.lists(words | st.sampled_from(ENDING), max_size=3))
+@settings(max_examples=examples(30))
 def test_any_words_end_with_a_code_of_ours(arguments: list[str]) -> None:
-    if "serve" not in arguments:
+    if not {"serve", "try", "spark"} & set(arguments):
         run(*arguments)
+
+
+@given(st.data())
+@settings(max_examples=examples(15))
+def test_any_options_of_a_trial_end_with_a_code_of_ours(data: st.DataObject) -> None:
+    known = [one for one in command_named("try").params if isinstance(one, click.Option)]
+    options = data.draw(st.lists(st.one_of([option_with(one) for one in known]), max_size=3).map(joined))
+    path = data.draw(st.sampled_from(["", "a", "?a=b#c", "%zz"]) | words)
+    with TemporaryDirectory() as folder, serving({"/": document("Home", "some words")}) as url:
+        # The last one counts: no browser is opened.
+        done = scrapy("dedup", "try", f"{url}/{path}", *options, "--no-browser", cwd=Path(folder))
+    assert done.returncode in CODES, (options, done.stderr)
+    assert "Traceback" not in done.stdout + done.stderr, (options, done.stderr)
+
+
+OF_TEXT = [
+    (name, option.opts[-1])
+    for name in ENDING
+    for option in command_named(name).params
+    if isinstance(option, click.Option) and isinstance(option.type, StringParamType | PlainText)
+]
+
+
+@pytest.mark.parametrize(("name", "option"), OF_TEXT)
+def test_bytes_that_are_no_text_are_one_sentence(name: str, option: str) -> None:
+    files = ["page.html"] if name == "add" else []
+    with prepared_folder():
+        done = run(name, "--index", "pages.db", option, "\udc80", *files)
+    assert len(done.stderr.strip().splitlines()[-1:]) == (done.exit_code != 0)
+    if option == "--spider":
+        assert "must be text: it is no valid Unicode" in done.stderr

@@ -23,6 +23,7 @@ from starlette.testclient import TestClient
 from dedup.files.adding import Adding
 from dedup.serve.app import application
 from dedup.values.errors import IndexUnavailable
+from tests.budget import examples
 from tests.fuzz.commands import run, small_index
 
 URL = "http://b.example/1"
@@ -222,7 +223,7 @@ def change(path: Path, statement: str, parameters: Sequence[Any]) -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @given(st.lists(changes(), min_size=1, max_size=3), st.permutations(READING), st.sampled_from(WRITING))
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_anything_in_a_row_is_an_answer_or_one_error(
     found: list[tuple[str, tuple[Any, ...]]], commands: list[tuple[str, ...]], last: tuple[str, ...]
 ) -> None:
@@ -237,7 +238,7 @@ def test_anything_in_a_row_is_an_answer_or_one_error(
     st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 7)), min_size=1, max_size=12),
     st.permutations(READING),
 )
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_flipped_bits_are_an_answer_or_one_error(
     flips: list[tuple[float, int]], commands: list[tuple[str, ...]]
 ) -> None:

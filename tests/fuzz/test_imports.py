@@ -25,6 +25,7 @@ from dedup.files.frequencies import read_documents
 from dedup.reading.dictionary import file_lines, own_frequencies
 from dedup.reading.stored import FORM, UnreadablePage, pack, unpack
 from dedup.values.errors import ConfigError
+from tests.budget import examples
 from tests.feeds.formats import WRITERS, response, write_warc
 from tests.fuzz.laws import check_export, check_feed, feed_of, read
 
@@ -53,7 +54,7 @@ def damaged(draw: st.DrawFn, content: bytes) -> bytes:
 
 @pytest.mark.parametrize("name", FILES)
 @given(st.data())
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_any_bytes_are_records_and_problems(name: str, data: st.DataObject) -> None:
     with file_of(name, b"") as path:
         WRITERS[name](path, PAGES)
@@ -66,7 +67,7 @@ JUNK = st.binary(min_size=1, max_size=30).filter(lambda junk: not set(b'\r\n"') 
 
 @pytest.mark.parametrize("packed", [False, True])
 @given(st.lists(st.none() | JUNK, max_size=8))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_a_good_line_is_read_beside_bad_ones(packed: bool, lines: list[bytes | None]) -> None:
     good = [json.dumps({"n": n, "html": f"<p>page {n}"}).encode() for n in range(len(lines))]
     content = b"\n".join(one if junk is None else junk for one, junk in zip(good, lines, strict=True))
@@ -80,7 +81,7 @@ def test_a_good_line_is_read_beside_bad_ones(packed: bool, lines: list[bytes | N
 
 
 @given(st.lists(st.none() | JUNK, max_size=6))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_a_good_row_is_read_beside_bad_ones(lines: list[bytes | None]) -> None:
     rows = [b"http://a/%d,<p>page %d" % (n, n) if junk is None else junk for n, junk in enumerate(lines)]
     with file_of("a.csv", b"\n".join([b"url,html", *rows])) as path:
@@ -91,7 +92,7 @@ def test_a_good_row_is_read_beside_bad_ones(lines: list[bytes | None]) -> None:
 
 @pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
 @given(st.lists(st.none() | JUNK, max_size=6))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_a_good_web_record_is_read_beside_damage(name: str, parts: list[bytes | None]) -> None:
     with file_of(name, b"") as path:
         good = [response(f"http://a/{n}", b"<p>%d" % n) for n in range(len(parts))]
@@ -145,14 +146,14 @@ def changed_lines(draw: st.DrawFn) -> bytes:
 
 
 @given(changed_lines() | damaged(EXPORT) | st.binary(max_size=50), st.booleans())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_any_bytes_are_an_export_or_an_error(content: bytes, packed: bool) -> None:
     with file_of("export.jsonl", gzip.compress(content) if packed else content) as path:
         check_export(path)
 
 
 @given(st.binary(max_size=60) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace")))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_any_bytes_are_a_table_or_an_error(content: bytes) -> None:
     with file_of("table.txt", content) as path:
         with suppress(ConfigError):
@@ -164,7 +165,7 @@ def test_any_bytes_are_a_table_or_an_error(content: bytes) -> None:
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.html", "a.txt"])
 @given(st.binary(max_size=60) | json_values.map(lambda value: json.dumps(value).encode()))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_any_bytes_are_a_corpus_or_an_error(name: str, content: bytes) -> None:
     with file_of(name, content) as path, suppress(ConfigError):
         for text in read_documents(path):
@@ -188,7 +189,7 @@ def stored_parts(draw: st.DrawFn) -> bytes:
 @given(
     stored_parts() | st.binary(max_size=40) | damaged(FORM + zlib.compress(json.dumps(STORED).encode()))
 )
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_bytes_are_a_stored_page_or_an_error(stored: bytes) -> None:
     with suppress(UnreadablePage):
         page = unpack(stored)

@@ -27,6 +27,7 @@ from dedup.reading.tokens import tokens
 from dedup.recipes.config import STRUCTURES, TERMS, WEIGHTS
 from dedup.recipes.sketch import BINS
 from dedup.values.errors import ConfigError
+from tests.budget import examples
 
 # What markup is made of, so that tags, entities and declarations come about.
 MARKUP = [
@@ -136,7 +137,7 @@ def test_a_response_makes_the_page_of_its_bytes(body: bytes, content_type: str) 
 
 
 @given(st.lists(st.tuples(texts, texts), max_size=4))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_any_page_at_any_address_is_judged_alike_by_both_indexes(pages: list[tuple[str, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as index:
         with Detector(MemoryIndex()) as plain, Detector(index) as stored:
@@ -165,7 +166,7 @@ nested = values | st.lists(values, max_size=3) | st.dictionaries(st.text(max_siz
 
 @pytest.mark.parametrize("name", setting_names())
 @given(nested)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_any_value_of_a_setting_is_taken_or_refused_by_its_name(name: str, value: Any) -> None:
     with suppress(ConfigError), _named(name):
         read_settings(Settings({name: value}))

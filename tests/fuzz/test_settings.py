@@ -18,6 +18,7 @@ from dedup.front.settings import DedupSettings
 from dedup.plugin.settings import index_path, read_settings
 from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import ConfigError
+from tests.budget import examples
 
 NAMES = sorted(setting_names())
 scalars = (
@@ -64,7 +65,7 @@ def outcome(given_settings: dict[str, Any]) -> tuple[str, DedupSettings | None]:
 @example({"DEDUP_MIN_SIMILARITY": 10**400})
 @example({"DEDUP_RECIPE": {"max_candidates": 10**5000}})
 @example({"DEDUP_RECIPE": {"keywords": float("inf")}})
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_values_are_taken_or_refused_by_a_name(given_settings: dict[str, Any]) -> None:
     message, found = outcome(given_settings)
     if found is None:
@@ -76,7 +77,7 @@ def test_any_values_are_taken_or_refused_by_a_name(given_settings: dict[str, Any
 
 
 @given(st.text(max_size=9).map(lambda text: f"DEDUP_{text}"), values)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_an_unknown_name_is_refused(name: str, value: Any) -> None:
     if name not in NAMES:
         assert outcome({name: value})[0].startswith(name)
