@@ -1,13 +1,22 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
+from tests import guards
 from tests.forking import start
+from tests.guards import nothing_is_tried  # noqa: F401 - a fixture
+
+guards.guard()
 
 # Loading jieba takes longer than hypothesis lets a first example take.
-settings.register_profile("dedup", deadline=None, print_blob=True)
-settings.load_profile("dedup")
+_COMMON = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+# The same few examples in each run.
+settings.register_profile("quick", _COMMON, derandomize=True, database=None, max_examples=20)
+# `make search`: as many as the tests ask for, others in each run.
+settings.register_profile("search", _COMMON, max_examples=100)
+settings.register_profile("long", _COMMON, max_examples=1000)
+settings.load_profile("quick")
 
 
 def pytest_sessionstart() -> None:
