@@ -1,70 +1,97 @@
-# make crawl   makes the environment, installs the project, serves the example site and crawls it
-# make test    runs the tests in the same environment, in under five minutes on two cores
-# make slow    runs the tests that take longer: browsers, kills, the examples of the documentation
-# make pure    runs the tests of the library and the plugin without the compiled code
-# make cover   runs all tests and lists the lines that none of them reaches
-# make docs    builds the documentation in build/docs; a warning is an error
-# make oldest  runs the tests of the plugin on the oldest Scrapy, in a second environment
-# make lint    runs the linters; make types runs the type checker
-# make check   runs lint, types, docs, test, slow, pure and oldest
-# make audit   looks for known vulnerabilities in the installed packages; needs a network
+# make crawl    makes the environment, installs the project, serves the example site and crawls it
+# make test     runs the tests in the same environment: each time the same ones, in under three minutes on two cores
+# make slow     runs the tests that take longer: planted faults, browsers, kills, Spark, crawls with an index on a server
+# make pure     runs the tests of what is also compiled without the compiled code
+# make search   looks for what breaks a law: many examples, others in each run; SEED=1 makes the same ones again
+# make bench    runs the tests of the benchmarks
+# make gates    runs the benchmarks that the promises rest on, and names what fell; DATA=FOLDER has the labelled pages
+# make cover    runs all tests and lists the lines that none of them reaches
+# make docs     builds the documentation in build/docs; a warning is an error
+# make oldest   runs the tests of the plugin on the oldest Scrapy, in a second environment
+# make lint     runs the linters; make types runs the type checker
+# make check    runs lint, types, docs, test, slow, pure, oldest and bench
+# make audit    looks for known vulnerabilities in the installed packages; needs a network
 VENV ?= .venv
 OLDEST_VENV ?= $(VENV)-oldest
 OLDEST_SCRAPY = scrapy==2.13.*
 PYTHON ?= python3
 BIN = $(VENV)/bin
+INSTALL = -m pip install --disable-pip-version-check
 # Tests spend more time waiting for crawls than computing.
 WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
-INSTALL = -m pip install --quiet --editable ".[fast]" --group dev
+SEED ?= $(shell $(PYTHON) -c "import random; print(random.randrange(10**9))")
+HISTORIES ?= 500
 # What the compiled code is made of, and what it must agree with.
 COMPILED := setup.py dedup/native/sources.py $(addprefix dedup/,$(shell $(PYTHON) -c \
 	"from dedup.native.sources import SOURCES; print(*set().union(*SOURCES.values()))"))
 
-.PHONY: crawl test slow pure cover docs oldest lint types check audit
+.PHONY: crawl test slow pure search bench gates cover docs oldest lint types check audit
 
 crawl: $(VENV)/installed
 	$(BIN)/scrapy example
 
-test: $(VENV)/installed
-	$(PYTEST) -m "not slow"
+test: $(VENV)/test
+	$(PYTEST) -m "not slow" --ignore tests/benchmarks
 
-slow: $(VENV)/installed
-	$(PYTEST) -m slow
+slow: $(VENV)/dev
+	$(PYTEST) -m slow --ignore tests/benchmarks
 
-pure: $(VENV)/installed
-	DEDUP_PURE=1 $(PYTEST) -m "not slow" tests/dedup tests/plugin
+pure: $(VENV)/test
+	DEDUP_PURE=1 $(PYTEST) -m "not slow" tests/dedup tests/plugin/test_crawl.py tests/plugin/test_foresight.py
 
-cover: $(VENV)/installed
+search: SEED := $(SEED)
+search: $(VENV)/test
+	@echo "The same examples again: make search SEED=$(SEED)"
+	$(PYTEST) -m hypothesis --hypothesis-profile search --hypothesis-seed $(SEED) --ignore tests/benchmarks
+	$(BIN)/python -m tests.oracle --histories $(HISTORIES) --seed $(SEED)
+
+bench: $(VENV)/dev
+	$(PYTEST) tests/benchmarks
+
+gates: $(VENV)/dev
+	$(BIN)/python -m benchmarks.gates $(if $(DATA),--data $(DATA))
+
+cover: $(VENV)/dev
 	$(PYTEST) --cov --cov-report=term-missing
 
-docs: $(VENV)/installed
+docs: $(VENV)/dev
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --quiet docs build/docs
 
-oldest: $(OLDEST_VENV)/installed
-	$(OLDEST_VENV)/bin/python -m pytest -n $(WORKERS) tests/plugin
+oldest: $(OLDEST_VENV)/test
+	$(OLDEST_VENV)/bin/python -m pytest -n $(WORKERS) -m "not slow" tests/plugin
 
-lint: $(VENV)/installed
+lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/installed
+types: $(VENV)/dev
 	$(BIN)/mypy
 
-check: lint types docs test slow pure oldest
+check: lint types docs test slow pure oldest bench
 
-audit: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --group audit
+audit: $(VENV)/dev
+	$(BIN)/python $(INSTALL) --quiet --group audit
 	$(BIN)/python .ci/audit.py
 
+# What a crawl needs, then what tests need, then everything.
 $(VENV)/installed: pyproject.toml $(COMPILED)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python $(INSTALL)
+	# What is never imported need not be compiled: a third of the size.
+	$(BIN)/python $(INSTALL) --no-compile --editable ".[fast,report]"
 	touch $@
 
-$(OLDEST_VENV)/installed: pyproject.toml
+$(VENV)/test: $(VENV)/installed
+	$(BIN)/python $(INSTALL) --quiet --group test
+	touch $@
+
+$(VENV)/dev: $(VENV)/test
+	$(BIN)/python $(INSTALL) --quiet --group dev
+	touch $@
+
+$(OLDEST_VENV)/test: pyproject.toml
 	$(PYTHON) -m venv $(OLDEST_VENV)
 	$(OLDEST_VENV)/bin/python -m pip install --quiet --upgrade pip
-	$(OLDEST_VENV)/bin/python $(INSTALL) "$(OLDEST_SCRAPY)"
+	$(OLDEST_VENV)/bin/python $(INSTALL) --quiet --editable ".[fast,report]" --group test "$(OLDEST_SCRAPY)"
 	touch $@

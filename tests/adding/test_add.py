@@ -26,6 +26,7 @@ from dedup.index import Index
 from dedup.reading.fields import FieldRule
 from dedup.values.errors import DedupError
 from tests.attack import VICTIM, attack
+from tests.budget import examples
 from tests.crawling import ROOT
 from tests.feeds import formats
 from tests.feeds.formats import WRITERS, Pages
@@ -183,7 +184,7 @@ def test_judge_asks_the_check_sketch(tmp_path: Path) -> None:
 
 
 @given(stops=st.lists(st.integers(0, 5), max_size=4), name=st.sampled_from(sorted(WRITERS)))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_interrupted_and_resumed_is_uninterrupted(
     tmp_path_factory: pytest.TempPathFactory, stops: list[int], name: str
 ) -> None:

@@ -139,6 +139,7 @@ def test_what_spark_cannot_do_is_refused() -> None:
 # The command
 
 
+@pytest.mark.slow
 def test_no_java_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     monkeypatch.setenv("PATH", "")
@@ -161,7 +162,10 @@ def test_no_pyspark_is_one_sentence(missing: str, monkeypatch: pytest.MonkeyPatc
     assert len(done.output.splitlines()) == 1
 
 
-@pytest.mark.parametrize("recipe", ["both", "simhash", "default,candidates=simhash"])
+@pytest.mark.parametrize(
+    "recipe",
+    ["both", pytest.param("simhash", marks=pytest.mark.slow), "default,candidates=simhash"],
+)
 def test_other_candidates_are_refused(recipe: str) -> None:
     done = run("spark", "x.jsonl", "-o", "out", "-s", f"DEDUP_RECIPE={recipe}")
     assert done.exit_code == 1

@@ -34,11 +34,16 @@ CALLS = [(name, [*more]) for name in WRITING for more in ([], *MORE.get(name, ()
 LOCK = f"-run-{'0' * 32}"
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_index(tmp_path_factory.mktemp("made") / "pages.db")
+
+
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
-    small_index(Path("pages.db"))
+    shutil.copy(made, "pages.db")
     Path("feed.jsonl").write_text('{"html": "<p>some words of a page"}\n')
     Path("words.txt").write_text("some\n")
     Path("html").mkdir()

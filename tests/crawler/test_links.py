@@ -17,6 +17,7 @@ from scrapy.utils.request import fingerprint
 from crawler.page_spider import CONCURRENT_ITEMS
 from crawler.spiders.site import SiteSpider
 from dedup import Page
+from tests.budget import examples
 
 PAGE = "http://a.example/b/c?d=e"
 pieces = st.sampled_from(
@@ -70,7 +71,7 @@ def urls(spider: SiteSpider, response: HtmlResponse, page: Page) -> list[str]:
     return [request.url for request in spider._requests(response, page)]
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(st.lists(links, max_size=8), patterns, patterns, st.booleans(), st.sampled_from(["", "#top"]))
 @example(["/x #y", "/x", "/x#y"], "", "", False, "")
 @example(["#", "?#", "", "#y"], "", "", True, "#top")

@@ -14,6 +14,7 @@ from scrapy.http import TextResponse, XmlResponse
 from scrapy.utils.test import get_crawler
 
 from crawler.spiders.sitemap import SitemapSpider
+from tests.budget import examples
 from tests.crawler.test_bounds import HOME, Answer, Site, crawled, serving
 
 XML = {"Content-Type": "application/xml"}
@@ -86,7 +87,7 @@ def spider_with(**arguments: str) -> SitemapSpider:
 
 
 @given(st.data(), st.integers(0, 4), st.integers(0, 12))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_no_site_makes_more_than_the_limits_allow(data: st.DataObject, deep: int, many: int) -> None:
     spider = spider_with(max_depth=str(deep), max_sitemaps=str(many))
     waiting = [Request(ROBOTS)]

@@ -29,6 +29,7 @@ from dedup.reading.walk import BOILERPLATE, INLINE, INVISIBLE, TEXTS, Walk
 from dedup.recipes.compiled import Folding, _frequencies, folding
 from dedup.recipes.fingerprinter import fingerprint_in_python
 from dedup.recipes.structure import NGRAM_DECAY, RUN, weights_by_depth
+from tests.budget import examples
 from tests.fuzz.test_pages import MARKUP, texts
 
 compiled = pytest.importorskip("dedup.native._pages", reason="it was not built")
@@ -100,7 +101,7 @@ def check_fold(page: Page, config: DedupConfig) -> None:
 
 
 @given(all_texts, configs)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @example("A b C d", DedupConfig())
 @example("| + #", DedupConfig())
 @example("\u6771\u4eac\u306e\u5929\u6c17 \u3042 \u6c49\u5b57", DedupConfig(hash_seed=5))
@@ -109,7 +110,7 @@ def test_a_text_is_folded_as_by_python(text: str, config: DedupConfig) -> None:
 
 
 @given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=8), st.integers(1, 600), configs)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_long_text_is_folded_as_by_python(parts: list[str], times: int, config: DedupConfig) -> None:
     check_fold(Page.from_text((" ".join(parts) + " ") * times), config)
 
@@ -217,7 +218,7 @@ def check_walk(root: Any) -> None:
 
 
 @given(st.lists(nodes, max_size=6), st.sampled_from(["html", "nav", "article", "svg", "p"]), ATTRIBUTES)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_a_tree_is_walked_as_by_python(inner: list[Any], tag: str, attributes: dict[str, str]) -> None:
     root = etree.Element(tag, attributes)
     for node in inner:
@@ -233,7 +234,7 @@ markup = st.lists(
 
 
 @given(markup.map("".join), configs)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_markup_is_read_and_folded_as_by_python(text: str, config: DedupConfig) -> None:
     root = etree.fromstring(f"<html>{text}", etree.HTMLParser(recover=True, huge_tree=True))
     if root is not None:
@@ -294,7 +295,7 @@ QUOTES = st.sampled_from(
 
 
 @given(st.lists(QUOTES, max_size=60).map("".join), st.integers(0, 60))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_long_tags_are_found_as_by_python(markup: str, longest: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(floods, "LONG_TAG", longest)

@@ -21,6 +21,7 @@ from dedup.recipes.bands import (
 from dedup.recipes.sketch import BINS, EMPTY, sketch
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hashes, murmur3
+from tests.budget import examples
 
 MASK = 2**64 - 1
 STEP = 0x9E3779B97F4A7C15
@@ -297,7 +298,7 @@ sketches = st.dictionaries(st.integers(0, BINS - 1), st.integers(1, 255), max_si
 )
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(sketches, st.integers(1, BINS))
 def test_a_densified_sketch_equals_the_definition(sketched: bytes, length: int) -> None:
     assert densified(sketched, length).tolist() == slow_densified(sketched)[:length]

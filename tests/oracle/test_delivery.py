@@ -25,8 +25,11 @@ def broken(seeds: range, fault: str = "") -> Iterator[tuple[int, list[Violation]
             yield trial.seed, list(trial.violations)
 
 
-def test_everything_unique_is_delivered_or_listed() -> None:
-    for seed, found in broken(range(HISTORIES)):
+@pytest.mark.parametrize(
+    "seeds", [range(25), pytest.param(range(25, HISTORIES), marks=pytest.mark.slow)], ids=str
+)
+def test_everything_unique_is_delivered_or_listed(seeds: range) -> None:
+    for seed, found in broken(seeds):
         pytest.fail(f"seed {seed}\n{story_of(drawn(seed))}\n{told_in_short(found)}")
 
 

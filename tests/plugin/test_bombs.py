@@ -72,6 +72,7 @@ def kept(done: Crawl) -> list[str]:
     return sorted("/" + item["url"].rpartition("/")[2] for item in done.items)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", COMPRESS)
 def test_bombs_are_kept_and_counted_and_the_crawl_goes_on(tmp_path: Path, encoding: str) -> None:
     assert len(COMPRESS[encoding](PAGES["/first"])) < SIZE / 300

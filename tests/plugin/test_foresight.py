@@ -22,6 +22,7 @@ from dedup.plugin.pages import ItemReader, page_after_callback, page_from_item
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.values.limits import Excess
+from tests.budget import examples
 from tests.crawling import crawl
 
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
@@ -110,7 +111,7 @@ def outcome(read: Any) -> Any:
         return type(error)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(responses, min_size=1, max_size=4), st.integers(1, 6), limits)
 def test_a_crawl_reads_items_as_if_nothing_had_been_read_before(
     found: list[Any], rounds: int, limit: int

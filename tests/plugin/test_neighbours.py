@@ -68,6 +68,7 @@ def redis_port() -> Iterator[int]:
     thread.join()
 
 
+@pytest.mark.slow
 def test_a_crawl_from_a_redis_queue_is_deduplicated(tmp_path: Path, site: str, redis_port: int) -> None:
     client = import_module("redis").Redis(port=redis_port)
     client.lpush("queue:urls", json.dumps({"url": site}))
@@ -96,6 +97,7 @@ def rendered(folder: Path, site: str, **settings: Any) -> Crawl:
     return crawl(folder, spider, everything, arguments, strict=False)
 
 
+@pytest.mark.slow
 def test_plain_requests_beside_playwright_are_deduplicated(tmp_path: Path, site: str) -> None:
     done = rendered(tmp_path, site)
     assert numbers(site, done.items) == {"/", "/1", "/2"}, done.log
@@ -131,6 +133,7 @@ def script(content: str) -> str:
 # scrapy-poet
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["item", "response"])
 def test_items_of_page_objects_are_deduplicated(tmp_path: Path, site: str, source: str) -> None:
     pytest.importorskip("scrapy_poet")

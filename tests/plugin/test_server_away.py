@@ -104,6 +104,7 @@ def test_a_server_that_goes_away_in_a_crawl(
     assert len({url for url, _ in rows}) >= 5
 
 
+@pytest.mark.slow
 def test_a_crawl_does_not_stand_still_while_the_server_thinks(
     tmp_path: Path, server: postgres.Server
 ) -> None:
@@ -157,6 +158,7 @@ def redis_port(tmp_path: Path) -> Iterator[int]:
     process.wait()
 
 
+@pytest.mark.slow
 def test_two_workers_of_one_queue_share_an_index_on_a_server(tmp_path: Path, redis_port: int) -> None:
     address = postgres.empty()
     client = import_module("redis").Redis(port=redis_port)

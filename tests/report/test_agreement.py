@@ -21,6 +21,7 @@ from dedup.rule import decide, match
 from dedup.rule.loss import OWN, words_of
 from dedup.rule.similarity import SimilarityVerifier
 from dedup.values.match import Match
+from tests.budget import examples
 from tests.dedup.rule.pairs import bases, configs, others
 from tests.sightings import find_or_add
 
@@ -109,7 +110,7 @@ def shows(shown: dict[str, Any], matched: Match) -> bool:
     )
 
 
-test_all_say_the_same = settings(max_examples=60, deadline=None)(
+test_all_say_the_same = settings(max_examples=examples(60), deadline=None)(
     given(bases(), others(), configs())(law)
 )
 
@@ -164,6 +165,7 @@ FAULTS: dict[str, Plant] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_law_finds_a_fault(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     FAULTS[fault](monkeypatch)

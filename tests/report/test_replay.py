@@ -17,6 +17,7 @@ from dedup.index import Index, Row
 from dedup.report.replay import Changes, replay_into, replayed
 from dedup.values.errors import DedupError
 from dedup.values.verdict import Outcome, Reason
+from tests.budget import examples
 from tests.dedup.index.test_laws import BAND_CONFIGS, CONFIGS, PRINTS, URLS
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
@@ -62,7 +63,7 @@ def judged(row: Row) -> tuple[Any, ...]:
     return (found.reason, found.kept, found.canonical, found.previous, found.replaces, *measures)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(LIVES, ANY_CONFIG)
 def test_the_thresholds_of_the_crawl_give_its_verdicts(life: Life, config: DedupConfig) -> None:
     index = lived(life, config)
@@ -72,7 +73,7 @@ def test_the_thresholds_of_the_crawl_give_its_verdicts(life: Life, config: Dedup
         assert replay.changes == Changes(pages=len(life))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(LIVES, st.sampled_from(CONFIGS), st.sampled_from(CONFIGS))
 def test_other_thresholds_give_the_verdicts_of_another_crawl(
     life: Life, one: DedupConfig, other: DedupConfig
@@ -84,7 +85,7 @@ def test_other_thresholds_give_the_verdicts_of_another_crawl(
         assert [judged(row) for row in replay.rows()] == [judged(row) for row in crawled_again.rows()]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(LIVES, ANY_CONFIG, ANY_CONFIG, st.sampled_from(["nothing", *URLS]))
 def test_a_replay_is_that_of_the_linear_scan_and_changes_nothing(
     life: Life, config: DedupConfig, other: DedupConfig, forgotten: str
@@ -101,7 +102,7 @@ def test_a_replay_is_that_of_the_linear_scan_and_changes_nothing(
     assert list(index.rows()) == before
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(LIVES, ANY_CONFIG, st.integers(1, 5))
 def test_what_is_gone_is_nobodys_canonical(life: Life, config: DedupConfig, run: int) -> None:
     index = lived(life, config)

@@ -23,6 +23,7 @@ from dedup.index.tables import PAGES, RUNS, SCOPES
 from dedup.rule.match import match
 from dedup.values.errors import DedupError, IndexMismatch
 from dedup.values.verdict import Outcome, Reason
+from tests.budget import examples
 from tests.dedup.index.test_laws import CONFIGS
 from tests.pages import edited, page, text
 from tests.report.test_replay import LIVES, Life, lived
@@ -45,7 +46,7 @@ def ended(index: Index) -> Index:
     return index
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(LIVES, st.sampled_from(CONFIGS), FORGOTTEN)
 def test_an_empty_index_becomes_equal(life: Life, config: DedupConfig, url: str) -> None:
     index = ended(lived(life, config))
@@ -61,7 +62,7 @@ def test_an_empty_index_becomes_equal(life: Life, config: DedupConfig, url: str)
         assert list(export_lines(memory)) == list(export_lines(index))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(LIVES, LIVES, st.sampled_from(CONFIGS), st.sampled_from(CONFIGS), FORGOTTEN)
 def test_two_indexes_become_one(
     one: Life, two: Life, config: DedupConfig, other: DedupConfig, url: str

@@ -15,6 +15,7 @@ from dedup.index import BlockIndex
 from dedup.index.pairs import MAX_PAIR_DISTANCE, near_pairs
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.values.errors import ConfigError, IndexUnavailable
+from tests.budget import examples
 
 BLOCKS = range(MIN_BLOCKS, MAX_BLOCKS + 1)
 
@@ -92,7 +93,7 @@ class LikeASet(RuleBasedStateMachine):
 
 
 TestLikeASet = LikeASet.TestCase
-TestLikeASet.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLikeASet.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 
 
 def slow_pairs(known: set[int], radius: int) -> list[tuple[int, int]]:
@@ -108,7 +109,7 @@ def test_pairs_are_all_pairs_once(known: set[int], radius: int) -> None:
     assert sorted(near_pairs(array, radius)) == slow_pairs(known, radius)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(words, min_size=1, max_size=40), st.integers(0, 12))
 def test_every_number_of_blocks_gives_the_same_answers(many: list[int], radius: int) -> None:
     answers = []

@@ -136,6 +136,7 @@ def lost_unnoticed(rows: list[Row]) -> int:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("clients")
 def test_no_two_clients_keep_the_same() -> None:
     rows = crawled()
@@ -144,6 +145,7 @@ def test_no_two_clients_keep_the_same() -> None:
     assert Counter(row.verdict.kept for row in rows)[True] == TEXTS
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("clients")
 def test_nothing_leans_on_what_was_lost() -> None:
     rows = crawled(lost=0.3)

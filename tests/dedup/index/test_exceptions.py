@@ -17,6 +17,7 @@ from dedup.values.errors import ConfigError
 from dedup.values.exceptions import COPY, DIFFERENT, Exceptions, Said
 from dedup.values.urls import url_key
 from dedup.values.verdict import Reason
+from tests.budget import examples
 from tests.dedup.index.test_laws import PRINTS
 from tests.sightings import find_or_add
 
@@ -136,7 +137,7 @@ def test_sayings_of_other_pages_change_nothing(steps: Steps, config: DedupConfig
     assert judged(lived(MemoryIndex(), steps, plain)) == judged(lived(MemoryIndex(), steps, foreign))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(STEPS, CONFIGS)
 def test_every_store_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory, steps: Steps, config: DedupConfig
@@ -158,7 +159,9 @@ def test_a_fault_breaks_the_laws(
 ) -> None:
     nothing = {"_strangers": lambda *_: lambda _: False, "originals": lambda *_: []}
     monkeypatch.setattr(Evidence, fault, nothing[fault])
-    short = settings(derandomize=True, database=None, phases=[Phase.generate], deadline=None)
+    short = settings(
+        max_examples=100, derandomize=True, database=None, phases=[Phase.generate], deadline=None
+    )
     with pytest.raises(BaseException, match=r"assert|distinct"):
         short(law)()
 

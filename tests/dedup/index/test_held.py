@@ -16,10 +16,13 @@ from dedup.index.chunks import SCHEMA, distinct
 from dedup.index.held import Held, Shelf
 from dedup.index.stores import newest
 from dedup.index.stores.newest import Newest
+from tests.budget import examples
 from tests.dedup.index.test_laws import SameAnswers
 from tests.dedup.index.test_planted_faults import BUDGET
 from tests.dedup.index.test_postings import near_words, words
 
+# The laws hold for few examples too, the same each time and without a search for the smallest one.
+LAWS = settings(BUDGET, max_examples=examples(50))
 STEPS = st.lists(st.tuples(st.booleans(), words | near_words), max_size=60)
 
 
@@ -146,7 +149,7 @@ def test_a_list_that_grows_too_large_is_held_no_more(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("either_search", "little_room")
 def test_all_laws_hold_where_there_is_little_room() -> None:
-    run_state_machine_as_test(SameAnswers, settings=BUDGET)
+    run_state_machine_as_test(SameAnswers, settings=LAWS)
 
 
 class SameAnswersByTwo(SameAnswers):
@@ -168,7 +171,7 @@ class SameAnswersByTwo(SameAnswers):
 
 def test_all_laws_hold_where_another_process_changes_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
-    run_state_machine_as_test(SameAnswersByTwo, settings=BUDGET)
+    run_state_machine_as_test(SameAnswersByTwo, settings=LAWS)
 
 
 @pytest.fixture(params=[Shelf, Newest], ids=lambda kind: kind.__name__)
@@ -177,6 +180,7 @@ def never_cleared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(request.param, "clear", lambda _: None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("never_cleared")
 def test_the_laws_find_what_is_held_too_long() -> None:
     with pytest.raises(AssertionError):

@@ -21,6 +21,7 @@ from dedup.recipes.sketch import BINS
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
 from tests import postgres
+from tests.budget import examples
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
 
@@ -379,10 +380,12 @@ TestSameAnswersOfLonger = SameAnswersOfLonger.TestCase
 TestSameAnswersByBands = pytest.mark.slow(SameAnswersByBands.TestCase)
 TestSameAnswersOnPostgres = SameAnswersOnPostgres.TestCase
 TestSameAnswersByBandsOnPostgres = SameAnswersByBandsOnPostgres.TestCase
-TestSameAnswers.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+TestSameAnswers.settings = settings(max_examples=examples(50), stateful_step_count=40, deadline=None)
 TestSameAnswersOfLonger.settings = TestSameAnswers.settings
 TestSameAnswersByBands.settings = TestSameAnswers.settings
-TestSameAnswersOnPostgres.settings = settings(max_examples=15, stateful_step_count=40, deadline=None)
+TestSameAnswersOnPostgres.settings = settings(
+    max_examples=examples(15), stateful_step_count=40, deadline=None
+)
 TestSameAnswersByBandsOnPostgres.settings = TestSameAnswersOnPostgres.settings
 
 

@@ -12,6 +12,7 @@ from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, SQLiteI
 from dedup.index import BlockIndex, Index
 from dedup.recipes.sketch import EMPTY
 from dedup.values.errors import ConfigError
+from tests.budget import examples
 from tests.dedup.index.test_postings import BLOCKS, posting_list
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
@@ -52,7 +53,7 @@ def test_a_posting_list_gives_the_nearest_words(
         )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(stored=st.sets(words | around, max_size=20), query=words | around)
 def test_a_set_of_words_gives_the_smallest_of_the_nearest(
     tmp_path_factory: pytest.TempPathFactory, stored: set[int], query: int
@@ -78,7 +79,7 @@ def seen(content: int) -> Fingerprint:
     return Fingerprint(content, 0, EMPTY, digest, digest, 3)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(stored=st.lists(words | around, max_size=12), query=words | around, apart=st.integers(1, 3))
 def test_both_indexes_give_the_oldest_of_the_nearest_pages(
     tmp_path_factory: pytest.TempPathFactory, stored: list[int], query: int, apart: int

@@ -138,6 +138,7 @@ def test_no_page_is_lost_and_none_is_kept_twice(tmp_path: Path) -> None:
     assert [sum(times_kept[page] for page in family) for family in made] == [1] * len(made)
 
 
+@pytest.mark.slow
 def test_verdicts_are_those_of_one_process_that_saw_the_pages_in_that_order(tmp_path: Path) -> None:
     rows = crawled(tmp_path, 400)
     # Else the processes had only worked one after the other.

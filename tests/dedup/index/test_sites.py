@@ -182,15 +182,18 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site_rule, "COMMON_PAGES", 2)
 
 
-def check_law(tmp_path: Path) -> None:
-    for seed in range(120):
+def check_law(tmp_path: Path, seeds: range) -> None:
+    for seed in seeds:
         law(MemoryIndex, history_of(seed))
         law(partial(SQLiteIndex, tmp_path / f"{seed}.db"), history_of(seed))
 
 
 @pytest.mark.usefixtures("short")
-def test_all_that_is_known_is_counted_from_the_rows(tmp_path: Path) -> None:
-    check_law(tmp_path)
+@pytest.mark.parametrize(
+    "seeds", [range(24), pytest.param(range(24, 120), marks=pytest.mark.slow)], ids=str
+)
+def test_all_that_is_known_is_counted_from_the_rows(tmp_path: Path, seeds: range) -> None:
+    check_law(tmp_path, seeds)
 
 
 FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
@@ -211,7 +214,7 @@ FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 def test_the_law_finds_a_fault(fault: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     FAULTS[fault](monkeypatch)
     with pytest.raises(AssertionError):
-        check_law(tmp_path)
+        check_law(tmp_path, range(120))
 
 
 @pytest.mark.usefixtures("short")

@@ -22,6 +22,7 @@ from dedup.values.row import NoSuchRow, Visit, Withheld
 from dedup.values.run import Run
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
 from tests import postgres
+from tests.budget import examples
 
 KINDS, SCOPES, HOSTS = ("page", "item"), ("", "s"), ("a.example", "b.example")
 KEYS, URLS = ("", "1", "2"), ("", "http://a.example/1", "http://b.example/2?Q")
@@ -173,7 +174,7 @@ def facts(row: Row) -> tuple[Any, ...]:
     return (row.id, row.sighting, told, row.outcome, row.listed)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     made=st.lists(rows(), min_size=3, max_size=ROWS),
     asked=st.lists(some_queries, min_size=10, max_size=40),
@@ -272,7 +273,7 @@ CONDITIONS: list[tuple[type, dict[str, Any]]] = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     put=st.lists(st.tuples(st.sampled_from(RECORDS), st.booleans()), max_size=30),
     gone=st.lists(

@@ -28,6 +28,7 @@ from dedup.report.replay import replay_into
 from dedup.rule.match import match
 from dedup.values.hashes import SECRET_SIZE
 from tests.attack import VICTIM, attack, forged
+from tests.budget import examples
 from tests.crawling import ROOT
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
@@ -112,14 +113,14 @@ def test_a_replay_judges_by_the_check_sketches_that_are_stored(index: Index) -> 
         assert [row.verdict.kept for row in target.rows()] == [True, True]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 50), st.integers(1, 200))
 def test_the_same_page_twice_is_a_copy(seed: int, words: int) -> None:
     first, second = (page(text(seed, words), f"http://{host}/") for host in "ab")
     assert [verdict.kept for verdict in checked(MemoryIndex(), [first, second])] == [True, False]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 50), st.integers(0, 30), st.integers(20, 400), st.binary(min_size=32, max_size=32))
 def test_no_secret_changes_what_becomes_of_honest_pages(
     seed: int, edits: int, words: int, secret: bytes
@@ -130,7 +131,7 @@ def test_no_secret_changes_what_becomes_of_honest_pages(
         assert match(one, other, DedupConfig()) == match(public(one), other, DedupConfig())
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(st.binary(min_size=SECRET_SIZE, max_size=SECRET_SIZE))
 def test_no_secret_changes_what_becomes_of_the_example_site(secret: bytes) -> None:
     pages = [Page.from_html(path.read_bytes()) for path in sorted(EXAMPLES.rglob("*.html"))]

@@ -21,6 +21,7 @@ from dedup.rule.similarity import SimilarityVerifier, shown
 from dedup.rule.site import NO_SITE
 from dedup.rule.verifier import VERIFIERS, verifier_of
 from dedup.values.match import CONTRADICTED, Check
+from tests.budget import examples
 from tests.dedup.rule.pairs import (
     BASE,
     CHECKED,
@@ -70,7 +71,7 @@ def says(check: Check, config: DedupConfig) -> bool:
     )
 
 
-test_two_pages_are_judged_as_it_is_told = settings(max_examples=400)(
+test_two_pages_are_judged_as_it_is_told = settings(max_examples=examples(400))(
     given(bases(), others(), configs())(law)
 )
 
@@ -117,6 +118,7 @@ FAULTS: dict[str, Plant] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_law_finds_a_fault(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     FAULTS[fault](monkeypatch)

@@ -17,6 +17,7 @@ from dedup.urls.groups import Groups
 from dedup.urls.learner import Learner, Prediction, Record
 from dedup.urls.rule import Rule
 from dedup.urls.views import Page
+from tests.budget import examples
 from tests.dedup.urls.site import HOST, Site, crawled
 
 SHARES = st.sampled_from([0.0, 0.0, 1.0, 0.5, 0.1])
@@ -26,7 +27,7 @@ def parameter(name: str) -> Rule:
     return Rule("a.example", Edit(Form.PARAMETER, name))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     st.integers(20, 60),
     st.fixed_dictionaries({"a": SHARES, "b": SHARES, "c": SHARES}),

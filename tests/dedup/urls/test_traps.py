@@ -118,9 +118,8 @@ def trapped(seed: int) -> list[tuple[int, int, set[str], set[str]]]:
     return found
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
 def test_nothing_is_lost_that_is_not_listed(seed: int) -> None:
     found = trapped(seed)
     withheld = sum(held for _, held, _, _ in found)
@@ -130,6 +129,7 @@ def test_nothing_is_lost_that_is_not_listed(seed: int) -> None:
     assert len(lost) <= 0.001 * withheld
 
 
+@pytest.mark.slow
 def test_the_law_notices_a_rule_that_does_not_count_links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Learner, "meet", lambda *_: set())
     monkeypatch.setattr(Learner, "wrong", lambda *_: None)

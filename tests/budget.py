@@ -1,0 +1,13 @@
+"""How many examples a test gets: as many as it asks for in a search, a fifth of them in `make test`."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+
+def examples(number: int) -> int:
+    """Return how many examples a law that asks for *number* gets in the profile that was chosen.
+
+    The profiles stand in `tests/conftest.py`; their `max_examples` are per cent of what is asked for.
+    """
+    return max(1, number * settings.default.max_examples // 100)

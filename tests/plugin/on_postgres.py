@@ -1,0 +1,87 @@
+"""What crawls do, once more, with the index on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import md5
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup.index import PostgresIndex
+from tests import crawling, postgres
+from tests.plugin import (
+    test_actions,
+    test_crawl,
+    test_doors,
+    test_longest,
+    test_records,
+    test_recrawl,
+    test_rehearsal,
+    test_responses,
+    test_rules,
+)
+
+# What is said of files only, is found by simhashes only, or asks for answers in the order of requests.
+OF_FILES = (
+    "test_copies_are_dropped_counted_and_explained",
+    "test_the_pipelines_before_ours_are_named",
+    "test_an_index_that_is_no_database_stops_the_crawl_and_stays",
+    "test_an_index_that_cannot_be_used_is_one_sentence",
+    "test_all_is_delivered_and_told_and_then_it_drops",
+    "test_nothing_is_lost_on_a_site_full_of_traps",
+    "test_an_index_that_fails_on_the_way_loses_no_page",
+    "test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words",
+)
+# One of each kind of thing that a crawl does with an index.
+IN_SHORT = (
+    "test_what_was_marked_is_on_record_like_what_was_dropped",
+    "test_a_second_run_finds_pages_unchanged_and_updated",
+    "test_a_copy_takes_the_place_of_an_item_that_storage_lost",
+    "test_a_hundred_equal_items_at_once_leave_one",
+    "test_a_resumed_job_is_one_run",
+    "test_items_name_what_they_replace",
+    "test_the_same_key_again_is_judged_by_what_it_says",
+    "test_a_canonical_link_is_recorded_and_decides_if_it_may",
+    "test_a_page_whose_only_item_storage_lost_is_nobodys_canonical",
+    "test_what_was_restored_is_fetched",
+)
+MODULES = (
+    *(test_actions, test_crawl, test_doors, test_longest, test_records, test_recrawl, test_rehearsal),
+    *(test_responses, test_rules),
+)
+
+
+def address_of(folder: Path) -> str:
+    """Return the address of the index that takes the place of the file in *folder*."""
+    return postgres.server().address("t" + md5(str(folder).encode()).hexdigest()[:16])
+
+
+def opened(path: Path, **choices: Any) -> PostgresIndex:
+    return PostgresIndex(address_of(Path(path).parent), **choices)
+
+
+@pytest.fixture(autouse=True)
+def on_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    postgres.server()
+    monkeypatch.setattr(crawling, "index_of", address_of)
+    for module in MODULES:
+        if hasattr(module, "SQLiteIndex"):
+            monkeypatch.setattr(module, "SQLiteIndex", opened)
+
+
+def is_of_files(name: str, test: Any) -> bool:
+    """Return whether *test* says nothing of a server, whose answers come after the next requests."""
+    return name in OF_FILES or test_rules.sees_pages_in_time.mark in getattr(test, "pytestmark", ())
+
+
+def cases(*, in_short: bool) -> dict[str, Callable[..., Any]]:
+    """Return the tests that are `IN_SHORT`, or all others, by names of their own."""
+    return {
+        f"{name}__{module.__name__.rpartition('_')[2]}": test
+        for module in MODULES
+        for name, test in vars(module).items()
+        if name.startswith("test_")
+        if not is_of_files(name, test) and (name in IN_SHORT) is in_short
+    }
