@@ -10,4 +10,6 @@ def examples(number: int) -> int:
 
     The profiles stand in `tests/conftest.py`; their `max_examples` are per cent of what is asked for.
     """
-    return max(1, number * settings.default.max_examples // 100)
+    profile = settings.default
+    assert profile is not None
+    return max(1, number * profile.max_examples // 100)

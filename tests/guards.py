@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def _refused(draw: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _is_of_a_test() -> bool:
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename in _DRAWING:
         frame = frame.f_back
     place = frame.f_code.co_filename if frame else ""

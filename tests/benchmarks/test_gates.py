@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -77,7 +78,7 @@ def test_the_command_names_what_fell_and_fails(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("bad", [{}, {"most": 1, "least": 1}])
-def test_a_promise_has_one_bound(bad: dict[str, float]) -> None:
+def test_a_promise_has_one_bound(bad: dict[str, Any]) -> None:
     with pytest.raises(click.ClickException, match="most"):
         gate(**bad)
 
