@@ -11,6 +11,7 @@
 # make lint     runs the linters; make types runs the type checker
 # make check    runs lint, types, docs, test, slow, pure, oldest and bench
 # make audit    looks for known vulnerabilities in the installed packages; needs a network
+# make workflows  runs the linters of the workflows; needs a network
 VENV ?= .venv
 OLDEST_VENV ?= $(VENV)-oldest
 OLDEST_SCRAPY = scrapy==2.13.*
@@ -26,7 +27,7 @@ HISTORIES ?= 500
 COMPILED := setup.py dedup/native/sources.py $(addprefix dedup/,$(shell $(PYTHON) -c \
 	"from dedup.native.sources import SOURCES; print(*set().union(*SOURCES.values()))"))
 
-.PHONY: crawl test slow pure search bench gates cover docs oldest lint types check audit
+.PHONY: crawl test slow pure search bench gates cover docs oldest lint types check audit workflows
 
 crawl: $(VENV)/installed
 	$(BIN)/scrapy example
@@ -73,6 +74,11 @@ check: lint types docs test slow pure oldest bench
 audit: $(VENV)/dev
 	$(BIN)/python $(INSTALL) --quiet --group audit
 	$(BIN)/python .ci/audit.py
+
+workflows: $(VENV)/dev
+	$(BIN)/python $(INSTALL) --quiet --group workflows
+	$(BIN)/actionlint
+	$(BIN)/zizmor --offline --no-progress .
 
 # What a crawl needs, then what tests need, then everything.
 $(VENV)/installed: pyproject.toml $(COMPILED)

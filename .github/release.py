@@ -22,8 +22,8 @@ class NotReadyError(Exception):
 def notes_of(tag: str, source: str, changelog: str) -> str:
     """Return the section of *tag* in *changelog*, where *source* is what `dedup/__init__.py` says.
 
-    Raises `NotReadyError` if the tag is not the version, or the section is missing, empty, without a date,
-    or not the newest.
+    Raises `NotReadyError` if the tag is not the version, or the section is missing, empty, without a
+    date, or not the newest.
     """
     versions = VERSION.findall(source)
     if [tag] != [f"v{version}" for version in versions]:
