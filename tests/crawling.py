@@ -229,7 +229,8 @@ def _run(
             os.dup2(file.fileno(), stream.fileno())
     os.environ.clear()
     os.environ.update(variables)
-    time.tzset()
+    if hasattr(time, "tzset"):
+        time.tzset()
     os.chdir(cwd)
     sys.path[0] = cwd
     code = function(argument)

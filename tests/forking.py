@@ -1,5 +1,7 @@
 """Processes that are forked from one which has imported what most of them need.
 
+Where nothing can be forked, as on Windows, each is started anew.
+
 Importing Scrapy takes longer than most crawls of the tests.  What is forked inherits nothing from the
 tests themselves.
 """
@@ -7,14 +9,18 @@ tests themselves.
 from __future__ import annotations
 
 from multiprocessing import get_all_start_methods, get_context
-from multiprocessing.context import ForkServerContext
-from multiprocessing.forkserver import ensure_running
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext, SpawnContext
 
 HAS_SERVER = "forkserver" in get_all_start_methods()
 
 
-def forking() -> ForkServerContext:
+def forking() -> ForkServerContext | SpawnContext:
     """Return where processes are forked."""
+    if not HAS_SERVER:
+        return get_context("spawn")
     context = get_context("forkserver")
     context.set_forkserver_preload(["tests.preloaded"])
     return context
@@ -23,5 +29,7 @@ def forking() -> ForkServerContext:
 def start() -> None:
     """Start the process that others are forked from, before the project starts one of its own."""
     if HAS_SERVER:
+        from multiprocessing.forkserver import ensure_running
+
         forking()
         ensure_running()
