@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -82,6 +81,8 @@ class Cramped:
     """Stands before ours: an item with *huge* gets that many words, and no memory is left to judge it."""
 
     def process_item(self, item: Any, spider: Any = None) -> Any:
+        import resource
+
         if words := item.pop("huge", 0):
             item["text"] = "word " * words
             used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -93,6 +94,8 @@ class Relieved:
     """Stands after ours: gives the memory back."""
 
     def process_item(self, item: Any, spider: Any = None) -> Any:
+        import resource
+
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         return {**item, "text": item["text"][:100]}
 

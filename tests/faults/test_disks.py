@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 from pathlib import Path
@@ -44,6 +43,8 @@ def make_read_only(disk: Path) -> None:
 
 def pull_the_plug(disk: Path) -> None:
     """Let every read and write of *disk* fail from now on."""
+    import fcntl
+
     folder = os.open(disk, os.O_RDONLY)
     try:
         fcntl.ioctl(folder, EXT4_SHUTDOWN, WITHOUT_THE_JOURNAL)

@@ -19,6 +19,7 @@ def crawled(folder: Path, pipelines: dict[str, int], *items: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("words", [4_000_000, 20_000_000])
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc here")
 def test_a_page_for_which_there_is_no_memory_is_kept(tmp_path: Path, words: int) -> None:
     pipelines = {"tests.faults.spiders.Cramped": 100, "tests.faults.spiders.Relieved": 300}
     items = [page(0, 0), page(1, 1, huge=words), near(2, 0), page(3, 3)]

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -244,7 +243,10 @@ def test_the_command_writes_the_file(index: Path, tmp_path: Path) -> None:
     assert "threshold: at least 0.9" in report
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
 def test_the_command_writes_no_html_to_a_terminal(index: Path) -> None:
+    import pty
+
     leader, follower = pty.openpty()
     done = subprocess.run(
         [

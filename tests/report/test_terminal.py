@@ -20,6 +20,8 @@ from dedup import DedupConfig, Detector, SQLiteIndex
 from tests.crawling import ROOT
 from tests.pages import edited, page, text
 
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
+
 COLUMNS, LINES = 100, 4000
 ACTS = (
     "\x1b]0;pwned\x07\x1b]8;;http://evil/\x1b\\\x1b]52;c;cHduZWQ=\x07\x1b[2J\x1b[H\x1bc\x1b[?1049h"
