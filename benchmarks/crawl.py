@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 from statistics import median
 from typing import Any
 
@@ -180,6 +179,8 @@ def _rotated(kinds: tuple[str, ...], turn: int) -> tuple[str, ...]:
 
 
 def _cpu() -> float:
+    from resource import RUSAGE_SELF, getrusage  # not on Windows, where tests read this module
+
     used = getrusage(RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 

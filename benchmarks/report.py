@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
 
 import click
@@ -54,6 +53,8 @@ CHILD = (
 @click.option("--output", type=click.Path(path_type=Path), help="Keep the report here.")
 @click.option("--commands", is_flag=True, help="Measure the commands instead.")
 def main(rows: int, index: Path | None, output: Path | None, commands: bool) -> None:
+    from resource import RUSAGE_CHILDREN, getrusage  # not on Windows, where tests read this module
+
     with tempfile.TemporaryDirectory() as scratch:
         index = index or Path(scratch) / "pages.db"
         output = output or Path(scratch) / "report.html"
@@ -119,6 +120,8 @@ def measured(index: Path, folder: Path) -> Iterator[str]:
 
 def _processor(command: list[str], folder: Path) -> float:
     """Run *command*, and return the seconds of processor time."""
+    from resource import RUSAGE_CHILDREN, getrusage  # not on Windows, where tests read this module
+
     before = getrusage(RUSAGE_CHILDREN)
     subprocess.run(command, check=True, capture_output=True, cwd=folder)
     after = getrusage(RUSAGE_CHILDREN)

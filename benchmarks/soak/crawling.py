@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 from typing import Any, Self
 
 from scrapy import Request, Spider, signals
@@ -175,5 +174,7 @@ def _files(index: Path) -> list[Path]:
 
 
 def _cpu() -> float:
+    from resource import RUSAGE_SELF, getrusage  # not on Windows, where tests read this module
+
     used = getrusage(RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
