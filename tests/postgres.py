@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import pwd
 import shutil
 import subprocess
 import tempfile
@@ -64,6 +63,8 @@ class Server:
 
 
 def _other_user() -> int:
+    import pwd  # which Windows has not
+
     for name in ("postgres", "nobody"):
         try:
             return pwd.getpwnam(name).pw_uid

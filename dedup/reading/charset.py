@@ -55,9 +55,12 @@ def _own_declaration(body: bytes) -> str | None:
 def _fits(body: bytes, encoding: str) -> bool:
     sample = body[:_SAMPLE]
     try:
-        broken = sample.decode(encoding, "replace").count("\ufffd")
+        text = sample.decode(encoding, "replace")
     except (LookupError, UnicodeError, ValueError):
         return False
+    if not text:  # punycode, on Python 3.13: none of a text
+        return False
+    broken = text.count("\ufffd")
     ascii_bytes = len(sample.decode("ascii", "ignore"))
     return broken <= 1 + _MAX_BROKEN * (len(sample) - ascii_bytes)
 
