@@ -15,7 +15,7 @@ from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import DedupError
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.limits import MAX_ATTRIBUTES, Excess
+from dedup.values.limits import MAX_ATTRIBUTES, MAX_DEPTH, Excess
 from dedup.values.printable import printable
 from dedup.values.verdict import Outcome
 
@@ -24,6 +24,7 @@ _OVER = {
     Excess.BYTES: "is over DEDUP_MAX_BYTES",
     Excess.TEXT: "has text over DEDUP_MAX_BYTES",
     Excess.ATTRIBUTES: f"has a tag of more than {MAX_ATTRIBUTES:,} attributes",
+    Excess.DEPTH: f"has elements in more than {MAX_DEPTH:,} others",
 }
 HOW_TO_GET_PAGES = (
     "Words and tags are shown for files, and for pages that the index keeps "

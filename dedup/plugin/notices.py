@@ -8,7 +8,7 @@ from dedup.front.settings import DedupSettings
 from dedup.front.shares import DOUBTFUL_SIMILARITY, DOUBTFUL_WORDS, Shares, Swallowed, doubtful
 from dedup.plugin.counting import Counts
 from dedup.values.errors import IndexUnavailable
-from dedup.values.limits import MAX_ATTRIBUTES, Excess
+from dedup.values.limits import MAX_ATTRIBUTES, MAX_DEPTH, Excess
 from dedup.values.printable import printable
 from dedup.values.verdict import Verdict
 
@@ -19,6 +19,7 @@ _EXCESSES = {
     Excess.BYTES: "more than DEDUP_MAX_BYTES ({:,}) bytes",
     Excess.TEXT: "text of more than DEDUP_MAX_BYTES ({:,}) bytes in Unicode's normal form",
     Excess.ATTRIBUTES: f"a tag of more than {MAX_ATTRIBUTES:,} attributes",
+    Excess.DEPTH: f"elements in more than {MAX_DEPTH:,} others",
 }
 # What is doubtful about copies, and what to do about it.
 _LOSING = (

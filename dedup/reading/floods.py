@@ -3,19 +3,21 @@
 Time and memory grow in proportion to a page's size, at worst a microsecond and some 70 bytes of memory
 for each byte (`python -m benchmarks.bombs`), so one limit on the size bounds both.  Two things grow
 faster and are checked beforehand: the attributes of one tag, because libxml2 compares each new one
-with all others, and characters that become many in Unicode's normal form.
+with all others, and characters that become many in Unicode's normal form.  Of a page that is too deep
+libxml2 leaves out the rest.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from lxml import etree
 
 from dedup.native import pages
 from dedup.reading.tokens import normalized
-from dedup.values.limits import MAX_ATTRIBUTES
+from dedup.values.limits import MAX_ATTRIBUTES, MAX_DEPTH
 
 # Pages up to this size are not checked: 16,000 attributes, all they can hold, take half a second.
 SMALL = 32 * 1024
@@ -50,6 +52,14 @@ def is_too_long(text: str, max_bytes: int) -> bool:
     if text.isascii():
         return len(text) > max_bytes
     return len(normalized(text).encode("utf-8", "surrogatepass")) > max_bytes
+
+
+def is_too_deep(depths: Sequence[int]) -> bool:
+    """Return whether one of the *depths* of elements is more than `MAX_DEPTH`.
+
+    libxml2 stops at 2,048 open elements and leaves out the rest of the page.
+    """
+    return len(depths) > MAX_DEPTH and max(depths) > MAX_DEPTH
 
 
 class _Flood(Exception):  # noqa: N818

@@ -10,7 +10,7 @@ from lxml import etree
 from dedup.reading.charset import decode, is_utf8
 from dedup.reading.compiled import reading_of
 from dedup.reading.fields import RawPage
-from dedup.reading.floods import has_attribute_flood, is_too_long
+from dedup.reading.floods import has_attribute_flood, is_too_deep, is_too_long
 from dedup.values.hashes import digest
 from dedup.values.limits import MAX_BYTES, MAX_TITLE, MAX_URL, Excess
 
@@ -72,7 +72,9 @@ class Page:
     def from_tree(cls, root: Any, *, body: bytes, url: str = "", max_bytes: int = MAX_BYTES) -> Page:
         """Return the page of an lxml tree that was parsed already and stays as it is.
 
-        *body* is what it was parsed from and is only digested.
+        *root* is that of the document, parsed with `huge_tree`, as Scrapy does it: without, a parser
+        leaves out what is below 255 levels, and nobody can tell.  *body* is what it was parsed from and
+        is only digested.
         """
         if len(body) > max_bytes:
             return cls.unread(body, Excess.BYTES, url=url)
@@ -113,6 +115,8 @@ class Page:
         reading = reading_of(root)
         if is_too_long(reading.text, max_bytes):
             return cls.unread(body, Excess.TEXT, url=url)
+        if is_too_deep(reading.depths):
+            return cls.unread(body, Excess.DEPTH, url=url)
         canonical_link = reading.canonical_link.strip()
         return cls(
             url=url,

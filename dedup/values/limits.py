@@ -8,6 +8,8 @@ MAX_BYTES = 4_000_000
 """A page of more bytes than this is not read, by default."""
 MAX_ATTRIBUTES = 2000
 """A tag of more attributes than this is not read."""
+MAX_DEPTH = 2000
+"""A page with an element deeper than this is not read: some 50 levels below it libxml2 gives up."""
 MAX_TITLE = 500
 """A title is cut after so many characters."""
 MAX_URL = 8000
@@ -21,4 +23,5 @@ class Excess(StrEnum):
 
     BYTES = "bytes"
     ATTRIBUTES = "attributes"
+    DEPTH = "depth"
     TEXT = "text"

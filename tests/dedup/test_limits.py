@@ -12,7 +12,7 @@ from dedup import Detector, MemoryIndex, Page, SQLiteIndex, compare, fingerprint
 from dedup.index import Index
 from dedup.reading.floods import has_attribute_flood, is_too_long
 from dedup.reading.tokens import normalized
-from dedup.values.limits import MAX_ATTRIBUTES, MAX_TITLE, MAX_URL, Excess
+from dedup.values.limits import MAX_ATTRIBUTES, MAX_DEPTH, MAX_TITLE, MAX_URL, Excess
 from dedup.values.verdict import Reason
 
 LIMIT = 1000
@@ -70,6 +70,7 @@ def test_text_is_measured_in_its_normal_form(text: str, limit: int) -> None:
         (Page.from_html("\ufdfa" * 100, max_bytes=LIMIT), Excess.TEXT),
         (Page.from_text("\ufdfa" * 100, max_bytes=LIMIT), Excess.TEXT),
         (Page.from_html(FILL + tag(MAX_ATTRIBUTES + 1)), Excess.ATTRIBUTES),
+        (Page.from_html(b"<b>" * MAX_DEPTH + FILL), Excess.DEPTH),
     ],
 )
 def test_a_page_over_a_limit_has_nothing_but_its_digest(page: Page, excess: Excess | None) -> None:

@@ -30,6 +30,8 @@ PAGES: dict[str, bytes] = {
     "/other": WORDS + b"2",
     "/copy": WORDS + b"1",
     "/attributes": ATTRIBUTES,
+    "/deep": b"<div>" * 3000 + text(4).encode(),
+    "/deeper": b"<div>" * 3000 + text(5).encode(),
     "/ligatures": b"<meta charset=utf-8><p>" + "\ufdfa".encode() * 500_000,
     "/page": f"<title>{'long ' * 9999}</title><p>{text(1)}".encode(),
     "/page-copy": f"<h1>{text(1)}".encode(),
@@ -77,35 +79,36 @@ def kept(done: Crawl) -> list[str]:
 def test_bombs_are_kept_and_counted_and_the_crawl_goes_on(tmp_path: Path, encoding: str) -> None:
     assert len(COMPRESS[encoding](PAGES["/first"])) < SIZE / 300
     done = crawled(tmp_path, encoding)
-    assert kept(done) == ["/attributes", "/first", "/ligatures", "/other", "/page"]
+    assert kept(done) == ["/attributes", "/deep", "/deeper", "/first", "/ligatures", "/other", "/page"]
     assert done.dedup() == {
-        "seen": 7,
-        "new": 5,
+        "seen": 9,
+        "new": 7,
         "exact_duplicate": 1,
         "near_duplicate": 1,
-        "kept": 5,
+        "kept": 7,
         "dropped": 2,
         "over_limit/bytes": 3,
         "over_limit/attributes": 1,
+        "over_limit/depth": 2,
         "over_limit/text": 1,
     }
     assert "/first> has more than DEDUP_MAX_BYTES (4,000,000) bytes: such pages" in done.log
     assert "/attributes> has a tag of more than 2,000 attributes: such pages" in done.log
-    assert done.log.count(": such pages are not read, and kept unless") == 3
+    assert done.log.count(": such pages are not read, and kept unless") == 4
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert max(len(row.sighting.title) for row in index.rows()) == MAX_TITLE
 
 
 def test_scrapys_own_limit_ends_a_bomb_before_it_is_a_page(tmp_path: Path) -> None:
     done = crawled(tmp_path, "gzip", DOWNLOAD_MAXSIZE=5_000_000)
-    assert kept(done) == ["/attributes", "/ligatures", "/page"]
+    assert kept(done) == ["/attributes", "/deep", "/deeper", "/ligatures", "/page"]
     assert "over_limit/bytes" not in done.dedup()
 
 
 @pytest.mark.slow
 def test_with_a_higher_limit_a_large_page_is_read(tmp_path: Path) -> None:
     done = crawled(tmp_path, "gzip", DEDUP_MAX_BYTES=2 * SIZE)
-    assert kept(done) == ["/attributes", "/first", "/ligatures", "/page"]
+    assert kept(done) == ["/attributes", "/deep", "/deeper", "/first", "/ligatures", "/page"]
     assert "over_limit/bytes" not in done.dedup()
 
 
