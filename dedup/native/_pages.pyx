@@ -10,7 +10,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport INT32_MAX, UINT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset, strcmp, strlen
+from libc.string cimport memcpy, memset, strcmp, strlen, strpbrk
 from lxml.includes cimport etreepublic as etree
 from lxml.includes cimport tree
 
@@ -96,7 +96,7 @@ cdef enum:
 # Memory that is kept for the next page.
 cdef enum:
     MOST_KEPT = 8 << 20
-    BUFFERS = 16
+    BUFFERS = 17
 
 # ---- Memory
 
@@ -216,20 +216,28 @@ cdef inline Character* _character(uint32_t code) except NULL:
 
 # ---- The walk: `dedup.reading.walk.Walk`
 
-# Bits of tags: two of a state, then the others.
+# Bits of tags: three of a state, then the others.
 cdef enum:
     VISIBLE = 0
     OF_TEXT = 1
     ASIDE = 2
-    HIDDEN = 3
-    STATE = 3
-    INLINE = 4
-    LINKS = 8
-    TITLE = 16
-    LINK = 32
-    HEADER = 64
+    FALLBACK = 3
+    HIDDEN = 4
+    STATE = 7
+    INLINE = 8
+    LINKS = 16
+    TITLE = 32
+    LINK = 64
+    HEADER = 128
+    HEAD = 256
+    DOCUMENT = 512
+    TEMPLATE = 1024
+    DRAWING = 2048
 
-TAG_BITS = {"inline": INLINE, "links": LINKS, "title": TITLE, "link": LINK, "header": HEADER}
+TAG_BITS = {
+    "inline": INLINE, "links": LINKS, "title": TITLE, "link": LINK, "header": HEADER, "head": HEAD,
+    "drawing": DRAWING, "document": DOCUMENT, "template": TEMPLATE,
+}
 
 cdef enum:
     MOST_NAMES = 512
@@ -252,6 +260,7 @@ cdef enum:  # numbers of buffers
     NUMBERS = 13
     HASHES = 14
     SHINGLES = 15
+    FALLBACKS = 16
 
 ctypedef struct Name:
     const char* name
@@ -259,7 +268,7 @@ ctypedef struct Name:
 
 ctypedef struct Frame:
     uint8_t state
-    uint8_t bits
+    uint16_t bits
 
 
 # The pairs of tag and class of a site are the same on all its pages.  Each page with hundreds of its own
@@ -312,13 +321,26 @@ cdef str _first_text(tree.xmlNode* node):
     return parts.decode()
 
 
-cdef inline int _append(_Scratch scratch, size_t* used, const char* text) except -1:
+cdef bint _has_markup(tree.xmlNode* node) noexcept nogil:
+    """Return whether there is a document in *node* that is not parsed."""
+    cdef tree.xmlNode* child = node.children
+    while child != NULL and _is_text(child):
+        if child.content != NULL and strpbrk(<const char*>child.content, b"<&") != NULL:
+            return True
+        child = child.next
+    return _attribute(node, b"srcdoc") != NULL
+
+
+cdef inline int _append(_Scratch scratch, int state, size_t* shown, size_t* fallback, const char* text) except -1:
+    """Append *text* to what is shown, or to the fallbacks, of which so many bytes are used."""
+    cdef int number = FALLBACKS if state == FALLBACK else TEXT
+    cdef size_t* used = fallback if state == FALLBACK else shown
     cdef size_t length = strlen(text)
     if length > LONGEST or used[0] + length > LONGEST:
         raise _Unusual
-    cdef char* data = <char*>scratch.buffers[TEXT].data
-    if used[0] + length + 16 > scratch.buffers[TEXT].size:
-        data = <char*>scratch.room(TEXT, used[0] + length, 1)
+    cdef char* data = <char*>scratch.buffers[number].data
+    if used[0] + length + 16 > scratch.buffers[number].size:
+        data = <char*>scratch.room(number, used[0] + length, 1)
     memcpy(data + used[0], text, length)
     used[0] += length
     return 0
@@ -349,6 +371,22 @@ cdef inline bint _may_have_defaults(tree.xmlDoc* document) noexcept nogil:
     return document.intSubset != NULL or document.extSubset != NULL
 
 
+cdef bint _is_empty(tree.xmlNode* node) except -1:
+    if node.children != NULL and _is_text(node.children) and not _first_text(node):
+        raise _Unusual
+    return node.children == NULL
+
+
+cdef tree.xmlNode* _next_root(tree.xmlNode* root) except? NULL:
+    """Return the next root of the document with something in it: what stands after a first ``</html>``."""
+    cdef tree.xmlNode* node = root.next
+    if root.parent != NULL and root.parent.type == tree.XML_ELEMENT_NODE:
+        return NULL
+    while node != NULL and (node.type != tree.XML_ELEMENT_NODE or _is_empty(node)):
+        node = node.next
+    return node
+
+
 cdef tuple _read(etree._Element root, _Scratch scratch):
     cdef tree.xmlNode* top = root._c_node
     cdef tree.xmlNode* node = top
@@ -356,18 +394,19 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
     cdef Name names[MOST_NAMES]
     cdef const void* met[256]
     cdef uint16_t met_as[256]
-    cdef int name_count = 0, number, state, own, bits
-    cdef size_t slot, depth = 0, used = 0, regions = 0, aside_start = 0
+    cdef int name_count = 0, number, state, own, bits, around
+    cdef size_t slot, depth = 0, used = 0, fallback = 0, regions = 0, aside_start = 0
     cdef Frame* stack
     cdef size_t* region
     cdef list name_list = [], tags = [], depths = [], classes = [], links = []
-    cdef str title = "", canonical = "", value
+    cdef str title = "", canonical = "", language = "", value
     if top == NULL or top.type != tree.XML_ELEMENT_NODE or _may_have_defaults(top.doc):
         raise _Unusual
-    if top.children == NULL:  # Scrapy makes one for a page without any element
-        return "", "", "", "", (), (), (), ()
-    if _is_text(top.children) and not _first_text(top):
-        raise _Unusual
+    if _is_empty(top):
+        top = node = _next_root(top)
+        if top == NULL:  # Scrapy makes one for a page without any element
+            return "", "", "", "", (), (), (), ()
+    language = _value(_attribute(top, b"lang"))
     memset(met, 0, sizeof(met))
     scratch.room(TEXT, 4096, 1)
     stack = <Frame*>scratch.room(STACK, 1024, sizeof(Frame))
@@ -403,6 +442,11 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
             own = bits & STATE
             if bits & HEADER and state == OF_TEXT:
                 own = VISIBLE
+            elif bits & TITLE:
+                around = stack[depth - 1].bits if depth else 0
+                own = FALLBACK if around & DRAWING else HIDDEN if around & HEAD else VISIBLE
+            elif bits & TEMPLATE and _attribute(node, b"shadowrootmode") != NULL:
+                own = VISIBLE
             if not bits & INLINE and own < ASIDE and node.properties != NULL:
                 value = _value(_attribute(node, b"role"))
                 if value:
@@ -413,7 +457,9 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
                 if own == ASIDE:
                     aside_start = used
             if state != HIDDEN and not bits & INLINE:
-                _append(scratch, &used, b"\x1e")
+                _append(scratch, state, &used, &fallback, b"\x1e")
+            if bits & DOCUMENT and _has_markup(node):
+                raise _Unusual
         if node.properties != NULL:
             value = _value(_attribute(node, b"class"))
             if value:
@@ -445,12 +491,12 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
                 if node == top:
                     break
                 if state != HIDDEN and stack[depth].state != HIDDEN and not stack[depth].bits & INLINE:
-                    _append(scratch, &used, b"\x1e")
+                    _append(scratch, stack[depth].state, &used, &fallback, b"\x1e")
                 child = node.next
                 node = node.parent
             elif _is_text(child):
                 if child.content != NULL and stack[depth - 1].state != HIDDEN:
-                    _append(scratch, &used, <const char*>child.content)
+                    _append(scratch, stack[depth - 1].state, &used, &fallback, <const char*>child.content)
                 child = child.next
             elif child.type == tree.XML_ELEMENT_NODE:
                 break
@@ -459,18 +505,26 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
             else:
                 raise _Unusual
         if child == NULL:
-            break
+            top = child = _next_root(top)
+            if top == NULL:
+                break
+            language = language or _value(_attribute(top, b"lang"))
         node = child
     if len(_pairs) > MOST_PAIRS:
         _pairs.clear()
     text = _chosen(scratch, used, regions)
-    language = _value(_attribute(top, b"lang"))
+    if _word_count(<char*>scratch.buffers[FALLBACKS].data, fallback) >= MIN_FALLBACK_WORDS:
+        shown = text.encode("utf-8")
+        if _word_count(shown, len(shown)) >= MIN_SHOWN_WORDS:
+            text = f"{text}\n{_lines(scratch, <char*>scratch.buffers[FALLBACKS].data, fallback)}"
     return text, title, canonical, language, tuple(tags), tuple(depths), tuple(classes), tuple(links)
 
 
 # As `dedup.reading.walk` has them.
 cdef enum:
     MIN_MAIN_WORDS = 20
+    MIN_FALLBACK_WORDS = 40
+    MIN_SHOWN_WORDS = 4
 cdef double MIN_MAIN_SHARE = 0.10
 
 

@@ -9,16 +9,29 @@ from lxml import etree
 
 from dedup import native
 from dedup.reading.characters import described
-from dedup.reading.walk import INLINE, ROLE_STATES, STATES, Reading, Walk
+from dedup.reading.walk import (
+    DOCUMENTS,
+    DRAWINGS,
+    HEADS,
+    INLINE,
+    ROLE_STATES,
+    STATES,
+    Reading,
+    Walk,
+)
 
 # A page that has something of everything the walk looks at.
-TRIAL = """<html lang=" en "><head><title>A  trial</title><link rel="next Canonical" href="/one">
+TRIAL = (
+    """<html lang=" en "><head><title>A  trial</title><link rel="next Canonical" href="/one">
 <style>p {}</style></head><body class="a b"><!-- a comment --><header><h1>Site</h1></header>
 <nav><a href="/two">Two</a> | <a>three</a></nav><article><header>A heading</header>
 <p>Some words <b>in a line</b>, a&nbsp;b; two\u3000words and \u00e9t\u00e9<br>and enough of them, so that
 the page is one with a text of its own,</p><p>not a menu with nothing else beside it.</p></article>
-<div role="Navigation main">Not me <a href="">nor</a></div><svg><title>no</title></svg>tail</body>
-</html>"""
+<div role="Navigation main">Not me <a href="">nor</a></div><svg><title>a line</title>Drawn</svg>tail
+<template shadowrootmode=open>here</template></body></html><title>no</title><p>behind the end</p>
+<noscript><p>"""
+    + "read " * 40
+)
 
 
 def reading_of(root: Any) -> Reading:
@@ -54,6 +67,10 @@ def _bits(names: dict[str, int]) -> dict[str, int]:
         (("title",), "title"),
         (("link",), "link"),
         (("header",), "header"),
+        (HEADS, "head"),
+        (DRAWINGS, "drawing"),
+        (DOCUMENTS, "document"),
+        (("template",), "template"),
     ):
         for tag in tags:
             bits[tag] = bits.get(tag, 0) | names[name]

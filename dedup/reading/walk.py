@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from itertools import chain
 from typing import Any, NamedTuple
 
 from dedup.reading.tokens import UNSPACED
 
-INVISIBLE = frozenset(
+# Not `head`: where its end is left out, as HTML allows, libxml2 puts `main` and all that is in it there.
+INVISIBLE = frozenset(["script", "style", "title"])
+# What is shown in place of something else, or when a script likes; of drawings what is told about them.
+FALLBACKS = frozenset(
     [
         "audio",
         "canvas",
         "datalist",
-        "head",
+        "desc",
         "iframe",
+        "metadata",
         "noframes",
         "noscript",
-        "script",
-        "style",
-        "svg",
         "template",
         "video",
     ]
 )
+# What is in them is a document of its own, which libxml2 2.14 gives as it is written.
+DOCUMENTS = frozenset(["iframe", "noframes"])
+# Where the title of a page stands; behind a first ``</html>`` there is no `head`.
+HEADS = frozenset(["head", "html"])
+# Where the title of an icon stands.
+DRAWINGS = frozenset(["g", "svg", "symbol"])
 BOILERPLATE = frozenset(["aside", "footer", "header", "nav"])
 BOILERPLATE_ROLES = frozenset(["banner", "complementary", "contentinfo", "navigation", "search"])
 # Elements and roles.  A header inside of these has the heading of a text, not the frame of a site
@@ -69,6 +77,7 @@ INLINE = frozenset(
         "strong",
         "sub",
         "sup",
+        "svg",
         "time",
         "tt",
         "u",
@@ -81,11 +90,18 @@ INLINE = frozenset(
 MIN_MAIN_WORDS = 20
 # With less of all words but menus outside boilerplate, a text stands in an element of the wrong kind.
 MIN_MAIN_SHARE = 0.10
+# Fallbacks of fewer words only ask for scripts or another browser.
+MIN_FALLBACK_WORDS = 40
+# A page that shows fewer words is judged by its bytes; with a fallback beside them it would be a copy of
+# all pages of its site that ask for scripts.
+MIN_SHOWN_WORDS = 4
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 # The bars, dots and arrows that stand between the links of a menu.
 _SEPARATOR = re.compile(r"(?<!\S)[^\w\s]++(?!\S)")
 _BREAK = "\x1e"
+# A tag, or a script or style from its begin to where it ends.
+_MARKUP = re.compile(r"<(script|style)\b(?:[^<]|<(?!/\1))*+|<[^<>]*+>", re.IGNORECASE)
 
 
 class Reading(NamedTuple):
@@ -107,9 +123,11 @@ class Reading(NamedTuple):
 class Walk:
     """One walk over the lxml tree under *root*, which is not changed; never recurses.
 
-    *tags*, *depths*, *classes* and *links* are those of `dedup.reading.page.Page`, *title* and
-    *canonical_link* stand as they were written.  A root with nothing in it is no structure: Scrapy
-    makes one for a page without any element.  Without *has_controls* what is in `CONTROLS` is hidden.
+    What follows the root of a document is read too: libxml2 makes another root of what stands after a
+    first ``</html>``.  *tags*, *depths*, *classes* and *links* are those of `dedup.reading.page.Page`,
+    *title* and *canonical_link* stand as they were written.  A root with nothing in it is no structure:
+    Scrapy makes one for a page without any element.  Without *has_controls* what is in `CONTROLS` is
+    hidden.
     """
 
     def __init__(self, root: Any, *, has_controls: bool = True) -> None:
@@ -120,19 +138,28 @@ class Walk:
         self.title = self.canonical_link = self.language = ""
         # Everything visible goes to one list; `_aside` says which slices of it are boilerplate.
         self._chunks: list[str] = []
+        self._fallbacks: list[str] = []
         self._aside: list[slice] = []
         self._root = root
         self._states = STATES if has_controls else _STATES_OF_TEXT
-        if root is not None and (len(root) or root.text):
-            self.language = root.get("lang") or ""
-            self._run(root)
+        roots = [each for each in _roots(root) if len(each) or each.text]
+        if roots:
+            self.language = next(filter(None, (each.get("lang") for each in roots)), "")
+            self._run(roots)
 
     def text(self) -> str:
         """Return the text that a reader sees, without `BOILERPLATE` elements and roles.
 
         Where fewer than MIN_MAIN_WORDS words are left, with all of it.  Where these are less than
         MIN_MAIN_SHARE of the words that are not in `CONTROLS`, with those, and without the menus.
+        `FALLBACKS` follow if they have MIN_FALLBACK_WORDS words together, and the text MIN_SHOWN_WORDS.
         """
+        text, fallbacks = self._shown_text(), _lines("".join(self._fallbacks))
+        if _word_count(fallbacks) < MIN_FALLBACK_WORDS or _word_count(text) < MIN_SHOWN_WORDS:
+            return text
+        return f"{text}\n{fallbacks}"
+
+    def _shown_text(self) -> str:
         everything = "".join(self._chunks)
         if not self._aside:
             return _lines(everything)
@@ -171,13 +198,14 @@ class Walk:
             begin = part.stop
         return main + self._chunks[begin:]
 
-    def _run(self, root: Any) -> None:  # noqa: C901, PLR0912 - the one hot loop; calls would cost a third
+    def _run(self, roots: list[Any]) -> None:  # noqa: C901, PLR0912 - the one hot loop; calls would cost a third
         tags, depths, chunks, states = self.tags, self.depths, self._chunks, self._states
+        chunks_of = (chunks, chunks, chunks, self._fallbacks)
         # The elements that are open, with the tag and the state of each, below them nothing.
         open_elements: list[Any] = [None]
         open_tags, open_states = [""], [_VISIBLE]
         innermost, aside_start = None, 0
-        for element in chain(root.iter(), (None,)):
+        for element in chain(*(root.iter() for root in roots), (None,)):
             parent = None if element is None else element.getparent()
             while innermost is not parent and innermost is not None:
                 left, tag, was = open_elements.pop(), open_tags.pop(), open_states.pop()
@@ -186,9 +214,9 @@ class Walk:
                     self._aside.append(slice(aside_start, len(chunks)))
                 if state != _HIDDEN and innermost is not None:
                     if was != _HIDDEN and tag not in INLINE:
-                        chunks.append(_BREAK)
+                        chunks_of[was].append(_BREAK)
                     if tail := left.tail:  # it belongs to the parent
-                        chunks.append(tail)
+                        chunks_of[state].append(tail)
             if element is None:
                 return
             tag, state = element.tag, open_states[-1]
@@ -198,8 +226,8 @@ class Walk:
                 if state != _HIDDEN:
                     is_block = tag not in INLINE
                     own = states.get(tag, _VISIBLE)
-                    if own > _TEXT and _is_of_text(tag, state, element):
-                        own = _VISIBLE
+                    if own > _TEXT:
+                        own = _state_in_place(tag, own, state, open_tags[-1], element)
                     # To look up an attribute is expensive, and nothing inside a line is a region.
                     if is_block and own < _ASIDE and (role := element.get("role")):
                         own = max(own, _state_of(role))
@@ -209,9 +237,9 @@ class Walk:
                             aside_start = len(chunks)
                     if state != _HIDDEN:
                         if is_block:
-                            chunks.append(_BREAK)
-                        if text := element.text:
-                            chunks.append(text)
+                            chunks_of[state].append(_BREAK)
+                        if text := _text_in(element) if tag in DOCUMENTS else element.text:
+                            chunks_of[state].append(text)
                 if classes := element.get("class"):
                     self.classes.append((tag, classes))
                 if tag in _NOTED:
@@ -234,18 +262,40 @@ class Walk:
 
 
 # Of an element and the elements around it the highest state counts.
-_VISIBLE, _TEXT, _ASIDE, _HIDDEN = range(4)
+_VISIBLE, _TEXT, _ASIDE, _FALLBACK, _HIDDEN = range(5)
 STATES = (
-    dict.fromkeys(TEXTS, _TEXT) | dict.fromkeys(BOILERPLATE, _ASIDE) | dict.fromkeys(INVISIBLE, _HIDDEN)
+    dict.fromkeys(TEXTS, _TEXT)
+    | dict.fromkeys(BOILERPLATE, _ASIDE)
+    | dict.fromkeys(FALLBACKS, _FALLBACK)
+    | dict.fromkeys(INVISIBLE, _HIDDEN)
 )
 _STATES_OF_TEXT = STATES | dict.fromkeys(CONTROLS, _HIDDEN)
 ROLE_STATES = dict.fromkeys(TEXTS, _TEXT) | dict.fromkeys(BOILERPLATE_ROLES, _ASIDE)
 _NOTED = frozenset(("a", "area", "link", "title"))
 
 
-def _is_of_text(tag: str, state: int, element: Any) -> bool:
-    """Return whether *element* is the header of a text, or an anchor that is no link."""
-    return (tag == "header" and state == _TEXT) or (tag == "a" and element.get("href") is None)
+def _roots(root: Any) -> list[Any]:
+    if root is None:
+        return []
+    return [root] if root.getparent() is not None else [root, *root.itersiblings("*")]
+
+
+def _state_in_place(tag: str, own: int, state: int, parent: str, element: Any) -> int:
+    """Return the state of *element*, which is *own* unless it stands where it means something else."""
+    if tag == "title":
+        return _FALLBACK if parent in DRAWINGS else _HIDDEN if parent in HEADS else _VISIBLE
+    is_text = (
+        (tag == "header" and state == _TEXT)  # of a text
+        or (tag == "template" and element.get("shadowrootmode") is not None)
+        or (tag == "a" and element.get("href") is None)
+    )
+    return _VISIBLE if is_text else own
+
+
+def _text_in(element: Any) -> str:
+    """Return the words of the document that *element* has as its text, and as an attribute."""
+    document = f"{element.get('srcdoc') or ''} {element.text or ''}"
+    return unescape(_MARKUP.sub(_BREAK, document))
 
 
 def _state_of(role: str) -> int:

@@ -26,7 +26,7 @@ from dedup.values.hashes import Hasher, digest, seeded
 Fingerprinter = Callable[[Page], Fingerprint]
 
 # The version of everything that a fingerprint depends on and no field says.
-RECIPE_VERSION = 3
+RECIPE_VERSION = 4
 
 _DEFAULT = DedupConfig()
 _OURS = {"terms": TERMS, "weights": WEIGHTS, "structure": STRUCTURES, "hasher": HASHERS}

@@ -25,7 +25,7 @@ from dedup.reading import floods
 from dedup.reading.characters import BLOCK, described
 from dedup.reading.compiled import TRIAL, reading_of
 from dedup.reading.tokens import MOST_MARKS, is_mark, tokens
-from dedup.reading.walk import BOILERPLATE, INLINE, INVISIBLE, TEXTS, Walk
+from dedup.reading.walk import BOILERPLATE, DOCUMENTS, INLINE, INVISIBLE, TEXTS, Walk
 from dedup.recipes.compiled import Folding, _frequencies, folding
 from dedup.recipes.fingerprinter import fingerprint_in_python
 from dedup.recipes.structure import NGRAM_DECAY, RUN, weights_by_depth
@@ -174,12 +174,13 @@ TAGS = sorted(
     BOILERPLATE
     | TEXTS
     | set(sorted(INLINE)[:4])
-    | set(sorted(INVISIBLE)[:3])
+    | INVISIBLE
+    | DOCUMENTS
     | {"a", "area", "p", "o:p"}
-    | {"title", "link", "head", "button", "h1"}
+    | {"link", "head", "button", "h1", "html", "noscript", "svg", "template"}
 )
 ATTRIBUTES = st.dictionaries(
-    st.sampled_from(["href", "class", "role", "rel", "lang", "id"]),
+    st.sampled_from(["href", "class", "role", "rel", "lang", "id", "shadowrootmode", "srcdoc"]),
     st.sampled_from(
         ["", "x", " a  b ", "navigation", "Main Search", "canonical", "next CANONICAL", "\xe9"]
     ),
