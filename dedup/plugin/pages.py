@@ -13,7 +13,7 @@ from w3lib.encoding import http_content_type_encoding, resolve_encoding
 from dedup.front.settings import DedupSettings, PageFromItem
 from dedup.plugin.foresight import Foresight
 from dedup.reading.charset import encoding_of
-from dedup.reading.fields import FieldRule, item_key, raw_page_of
+from dedup.reading.fields import FieldRule, RawPage, item_key, raw_page_of
 from dedup.reading.floods import SMALL, has_attribute_flood
 from dedup.reading.page import Page, markup_of
 from dedup.values.limits import MAX_BYTES, Excess
@@ -133,14 +133,26 @@ def page_from_item(
         return None
     if not raw.url and response is not None:
         raw = replace(raw, url=response.url)
-    if raw.html and isinstance(response, HtmlResponse) and _is_text_of(response, raw.html):
-        page = _pages.get(response)
+    if raw.html and isinstance(response, HtmlResponse) and _is_all_of(response, raw.html):
         if foresight:
             foresight.note(response)
-        if page and page.excess is None and _is_within(raw.html, max_bytes):
-            page = page.at(raw.url, raw.html)
-            return replace(page, item_key=raw.item_key) if raw.item_key else page
+        if page := _page_of_all(response, raw, max_bytes):
+            return page.of_record(raw, max_bytes=max_bytes)
     return Page.from_raw(raw, max_bytes=max_bytes)
+
+
+def _page_of_all(response: HtmlResponse, raw: RawPage, max_bytes: int) -> Page | None:
+    """Return the page of *raw*, which holds all of *response*, None where it is to be read by itself.
+
+    What the bytes of the response say is judged: where they were decoded badly, the texts of different
+    pages may be equal, and so may the digests of these texts.
+    """
+    page = page_after_callback(response, max_bytes=max_bytes)
+    if isinstance(raw.html, str) and ("\ufffd" in raw.html or not _is_well_decoded(response)):
+        return page and page.at(raw.url, response.body)
+    if page is None or page.excess is not None or not _is_within(raw.html, max_bytes):
+        return None
+    return page.at(raw.url, raw.html)
 
 
 def _is_within(html: str | bytes, max_bytes: int) -> bool:
@@ -206,15 +218,14 @@ def _header_encoding(response: HtmlResponse) -> str | None:
 
 
 def _is_well_decoded(response: HtmlResponse) -> bool:
-    if response.body.isascii() or ("\ufffd" not in response.text and response.encoding == "utf-8"):
+    """Return whether the text of *response* is what its bytes say."""
+    body, text = response.body, response.text
+    # In UTF-16 two bytes of ASCII are one character, in ISO-2022-JP eight.
+    is_ascii = body.isascii() and len(text) == len(body)
+    if is_ascii or ("\ufffd" not in text and response.encoding == "utf-8"):
         return True
-    expected = encoding_of(response.body, _header_encoding(response))
-    return expected == resolve_encoding(response.encoding)
+    return encoding_of(body, _header_encoding(response)) == resolve_encoding(response.encoding)
 
 
-def _is_text_of(response: HtmlResponse, value: str | bytes) -> bool:
-    """Whether the tree of *response* is what parsing *value* would give."""
-    if isinstance(value, bytes):
-        is_utf8 = response.encoding == "utf-8" and "\ufffd" not in response.text
-        return value == response.body and (value.isascii() or is_utf8)
-    return value == response.text and _is_well_decoded(response)
+def _is_all_of(response: HtmlResponse, value: str | bytes) -> bool:
+    return value == (response.body if isinstance(value, bytes) else response.text)

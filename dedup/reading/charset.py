@@ -6,6 +6,8 @@ import codecs
 
 from w3lib.encoding import read_bom, resolve_encoding
 
+# It is written in ASCII, so it would pass for UTF-8; a page without these signs is none in it.
+_SEVEN_BITS, _SHIFT = "iso2022_jp", b"\x1b"
 # Enough to detect an encoding, and little enough that a page of 20 MB takes no longer.
 _SAMPLE = 64 * 1024
 # A declaration is believed while at most this share of the non-ASCII bytes cannot be decoded.
@@ -15,9 +17,9 @@ _MAX_BROKEN = 0.02
 def decode(body: bytes, declared: str | None = None) -> str:
     """Return the text of *body*; never raises, bytes that fit no encoding become U+FFFD.
 
-    In this order: a byte order mark, valid UTF-8, *declared* (the HTTP header's charset), the
-    page's own declaration, a guess from the bytes.  Encodings are read as the web reads them:
-    gb2312 and gbk as gb18030, latin-1 as windows-1252.
+    In this order: a byte order mark, valid UTF-8 (unless it declares ISO-2022-JP), *declared* (the HTTP
+    header's charset), the page's own declaration, a guess from the bytes.  Encodings are read
+    as the web reads them: gb2312 and gbk as gb18030, latin-1 as windows-1252.
     """
     encoding = encoding_of(body, declared)
     return body.decode(encoding, "replace").removeprefix("\ufeff")
@@ -29,7 +31,7 @@ def encoding_of(body: bytes, declared: str | None = None) -> str:
     if marked:
         return marked
     if is_utf8(body):
-        return "utf-8"
+        return _SEVEN_BITS if is_shifted(body, declared) else "utf-8"
     for name in (declared, _own_declaration(body)):
         encoding = resolve_encoding(name) if name else None
         if encoding and _fits(body, encoding):
@@ -44,6 +46,14 @@ def is_utf8(body: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def is_shifted(body: bytes, declared: str | None = None) -> bool:
+    """Return whether *body* is ISO-2022-JP, and says so or is *declared* so."""
+    if _SHIFT not in body or not body.isascii():
+        return False
+    names = filter(None, (declared, _own_declaration(body)))
+    return any(resolve_encoding(name) == _SEVEN_BITS for name in names) and _fits(body, _SEVEN_BITS)
 
 
 def _own_declaration(body: bytes) -> str | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from dedup.reading.own_words import long_texts
 from dedup.values.errors import DedupError
 from dedup.values.hashes import digest
 
@@ -57,6 +58,7 @@ class FieldRule:
 class RawPage:
     """The page in a record, before it is read: *html*, or else *text*.
 
+    *beside* are the long texts of other fields than that of its HTML, where no field was named.
     *encoding* is the one declared for its bytes, *item_key* the `item_key` of the record, "" for none.
     *seen_on* is the folder that the page is a file of, None where its site is the host of its URL.
     """
@@ -67,6 +69,7 @@ class RawPage:
     encoding: str | None = None
     item_key: str = ""
     seen_on: str | None = None
+    beside: tuple[str, ...] = ()
 
 
 def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
@@ -74,8 +77,9 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
 
     Raises `NoHtml` where no field is named and the record has none with HTML.
 
-    >>> raw_page_of({"url": "http://a/", "body": "<p>sea</p>"}, FieldRule())
-    RawPage(html='<p>sea</p>', text='', url='http://a/', encoding=None, item_key='', seen_on=None)
+    >>> raw = raw_page_of({"url": "http://a/", "body": "<p>sea</p>"}, FieldRule())
+    >>> raw.html, raw.url, raw.beside
+    ('<p>sea</p>', 'http://a/', ())
     """
     url, key = _url(record.get(rule.url_field)), item_key(record, rule)
     if rule.html_field:
@@ -86,8 +90,10 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
     names = [name for name in HTML_FIELDS if _is_html(name, record.get(name))]
     if not names:
         raise NoHtml(record)
-    raw_pages = (_html(record.get(name), url, key) for name in names)
-    return next((raw for raw in raw_pages if raw), None)
+    raw_pages = ((name, _html(record.get(name), url, key)) for name in names)
+    name, raw = next(((name, raw) for name, raw in raw_pages if raw), ("", None))
+    beside = long_texts(record, (name, rule.url_field, *rule.key_fields)) if raw else ()
+    return replace(raw, beside=beside) if raw and beside else raw
 
 
 def item_key(record: Mapping[str, Any], rule: FieldRule) -> str:
@@ -119,7 +125,7 @@ def texts_of(value: Any, depth: int = 0) -> Iterator[str]:
         if text:
             yield text
         return
-    parts = _parts(value)
+    parts = parts_of(value)
     if isinstance(parts, dict):
         for name, part in parts.items():
             texts = list(texts_of(part, depth + 1))
@@ -138,13 +144,13 @@ def _comparable(value: Any, depth: int = 0) -> Any:
         return None if depth > _DEEPEST else value
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
-    parts = _parts(value)
+    parts = parts_of(value)
     if isinstance(parts, dict):
         return {name: _comparable(part, depth + 1) for name, part in parts.items()}
     return str(value) if parts is None else [_comparable(part, depth + 1) for part in parts]
 
 
-def _parts(value: Any) -> dict[str, Any] | list[Any] | None:
+def parts_of(value: Any) -> dict[str, Any] | list[Any] | None:
     """Return the parts of *value*, by name or in order, None where it has none."""
     if isinstance(value, Mapping):
         return {str(name): value[name] for name in sorted(value, key=str)}

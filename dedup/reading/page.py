@@ -7,10 +7,11 @@ from typing import Any
 
 from lxml import etree
 
-from dedup.reading.charset import decode, is_utf8
+from dedup.reading.charset import decode, is_shifted, is_utf8
 from dedup.reading.compiled import reading_of
 from dedup.reading.fields import RawPage
 from dedup.reading.floods import has_attribute_flood, is_too_deep, is_too_long
+from dedup.reading.own_words import own_words
 from dedup.values.hashes import digest
 from dedup.values.limits import MAX_BYTES, MAX_TITLE, MAX_URL, Excess
 
@@ -97,9 +98,7 @@ class Page:
             page = cls.from_html(raw.html, url=raw.url, encoding=raw.encoding, max_bytes=max_bytes)
         else:
             page = cls.from_text(raw.text, url=raw.url, max_bytes=max_bytes)
-        if raw.item_key or raw.seen_on is not None:
-            page = replace(page, item_key=raw.item_key, seen_on=raw.seen_on)
-        return page
+        return page.of_record(raw, max_bytes=max_bytes)
 
     @classmethod
     def unread(cls, body: bytes, excess: Excess, *, url: str = "") -> Page:
@@ -109,6 +108,29 @@ class Page:
     def at(self, url: str, body: bytes | str) -> Page:
         """Return the same page at another URL, read from *body*, which has the same tree."""
         return replace(self, url=url, body_digest=_digest(_bytes(body)))
+
+    def of_record(self, raw: RawPage, *, max_bytes: int = MAX_BYTES) -> Page:
+        """Return the page of the record of *raw*, this being the page of its HTML or text.
+
+        Words that the record says beside its HTML are added to the text, and to the digest.
+        """
+        page = self._with(raw, max_bytes) if raw.beside else self
+        if raw.item_key or raw.seen_on is not None:
+            page = replace(page, item_key=raw.item_key, seen_on=raw.seen_on)
+        return page
+
+    def _with(self, raw: RawPage, max_bytes: int) -> Page:
+        if self.excess:  # its HTML is not read, so not compared with what stands beside it
+            return replace(self, body_digest=_digest(self.body_digest + _bytes("\n".join(raw.beside))))
+        html = raw.html if isinstance(raw.html, str) else decode(raw.html, raw.encoding)
+        words = " ".join(own_words(raw.beside, html))
+        if not words:
+            return self
+        both = _digest(self.body_digest + _bytes(words))
+        text = f"{self.text}\n{words}"
+        if is_too_long(text, max_bytes):
+            return replace(self, body_digest=both, text="", excess=Excess.TEXT)
+        return replace(self, body_digest=both, text=text)
 
     @classmethod
     def _of_tree(cls, root: Any, body: bytes, url: str, max_bytes: int) -> Page:
@@ -142,6 +164,7 @@ def _markup(body: bytes, encoding: str | None) -> bytes:
     stripped = body.strip()
     # Without NUL, white space of Unicode and a byte order mark, UTF-8 stays as it is.
     is_plain = _ends_visibly(stripped) and b"\0" not in stripped and is_utf8(stripped)
+    is_plain = is_plain and not is_shifted(stripped, encoding)
     return stripped if is_plain else markup_of(decode(body, encoding))
 
 

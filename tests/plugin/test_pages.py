@@ -1,18 +1,22 @@
 from __future__ import annotations
 
+import random
 from datetime import date
 from typing import Any
 
 import pytest
 from scrapy.http import HtmlResponse, Response, TextResponse
 
-from dedup import Page
+from dedup import Page, compare
 from dedup.front.settings import DedupSettings
 from dedup.plugin.pages import page_after_callback, page_from_item, page_from_response
 from dedup.reading.fields import NoHtml
+from tests.pages import text
 from tests.plugin.spiders import ScrapyItem
 
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
+
+JA = "灯台守人階段毎晩秋天海豹岩場満潮"
 
 
 def response(body: bytes, content_type: str = "text/html") -> HtmlResponse:
@@ -40,15 +44,55 @@ BODIES = pytest.mark.parametrize(
 )
 
 
+# Their text is not what their bytes say.
+GARBLED = [
+    (f"<p>{ZH}</p>".encode(), "text/html; charset=iso-8859-1"),
+    (f"<p>{ZH}</p>".encode("gb18030"), "text/html; charset=utf-8"),
+    (f"<p>{ZH}</p>".encode(), "text/html; charset=gbk"),
+    (bytes(range(256)), "text/html; charset=utf-8"),
+]
+
+
 @BODIES
 @pytest.mark.parametrize("as_text", [True, False])
 def test_an_item_shares_the_tree_of_its_response(body: bytes, content_type: str, as_text: bool) -> None:
     origin = response(body, content_type)
     item = {"url": "http://b/", "html": origin.text if as_text else body}
-    alone = page_from_item(item, DedupSettings().fields)
-    assert page_from_item(item, DedupSettings().fields, origin) == alone
+    if as_text and (body, content_type) in GARBLED:
+        declared = content_type.partition("charset=")[2]
+        expected = Page.from_html(body, url="http://b/", encoding=declared)
+    else:
+        expected = page_from_item(item, DedupSettings().fields)  # type: ignore[assignment]
+    assert page_from_item(item, DedupSettings().fields, origin) == expected
     page_from_response(origin)
-    assert page_from_item(item, DedupSettings().fields, origin) == alone
+    assert page_from_item(item, DedupSettings().fields, origin) == expected
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content_type"),
+    [
+        ("gb18030", "text/html; charset=utf-8"),
+        ("utf-8", "text/html; charset=iso-8859-1"),
+        ("ascii", "text/html; charset=utf-16"),
+        ("iso-2022-jp", "text/html; charset=utf-8"),
+        ("iso-2022-jp", "text/html; charset=iso-2022-jp"),
+    ],
+)
+def test_pages_are_told_apart_by_their_bytes_where_their_text_is_garbled(
+    encoding: str, content_type: str
+) -> None:
+    words = text(1, 60).split() if encoding == "ascii" else [JA[n : n + 2] for n in range(0, 16, 2)]
+    said = " ".join(random.Random(3).choices(words, k=60))
+    other = " ".join(random.Random(4).choices(words, k=60))
+    pages: list[Page] = []
+    for content in (said, other):
+        meta = f"<meta charset={encoding}>" if encoding == "iso-2022-jp" else ""
+        origin = response(f"{meta}<p>{content}</p>".encode(encoding), content_type)
+        found = page_from_item({"html": origin.text}, DedupSettings().fields, origin)
+        assert found is not None
+        assert " ".join(found.text.split()) == content
+        pages.append(found)
+    assert not compare(pages[0], pages[1]).is_duplicate
 
 
 @pytest.mark.parametrize("as_text", [True, False])

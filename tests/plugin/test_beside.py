@@ -1,0 +1,200 @@
+"""What an item says beside its HTML is judged with it, if it is a text of its own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from dedup import Detector, MemoryIndex, Page
+from dedup.reading.fields import FieldRule, raw_page_of
+from dedup.reading.own_words import own_words
+from tests.plugin.test_records import items
+
+RULE = FieldRule()
+_SYLLABLES = ["ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu"]
+_VOCABULARY = [f"{a}{b}{c}" for a in _SYLLABLES for b in _SYLLABLES for c in _SYLLABLES]
+
+
+def prose(seed: int, words: int = 300) -> str:
+    """Return sentences of words of letters, which a language could have."""
+    drawn = random.Random(seed)
+    sentences = []
+    while words > 0:
+        length = min(words, drawn.randint(10, 22))
+        sentences.append(" ".join(drawn.choices(_VOCABULARY, k=length)).capitalize() + ".")
+        words -= length
+    return " ".join(sentences)
+
+
+SHELL = (
+    "<html><head><title>Reader</title></head><body><nav><a href='/'>Home</a></nav>"
+    "<div id=root>Loading the page, please wait until all of its parts have arrived here and were shown"
+    "</div></body></html>"
+)
+ARTICLE = prose(1)
+LEAD, _, REST = ARTICLE.partition(". ")
+LINKED = json.dumps({"articleBody": f"Caf\u00e9. {prose(2, 60)}"})
+PAGE = (
+    "<html><head><title>Low tide &amp; fog</title>"
+    f"<script type='application/ld+json'>{LINKED}</script>"
+    f"</head><body><nav>{prose(3, 40)}</nav><article><h1>Low tide</h1><p>{LEAD}. "
+    f"<b>{REST}</b></p><img alt='{prose(4, 30)}'></article>"
+    f"<aside data-related='{escape(json.dumps([prose(5, 30)]))}'></aside></body></html>"
+)
+
+
+def page_of(item: dict[str, Any]) -> Page:
+    raw = raw_page_of(item, RULE)
+    assert raw is not None
+    return Page.from_raw(raw)
+
+
+def nested(text: str) -> Any:
+    half = len(text) // 2
+    return {"meta": {"parts": [{"kind": "text", "text": text[:half]}, {"text": text[half:]}]}}
+
+
+SHAPES: list[Callable[[str], Any]] = [
+    lambda text: text,
+    lambda text: f"<div><p>{text}</p></div>",
+    lambda text: [f"{line}." for line in text.split(". ")],
+    nested,
+    lambda text: json.dumps({"id": 7, "text": text}),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_items_with_a_text_of_their_own_beside_one_shell_are_kept(
+    tmp_path: Path, shape: Callable[[str], Any]
+) -> None:
+    found = [{"url": f"http://a/{n}", "html": SHELL, "text": shape(prose(n + 10))} for n in range(20)]
+    assert items(tmp_path, *found).items == found
+
+
+def test_a_text_in_a_script_without_spaces_counts(tmp_path: Path) -> None:
+    drawn = random.Random(5)
+    texts = ["".join(chr(drawn.randrange(0x4E00, 0x5E00)) for _ in range(300)) for _ in range(5)]
+    found = [{"url": f"http://a/{n}", "html": SHELL, "text": text} for n, text in enumerate(texts)]
+    assert items(tmp_path, *found).items == found
+
+
+@pytest.mark.parametrize(
+    "settings", [{"DEDUP_HTML_FIELD": "html"}, {"DEDUP_TEXT_FIELDS": ["title"]}], ids=str
+)
+def test_named_fields_mean_what_they_say(tmp_path: Path, settings: dict[str, Any]) -> None:
+    found = [
+        {"url": f"http://a/{n}", "html": SHELL, "title": "One page of many", "text": prose(n)}
+        for n in range(4)
+    ]
+    assert items(tmp_path, *found, **settings).items == found[:1]
+
+
+REPEATS: dict[str, Any] = {
+    "all text": f"Low tide & fog {prose(3, 40)} Low tide {ARTICLE}",
+    "markdown": f"# Low tide\n\n{LEAD}. **{REST}**\n\n[Low tide](https://a.example/home)",
+    "a summary": ". ".join(REST.split(". ")[:9]) + "…",
+    "its HTML once more": PAGE[PAGE.index("<body") :],
+    "lines": ARTICLE.split(". "),
+    "sections": [{"heading": "Low tide", "text": ARTICLE}],
+    "JSON-LD": {"articleBody": "Café. " + prose(2, 60)},
+    "an alternative text": prose(4, 30),
+    "related, from an attribute": [prose(5, 30)],
+    "another case": ARTICLE.upper(),
+}
+NOISE: dict[str, Callable[[int], Any]] = {
+    "a crawl time": lambda n: f"2026-11-0{n % 9 + 1}T10:{n:02}:07.{n}Z",
+    "a time in words": lambda n: f"Crawled on Monday the {n}th of November 2026 at {n} minutes past ten",
+    "a session id": lambda n: f"{random.Random(n).getrandbits(128):032x}",
+    "headers": lambda n: {
+        "Content-Type": ["text/html; charset=utf-8"],
+        "Date": [f"Mon, 0{n % 9} Nov 2026 10:00:0{n % 9} GMT"],
+        "Set-Cookie": [
+            f"session={random.Random(n).getrandbits(128):032x}; Path=/; HttpOnly; SameSite=Lax"
+        ],
+        "Content-Security-Policy": [
+            f"default-src 'self'; script-src 'self' 'nonce-{random.Random(n).getrandbits(96):024x}' "
+            "https://cdn.example/a.js; style-src 'self' 'unsafe-inline'; img-src * data:; font-src 'self'; "
+            "connect-src 'self' https://api.example; frame-ancestors 'none'; base-uri 'self'"
+        ],
+        "X-Trace": f"{random.Random(n).getrandbits(64):016x}",
+    },
+    "base64": lambda n: base64.b64encode(random.Random(n).randbytes(3000)).decode(),
+    "base64 in lines": lambda n: base64.encodebytes(random.Random(n).randbytes(3000)).decode(),
+    "a data address": lambda n: (
+        "data:image/png;base64," + base64.b64encode(random.Random(n).randbytes(900)).decode()
+    ),
+    "bytes": lambda n: random.Random(n).randbytes(900),
+    "addresses": lambda n: [f"https://a.example/{prose(n + k, 4).replace(' ', '-')}" for k in range(40)],
+    "addresses in a text": lambda n: " ".join(
+        f"https://a.example/{prose(n + k, 4).replace(' ', '-')}?id={k}" for k in range(40)
+    ),
+    "ads": lambda n: [{"title": prose(n + 50, 4), "text": prose(n + 90, 9)} for _ in range(4)],
+    "related links": lambda n: [
+        {"title": prose(n * 9 + k, 8), "url": f"http://a/{n}/{k}"} for k in range(10)
+    ],
+    "titles": lambda n: [prose(n * 9 + k, 8) for k in range(12)],
+    "ids": lambda n: [f"{random.Random(n + k).getrandbits(64):016x}" for k in range(60)],
+    "hexadecimal": lambda n: random.Random(n).randbytes(2000).hex(" "),
+    "UUIDs": lambda n: " ".join(str(UUID(int=random.Random(n + k).getrandbits(128))) for k in range(40)),
+    "a table of numbers": lambda n: "\n".join(f"{n + k};{k * 3.5};{k:04}" for k in range(200)),
+    "a log of the crawl": lambda n: {"depth": n, "download_latency": n / 7, "proxy": f"10.0.0.{n}:8080"},
+}
+
+
+@pytest.mark.parametrize("name", REPEATS)
+def test_a_field_that_repeats_the_page_changes_nothing(name: str) -> None:
+    assert page_of({"html": PAGE, "field": REPEATS[name]}) == page_of({"html": PAGE})
+
+
+@pytest.mark.parametrize("name", NOISE)
+def test_what_each_visit_brings_never_makes_a_copy_new(name: str) -> None:
+    detector = Detector(MemoryIndex())
+    pages = [
+        page_of({"url": f"http://a/{n}", "html": PAGE, "field": NOISE[name](n), "full": ARTICLE})
+        for n in range(6)
+    ]
+    assert [detector.check(page).kept for page in pages] == [True] + [False] * 5
+
+
+def test_nor_does_all_of_it_together(tmp_path: Path) -> None:
+    found = [
+        {
+            "url": f"http://a/{n}",
+            "html": PAGE,
+            "full": ARTICLE,
+            **{name: noise(n) for name, noise in NOISE.items() if name != "bytes"},
+        }
+        for n in range(6)
+    ]
+    assert items(tmp_path, *found).items == found[:1]
+
+
+def test_what_is_added_stands_nowhere_in_the_markup() -> None:
+    for seed in range(20):
+        drawn = random.Random(seed)
+        words = [drawn.choice(_VOCABULARY) for _ in range(drawn.randint(20, 80))]
+        on_page = set(drawn.sample(words, 10))
+        markup = "".join(f"<p title='{word}'>{word}</p>" for word in on_page)
+        assert own_words([" ".join(words)], markup) == [word for word in words if word not in on_page]
+
+
+def test_bytes_and_text_of_the_same_html_add_the_same() -> None:
+    own = prose(77)
+    as_text, as_bytes = (page_of({"html": html, "text": own}) for html in (PAGE, PAGE.encode()))
+    assert as_text == as_bytes
+    assert len(as_text.text.split()) > len(page_of({"html": PAGE}).text.split()) + 150
+    assert as_text.body_digest != page_of({"html": PAGE}).body_digest
+
+
+def test_a_page_over_a_limit_is_told_apart_by_its_long_texts() -> None:
+    raws = [raw_page_of({"html": PAGE, "text": prose(seed)}, RULE) for seed in range(2)]
+    digests = {Page.from_raw(raw, max_bytes=500).body_digest for raw in raws if raw}
+    assert len(digests) == 2
