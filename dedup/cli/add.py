@@ -269,4 +269,4 @@ def _summary(adding: Adding, index: Index) -> str:
     if adding.run is None:
         copies = counts["dropped"]
         return f"{counts['seen']:,} pages judged, {copies:,} of them copies; nothing is recorded."
-    return summary(counts, index, adding.run)
+    return summary(counts, index, adding.run, unjudged=adding.unjudged)

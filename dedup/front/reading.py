@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from difflib import get_close_matches
 from types import MappingProxyType, NoneType
@@ -125,9 +127,23 @@ def _truth(value: Any) -> bool:
 
 
 def _members(value: Any) -> tuple[Any, ...]:
-    """Return the members of a list, or of a text with commas: "title, text" is two names."""
-    values = value.split(",") if isinstance(value, str) else value
-    return tuple(one.strip() if isinstance(one, str) else one for one in values)
+    """Return the members of a list, or of a text: with commas, as Scrapy reads lists, or as JSON.
+
+    What stands in `settings.py` may also come from a command line as it is, or without its quotes.
+
+    >>> _members("title, text"), _members('["title", "text"]'), _members("('title', text,)")
+    (('title', 'text'), ('title', 'text'), ('title', 'text'))
+    """
+    if not isinstance(value, str):
+        return tuple(one.strip() if isinstance(one, str) else one for one in value)
+    with suppress(ValueError):
+        if isinstance(values := json.loads(value), list):
+            return tuple(values)
+    plain = value.strip()
+    if plain[:1] + plain[-1:] in ("[]", "()"):
+        plain = plain[1:-1]
+    members = (one.strip().strip("'\"").strip() for one in plain.split(","))
+    return tuple(one for one in members if one)
 
 
 _READERS: dict[type, Callable[[Any], Any]] = {

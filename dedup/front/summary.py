@@ -32,9 +32,16 @@ _DRY_RUN = ("would be dropped", "would_drop")
 
 
 def summary(
-    counts: Mapping[str, int], index: Index, run: Run, swallowed: Sequence[Swallowed] = ()
+    counts: Mapping[str, int],
+    index: Index,
+    run: Run,
+    swallowed: Sequence[Swallowed] = (),
+    unjudged: str = "",
 ) -> str:
-    """Return the summary of a *run* from its *counts*, several lines; a missing count is 0."""
+    """Return the summary of a *run* from its *counts*, several lines; a missing count is 0.
+
+    *unjudged* is the reason if nothing was judged.
+    """
     counts = Counter(counts)
     label, name = _COPIES.get(run.action, _DRY_RUN)
     copies = counts[name]
@@ -44,6 +51,7 @@ def summary(
         f"  {label:<18}{counts[name]:>10,}" for label, name in _LINES if counts[name] or name in _ALWAYS
     ]
     lines.append(f"  {label:<18}{copies:>10,}  ({share:.1%} of all seen)")
+    lines += _unjudged(counts, unjudged)
     lines += _rehearsed(counts) + _earlier(counts, run) + _skipped(counts) + _troubles(counts)
     lines += [_warning(one) for one in swallowed[:LARGEST]]
     if swallowed[LARGEST:]:
@@ -52,6 +60,14 @@ def summary(
     name = printable(index.name, _LONGEST_PATH)
     lines += [f"  index:  {name}", f"  report: dedup report {quote(name)}"]
     return "\n".join(lines)
+
+
+def _unjudged(counts: Counter[str], reason: str) -> list[str]:
+    if not counts["seen"] or counts["seen"] != counts["not_judged"]:
+        return []
+    if counts["index_errors"]:
+        reason = "the index failed, see above"
+    return [f"  NOTHING WAS JUDGED: {reason or 'no fields with a page or a text were found'}"]
 
 
 def _rehearsed(counts: Counter[str]) -> list[str]:

@@ -91,6 +91,7 @@ class Judge:
         self._visiting: set[str] = set()
         self._wanted: list[tuple[str, str]] = []
         self._ending: Any = None
+        self._unjudged = ""
 
     # The run
 
@@ -140,8 +141,12 @@ class Judge:
             crawl=settings.crawl,
         )
 
-    def close(self, reason: str) -> Any:
-        """End the run, log its summary, close the index; return what to await, None for nothing."""
+    def close(self, reason: str, *, unjudged: str = "") -> Any:
+        """End the run, log its summary, close the index; return what to await, None for nothing.
+
+        *unjudged* says why nothing was judged, if that is so.
+        """
+        self._unjudged = unjudged
         if self._detector is None:
             return None
         self._patience.renew()
@@ -180,7 +185,7 @@ class Judge:
 
     def _report(self, index: Index, run: Run, counts: Mapping[str, int]) -> tuple[str, Statistics]:
         """Return the summary of *run*, and what the index holds at its end."""
-        parts = [summary(counts, index, run, self._notices.swallowed())]
+        parts = [summary(counts, index, run, self._notices.swallowed(), self._unjudged)]
         if self._rehearsal.is_on:
             parts.append(self._rehearsal.told(index))
         return "\n".join(parts), index.views.statistics()

@@ -59,6 +59,7 @@ class DedupPipeline:
         self._marks_copies = settings.action == "mark"
         self._dropped = self._dropped_feed()
         self._records = RecordNotice(settings)
+        self._before = ""
         self._ending: Any = None
 
     @classmethod
@@ -83,12 +84,13 @@ class DedupPipeline:
     def open_spider(self, spider: Any = None) -> None:
         if tracking := self._crawler.get_item_pipeline(TrackingPipeline):
             self._tracker = tracking.tracker
+        self._before = self._predecessors()
         run = self.judge.open()
         logger.info(
             "Deduplicating into %s, run %d%s%s: %s",
             *(shown_place(index_path(self._settings)), run.id),
             "" if run.action == "drop" else f" ({run.action}: nothing is dropped)",
-            self._predecessors(),
+            self._before,
             "items as the spider says" if self.reader.own else self._settings.judged,
         )
 
@@ -134,13 +136,16 @@ class DedupPipeline:
         """Return what to ask about *item*, None where it is not to be judged, or cannot be."""
         try:
             if token.handed.is_exempt:
+                self._records.unjudged(is_exempt=True)
                 return None
             response, is_only = token.response, token.handed.is_only
             page, kind = self._counts.timed("parse", self.reader.read, item, response, is_only=is_only)
+            self._records.seen(item, page, self._before)
             return (self.judge.sighting(page, kind), page) if page else None
         except NoHtml as error:
-            self._records.note(error.record)
+            self._records.note(error.record, token.response)
         except Exception:
+            self._records.unjudged(is_exempt=False)
             # A page that we cannot read is our error: a traceback is logged, and the item is kept.
             logger.exception("An item could not be judged and is kept")
         finally:
@@ -276,7 +281,9 @@ class DedupPipeline:
         self._counts.write()
 
     def _spider_closed(self, reason: str) -> Any:
-        closing = self.judge.close(reason)
+        for said in self._records.closing():
+            logger.warning("%s", said)
+        closing = self.judge.close(reason, unjudged=self._records.reason())
         self._counts.write()
         return self._closing(closing) if closing else None
 

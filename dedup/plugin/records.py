@@ -1,75 +1,219 @@
-"""A warning about items that are records, not pages: they are kept, and not judged."""
+"""Warnings about items that cannot be judged as the settings say: they are kept, but not in silence."""
 
 from __future__ import annotations
 
 import logging
+import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from itemadapter import ItemAdapter
+from scrapy.http import HtmlResponse, Response
+
 from dedup.front.settings import DedupSettings
+from dedup.reading.fields import parts_of, texts_of
+from dedup.reading.own_words import long_texts
+from dedup.reading.page import Page
+from dedup.values.hashes import murmur3
 from dedup.values.printable import printable
 
 logger = logging.getLogger(__name__)
 
-# The usual names of keys; the first that an item has is proposed.
-_KEYS = ("id", "sku", "gtin", "isbn", "guid", "uuid", "key", "identifier", "url", "link")
-# A text of an article is longer than this, a name or a price is not.
-_LONG_TEXT = 200
 _MOST_NAMES = 12
+# A value with this in it is HTML, whatever its field is called.
+_MARKUP = re.compile(r"<(?:!doctype|html|body|article|div|p|h[1-6]|table|ul)\b[^<>]*>", re.IGNORECASE)
+_DEEPEST = 5
+# So many items that all have a key of their own are no chance; more keys are not remembered.
+MIN_KEYS = 20
+_MOST_KEYS = 10_000
+
+_NO_HTML = "the items have no HTML, and no fields were named (DEDUP_TEXT_FIELDS, DEDUP_HTML_FIELD)"
+_EXEMPT = "all requests are exempt (meta dedup=False)"
+_NOT_ASKED = "DEDUP_PAGE_FROM_ITEM gave no pages"
+_FAILED = "all items failed to be read, see above"
+_EMPTY = "there is nothing in the pages"
 
 
 class RecordNotice:
-    """Warns once that an item without HTML is not judged, and what can be done for articles."""
+    """Warns, each thing once, of items that are records and of named fields that no item has.
+
+    What is said at the end of a crawl is that of `closing`, and the `reason` why nothing was judged.
+    """
 
     def __init__(self, settings: DedupSettings) -> None:
         self._settings = settings
+        self._reasons: Counter[str] = Counter()
         self._was_given = False
+        # The fields that each setting names, until an item has one of them; and those that none has had.
+        self._named = _named(settings)
+        self._never_found = dict.fromkeys(name for names in self._named.values() for name in names)
+        self._has_missed: set[str] = set()
+        self._keys: set[int] | None = set() if settings.key_fields else None
+        self._items = 0
 
-    def note(self, record: Mapping[str, Any]) -> None:
-        """Warn about *record*, the first time."""
+    def note(self, record: Mapping[str, Any], response: Response | None) -> None:
+        """Warn about *record*, an item of *response* without HTML, the first time."""
+        self._reasons[_NO_HTML] += 1
         if self._was_given:
             return
         self._was_given = True
-        logger.warning("%s", advice(record, comes_again=self._settings.config.unchanged == "drop"))
+        drops_unchanged = self._settings.config.unchanged == "drop"
+        of_page = isinstance(response, HtmlResponse)
+        logger.warning("%s", advice(record, comes_again=drops_unchanged, of_page=of_page))
+
+    def seen(self, item: Any, page: Page | None, before: str) -> None:
+        """Note what of the named fields *item* has; *before* names the pipelines before ours."""
+        self._items += 1
+        if page is None and not self._settings.fields.names:
+            self._reasons[_NOT_ASKED] += 1
+        if (self._never_found or page is None) and ItemAdapter.is_item(item):
+            self._look(ItemAdapter(item), before)
+        if self._keys is not None and page is not None:
+            self._note_key(page.item_key)
+
+    def unjudged(self, *, is_exempt: bool) -> None:
+        """Note an item that is exempt, or that could not be read."""
+        self._reasons[_EXEMPT if is_exempt else _FAILED] += 1
+
+    def _look(self, record: Mapping[str, Any], before: str) -> None:
+        for setting, names in self._named.items():
+            found = [name for name in names if any(texts_of(record.get(name)))]
+            for name in found:
+                self._never_found.pop(name, None)
+            if found:
+                continue
+            if setting in _JUDGED:
+                self._reasons[f"no item has a field that {setting} names"] += 1
+            if setting not in self._has_missed:
+                self._has_missed.add(setting)
+                logger.warning("%s", missing(record, setting, names, before))
+
+    def _note_key(self, key: str) -> None:
+        assert self._keys is not None
+        number = murmur3(key)
+        if not key or number in self._keys:
+            self._keys = None  # not unique: nothing is to be said
+        elif len(self._keys) < _MOST_KEYS:
+            self._keys.add(number)
+
+    def reason(self) -> str:
+        """Return why nothing was judged, if that is so."""
+        return self._reasons.most_common(1)[0][0] if self._reasons else _EMPTY
+
+    def closing(self) -> list[str]:
+        """Return what is to be said of named fields now that all items were seen."""
+        said = []
+        if self._keys is not None and len(self._keys) >= MIN_KEYS:
+            keys = ", ".join(map(printable, self._settings.key_fields))
+            said.append(
+                f"DEDUP_KEY_FIELDS ({keys}) was different in each of {self._items:,} items: items with "
+                "different keys are never compared, so no copy could be found in this crawl. Name only "
+                "fields that tell records apart whose text is the same, not what every item has its own of"
+            )
+        for setting, names in self._named.items():
+            never = [name for name in names if name in self._never_found]
+            if never and self._items and setting not in self._has_missed:
+                said.append(f"{setting} names {_listed(never)}, which no item had")
+        return said
 
 
-def advice(record: Mapping[str, Any], *, comes_again: bool) -> str:
+_JUDGED = ("DEDUP_HTML_FIELD", "DEDUP_TEXT_FIELDS")
+
+
+def _named(settings: DedupSettings) -> dict[str, tuple[str, ...]]:
+    """Return the fields that the settings name, by setting."""
+    is_own = settings.page_from_item is not None or settings.source == "response"
+    rule = settings.fields
+    named = {
+        "DEDUP_HTML_FIELD": (rule.html_field,) if rule.html_field and not is_own else (),
+        "DEDUP_TEXT_FIELDS": () if is_own or rule.html_field else rule.text_fields,
+        "DEDUP_KEY_FIELDS": rule.key_fields,
+        "DEDUP_URL_FIELD": () if is_own or rule.url_field == "url" else (rule.url_field,),
+    }
+    return {setting: names for setting, names in named.items() if names}
+
+
+def missing(record: Mapping[str, Any], setting: str, names: tuple[str, ...], before: str) -> str:
+    """Return the warning that *record* has nothing in the fields *names* of a *setting*.
+
+    >>> print(missing({"title": "Sea"}, "DEDUP_TEXT_FIELDS", ("txet",), ", after Cleaning"))
+    An item has nothing in the fields that DEDUP_TEXT_FIELDS names, ["txet"]: it is kept and not \
+judged, and so are all others like it. Its fields are title, after Cleaning; is a name misspelt, or does a \
+pipeline before ours empty the field?
+    """
+    fate = {
+        "DEDUP_KEY_FIELDS": "nothing tells it from items with a like text",
+        "DEDUP_URL_FIELD": "it has the URL of its response",
+    }.get(setting, "it is kept and not judged")
+    return (
+        f"An item has nothing in the fields that {setting} names, {_listed(names)}: {fate}, and so are "
+        f"all others like it. Its fields are {_shown(record)}{before}; is a name misspelt, or does a "
+        "pipeline before ours empty the field?"
+    )
+
+
+def advice(record: Mapping[str, Any], *, comes_again: bool, of_page: bool = False) -> str:
     """Return the warning about *record*, an item without HTML.
 
-    *comes_again* says that unchanged pages are dropped, which such items are not.
+    *comes_again* says that unchanged pages are dropped, which such items are not, *of_page* that it was
+    made of an HTML response.  No field is proposed as a key: a key that is different in every item would
+    switch deduplication off, and one item does not tell.
 
     >>> print(advice({"id": 7, "title": "Sea", "text": "The tide. " * 30}, comes_again=False))
     An item has no HTML (its fields are id, title, text): it is kept and not judged, and so are all \
 others like it. Leave records alone: a price or a date makes two of them different. If these are \
-articles, judge them with DEDUP_TEXT_FIELDS = ["title", "text"] and DEDUP_KEY_FIELDS = ["id"]
+articles, judge them with DEDUP_TEXT_FIELDS = ["title", "text"]
     """
-    names = [printable(str(name)) for name in record]
-    shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if names[_MOST_NAMES:] else "")
     again = (
         " DEDUP_UNCHANGED = 'drop' does not apply to them: they come in every crawl."
         if comes_again
         else ""
     )
     return (
-        f"An item has no HTML (its fields are {shown}): it is kept and not judged, and so are all "
-        f"others like it.{again} Leave records alone: a price or a date makes two of them different. "
-        f"If these are articles, judge them with DEDUP_TEXT_FIELDS = {_listed(_text_fields(record))} "
-        f"and DEDUP_KEY_FIELDS = {_listed(_key_fields(record))}"
+        f"An item has no HTML (its fields are {_shown(record)}): it is kept and not judged, and so are "
+        f"all others like it.{again} Leave records alone: a price or a date makes two of them different. "
+        f"{_way_out(record, of_page=of_page)}"
     )
 
 
+def _way_out(record: Mapping[str, Any], *, of_page: bool) -> str:
+    html = next((name for name, value in record.items() if _holds_html(value)), "")
+    whole = 'If each page gives one item, judge its response with DEDUP_SOURCE = "response"'
+    if html and isinstance(record[html], str):
+        name = _listed([html])[1:-1]
+        return f"The field {name} has HTML: judge it with DEDUP_HTML_FIELD = {name}"
+    if html:
+        inside = f"There is HTML inside of the field {_listed([html])[1:-1]}. "
+        return inside + (whole if of_page else "Make pages of such items with DEDUP_PAGE_FROM_ITEM")
+    articles = (
+        f"f these are articles, judge them with DEDUP_TEXT_FIELDS = {_listed(_text_fields(record))}"
+    )
+    return f"{whole}; i{articles}" if of_page else f"I{articles}"
+
+
+def _holds_html(value: Any, depth: int = 0) -> bool:
+    if isinstance(value, str):
+        return bool(_MARKUP.search(value))
+    if depth > _DEEPEST or value is None or isinstance(value, bytes | int | float):
+        return False
+    parts = parts_of(value)
+    each = parts.values() if isinstance(parts, dict) else parts or ()
+    return any(_holds_html(part, depth + 1) for part in each)
+
+
 def _text_fields(record: Mapping[str, Any]) -> list[str]:
+    long = [name for name, value in record.items() if long_texts({name: value})]
     texts = {name: value for name, value in record.items() if isinstance(value, str)}
-    long = [name for name, value in texts.items() if len(value) > _LONG_TEXT]
-    long = long or sorted(texts, key=lambda name: -len(texts[name]))[:1]
+    long = long or [name for name in ("text", "description", "content", "summary") if name in texts][:1]
     titles = [name for name in ("title", "headline", "name") if name in texts and name not in long]
     return titles[:1] + long or ["title", "text"]
 
 
-def _key_fields(record: Mapping[str, Any]) -> list[str]:
-    keys = [name for name in _KEYS if isinstance(record.get(name), str | int) and record[name] != ""]
-    return keys[:1] or ["id"]
+def _shown(record: Mapping[str, Any]) -> str:
+    names = [printable(str(name)) for name in record]
+    return ", ".join(names[:_MOST_NAMES]) + (", ..." if names[_MOST_NAMES:] else "")
 
 
-def _listed(names: list[str]) -> str:
+def _listed(names: Any) -> str:
     return f"[{', '.join(chr(34) + printable(str(name)) + chr(34) for name in names)}]"

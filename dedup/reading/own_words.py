@@ -34,6 +34,8 @@ _ODD = re.compile(r"[\w/%#&@+\\]")
 _LONGEST_WORD = 40
 _IS_UNSPACED = re.compile(f"[{UNSPACED}]")
 _TAG = re.compile(r"<[^<>]*+>")
+# Its words, between hyphens, are those of a title, or of nothing.
+_ADDRESS = re.compile(r"(?<![\w+.-])\w[\w+.-]*+://\S*+|(?<!\S)/\S*+")
 _MARKUP = re.compile(r"<[A-Za-z/!?]")
 # Strings in scripts: characters by number, and those that separate words, also where a string stands in
 # another one.
@@ -106,8 +108,9 @@ def long_texts(record: Mapping[str, object], without: Iterable[str] = ()) -> tup
 
 
 def plain_text(text: str) -> str:
-    """Return *text*, which may be markup, without tags."""
-    return _TAG.sub(" ", decoded(text)) if _MARKUP.search(text) else text
+    """Return *text*, which may be markup, without tags and addresses."""
+    plain = _TAG.sub(" ", decoded(text)) if _MARKUP.search(text) else text
+    return _ADDRESS.sub(" ", plain) if "/" in plain else plain
 
 
 def _collect(value: object, found: list[str], depth: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.crawling import Crawl, crawl
 from tests.pages import edited, text
 
 LONG = text(1, 300)
+PROSE = "The tide takes the sand from the beach and brings it back to the other side of the bay. " * 4
 TEXTS: dict[str, Any] = {"DEDUP_TEXT_FIELDS": ["name", "description", "price", "address", "tags"]}
 
 
@@ -150,8 +152,118 @@ def test_messages_name_an_item_without_url_by_its_first_text(tmp_path: Path) -> 
 def test_the_advice_names_settings_made_from_the_item() -> None:
     article = {"id": 7, "headline": "Sea", "text": LONG, "date": "2026-11-01"}
     said = advice(article, comes_again=False)
-    assert 'DEDUP_TEXT_FIELDS = ["headline", "text"] and DEDUP_KEY_FIELDS = ["id"]' in said
+    assert said.endswith('DEDUP_TEXT_FIELDS = ["headline", "text"]')
     assert "\x1b" not in advice({"\x1b[31m": 1}, comes_again=True)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {
+            "url": "http://a/1",
+            "link": "http://a/2",
+            "guid": "g1",
+            "id": 7,
+            "title": "Sea",
+            "text": PROSE,
+        },
+        {"isbn": "9780306406157", "key": "k", "identifier": "u", "sku": "s", "summary": "The sea."},
+        {"href": "http://a/" + "tide-" * 80, "image": "data:image/png;base64," + "iVBO" * 90},
+    ],
+)
+def test_no_key_and_no_address_is_proposed(record: dict[str, Any]) -> None:
+    for of_page in (True, False):
+        proposed = advice(record, comes_again=False, of_page=of_page).partition("different. ")[2]
+        assert "KEY" not in proposed
+        assert not set(record).intersection(re.findall(r'"(\w+)"', proposed)) - {
+            "title",
+            "text",
+            "summary",
+        }
+
+
+def test_the_proposed_settings_find_the_copies(tmp_path: Path) -> None:
+    found = [{"url": f"http://a/{n}", "guid": f"g{n}", "title": "Sea", "text": PROSE} for n in range(9)]
+    said = items(tmp_path, *found).log
+    proposed = re.search(r"DEDUP_TEXT_FIELDS = (\[.*?\])", said)
+    assert proposed
+    done = items(tmp_path, *found, DEDUP_TEXT_FIELDS=proposed[1])
+    assert done.items == found[:1]
+
+
+@pytest.mark.parametrize(
+    ("record", "of_page", "proposed"),
+    [
+        ({"title": "Sea"}, True, 'one item, judge its response with DEDUP_SOURCE = "response"'),
+        (
+            {"data": {"raw": f"<div>{LONG}</div>"}},
+            True,
+            'field "data". If each page gives one item, judge',
+        ),
+        ({"data": [f"<html>{LONG}"]}, False, "Make pages of such items with DEDUP_PAGE_FROM_ITEM"),
+        ({"content": f"<p>{LONG}</p>"}, True, 'judge it with DEDUP_HTML_FIELD = "content"'),
+        (
+            {"title": "Sea", "text": PROSE},
+            False,
+            "If these are articles, judge them with DEDUP_TEXT_FIELDS",
+        ),
+    ],
+)
+def test_the_advice_knows_where_html_is(record: dict[str, Any], of_page: bool, proposed: str) -> None:
+    said = advice(record, comes_again=False, of_page=of_page)
+    assert proposed in said
+    assert ("DEDUP_SOURCE" in said) == (of_page and "content" not in record)
+
+
+def test_a_key_that_every_item_has_its_own_of_is_warned_of_at_the_end(tmp_path: Path) -> None:
+    same = [{"id": n, "size": n % 7, "text": LONG} for n in range(30)]
+    done = items(tmp_path, *same, DEDUP_TEXT_FIELDS=["text"], DEDUP_KEY_FIELDS=["id"])
+    assert len(done.items) == 30
+    assert "DEDUP_KEY_FIELDS (id) was different in each of 30 items" in done.log
+    (tmp_path / "sizes").mkdir()
+    sizes = items(tmp_path / "sizes", *same, DEDUP_TEXT_FIELDS=["text"], DEDUP_KEY_FIELDS=["size"])
+    assert len(sizes.items) == 7
+    assert "was different in each" not in sizes.log
+
+
+@pytest.mark.parametrize(
+    "written", ["text,title", "['text', 'title']", '["text", "title"]', "[text, title]", "('text',)"]
+)
+def test_a_list_is_understood_however_it_was_pasted(tmp_path: Path, written: str) -> None:
+    found = [{"text": LONG, "title": "Sea"}] * 2
+    done = items(tmp_path, *found, DEDUP_TEXT_FIELDS=written)
+    assert done.items == found[:1]
+    assert "names" not in done.log
+
+
+def test_named_fields_that_no_item_has_are_warned_of_and_so_that_nothing_was_judged(
+    tmp_path: Path,
+) -> None:
+    found = [{"title": "Sea", "text": LONG}] * 3
+    before = {"tests.plugin.spiders.Replacing": 100}
+    done = items(tmp_path, *found, DEDUP_TEXT_FIELDS=["txet", "body"], ITEM_PIPELINES=before)
+    assert len(done.items) == 3
+    said = 'An item has nothing in the fields that DEDUP_TEXT_FIELDS names, ["txet", "body"]: it is kept'
+    assert done.log.count(said) == 1
+    assert "Its fields are title, text, cleaned, after Replacing; is a name misspelt" in done.log
+    assert "NOTHING WAS JUDGED: no item has a field that DEDUP_TEXT_FIELDS names" in done.log
+
+
+def test_a_key_that_no_item_has_is_warned_of(tmp_path: Path) -> None:
+    done = items(tmp_path, product(1), product(2), DEDUP_KEY_FIELDS=["skuu"], **TEXTS)
+    assert 'names, ["skuu"]: nothing tells it from items with a like text' in done.log
+    assert "NOTHING WAS JUDGED" not in done.log
+
+
+def test_a_single_name_that_no_item_has_is_told_at_the_end(tmp_path: Path) -> None:
+    done = items(tmp_path, product(1), DEDUP_TEXT_FIELDS=["description", "titel"])
+    assert 'DEDUP_TEXT_FIELDS names ["titel"], which no item had' in done.log
+    assert "An item has nothing in the fields" not in done.log
+
+
+def test_the_summary_says_why_nothing_was_judged(tmp_path: Path) -> None:
+    done = items(tmp_path, *PRODUCTS)
+    assert "NOTHING WAS JUDGED: the items have no HTML, and no fields were named" in done.log
 
 
 def test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words(tmp_path: Path) -> None:

@@ -142,6 +142,12 @@ class Adding:
             self._take(entry)
         self.tally.resumed_at = self.tally.records
 
+    @property
+    def unjudged(self) -> str:
+        """Why nothing was judged, if that is so; "" where no fields were named."""
+        names = ", ".join(self._choices.rule.names)
+        return f"no record has anything in the fields that were named ({names})" if names else ""
+
     def _take(self, entry: Entry) -> None:
         self.entries.append(entry)
         self.tally.records += len(entry.fates)
