@@ -60,7 +60,8 @@ def _markdown(element: Any) -> Iterator[str]:
 def lines(html: str) -> list[str]:
     """Return the texts of *html*, as ``::text`` gives them."""
     root = etree.fromstring(html.encode(), etree.HTMLParser(encoding="utf-8"))
-    return list(root.xpath("//body//text()[not(parent::script or parent::style)]"))
+    found: Any = root.xpath("//body//text()[not(parent::script or parent::style)]")
+    return list(found)
 
 
 KINDS: dict[str, Callable[[str], Any]] = {"markdown": markdown, "lines": lines}

@@ -328,6 +328,10 @@ class Ledger:
         """Let the next crawl keep what *run* has dropped; return the rows, in their order."""
         return self._want_back(Query(runs=frozenset((run,)), kept=False))
 
+    def restore_copies(self, rows: Collection[int]) -> list[Row]:
+        """Let whatever crawl meets them next, this one too, keep what was dropped as *rows*."""
+        return self._want_back(Query(ids=tuple(rows), kept=False)) if rows else []
+
     def restore_url_copies(self, url: str) -> list[Row]:
         """Let the next crawl keep what was dropped at *url*; return the rows, in their order."""
         key = url_key(url)

@@ -369,6 +369,15 @@ class Judge:
             index, run = self._detector.index, self._detector.run
             self._do(partial(index.book.withhold, run, requests), lambda _: None)
 
+    def want_back(self, rows: Sequence[int]) -> None:
+        """Let what was dropped as *rows* be kept when it is met again, in this crawl or a later one."""
+        if self._detector:
+            self._do(partial(self._detector.index.ledger.restore_copies, rows), lambda _: None)
+
+    def swallowing(self, url: str, verdict: Verdict, other: str, again: int) -> None:
+        """Warn that the page at *url*, and the *other*, are no copies; *again* are requested again."""
+        self._notices.swallowing(url, verdict, other, again)
+
     def wanted(self) -> list[tuple[str, str]]:
         """Return the URLs, and the requests, of skipped pages that were restored."""
         return self._wanted

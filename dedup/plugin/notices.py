@@ -10,6 +10,7 @@ from dedup.plugin.counting import Counts
 from dedup.values.errors import IndexUnavailable
 from dedup.values.limits import MAX_ATTRIBUTES, MAX_DEPTH, Excess
 from dedup.values.printable import printable
+from dedup.values.urls import host_of
 from dedup.values.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -103,6 +104,17 @@ class Notices:
                 "template that only look alike? See `dedup report`",
                 *(swallowed.copies, swallowed.seen, printable(swallowed.host), 100 * swallowed.share),
                 printable(swallowed.canonical_url),
+            )
+
+    def swallowing(self, url: str, verdict: Verdict, other: str, again: int) -> None:
+        """Warn of a page that is kept although it is a copy by its text, as *other* should have been."""
+        if self._is_first(f"unread {host_of(url)}"):
+            logger.warning(
+                "<%s> and <%s> are copies of <%s> by the text that is read, but say other things in "
+                "scripts, attributes or their frame. What repeats that page is kept from now on, and %d "
+                "pages before are requested again (dedup/unread). Render such pages, or give their text "
+                "to DEDUP_TEXT_FIELDS or DEDUP_PAGE_FROM_ITEM",
+                *(printable(url), printable(other), printable(verdict.canonical_url), again),
             )
 
     def swallowed(self) -> list[Swallowed]:

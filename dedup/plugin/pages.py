@@ -12,7 +12,7 @@ from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.front.settings import DedupSettings, PageFromItem
 from dedup.plugin.foresight import Foresight
-from dedup.reading.charset import encoding_of
+from dedup.reading.charset import decode, encoding_of
 from dedup.reading.fields import FieldRule, RawPage, item_key, raw_page_of
 from dedup.reading.floods import SMALL, has_attribute_flood
 from dedup.reading.page import Page, markup_of
@@ -91,6 +91,16 @@ class ItemReader:
             return located(self._keyed(page, item), response), "page"
         page = self._from_item(item, response)
         return page and located(page, response), "item"
+
+    def markup(self, item: Any, response: Response | None, *, is_only: bool) -> str:
+        """Return the markup that was read of *item*, "" where it is not known, or a text was read."""
+        if self.own is not None:
+            return ""
+        if is_only and isinstance(response, HtmlResponse):
+            return decode(response.body, _header_encoding(response))
+        raw = raw_page_of(ItemAdapter(item), self._rule)
+        html = raw.html if raw else ""
+        return html if isinstance(html, str) else decode(html)
 
     def _from_item(self, item: Any, response: Response | None) -> Page | None:
         own = self.own

@@ -24,10 +24,12 @@ from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, read_settings
 from dedup.plugin.tracking import Fate, Token, Tracker, TrackingPipeline
+from dedup.plugin.unread import Copy, Net
 from dedup.plugin.waiting import Later, Seat
 from dedup.reading.fields import NoHtml
 from dedup.reading.page import Page
 from dedup.values.printable import printable
+from dedup.values.urls import url_key
 from dedup.values.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ class DedupPipeline:
         self._dropped = self._dropped_feed()
         self._records = RecordNotice(settings)
         self._before = ""
+        self._net = Net()
         self._ending: Any = None
 
     @classmethod
@@ -123,6 +126,8 @@ class DedupPipeline:
             return self._keep_unjudged(item)
         if verdict.row is None:
             return self._wait(item, token, sighted[1], ask, judge.seat(verdict))
+        if self._is_unread(item, token, verdict, sighted[1]):
+            verdict = judge.ask(*sighted, is_wanted=True) or verdict
         return self._act(item, token, verdict, sighted[1])
 
     async def _await(self, item: Any, token: Token, ask: _Ask, later: Later[Answered]) -> Any:
@@ -130,6 +135,14 @@ class DedupPipeline:
         page: Page = ask.args[1]
         if seat:
             return await self._wait(item, token, page, ask, seat)
+        return await self._act_later(item, token, verdict, page, ask)
+
+    async def _act_later(
+        self, item: Any, token: Token, verdict: Verdict | None, page: Page, ask: _Ask
+    ) -> Any:
+        if verdict is not None and self._is_unread(item, token, verdict, page):
+            again, _ = await ask(is_wanted=True)
+            verdict = again or verdict
         return self._keep_unjudged(item) if verdict is None else self._act(item, token, verdict, page)
 
     def _sighted(self, item: Any, token: Token) -> tuple[Sighting, Page] | None:
@@ -148,8 +161,6 @@ class DedupPipeline:
             self._records.unjudged(is_exempt=False)
             # A page that we cannot read is our error: a traceback is logged, and the item is kept.
             logger.exception("An item could not be judged and is kept")
-        finally:
-            token.response = None
         return None
 
     async def _wait(self, item: Any, token: Token, page: Page, ask: _Ask, seat: Seat) -> Any:
@@ -159,7 +170,42 @@ class DedupPipeline:
         except TimeoutError:
             self._counts.add("wait_timeout")
             return self._keep_unjudged(item)
-        return self._keep_unjudged(item) if verdict is None else self._act(item, token, verdict, page)
+        return await self._act_later(item, token, verdict, page, ask)
+
+    def _is_unread(self, item: Any, token: Token, verdict: Verdict, page: Page) -> bool:
+        """Return whether *item*, a copy by its *verdict*, is to be kept because of what was not read.
+
+        The copies before it are given back: they are requested again, and kept.
+        """
+        if not self._drops(verdict) or verdict.canonical is None or verdict.row is None:
+            return False
+        if self._settings.config.exceptions.originals(url_key(page.url)):
+            return False  # somebody has said what it is a copy of
+        response = token.response
+        markup = self.reader.markup(item, response, is_only=token.handed.is_only)
+        copy = Copy(verdict.row, page.url, response.request if response else None)
+        if not (markup and self._net.swallows(verdict.canonical, markup, page.text, copy)):
+            return False
+        before = [one for one in self._net.copies(verdict.canonical) if one.row != verdict.row]
+        self.judge.want_back([one.row for one in before] + [verdict.row])
+        self._counts.add("unread", len(before) + 1)
+        if before:
+            again = sum(self._request_again(one) for one in before)
+            self.judge.swallowing(page.url, verdict, before[-1].url, again)
+        return True
+
+    def _drops(self, verdict: Verdict) -> bool:
+        is_near = verdict.reason is Reason.NEAR_DUPLICATE and not verdict.kept
+        is_let_go = verdict.is_rehearsed or self._settings.dry_run or self._marks_copies
+        return is_near and not is_let_go
+
+    def _request_again(self, copy: Copy) -> bool:
+        request, engine = copy.request, self._crawler.engine
+        if request is None or request.method != "GET" or engine is None:
+            return False
+        engine.crawl(request.replace(dont_filter=True))
+        self._counts.add("requested_again")
+        return True
 
     def _act(self, item: Any, token: Token, verdict: Verdict, page: Page | None = None) -> Any:
         """Keep, mark or drop *item*; its *page* is None where the verdict is that on its response."""
@@ -257,6 +303,7 @@ class DedupPipeline:
         token = self._tracker.settle(item)
         if token is None:
             return
+        token.response = None
         if token.row is not None:
             self._settle_row(token.row, kept=kept)
         if watch := token.handed.watch:

@@ -24,6 +24,8 @@ _MOST_NAMES = 12
 # A value with this in it is HTML, whatever its field is called.
 _MARKUP = re.compile(r"<(?:!doctype|html|body|article|div|p|h[1-6]|table|ul)\b[^<>]*>", re.IGNORECASE)
 _DEEPEST = 5
+# The usual names of texts, for an item that has no long one.
+_USUAL_TEXTS: tuple[str, ...] = ("text", "description", "content", "summary")
 # So many items that all have a key of their own are no chance; more keys are not remembered.
 MIN_KEYS = 20
 _MOST_KEYS = 10_000
@@ -108,8 +110,8 @@ class RecordNotice:
             keys = ", ".join(map(printable, self._settings.key_fields))
             said.append(
                 f"DEDUP_KEY_FIELDS ({keys}) was different in each of {self._items:,} items: items with "
-                "different keys are never compared, so no copy could be found in this crawl. Name only "
-                "fields that tell records apart whose text is the same, not what every item has its own of"
+                "different keys are never compared, so no copy could be found in this crawl. Name "
+                "only what tells records of like texts apart, not what every item has its own of"
             )
         for setting, names in self._named.items():
             never = [name for name in names if name in self._never_found]
@@ -139,8 +141,8 @@ def missing(record: Mapping[str, Any], setting: str, names: tuple[str, ...], bef
 
     >>> print(missing({"title": "Sea"}, "DEDUP_TEXT_FIELDS", ("txet",), ", after Cleaning"))
     An item has nothing in the fields that DEDUP_TEXT_FIELDS names, ["txet"]: it is kept and not \
-judged, and so are all others like it. Its fields are title, after Cleaning; is a name misspelt, or does a \
-pipeline before ours empty the field?
+judged, and so are all others like it. Its fields are title, after Cleaning; is a name misspelt, or \
+does a pipeline before ours empty the field?
     """
     fate = {
         "DEDUP_KEY_FIELDS": "nothing tells it from items with a like text",
@@ -172,8 +174,8 @@ articles, judge them with DEDUP_TEXT_FIELDS = ["title", "text"]
     )
     return (
         f"An item has no HTML (its fields are {_shown(record)}): it is kept and not judged, and so are "
-        f"all others like it.{again} Leave records alone: a price or a date makes two of them different. "
-        f"{_way_out(record, of_page=of_page)}"
+        f"all others like it.{again} Leave records alone: a price or a date makes two of them different"
+        f". {_way_out(record, of_page=of_page)}"
     )
 
 
@@ -205,7 +207,8 @@ def _holds_html(value: Any, depth: int = 0) -> bool:
 def _text_fields(record: Mapping[str, Any]) -> list[str]:
     long = [name for name, value in record.items() if long_texts({name: value})]
     texts = {name: value for name, value in record.items() if isinstance(value, str)}
-    long = long or [name for name in ("text", "description", "content", "summary") if name in texts][:1]
+    if not long:
+        long = [name for name in _USUAL_TEXTS if name in texts][:1]
     titles = [name for name in ("title", "headline", "name") if name in texts and name not in long]
     return titles[:1] + long or ["title", "text"]
 

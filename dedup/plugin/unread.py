@@ -1,0 +1,102 @@
+"""The last net: a page that swallows others although they say much that nobody has read.
+
+The verdict is about the text that we read.  Where scripts make the text of a page, that is its shell,
+and one page kept swallows all others.  Their texts stand in their markup nevertheless: in embedded data,
+in attributes, in the frame.  Copies have the same there, but for ids and times, which are no words.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dedup.reading.own_words import decoded, words_of
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+Pairs = NDArray[np.int64]
+
+# Of so many copies of a page that say something else each the last is kept, the others are given back.
+MOST_SWALLOWED = 5
+# So many pairs of words that were not read, and stand on no other copy, are a text of its own.  On nine
+# sites, 11,909 pages, no page has five such copies.
+OWN_PAIRS = 50
+# Pairs are sampled by their hashes, one in so many.
+_ONE_IN = 4
+# Pages with copies that are watched at a time; those with the oldest copies are forgotten.
+_MOST_WATCHED = 200
+_MIXED = np.int64(0x9E3779B97F4A7C1)
+
+
+class Copy(NamedTuple):
+    """What was dropped as *row*, and how it is had again."""
+
+    row: int
+    url: str
+    request: Request | None
+
+
+@dataclass(slots=True)
+class Swallowing:
+    """What copies of one page said that was not read, each another thing."""
+
+    seen: Pairs
+    copies: list[Copy] = field(default_factory=list)
+    count: int = 1
+
+
+class Net:
+    """Counts, for each page kept, the copies of it with an unread text of their own."""
+
+    def __init__(self) -> None:
+        self._watched: OrderedDict[int, Swallowing] = OrderedDict()
+
+    def swallows(self, canonical: int, markup: str, text: str, copy: Copy) -> bool:
+        """Note a *copy* of the page *canonical*, of which *text* was read of its *markup*.
+
+        Returns whether it is the fifth, or a later one, that has a text of its own.
+        """
+        pairs = unread_pairs(markup, text)
+        known = self._watched.get(canonical)
+        if known is None:
+            if len(self._watched) >= _MOST_WATCHED:
+                self._watched.popitem(last=False)
+            self._watched[canonical] = Swallowing(pairs, [copy])
+            return False
+        self._watched.move_to_end(canonical)
+        if own_pairs(pairs, known.seen) < OWN_PAIRS:
+            return False
+        if known.count < MOST_SWALLOWED:
+            known.seen = np.union1d(known.seen, pairs)
+            known.copies.append(copy)
+            known.count += 1
+        return known.count >= MOST_SWALLOWED
+
+    def copies(self, canonical: int) -> list[Copy]:
+        """Return the copies of *canonical* that said something else each, and forget them."""
+        known = self._watched[canonical]
+        found, known.copies = known.copies, []
+        return found
+
+
+def unread_pairs(markup: str, text: str) -> Pairs:
+    """Return a sample of the pairs of words in *markup*, whatever shows them, that are not in *text*."""
+    return np.setdiff1d(_pairs(decoded(markup)), _pairs(text), assume_unique=True)
+
+
+def own_pairs(pairs: Pairs, seen: Pairs) -> int:
+    """Return about how many *pairs* of words were not *seen*."""
+    return _ONE_IN * len(np.setdiff1d(pairs, seen, assume_unique=True))
+
+
+def _pairs(text: str) -> Pairs:
+    # Python's hashes differ from process to process; these are kept in none but this one.
+    hashes = np.fromiter(map(hash, words_of(text)), np.int64)
+    with np.errstate(over="ignore"):
+        pairs = hashes[:-1] * _MIXED ^ hashes[1:]
+    return np.unique(pairs[pairs % _ONE_IN == 0])

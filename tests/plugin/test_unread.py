@@ -1,0 +1,99 @@
+"""The last net: one page kept must not swallow others whose texts are not read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.http import Response
+
+from tests.crawling import Crawl, crawl
+from tests.plugin.test_beside import prose
+
+FRAME = prose(900, 18)
+
+
+def shell(number: int, kind: str) -> str:
+    """Return an article of which only the shell of its site is read."""
+    said = prose(number)
+    state = json.dumps({"id": f"{number:032x}", "post": {"title": prose(number, 6), "body": said}})
+    places = {
+        "state": f"<script>window.__STATE__ = {state}</script>",
+        "nested": f"<script>self.__next_f.push([1,{json.dumps(state)}])</script>",
+        "linked": f"<script type='application/ld+json'>{state}</script>",
+        "attribute": f"<div data-page='{state}'></div>",
+        "copies": f"<script>window.__STATE__ = {json.dumps({'id': f'{number:032x}', 'at': prose(1)})}</script>",
+    }
+    return f"<html><body><div id=root>{FRAME}</div>{places[kind]}</body></html>"
+
+
+class ShellSpider(Spider):
+    """Yields an item for each of *pages* shells."""
+
+    name = "shells"
+    pages = "7"
+    kind = "state"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number in range(int(self.pages)):
+            html = shell(number, self.kind)
+            yield Request(f"data:text/html;charset=utf-8,{quote(html)}", cb_kwargs={"number": number})
+
+    def parse(self, response: Response, number: int = 0) -> Iterator[Any]:
+        yield {"url": f"http://shells.example/{number}", "number": number, "html": response.text}
+
+
+def crawled(folder: Path, kind: str, pages: int = 7, **settings: Any) -> Crawl:
+    chosen = {"URLLENGTH_LIMIT": 0, "CONCURRENT_REQUESTS": 1, **settings}
+    arguments = {"kind": kind, "pages": str(pages)}
+    return crawl(folder, "tests.plugin.test_unread.ShellSpider", chosen, arguments)
+
+
+@pytest.mark.parametrize("at_a_time", [1, 16])
+def test_of_twenty_articles_that_scripts_show_none_is_lost(tmp_path: Path, at_a_time: int) -> None:
+    done = crawled(tmp_path, "state", 20, CONCURRENT_REQUESTS=at_a_time)
+    assert sorted(item["number"] for item in done.items) == list(range(20))
+    assert done.log.count("by the text that is read, but say other things") == 1
+    assert (done.dedup()["unread"], done.dedup()["requested_again"]) == (19, 4)
+
+
+@pytest.mark.parametrize("kind", ["nested", "linked", "attribute"])
+def test_it_does_not_matter_where_the_text_is(tmp_path: Path, kind: str) -> None:
+    assert len(crawled(tmp_path, kind).items) == 7
+
+
+def test_the_next_crawl_keeps_what_was_given_back(tmp_path: Path) -> None:
+    for _ in range(2):
+        done = crawled(tmp_path, "state")
+        assert sorted(item["number"] for item in done.items) == list(range(7))
+    assert "unread" not in done.dedup()
+    assert crawled(tmp_path, "state", DEDUP_UNCHANGED="drop").items == []
+
+
+def test_of_fewer_than_five_copies_nothing_is_said(tmp_path: Path) -> None:
+    done = crawled(tmp_path, "state", 5)
+    assert len(done.items) == 1
+    assert "unread" not in done.dedup()
+
+
+def test_copies_that_differ_in_an_id_stay_dropped(tmp_path: Path) -> None:
+    done = crawled(tmp_path, "copies")
+    assert len(done.items) == 1
+    assert "unread" not in done.dedup()
+
+
+@pytest.mark.parametrize("settings", [{"DEDUP_ACTION": "mark"}, {"DEDUP_DRY_RUN": True}], ids=str)
+def test_what_is_not_dropped_need_not_be_given_back(tmp_path: Path, settings: dict[str, Any]) -> None:
+    done = crawled(tmp_path, "state", **settings)
+    assert len(done.items) == 7
+    assert "requested_again" not in done.dedup()
+
+
+def test_the_net_goes_with_responses_too(tmp_path: Path) -> None:
+    done = crawled(tmp_path, "state", DEDUP_SOURCE="response")
+    assert sorted(item["number"] for item in done.items) == list(range(7))
