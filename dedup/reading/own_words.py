@@ -30,6 +30,7 @@ _SIGNS = re.compile(
     "[\u00a0-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u2000-\u206f\u3000-\u3004\u3008-\u3030]"
 )
 _RUN = re.compile(rf"[{UNSPACED}]++|(?:[^\W\d_{UNSPACED}]|[{MARKS}{POINTS}])++")
+_SPOKEN = re.compile(rf"(?:[^\W\d_]|[{MARKS}{POINTS}])++")
 _ODD = re.compile(r"[\w/%#&@+\\]")
 _LONGEST_WORD = 40
 _IS_UNSPACED = re.compile(f"[{UNSPACED}]")
@@ -54,7 +55,10 @@ def words_of(text: str) -> list[str]:
     >>> words_of('{"headline":"Low tide","id":"aGVsbG8gd29ybGQ="}')
     ['headline', 'low', 'tide', 'id']
     """
-    return [part for piece in _pieces(text) for part in _parts(piece)]
+    pieces = _pieces(text)
+    if _is_spaced(text):
+        return pieces
+    return [part for piece in pieces for part in _parts(piece)]
 
 
 def decoded(markup: str) -> str:
@@ -68,11 +72,11 @@ def decoded(markup: str) -> str:
 
 
 def words_in_markup(markup: str) -> set[str]:
-    """Return all words that stand anywhere in *markup*: text, frame, scripts, attributes."""
+    """Return all words that stand anywhere in *markup*: text, frame, scripts, attributes; others too."""
     plain = decoded(markup)
+    if _is_spaced(plain):
+        return set(_chunks(plain))
     words = set(_pieces(plain))
-    if plain.isascii() or not _IS_UNSPACED.search(plain):
-        return words
     words.update(_pieces(_TAG.sub("", plain)))  # a tag may stand between two characters of a word
     return {part for piece in words for part in _parts(piece)} | words
 
@@ -152,17 +156,27 @@ def _length(piece: str) -> float:
 
 def _pieces(text: str) -> list[str]:
     """Return the words of *text*, of scripts without spaces whole runs."""
-    if text.isascii():
-        return [word for word in _split(text) if word.isalpha() and len(word) <= _LONGEST_WORD]
-    words = _split(_SIGNS.sub(" ", normalized(text)))
-    cut = {word: _cut(word) for word in set(words)}
-    return [piece for word in words for piece in cut[word]]
+    chunks = _chunks(text)
+    if _is_spaced(text):
+        return [
+            word
+            for word in chunks
+            if (word.isalpha() or (not word.isascii() and _SPOKEN.fullmatch(word)))
+            and len(word) <= _LONGEST_WORD
+        ]
+    cut = {chunk: _cut(chunk) for chunk in set(chunks)}
+    return [piece for chunk in chunks for piece in cut[chunk]]
 
 
-def _split(text: str) -> list[str]:
-    plain = text.encode("utf-8", "surrogatepass").replace(b"://", b"/").translate(_BETWEEN) + b" "
-    plain = plain.replace(b". ", b" ").replace(b"? ", b" ")
-    return plain.decode("utf-8", "surrogatepass").split()
+def _is_spaced(text: str) -> bool:
+    return text.isascii() or not _IS_UNSPACED.search(text)
+
+
+def _chunks(text: str) -> list[str]:
+    """Return what stands between spaces and most signs of *text*, words and others."""
+    plain = text if text.isascii() else _SIGNS.sub(" ", normalized(text))
+    data = plain.encode("utf-8", "surrogatepass").replace(b"://", b"/").translate(_BETWEEN) + b" "
+    return data.replace(b". ", b" ").replace(b"? ", b" ").decode("utf-8", "surrogatepass").split()
 
 
 def _cut(word: str) -> Sequence[str]:
