@@ -195,7 +195,8 @@ class DedupPipeline:
         return True
 
     def _drops(self, verdict: Verdict) -> bool:
-        is_near = verdict.reason is Reason.NEAR_DUPLICATE and not verdict.kept
+        # What was a copy in an earlier crawl too is one of those of its page.
+        is_near = verdict.reason in (Reason.NEAR_DUPLICATE, Reason.UNCHANGED) and verdict.repeats_another
         is_let_go = verdict.is_rehearsed or self._settings.dry_run or self._marks_copies
         return is_near and not is_let_go
 

@@ -20,7 +20,8 @@ MEAN_LINE = 12
 # Of scripts without spaces a word is a run of so many characters.
 _NGRAM = 2
 # What nests deeper is no text of an item.
-_DEEPEST = 20
+_DEEPEST = 8
+_NUMBERS = frozenset([int, float, bool, type(None)])
 # What stands between words, in bytes.  What touches a digit, or another sign of ASCII, is no word, but a
 # part of an address, a time, an id or encoded bytes.
 _BETWEEN = bytes(
@@ -127,7 +128,9 @@ def _collect(value: object, found: list[str], depth: int) -> None:
     from dedup.reading.fields import parts_of
 
     parts = parts_of(value)
-    if isinstance(parts, list) and parts and all(isinstance(part, str) for part in parts):
+    if isinstance(parts, list) and _NUMBERS.issuperset(map(type, parts)):  # there may be thousands
+        return
+    if isinstance(parts, list) and all(isinstance(part, str) for part in parts):
         lines = "\n".join(parts)
         if _is_long(lines, max(LONG_TEXT, MEAN_LINE * len(parts))):
             found.append(lines)

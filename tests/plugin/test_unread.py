@@ -75,6 +75,13 @@ def test_the_next_crawl_keeps_what_was_given_back(tmp_path: Path) -> None:
     assert crawled(tmp_path, "state", DEDUP_UNCHANGED="drop").items == []
 
 
+def test_copies_of_earlier_crawls_count(tmp_path: Path) -> None:
+    assert len(crawled(tmp_path, "state", 3).items) == 1
+    assert len(crawled(tmp_path, "state", 5).items) == 1
+    done = crawled(tmp_path, "state", 6)
+    assert sorted(item["number"] for item in done.items) == list(range(6))
+
+
 def test_of_fewer_than_five_copies_nothing_is_said(tmp_path: Path) -> None:
     done = crawled(tmp_path, "state", 5)
     assert len(done.items) == 1
