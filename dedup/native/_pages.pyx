@@ -664,8 +664,8 @@ cdef class Content:
     def __call__(self, text):
         """Return what a text gives, or None where Python must do it.
 
-        It is (simhash, sketch, tokens with spaces between as bytes, number of tokens, number of those
-        with kana, number of different shingles, sample, check sketch).
+        It is (simhash, sketch, the text with its white space as single spaces in bytes, number of tokens,
+        number of those with kana, number of different shingles, sample, check sketch).
         """
         cdef _Scratch scratch
         if type(text) is not str or not self._size:
@@ -690,7 +690,7 @@ cdef class Content:
             found.count = found.used = 0
         elif found.han_used:
             self._join(&found, scratch)
-        return self._result(&found, scratch)
+        return self._result(text, &found, scratch)
 
     cdef int _join(self, Tokens* found, _Scratch scratch) except -1:
         """Put the words of the runs of Han between the other tokens."""
@@ -746,7 +746,7 @@ cdef class Content:
         self._held = (hashes, roots, starts)
         return 0
 
-    cdef tuple _result(self, Tokens* found, _Scratch scratch):
+    cdef tuple _result(self, str text, Tokens* found, _Scratch scratch):
         cdef size_t count = found.count, size = 64, shingles_count, sampled, place, different, kana = 0
         cdef uint64_t simhash
         cdef uint64_t* hashes
@@ -756,7 +756,6 @@ cdef class Content:
         cdef Term* terms
         cdef int64_t term_count
         cdef uint8_t sketch[256]
-        cdef uint8_t check[256]
         while size < 2 * count:
             size *= 2
         places = <uint32_t*>scratch.room(PLACES, size, 4)
@@ -781,18 +780,20 @@ cdef class Content:
         shingles_count = shingles_of(hashes, count, self._size, shingles)
         sketch_of(shingles, shingles_count, self._bits, sketch)
         shingles = sorted_of(shingles, hashes, shingles_count)
-        sample = PyBytes_FromStringAndSize(NULL, 4 * self._most_sampled)
+        sample = PyBytes_FromStringAndSize(NULL, 4 * min(self._most_sampled, shingles_count))
         different = sample_of(shingles, shingles_count, self._one_in, self._most_sampled,
                               <uint32_t*>PyBytes_AS_STRING(sample), &sampled)
+        # What comes last may write over the tokens.
+        check = self._check_sketch(found, terms, term_count, numbers, scratch) if self._positions else b""
         return (
             simhash,
             PyBytes_FromStringAndSize(<char*>sketch, 1 << self._bits),
-            PyBytes_FromStringAndSize(<char*>found.bytes, found.used - 1 if count else 0),
+            _spaced(text, scratch) if count else b"",
             count,
             kana,
             different,
             sample[:4 * sampled],
-            self._check_sketch(found, terms, term_count, numbers, scratch) if self._positions else b"",
+            check,
         )
 
     cdef bytes _check_sketch(self, Tokens* found, Term* terms, size_t term_count, uint32_t* numbers,
@@ -825,6 +826,28 @@ cdef inline void _end(Tokens* tokens, size_t length, uint8_t origin) noexcept:
     tokens.count += 1
     tokens.bytes[tokens.used] = 32
     tokens.used += 1
+
+
+cdef bytes _spaced(str text, _Scratch scratch):
+    """Return *text* with its white space as single spaces; its characters are described already."""
+    cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text), place
+    cdef int kind = PyUnicode_KIND(text)
+    cdef void* data = PyUnicode_DATA(text)
+    cdef uint8_t* out = <uint8_t*>scratch.room(BYTES, length, 4)
+    cdef size_t used = 0
+    cdef uint32_t code
+    cdef bint is_parted = False
+    for place in range(length):
+        code = PyUnicode_READ(kind, data, place)
+        if _blocks[code >> 8][code & 255].flags & IS_SPACE:
+            is_parted = used > 0
+            continue
+        if is_parted:
+            out[used] = 32
+            used += 1
+            is_parted = False
+        used += put_utf8(out + used, code)
+    return PyBytes_FromStringAndSize(<char*>out, used)
 
 
 # Of so many characters one is looked at: without a mark among them there is no flood of marks.

@@ -214,6 +214,15 @@ typedef struct {
 } Tokens;
 
 static inline int is_digit(uint32_t character) { return CODE(character) - '0' < 10u; }
+static inline int is_word(uint32_t character) { return KIND(character) == LETTER || KIND(character) == SIGN; }
+
+/* Whether what is at *place* begins a number, as a minus or a decimal point: before a digit, and behind no word. */
+static inline int begins_number(const uint32_t *characters, size_t place, size_t length) {
+    uint32_t code = CODE(characters[place]);
+    return (code == '-' || code == '.' || (code >= 0x2010 && code <= 0x2013)) && place + 1 < length
+           && is_digit(characters[place + 1]) && !(place && is_word(characters[place - 1]));
+}
+
 static inline uint32_t small(uint32_t code) { return code - 'A' < 26u ? code + 32 : code; }
 
 static inline void end_token(Tokens *found, uint8_t origin) {
@@ -240,14 +249,14 @@ static void cut(const uint32_t *characters, size_t length, Tokens *found) {
     size_t place = 0, begin;
     while (place < length) {
         uint32_t kind = KIND(characters[place]);
-        if (kind == LETTER || kind == SIGN) {
+        if (is_word(characters[place]) || begins_number(characters, place, length)) {
             for (begin = place; place < length; place++) {
                 uint32_t character = characters[place];
                 kind = KIND(character);
                 if (kind == LETTER || kind == SIGN) {
                     if (kind == LETTER) found->has_words = 1;
-                } else if (!((character == '.' || character == ',' || character == ':') && place > begin
-                             && is_digit(characters[place - 1]) && place + 1 < length
+                } else if (place > begin && !((character == '.' || character == ',' || character == ':')
+                                              && is_digit(characters[place - 1]) && place + 1 < length
                              && is_digit(characters[place + 1])))
                     break;
                 found->used += put_utf8(found->bytes + found->used, small(CODE(character)));

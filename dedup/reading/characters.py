@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
-from unicodedata import category, combining, normalize
+from unicodedata import category, combining
 
-from dedup.reading.tokens import HAN, KANA, MARKS, POINTS, SIGNS, UNSPACED, is_mark
+from dedup.reading.tokens import HAN, IN_WORDS, KANA, MARKS, POINTS, UNSPACED, is_mark, normal_form
 
 BLOCK = 256
 
 _KANA, _HAN, _UNSPACED = (re.compile(f"[{script}]") for script in (KANA, HAN, UNSPACED))
 _IN_WORDS_ONLY = re.compile(f"[{MARKS}{POINTS}]")
-_WORD = re.compile(r"\w")
+_IN_WORDS, _WORD = re.compile(IN_WORDS), re.compile(r"\w")
 _PLAIN_HAN = re.compile("[\u4e00-\u9fff]")
 # They stand behind a character and choose its picture; nothing is composed with them.
 _VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
@@ -41,7 +41,7 @@ def described(block: int, native: Any) -> Iterator[tuple[int, int, Any]]:
 def _described(character: str, flags: int, native: Any) -> tuple[int, int, Any]:
     if _VARIATION_SELECTORS.match(character):
         return native.PARTS, flags, ord(character)
-    normal = [_small(part, native) for part in normalize("NFKC", character)]
+    normal = [_small(part, native) for part in normal_form(character)]
     if native.STRANGE in {_kind(character, native), *(kind for kind, _ in normal)}:
         return native.STRANGE, flags, ord(character)
     return (normal[0][0], flags, normal[0][1]) if len(normal) == 1 else (native.EXPANDS, flags, normal)
@@ -50,7 +50,7 @@ def _described(character: str, flags: int, native: Any) -> tuple[int, int, Any]:
 def _small(character: str, native: Any) -> tuple[int, int]:
     """Return kind and code of a normalized *character* in lower case; one of ASCII stays as it is."""
     kind = _kind(character, native)
-    if kind != native.LETTER or character.isascii():
+    if kind not in (native.LETTER, native.SIGN) or character.isascii():
         return kind, ord(character)
     small = character.lower()
     if len(small) != 1 or _kind(small, native) != kind or small.isascii():
@@ -65,10 +65,10 @@ def _kind(character: str, native: Any) -> int:
         return int(native.KANA)
     if _HAN.match(character):
         return int(native.HAN)
-    if character in SIGNS:
-        return int(native.SIGN)
-    if not _WORD.match(character):
+    if not _IN_WORDS.match(character):
         return int(native.PARTS)
+    if not _WORD.match(character):
+        return int(native.SIGN)
     # Letters of rare scripts may be composed with those before them.
     return int(native.LETTER if ord(character) < 0x10000 else native.STRANGE)
 

@@ -57,10 +57,35 @@ _HAS_KANA = re.compile(f"[{KANA}]")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 # The signs of programs and formulas: `operator<` is not `operator<<`, C is neither C++ nor C#.
 SIGNS = "#$%&*+<=>@\\^|~"
+# What is in no word beside ASCII: spaces, quotation marks, stops, dashes and bullets, and what cannot be
+# seen.  Every other character is one that a reader sees, and belongs to a token: a sign in an endless list.
+PARTING = (
+    r"\s\x00-\x1f\x7f-\xa1\xab\xad\xb6\xb7\xbb\xbf"
+    "\u055a-\u055f\u0589\u058a\u05be\u05c0\u05c3\u05c6\u05f3\u05f4"
+    "\u060c\u061b-\u061f\u06d4\u0964\u0965\u0970\u0e4f\u0e5a\u0e5b\u0f04-\u0f12\u0f14"
+    "\u104a-\u104f\u1361-\u1368\u16eb-\u16ed\u17d4-\u17d6\u17d8-\u17da\u1800-\u180a\u180e"
+    "\u2000-\u2015\u2017-\u201f\u2022-\u202f\u2039\u203a\u203c\u203d\u2043\u2047-\u2049\u2060-\u206f\u2e00-\u2e2e\u2e30-\u2e4f\u2e52-\u2e7f"
+    "\u3000-\u3003\u3008-\u3011\u3014-\u301f\u3030\u303d\u30fb\ud800-\udfff\ufe00-\ufe0f"
+    "\ufeff\uff61-\uff65\ufff9-\ufffb\U000e0100-\U000e01ef"
+)
+# Each of them before a digit, and behind no word, belongs to the number: a minus, or a decimal point.
+BEFORE_NUMBERS = ".\\-\u2010-\u2013"
+_PLAIN = f"0-9A-Za-z_{re.escape(SIGNS)}"
+IN_WORDS = f"(?:[{_PLAIN}{MARKS}{POINTS}]|[^\\x00-\\x7f{PARTING}{HAN}{_UNSPACED}])"
+"""A pattern of one character: of a word, or a sign."""
 # Possessive: to backtrack in an endless word would take 100 bytes of memory for each character.
 _RUNS = re.compile(
     rf"(?P<han>[{HAN}]++)|(?P<unspaced>[{_UNSPACED}]++)"
-    rf"|(?:[^\W{HAN}{_UNSPACED}]|[{MARKS}{POINTS}{re.escape(SIGNS)}]|(?<=[0-9])[.,:](?=[0-9]))++"
+    rf"|(?:{IN_WORDS}|(?<=[0-9])[.,:](?=[0-9])|(?<!{IN_WORDS})[{BEFORE_NUMBERS}](?=[0-9]))++"
+)
+_HAS_WORD = re.compile(r"\w")
+# What NFKC would take for plain letters and digits: raised, lowered and circled ones, and fractions.
+_FORMS = re.compile(
+    "([\xaa\xb2\xb3\xb9\xba\xbc-\xbe\u02b0-\u02b8\u02e0-\u02e4\u10fc\u1d2c-\u1d6a\u1d78\u1d9b-\u1dbf"
+    "\u2070-\u209c\u2120\u2122\u2150-\u215f\u2189\u2460-\u2473\u24b6-\u24ea\u2c7c\u2c7d\u2d6f"
+    "\u3192-\u319f\u3244-\u3247\u3251-\u325f\u3260-\u327e\u3280-\u32bf\u32d0-\u32fe"
+    "\ua69c\ua69d\ua770\ua7f2-\ua7f4\ua7f8\ua7f9\uab5c-\uab5f\uab69\U00010780-\U000107ba"
+    "\U0001f12b-\U0001f12e\U0001f16a-\U0001f16c\U0001f250\U0001f251]+)"
 )
 # Normalization sorts the marks of a letter in quadratic time, so there is a limit to them.  No mark is
 # a letter, but two letters become marks: the sound marks of halfwidth kana.
@@ -74,8 +99,9 @@ _MARK_FLOOD = re.compile(
 _ASCII_WORDS = bytes(
     code if code > 127 or chr(code).isalnum() or chr(code) in f"_{SIGNS}" else 32 for code in range(256)
 ).lower()
-# Two exceptions keep the byte in their middle: a dot, comma or colon (.) between digits (d), and a
-# capital (A) without a sign, letter or digit of ASCII (a) beside it.
+# Three exceptions keep the byte in their middle: a dot, comma or colon (.) between digits (d), a capital
+# (A) without a sign, letter or digit of ASCII (a) beside it, and a hyphen or dot before a
+# digit, behind no word.
 _NUMERIC = bytes(
     ord("d" if chr(code).isdigit() and code < 128 else "." if code in b".,:" else " ")
     for code in range(256)
@@ -84,30 +110,37 @@ _LETTERS = bytes(
     ord("A" if 65 <= code <= 90 else " " if code > 127 or _ASCII_WORDS[code] == 32 else "a")
     for code in range(256)
 )
-_KEPT = ((_NUMERIC, b"d.d"), (_LETTERS, b" A "))
+_MINUSES = bytes(
+    ord("-" if code in b"-." else " " if code > 127 or _ASCII_WORDS[code] == 32 else kind)
+    for code, kind in enumerate("d" if chr(code).isdigit() else "a" for code in range(256))
+)
+_KEPT = ((_NUMERIC, b"d.d"), (_LETTERS, b" A "), (_MINUSES, b" -d"), (_MINUSES, b"--d"))
 # What NFKC changes in nearly every Chinese page.
 _COMMON = (("\u3000", " "), ("\xa0", " "), *((chr(code + 0xFEE0), chr(code)) for code in b"!(),:;?"))
 _BETWEEN = "\n"
 
 
 def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
-    """Return the tokens of *text*, NFKC-normalised and in lower case, in their order.
+    """Return the tokens of *text*, normalised and in lower case, in their order.
 
-    A token is a run of letters with their marks, digits, underscores and the signs of programs; a
-    dot, comma or colon between two digits belongs to the number.  A single letter of ASCII keeps its
-    case: an option ``-a`` is another than ``-A``.  A run of Han characters is cut further by *segment*
-    (default: jieba's dictionary, see `dedup.reading.dictionary.segmenter`); one with kana gives its runs
-    of two characters, one of Thai, Lao, Khmer or Burmese its runs of three.  Points of Arabic and
-    Hebrew are left out.  A text of signs alone has no tokens.
+    A token is a run of letters with their marks, digits, underscores and signs: of programs, of
+    mathematics, pictures, whatever is in no list of what parts words.  A dot, comma or colon between two
+    digits belongs to the number, and so does a dash or dot before it that is behind no word.  A single letter
+    of ASCII keeps its case: an option ``-a`` is another than ``-A``.  A run of Han characters is cut
+    further by *segment* (default: jieba's dictionary, see `dedup.reading.dictionary.segmenter`); one with
+    kana gives its runs of two characters, one of Thai, Lao, Khmer or Burmese its runs of three.  Points
+    of Arabic and Hebrew are left out.  A text of signs alone has no tokens.
 
     >>> tokens("Don't panic: Café №5 at 10:30, for 1,000.50")
     ['don', 't', 'panic', 'café', 'no5', 'at', '10:30', 'for', '1,000.50']
+    >>> tokens("At -.5 °C: ✓ x≥10⁶, or 5–6, -7")
+    ['at', '.5', '°c', '✓', 'x≥10⁶', 'or', '5', '6', '-7']
     >>> tokens("C++ has operator<; run it with -A | 'more'")
     ['c++', 'has', 'operator<', 'run', 'it', 'with', 'A', '|', 'more']
     """
     found = _pieces(text) if text.isascii() else _words(_normal_form(text), segment)
     # Lines, stars and the bars between pictures say nothing: a page of them is one without words.
-    return found if any(token.strip(SIGNS) for token in found) else []
+    return found if any(map(_HAS_WORD.search, found)) else []
 
 
 def _words(text: str, segment: Segmenter | None) -> list[str]:
@@ -146,7 +179,7 @@ def _cut(piece: str, has_kana: bool) -> tuple[list[str | None], list[str]]:
 
 
 def normalized(text: str) -> str:
-    """Return *text* in Unicode's form NFKC and in lower case.
+    """Return *text* in Unicode's form NFKC and in lower case, but for `_FORMS`, which stay as they are.
 
     A line break is put into more than `MOST_MARKS` marks in a row, which no script has.
     """
@@ -159,7 +192,12 @@ def _normal_form(text: str) -> str:
     # Most Chinese text needs only these changes; to normalize in full costs ten times as much.
     for common, plain in _COMMON:
         text = text.replace(common, plain)
-    return normalize("NFKC", text)
+    return "".join(map(normal_form, _FORMS.split(text))) if _FORMS.search(text) else normalize("NFKC", text)
+
+
+def normal_form(part: str) -> str:
+    """Return a *part* of a text in form NFKC, one of `_FORMS` as it is."""
+    return part if _FORMS.match(part) else normalize("NFKC", part)
 
 
 def is_mark(character: str) -> bool:

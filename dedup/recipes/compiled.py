@@ -78,13 +78,13 @@ class _Folding:
         structure = self._structure(page.tags, page.depths, *self._of_structure)
         if content is None or structure is None:
             return None
-        simhash, sketch, joined, tokens, of_kana, shingles, sample, check = content
+        simhash, sketch, spaced, tokens, of_kana, shingles, sample, check = content
         return Fingerprint(
             content_simhash=simhash,
             structure_simhash=structure,
             sketch=sketch,
             body_digest=page.body_digest,
-            token_digest=digest(joined),
+            token_digest=digest(spaced),
             tokens=tokens,
             words=tokens - round(of_kana * (1 - 1 / JAPANESE_NGRAM)),
             shingles=shingles,

@@ -59,7 +59,7 @@ def fingerprint_in_python(
         structure_simhash=fold(*structure_hashes(page, config, hasher), tie=config.tie),
         sketch=sketch_of(shingles),
         body_digest=page.body_digest,
-        token_digest=digest(" ".join(tokens).encode("utf-8", "surrogatepass")),
+        token_digest=digest(spaced(page.text) if tokens else b""),
         tokens=len(tokens),
         words=word_count(vocabulary.names, vocabulary.counts),
         shingles=count_different(shingles),
@@ -70,6 +70,14 @@ def fingerprint_in_python(
             else b""
         ),
     )
+
+
+def spaced(text: str) -> bytes:
+    """Return all that a reader sees of *text*, character by character: texts are equal by that.
+
+    Only white space does not count, any run of it is one space.
+    """
+    return " ".join(text.split()).encode("utf-8", "surrogatepass")
 
 
 def content_weights(page: Page, config: DedupConfig = _DEFAULT) -> dict[str, float]:

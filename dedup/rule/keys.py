@@ -170,7 +170,7 @@ def distances(kept: Fingerprint, page: Fingerprint) -> tuple[int | None, int | N
 
 
 def has_equal_tokens(kept: Fingerprint, page: Fingerprint) -> bool:
-    """Return whether both have the same tokens, and enough of them to mean something."""
+    """Return whether both have the same text, and tokens enough to mean something."""
     return page.tokens >= MIN_EQUAL_TOKENS and page.token_digest == kept.token_digest
 
 

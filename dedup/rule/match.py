@@ -33,7 +33,7 @@ def match(
 ) -> Match:
     """Return how *page* stands to one that was *kept*: the whole rule for two pages.
 
-    Equal bytes are an exact duplicate, an equal sequence of `MIN_EQUAL_TOKENS` tokens or more is
+    Equal bytes are an exact duplicate, the same text with `MIN_EQUAL_TOKENS` tokens or more is
     a near-duplicate, and so is a candidate, by content, structure or a band, that the verifier of
     *config* confirms.
     """
@@ -45,7 +45,7 @@ def match(
             Reason.EXACT_DUPLICATE, _plain(kept, page, EQUAL_BYTES, "All bytes are equal.", 1.0)
         )
     if has_equal_tokens(kept, page):
-        sentence = f"The {page.tokens:,} tokens are the same, in the same order."
+        sentence = f"The texts are the same, with {page.tokens:,} tokens."
         return Match(Reason.NEAR_DUPLICATE, _plain(kept, page, EQUAL_TOKENS, sentence, 1.0))
     check = verifier_of(config).check(kept, page, site)
     if not check.passes:

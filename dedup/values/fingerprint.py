@@ -14,7 +14,8 @@ class Fingerprint:
 
     *content_simhash* and *structure_simhash* are unsigned 64-bit integers, 0 where there are no
     tokens or no tags.  *sketch* has `dedup.recipes.sketch.BINS` bytes.  The digests have 16 bytes, or
-    none where there is no body or no token; *tokens* is the number of tokens, *words* that of the
+    none where there is no body or no token; *token_digest* is that of the whole text, with white space
+    as single spaces.  *tokens* is the number of tokens, *words* that of the
     words they stand for (`dedup.reading.tokens.word_count`), *shingles* that of different shingles.
     *sample* is a part of these, see `dedup.recipes.sample`.  *check_sketch* is a
     second sketch, of `dedup.recipes.sketch.CHECK_BINS` bytes, keyed with the secret of one index; b""

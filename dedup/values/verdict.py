@@ -123,7 +123,7 @@ class Version:
     is_own: bool
 
     def shows(self, page: Fingerprint) -> bool:
-        """Whether *page* is this version: its tokens are equal, or without tokens its bytes."""
+        """Whether *page* is this version: its text is the same, or without tokens its bytes."""
         if page.tokens or self.tokens:
             return self.token_digest == page.token_digest
         return self.body_digest == page.body_digest

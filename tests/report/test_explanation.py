@@ -54,8 +54,8 @@ def expected_end(explanation: Explanation) -> set[str]:
         return {
             "So it is a duplicate.",
             "All bytes are equal.",
-            "The 4 tokens are the same, in the same order.",
-            "The 120 tokens are the same, in the same order.",
+            "The texts are the same, with 4 tokens.",
+            "The texts are the same, with 120 tokens.",
         }
     return {"So it is no duplicate.", "There is nothing in the page to judge."}
 

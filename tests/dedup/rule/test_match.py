@@ -160,7 +160,7 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
             replace(BASE, body_digest=b"c" * 16, tokens=1234),
             {},
             "equal_tokens",
-            "The 1,234 tokens are the same, in the same order.",
+            "The texts are the same, with 1,234 tokens.",
         ),
         (
             BASE,
