@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dedup import native
 from dedup.recipes import sketch
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.sample import MOST, places
+from dedup.recipes.sample import MOST, MOST_OF_SITE, places
 from dedup.recipes.sketch import BINS
 from dedup.rule import loss
 from dedup.rule.keys import MIN_EQUAL_TOKENS
@@ -50,10 +50,10 @@ class Lists:
         """How many hashes each list has."""
         return np.diff(self.starts)
 
-    def limits(self) -> Numbers:
-        """Return up to which hash each list says what is in it: one of the largest size ends early."""
-        is_cut = self.sizes == MOST
-        last = self.hashes[self.starts[1:][is_cut] - 1]
+    def limits(self, most: int) -> Numbers:
+        """Return up to which hash each list says what is in it: after *most* of them it ends early."""
+        is_cut = self.sizes >= most
+        last = self.hashes[self.starts[:-1][is_cut] + most - 1]
         found = np.full(len(is_cut), _NO_LIMIT, np.int64)
         found[is_cut] = last
         return found
@@ -95,6 +95,7 @@ class Pages:
     shingles: Numbers
     samples: Lists
     limits: Numbers
+    site_limits: Numbers
     own: Lists
     elsewhere: Flags
     is_big: Flags
@@ -116,7 +117,8 @@ class Pages:
             words=np.where(words > 0, words, tokens),
             shingles=np.where(words > 0, shingles, np.maximum(tokens - 3, 0)),
             samples=samples,
-            limits=samples.limits(),
+            limits=samples.limits(MOST),
+            site_limits=samples.limits(MOST_OF_SITE),
             own=Lists.of(table.column("own")),
             elsewhere=flags_of(table, "elsewhere"),
             is_big=flags_of(table, "is_big"),
@@ -192,9 +194,9 @@ class Pages:
     def _are_own_alike(self, a: Numbers, b: Numbers) -> Flags:
         """Return False where pairs of one site are surely not alike in what is not common on it."""
         unsure = ~self.known[a] | (self.hosts[a] != self.hosts[b])
-        sizes, own_sizes = self.samples.sizes, self.own.sizes
+        sizes, own_sizes = np.minimum(self.samples.sizes, MOST_OF_SITE), self.own.sizes
         all_own = (sizes[a] == own_sizes[a]) & (sizes[b] == own_sizes[b])
-        shared = self.own.shared(a, b, np.minimum(self.limits[a], self.limits[b]))
+        shared = self.own.shared(a, b, np.minimum(self.site_limits[a], self.site_limits[b]))
         of_a, of_b, both = shared.T
         share = both / np.maximum(of_a + of_b - both, 1)
         flags: Flags = unsure | all_own | (share >= loss.OWN_SIMILARITY - SLACK)

@@ -33,7 +33,7 @@ from dedup.files.contexts import batch_of as contexts_batch
 from dedup.files.contexts import counts_of
 from dedup.recipes.bands import Banding, sketch_keys
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.sample import sampled
+from dedup.recipes.sample import of_site, sampled
 from dedup.rule import loss
 from dedup.rule.frozen import MOST_PAGES, NOTHING, FrozenSite, FrozenSites, HostCounts, counted
 from dedup.rule.keys import MIN_EQUAL_TOKENS, nearness
@@ -276,7 +276,7 @@ def facts(pages: pa.Table, contexts: pa.Table, config: DedupConfig) -> pa.Table:
 def _known(page: Fingerprint, site: FrozenSite, config: DedupConfig) -> Row:
     missing, allowed = loss.missing_words(page, site), loss.allowed_words(page, config)
     return {
-        "own": sampled(page.sample)[~site.common(page.sample)].tobytes(),
+        "own": sampled(of_site(page.sample))[~site.common(of_site(page.sample))].tobytes(),
         "elsewhere": missing is not None and missing <= min(loss.MISSING_WORDS, allowed),
         "is_big": site.pages >= loss.KNOWN_PAGES,
     }
@@ -407,7 +407,7 @@ def told(two: pa.Table, contexts: pa.Table) -> pa.Table:
     rows = [
         row
         | {
-            f"common_{side}": np.packbits(counts.common(row[f"{side}_sample"])).tobytes()
+            f"common_{side}": np.packbits(counts.common(of_site(row[f"{side}_sample"]))).tobytes()
             for side in "ab"
         }
         for row in two.to_pylist()
@@ -432,13 +432,13 @@ def verified(pairs_told: pa.Table, contexts: pa.Table, config: DedupConfig) -> p
 def _beside(site: FrozenSite, row: Row) -> SiteContext:
     if row["a_host"] == row["b_host"]:
         return site
-    flags = {row[f"{side}_sample"]: _flags(row, side) for side in "ab"}
+    flags = {of_site(row[f"{side}_sample"]): _flags(row, side) for side in "ab"}
     return _Told(site, flags)
 
 
 def _flags(row: Row, side: str) -> Flags:
     bits = np.frombuffer(row[f"common_{side}"], np.uint8)
-    return np.unpackbits(bits, count=len(sampled(row[f"{side}_sample"]))).astype(bool)
+    return np.unpackbits(bits, count=len(sampled(of_site(row[f"{side}_sample"])))).astype(bool)
 
 
 def _counts(contexts: pa.Table) -> HostCounts:

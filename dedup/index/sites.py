@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.index.stores.base import Group, Store
-from dedup.recipes.sample import Sampled, places, sampled
+from dedup.recipes.sample import Sampled, of_site, places, sampled
 from dedup.rule.site import Flags, is_common
 from dedup.values.row import KeptText
 from dedup.values.verdict import Outcome
@@ -47,7 +47,7 @@ class Shingles:
     def add(self, sample: bytes) -> None:
         """Count one more page."""
         self.pages += 1
-        self._new.append(sampled(sample))
+        self._new.append(sampled(of_site(sample)))
 
     def counts(self, hashes: Sampled) -> Counts:
         """Return on how many pages each of *hashes* is."""

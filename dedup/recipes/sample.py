@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from dedup.values.hashes import Hashes
 
 ONE_IN = 4
-# Of very long texts it is less than one in four: the smallest hashes.
-MOST = 1024
+# Of texts of more than some 131,000 words it is less than one in four: the smallest hashes.
+MOST = 32_768
 SAMPLED_BYTES = 4
+# What is known of a site is by so many of a page, the smallest: the memory of a site must not grow with it.
+MOST_OF_SITE = 1024
 
 Sampled = NDArray[np.uint32]
 Number = TypeVar("Number", bound=np.generic)
@@ -29,6 +31,11 @@ def sample(shingles: Hashes) -> bytes:
     """Return the sample of *shingles*, hashes in order; at most `MOST` of `SAMPLED_BYTES` each."""
     chosen: Sampled = (shingles[shingles & _REST == 0] >> _SHIFT).astype("<u4")
     return different(chosen)[:MOST].tobytes()
+
+
+def of_site(sample: bytes) -> bytes:
+    """Return that part of a *sample* by which pages of a site are known."""
+    return sample[: MOST_OF_SITE * SAMPLED_BYTES]
 
 
 def sampled(sample: bytes) -> Sampled:

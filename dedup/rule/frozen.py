@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.recipes.sample import Sampled, places, sampled
+from dedup.recipes.sample import Sampled, of_site, places, sampled
 from dedup.rule.site import Flags, is_common
 from dedup.values.hashes import digest
 
 Counts = NDArray[np.uint16]
 
 # Of one host about so many pages are counted at most: 6 bytes for each different shingle that was
-# sampled, some 12 MB for pages of 500 words, and at most 123 MB (a sample has at most 1,024).
+# sampled, some 12 MB for pages of 500 words, and at most 123 MB (1,024 of a page count).
 MOST_PAGES = 20_000
 _MOST_COUNT = 2**16 - 1
 
@@ -59,7 +59,7 @@ def counted(samples: Iterable[bytes]) -> HostCounts:
     >>> counts.pages, counts.hashes.tolist(), counts.counts.tolist()
     (2, [3, 8], [1, 2])
     """
-    all_of_them = [sampled(sample) for sample in samples]
+    all_of_them = [sampled(of_site(sample)) for sample in samples]
     if not all_of_them:
         return NOTHING
     hashes, counts = np.unique(np.concatenate(all_of_them), return_counts=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.sample import MOST, Sampled, places, sampled
+from dedup.recipes.sample import MOST, MOST_OF_SITE, Sampled, of_site, places, sampled
 from dedup.recipes.sketch import BINS
 from dedup.rule.similarity import SimilarityVerifier
 from dedup.rule.site import SiteContext
@@ -33,6 +34,8 @@ KNOWN_PAGES = 100
 MISSING_WORDS = 8
 # In fewer sampled shingles than this, words that stand nowhere can be missed.
 LEAST_SAMPLED = 8
+# A drop is refused where more may be lost than is allowed: of 100 pages that lose more, 99 are kept.
+DEVIATIONS = 2.33
 # Losses this near to the bound are borderline, in words.
 EDGE_WORDS = 15
 _UNKNOWN = "; nothing is known here of its site"
@@ -69,15 +72,17 @@ class LossVerifier:
         """See `Verifier`."""
         check = SimilarityVerifier(self.config).check(kept, page, site)
         lost = lost_words(kept, page, check.similarity)
-        check = check._replace(lost=round(lost))
+        check = check._replace(lost=max(round(lost), 1))  # or the texts would be equal
         if not check.passes:
             return check
         allowed = allowed_words(page, self.config)
-        check = check._replace(margin=min(check.margin, (allowed - lost) / EDGE_WORDS))
-        if lost <= min(FEW_WORDS, allowed):
+        most = lost_words(kept, page, check.similarity, DEVIATIONS)
+        check = check._replace(margin=min(check.margin, (allowed - most) / EDGE_WORDS))
+        if most <= allowed and lost <= FEW_WORDS:
             return _told(check, page, FEW, "too few for a text of their own")
-        is_like, why = self._is_like(kept, page, site) if lost <= allowed else (False, "")
-        why = f"at most {allowed:.0f} are allowed{why}"
+        is_like, why = self._is_like(kept, page, site) if most <= allowed else (False, "")
+        may_be = f", and it may be {most:.0f}" if lost <= allowed < most else ""
+        why = f"at most {allowed:.0f} are allowed{may_be}{why}"
         if is_like:
             return _told(check, page, OWN, why)
         return self._elsewhere(check, page, site, why, allowed)
@@ -106,7 +111,7 @@ class LossVerifier:
         if missing is None:
             return _told(check, page, LOST, why)
         check = check._replace(missing=round(missing))
-        if missing <= min(MISSING_WORDS, allowed):
+        if missing <= min(MISSING_WORDS, allowed) and _most_missing(page, site) <= allowed:
             check = check._replace(margin=0.0)
             return _told(
                 check, page, ELSEWHERE, f"all but about {missing:.0f} stand on other pages kept"
@@ -123,19 +128,30 @@ class LossVerifier:
         return replace(config, max_lost_words=config.max_lost_words + EDGE_WORDS)
 
 
-def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float:
+def lost_words(
+    kept: Fingerprint, page: Fingerprint, similarity: float, deviations: float = 0.0
+) -> float:
     """Return about how many words of *page* are not on the page *kept*, 0 or more.
+
+    With *deviations* it is how many they are at most, so many standard deviations of the estimate away.
 
     *similarity* is that of their sketches: of n and m shingles that share J of all, J(n + m) / (1 + J)
     are on both.  Their samples tell it too, and better of long pages; the two are weighed by their
     variances.  A word that is changed inside of a text is lost with its shingles, as up to four words.
+    What the page has more than the page kept is lost for certain.
     """
-    lost, variance = _by_sketches(shingles_of(kept), shingles_of(page), similarity)
+    shingles, more = shingles_of(page), shingles_of(page) - shingles_of(kept)
+    # As many successes and failures are added as a test by *deviations* asks for, see `sketch.agrees`.
+    added = deviations**2
+    alike = (similarity * BINS + added / 2) / (BINS + added)
+    lost, variance = _by_sketches(shingles_of(kept), shingles, alike)
     of_page, of_kept = _comparable(page.sample, kept.sample)
-    if len(of_page) >= LEAST_SAMPLED:
-        there = int((places(of_page, of_kept) < 0).sum())
-        other, other_variance = _by_samples(there, len(of_page), shingles_of(page))
+    if (of := len(of_page)) >= LEAST_SAMPLED:
+        gone = int((places(of_page, of_kept) < 0).sum())
+        other, other_variance = _by_samples(gone, of, shingles, added)
         lost = (lost * other_variance + other * variance) / (variance + other_variance)
+        variance = variance * other_variance / (variance + other_variance)
+    lost = min(max(more, lost + deviations * sqrt(variance)), shingles)
     return lost * words_a_token(page)
 
 
@@ -147,11 +163,12 @@ def _by_sketches(of_kept: int, of_page: int, similarity: float) -> tuple[float, 
     return max(0.0, of_page - both), slope**2 * smooth * (1 - smooth) / BINS
 
 
-def _by_samples(lost: int, of: int, shingles: int) -> tuple[float, float]:
+def _by_samples(lost: int, of: int, shingles: int, added: float) -> tuple[float, float]:
     """Return the same by samples, where so many of *of* that are sampled are lost."""
     smooth = (lost + 1) / (of + 2)
     unseen = max(0.0, 1 - of / max(shingles, 1))
-    return shingles * lost / of, shingles**2 * smooth * (1 - smooth) / of * unseen
+    share = (lost + added * unseen / 2) / (of + added * unseen)
+    return shingles * share, shingles**2 * smooth * (1 - smooth) / of * unseen
 
 
 def allowed_words(page: Fingerprint, config: DedupConfig) -> float:
@@ -166,11 +183,19 @@ def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
 
     None where its sample of shingles is too small to tell.
     """
-    unknown = site.unknown(page.sample)
+    unknown = site.unknown(of_site(page.sample))
     if len(unknown) < LEAST_SAMPLED:
         return None
     share = float(unknown.mean())
     return share * shingles_of(page) * words_a_token(page)
+
+
+def _most_missing(page: Fingerprint, site: SiteContext) -> float:
+    """Return how many these are at most, as `lost_words` does."""
+    unknown = site.unknown(of_site(page.sample))
+    added = DEVIATIONS**2
+    missing, variance = _by_samples(int(unknown.sum()), len(unknown), shingles_of(page), added)
+    return (missing + DEVIATIONS * sqrt(variance)) * words_a_token(page)
 
 
 def own_similarity(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float | None:
@@ -178,11 +203,12 @@ def own_similarity(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> f
 
     That is None, as much as of all, where nothing on them is common, and 0 where everything is.
     """
-    if not (site.common(page.sample).any() or site.common(kept.sample).any()):
+    here, there = of_site(page.sample), of_site(kept.sample)
+    if not (site.common(here).any() or site.common(there).any()):
         return None
-    of_page, of_kept = _comparable(page.sample, kept.sample)
-    own_here = ~site.common(page.sample)[: len(of_page)]
-    own_there = ~site.common(kept.sample)[: len(of_kept)]
+    of_page, of_kept = _comparable(here, there, MOST_OF_SITE)
+    own_here = ~site.common(here)[: len(of_page)]
+    own_there = ~site.common(there)[: len(of_kept)]
     of_page, of_kept = of_page[own_here], of_kept[own_there]
     both = int((places(of_page, of_kept) >= 0).sum())
     return both / max(len(of_page) + len(of_kept) - both, 1)
@@ -203,10 +229,10 @@ def words_a_token(page: Fingerprint) -> float:
     return words_of(page) / page.tokens if page.tokens else 1.0
 
 
-def _comparable(one: bytes, other: bytes) -> tuple[Sampled, Sampled]:
-    """Return the beginnings of two samples that are in neither for its size alone."""
+def _comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sampled]:
+    """Return the beginnings of two samples, *most* at most, that are in neither for its size alone."""
     both = sampled(one), sampled(other)
-    if ends := [hashes[-1] for hashes in both if len(hashes) == MOST]:
+    if ends := [hashes[-1] for hashes in both if len(hashes) == most]:
         first, second = (hashes[: hashes.searchsorted(min(ends), "right")] for hashes in both)
         return first, second
     return both
