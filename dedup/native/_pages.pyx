@@ -69,6 +69,7 @@ cdef extern from "fold.h" nogil:
     size_t put_utf8(uint8_t*, uint32_t)
     size_t get_utf8(const uint8_t*, size_t, uint32_t*)
     void cut(const uint32_t*, size_t, Tokens*)
+    int spaced_ascii(const uint8_t*, size_t, uint8_t*)
     int64_t terms_of(const uint8_t*, const Token*, size_t, uint32_t, uint32_t*, size_t, Term*, uint32_t*)
     int fold_terms(const uint8_t*, const Term*, size_t, uint32_t, int, const Frequencies*, uint64_t*)
     uint64_t* sorted_of "sorted"(uint64_t*, uint64_t*, size_t)
@@ -837,6 +838,8 @@ cdef bytes _spaced(str text, _Scratch scratch):
     cdef size_t used = 0
     cdef uint32_t code
     cdef bint is_parted = False
+    if PyUnicode_IS_ASCII(text) and spaced_ascii(<const uint8_t*>data, length, out):
+        return PyBytes_FromStringAndSize(<char*>out, length)
     for place in range(length):
         code = PyUnicode_READ(kind, data, place)
         if _blocks[code >> 8][code & 255].flags & IS_SPACE:

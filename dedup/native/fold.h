@@ -286,6 +286,20 @@ static void cut(const uint32_t *characters, size_t length, Tokens *found) {
     }
 }
 
+/* Copy a text of ASCII with line breaks as spaces; returns 0 if it has other white space, or two in a row. */
+static int spaced_ascii(const uint8_t *text, size_t length, uint8_t *out) {
+    size_t place;
+    uint8_t odd = 0;
+    if (!length || text[0] <= ' ' || text[length - 1] <= ' ') return 0;
+    out[0] = text[0];
+    for (place = 1; place < length; place++) {
+        uint8_t byte = text[place], is_break = byte == '\n';
+        odd |= (uint8_t)((byte < ' ') & !is_break) | (uint8_t)((byte <= ' ') & (text[place - 1] <= ' '));
+        out[place] = is_break ? ' ' : byte;
+    }
+    return !odd;
+}
+
 /* ---- Terms ---- */
 
 /* Inverse document frequencies, sorted by the hash of their word (without a seed).  The words whose hash
