@@ -192,7 +192,9 @@ def _normal_form(text: str) -> str:
     # Most Chinese text needs only these changes; to normalize in full costs ten times as much.
     for common, plain in _COMMON:
         text = text.replace(common, plain)
-    return "".join(map(normal_form, _FORMS.split(text))) if _FORMS.search(text) else normalize("NFKC", text)
+    return (
+        "".join(map(normal_form, _FORMS.split(text))) if _FORMS.search(text) else normalize("NFKC", text)
+    )
 
 
 def normal_form(part: str) -> str:

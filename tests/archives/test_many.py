@@ -124,7 +124,7 @@ def test_lists_that_are_cut_are_compared_up_to_where_both_are_whole() -> None:
     ]
     made = Lists.of(pa.array([one.tobytes() if len(one) else None for one in lists], pa.binary()))
     a, b = (side.ravel() for side in np.indices((len(lists), len(lists))))
-    limits = made.limits()
+    limits = made.limits(MOST)
     shared = made.shared(a, b, np.minimum(limits[a], limits[b]))
     for one, other, found in zip(a, b, shared.tolist(), strict=True):
         first, second = loss._comparable(lists[one].tobytes(), lists[other].tobytes())

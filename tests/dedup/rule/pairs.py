@@ -168,4 +168,4 @@ def _loses_at_most(of_kept: int, of_page: int, alike: float) -> float:
     lost = max(0.0, of_page - smooth * (of_page + of_kept) / (1 + smooth))
     smooth = (smooth * BINS + 1) / (BINS + 2)
     deviation = (of_page + of_kept) / (1 + smooth) ** 2 * (smooth * (1 - smooth) / BINS) ** 0.5
-    return min(of_page, max(of_page - of_kept, lost + 2.33 * deviation))
+    return float(min(of_page, max(of_page - of_kept, lost + 2.33 * deviation)))

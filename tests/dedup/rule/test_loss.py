@@ -261,7 +261,12 @@ def long_pages(words: int, own: int, how: str, seed: int) -> tuple[Fingerprint, 
     return printed(" ".join(kept)), printed(" ".join(page))
 
 
-LONG = [1000, 5000, pytest.param(50_000, marks=pytest.mark.slow), pytest.param(300_000, marks=pytest.mark.slow)]
+LONG = [
+    1000,
+    5000,
+    pytest.param(50_000, marks=pytest.mark.slow),
+    pytest.param(300_000, marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize("words", LONG)
@@ -297,7 +302,7 @@ def test_what_a_page_has_more_is_lost_for_certain() -> None:
 
 def test_of_longer_pages_than_a_sample_tells_only_the_same_text_is_a_copy() -> None:
     numbers = np.arange(MOST, dtype="<u4").tobytes()
-    million = dict(words=1_000_003, shingles=1_000_000, sample=numbers)
+    million = {"words": 1_000_003, "shingles": 1_000_000, "sample": numbers}
     one, other, same = (
         Fingerprint(1, 1, b"\1" * 256, body, text, 1_000_003, **million)  # type: ignore[arg-type]
         for body, text in ((b"b", b"t"), (b"c", b"u"), (b"d", b"t"))
