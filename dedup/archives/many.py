@@ -180,6 +180,7 @@ class Pages:
             other, other_variance = of_page * gone / of, of_page**2 * share * (1 - share) / of * unseen
             weighed = (lost * other_variance + other * variance) / (variance + other_variance)
             words = np.where(of >= loss.LEAST_SAMPLED, weighed, lost)
+            words = np.minimum(np.maximum(words, of_page - of_kept), of_page)
             a_token = np.where(self.tokens[b] > 0, self.words[b] / self.tokens[b], 1.0)
             found: Floats = words * a_token
         return found

@@ -58,7 +58,7 @@ _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 # The signs of programs and formulas: `operator<` is not `operator<<`, C is neither C++ nor C#.
 SIGNS = "#$%&*+<=>@\\^|~"
 # What is in no word beside ASCII: spaces, quotation marks, stops, dashes and bullets, and what cannot be
-# seen.  Every other character is one that a reader sees, and belongs to a token: a sign in an endless list.
+# seen.  Every other character is one that a reader sees, and belongs to a token.
 PARTING = (
     r"\s\x00-\x1f\x7f-\xa1\xab\xad\xb6\xb7\xbb\xbf"
     "\u055a-\u055f\u0589\u058a\u05be\u05c0\u05c3\u05c6\u05f3\u05f4"
@@ -125,11 +125,11 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
 
     A token is a run of letters with their marks, digits, underscores and signs: of programs, of
     mathematics, pictures, whatever is in no list of what parts words.  A dot, comma or colon between two
-    digits belongs to the number, and so does a dash or dot before it that is behind no word.  A single letter
-    of ASCII keeps its case: an option ``-a`` is another than ``-A``.  A run of Han characters is cut
-    further by *segment* (default: jieba's dictionary, see `dedup.reading.dictionary.segmenter`); one with
-    kana gives its runs of two characters, one of Thai, Lao, Khmer or Burmese its runs of three.  Points
-    of Arabic and Hebrew are left out.  A text of signs alone has no tokens.
+    digits belongs to the number, and so does a dash or dot before it that is behind no word.  A single
+    letter of ASCII keeps its case: an option ``-a`` is another than ``-A``.  A run of Han characters is
+    cut further by *segment* (default: jieba's dictionary, see `dedup.reading.dictionary.segmenter`); one
+    with kana gives its runs of two characters, one of Thai, Lao, Khmer or Burmese its runs of three.
+    Points of Arabic and Hebrew are left out.  A text of signs alone has no tokens.
 
     >>> tokens("Don't panic: Café №5 at 10:30, for 1,000.50")
     ['don', 't', 'panic', 'café', 'no5', 'at', '10:30', 'for', '1,000.50']
