@@ -157,9 +157,14 @@ def _page_of_all(response: HtmlResponse, raw: RawPage, max_bytes: int) -> Page |
     What the bytes of the response say is judged: where they were decoded badly, the texts of different
     pages may be equal, and so may the digests of these texts.
     """
-    page = page_after_callback(response, max_bytes=max_bytes)
     if isinstance(raw.html, str) and ("\ufffd" in raw.html or not _is_well_decoded(response)):
+        page = page_after_callback(response, max_bytes=max_bytes)
         return page and page.at(raw.url, response.body)
+    page = _pages.get(response)
+    if page is None and isinstance(
+        raw.html, bytes
+    ):  # the header says more of their charset than they do
+        page = page_after_callback(response, max_bytes=max_bytes)
     if page is None or page.excess is not None or not _is_within(raw.html, max_bytes):
         return None
     return page.at(raw.url, raw.html)
