@@ -12,7 +12,7 @@ from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.front.settings import DedupSettings, PageFromItem
 from dedup.plugin.foresight import Foresight
-from dedup.reading.charset import decode, encoding_of
+from dedup.reading.charset import decode, encoding_of, is_shifted
 from dedup.reading.fields import FieldRule, RawPage, item_key, raw_page_of
 from dedup.reading.floods import SMALL, has_attribute_flood
 from dedup.reading.page import Page, markup_of
@@ -235,8 +235,10 @@ def _header_encoding(response: HtmlResponse) -> str | None:
 def _is_well_decoded(response: HtmlResponse) -> bool:
     """Return whether the text of *response* is what its bytes say."""
     body, text = response.body, response.text
-    # In UTF-16 two bytes of ASCII are one character, in ISO-2022-JP eight.
+    # In UTF-16 two bytes of ASCII are one character; ISO-2022-JP is ASCII, and valid UTF-8.
     is_ascii = body.isascii() and len(text) == len(body)
+    if is_shifted(body, _header_encoding(response)):
+        return not is_ascii
     if is_ascii or ("\ufffd" not in text and response.encoding == "utf-8"):
         return True
     return encoding_of(body, _header_encoding(response)) == resolve_encoding(response.encoding)
