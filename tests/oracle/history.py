@@ -176,12 +176,12 @@ class _Fate:
         )
         self.crowds = rng.choice(((1,), (1,), (1, 1, 2), (1, 2, 3)))
         self.hosts = rng.sample(HOSTS, rng.randint(1, 3))
-        is_polite = rng.random() < 0.15
-        self.greetings = tuple(self._thing(self._content()) for _ in range(3 if is_polite else 0))
-        self.spiders = rng.choice((("one",), ("one",), ("one", "two")))
         self.has_signs = rng.random() < 0.15
         self.dresses = rng.sample(DRESSES, 2) if rng.random() < 0.3 and not self.has_signs else []
         self.has_fields = rng.random() < 0.2 and not self.has_keys and self.kinds == ("html",)
+        is_polite = rng.random() < 0.15
+        self.greetings = tuple(self._thing(self._content()) for _ in range(3 if is_polite else 0))
+        self.spiders = rng.choice((("one",), ("one",), ("one", "two")))
 
     def history(self) -> History:
         rng = self.rng
