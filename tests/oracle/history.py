@@ -20,6 +20,11 @@ FAMILIES = "ABC"
 # A text is a window of so many words; its neighbours in a family begin so many words later.
 WINDOW, STEP = 120, 14
 FIELDS = ["title", "text"]
+# What stands on every page that is written in another way than plainly.
+FRAME = text(77, 40)
+SIGNS = "✓✗★☆≥≤−×÷±∞≠⠁⠃⠉⠙😀😁😂🤣\U000f0001\U000f0002⁶½"
+# Ways to write the text of a page down, see `WRITTEN` in `tests.oracle.world`.
+DRESSES = ("after", "twice", "cell", "bare", "noscript", "shadow", "svg", "koi8-r")
 KEYS = ["sku"]
 
 
@@ -29,10 +34,14 @@ def text_of(content: str) -> str:
 
     ``A0``, ``A1``, ``A2`` ... are windows of one long text: neighbours repeat each other by the rule,
     those further apart do not.  ``u7`` is like no other one, ``s7`` has three words, ``-`` has none.
+    ``g7`` has the words of every other ``g``, and signs of its own between them.
     """
     kind, number = content[0], content[1:]
     if kind == "-":
         return ""
+    if kind == "g":
+        signs = random.Random(int(number)).choices(SIGNS, k=WINDOW)
+        return " ".join(part for pair in zip(text(99).split(), signs, strict=True) for part in pair)
     if kind == "s":
         return " ".join(text(int(number)).split()[:3])
     if kind == "u":
@@ -43,21 +52,29 @@ def text_of(content: str) -> str:
 
 @dataclass(frozen=True)
 class Thing:
-    """An item: what it says, its key, and where that stands: in `html`, in `text` fields, in a `record`."""
+    """An item: what it says, its key, and where that stands: in `html`, in `text` fields, in a `record`.
+
+    What it says *beside* its HTML stands in another field.
+    """
 
     content: str
     kind: str = "html"
     key: str = ""
+    beside: str = ""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A page of a site: what it says, the items that a spider makes of it, and its links."""
+    """A page of a site: what it says, the items that a spider makes of it, and its links.
+
+    Its *dress* is how its HTML is written: plainly, or so that not every parser sees what it says.
+    """
 
     content: str
     things: tuple[Thing, ...] = ()
     links: tuple[str, ...] = ()
     is_exempt: bool = False
+    dress: str = ""
 
 
 @dataclass(frozen=True)
@@ -159,6 +176,9 @@ class _Fate:
         )
         self.crowds = rng.choice(((1,), (1,), (1, 1, 2), (1, 2, 3)))
         self.hosts = rng.sample(HOSTS, rng.randint(1, 3))
+        self.has_signs = rng.random() < 0.15
+        self.dresses = rng.sample(DRESSES, 2) if rng.random() < 0.3 and not self.has_signs else []
+        self.has_fields = rng.random() < 0.2 and not self.has_keys and self.kinds == ("html",)
         is_polite = rng.random() < 0.15
         self.greetings = tuple(self._thing(self._content()) for _ in range(3 if is_polite else 0))
         self.spiders = rng.choice((("one",), ("one",), ("one", "two")))
@@ -285,14 +305,20 @@ class _Fate:
         number = self.rng.choice(self.crowds)
         contents = [content, *(self._content() for _ in range(number - 1))]
         things = tuple(self._thing(said) for said in contents)
-        return Leaf(content, things, is_exempt=self.rng.random() < 0.05)
+        leaf = Leaf(content, things, is_exempt=self.rng.random() < 0.05)
+        return replace(leaf, dress=self.rng.choice(["", *self.dresses])) if self.dresses else leaf
 
     def _thing(self, content: str) -> Thing:
         key = self.rng.choice(("", *"abcd")) if self.has_keys else ""
-        return Thing(content, self.rng.choice(self.kinds), key)
+        thing = Thing(content, self.rng.choice(self.kinds), key)
+        if self.has_fields and self.rng.random() < 0.7:
+            return replace(thing, beside=self.rng.choice((content, self._unique(), f"{FAMILIES[0]}0")))
+        return thing
 
     def _content(self) -> str:
         drawn = self.rng.random()
+        if self.has_signs and drawn < 0.4:
+            return f"g{self.rng.randint(1, 5)}"
         if drawn < 0.6:
             return f"{self.rng.choice(FAMILIES)}{self.rng.choice((0, 0, 0, 1, 2, 4))}"
         if drawn < 0.66:
@@ -311,7 +337,7 @@ class _Fate:
 
     def _edit(self, url: str) -> None:
         new = self._leaf()
-        self.site[url] = replace(self.site[url], content=new.content, things=new.things)
+        self.site[url] = replace(self.site[url], content=new.content, things=new.things, dress=new.dress)
 
     def _add(self, url: str) -> None:
         host = url.rsplit("/", 1)[0]

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from dedup import DedupConfig, compare
 from dedup.rule.keys import MIN_EQUAL_TOKENS
-from tests.oracle.history import History, Leaf, Step, host_of
+from tests.oracle.history import WINDOW, History, Leaf, Step, host_of
 from tests.oracle.units import Lived, Unit, leaf_at, read
 from tests.oracle.world import Told
 
@@ -21,12 +21,17 @@ LAWS = {
     "sound": "nothing goes wrong in a crawl, and every item has one fate",
     "keep": "who keeps what is unchanged has a copy of the site in every crawl",
     "drop": "who drops what is unchanged is given everything once",
+    "whole": "what an item says is delivered, but for half of a text, however its page is written",
     "dry": "a dry run drops nothing and changes nothing",
     "judged": "records, other keys and exempt requests are never dropped",
     "second": "a second crawl of an unchanged site gives the same items",
     "links": "every link is followed, or listed",
     "lazy": "exact copies are dropped",
 }
+
+
+# Of the words of a text so many may be lost with a copy, whatever the rule says.
+MOST_LOST = WINDOW // 2
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,19 @@ class _Trial:
                 keyless = self.history.has_keys and self._is_excused(unit, lived, with_keys=False)
                 what = "its callback was skipped" if unit.fate == "skipped" else "it was dropped"
                 yield Violation("judged" if keyless else law, lived.number, f"{unit}: {what}")
+            if is_dropped and unit.is_judged and (lost := self._lost(unit, lived)) > MOST_LOST:
+                yield Violation("whole", lived.number, f"{unit}: {lost} words of it are lost")
+
+    def _lost(self, unit: Unit, lived: Lived) -> int:
+        """Return how many words of *unit* are on nothing that was delivered and may stand for it."""
+        if len(unit.truth) <= MOST_LOST or unit.url in self._listed(lived):
+            return 0
+        delivered = (
+            other.truth
+            for other in self._delivered(unit)
+            if self._scope(other) == self._scope(unit) and self._stands(other, unit)
+        )
+        return len(unit.truth.difference(*delivered))
 
     def _is_excused(self, unit: Unit, lived: Lived, *, with_keys: bool = True) -> bool:
         if unit.url in self._listed(lived):

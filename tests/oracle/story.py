@@ -62,11 +62,15 @@ def _said(leaf: Leaf) -> str:
     what = f"{leaf.content}, items: {_things(leaf.things)}"
     if leaf.links:
         what += f", links: {' '.join(leaf.links)}"
+    what += f", written {leaf.dress}" if leaf.dress else ""
     return what + (", exempt" if leaf.is_exempt else "")
 
 
 def _things(things: Iterable[Thing]) -> str:
     said = (
-        f"{thing.kind} {thing.content}" + (f" key {thing.key}" if thing.key else "") for thing in things
+        f"{thing.kind} {thing.content}"
+        + (f" and {thing.beside} beside it" if thing.beside else "")
+        + (f" key {thing.key}" if thing.key else "")
+        for thing in things
     )
     return ", ".join(said) or "none"

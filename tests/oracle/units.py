@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
 from dedup import DedupConfig, Fingerprint, Page, fingerprint
-from tests.oracle.history import History, Leaf, Step, host_of
-from tests.oracle.world import Told, body_of, fields_of
+from dedup.reading.fields import RawPage
+from tests.oracle.history import History, Leaf, Step, Thing, host_of, text_of
+from tests.oracle.world import Told, bytes_of, fields_of, markup, truth_of, truth_of_page
+
+# Every three words that stand together in what somebody says.
+Truth = frozenset[tuple[str, ...]]
+
+
+def told_by(words: Sequence[str]) -> Truth:
+    """Return the truth that *words* tell."""
+    return frozenset(zip(words, words[1:], words[2:], strict=False))
 
 
 @dataclass(eq=False)
@@ -25,6 +34,7 @@ class Unit:
     at: int
     is_judged: bool
     stands_for_page: bool
+    truth: Truth
     key: str = ""
     fate: str = "open"
 
@@ -132,28 +142,32 @@ class _Reading:
 
     def _page(self, url: str, at: int) -> Unit:
         leaf = leaf_at(self.lived.step, url)
-        page = _fingerprint(body_of(leaf), is_html=True)
-        return self._made(url, -1, page, at, is_judged=not leaf.is_exempt, is_page=True)
+        truth = told_by(truth_of_page(leaf))
+        return self._made(
+            url, -1, _of_page(leaf), at, is_judged=not leaf.is_exempt, is_page=True, truth=truth
+        )
 
     def _unit(self, url: str, number: int, at: int) -> Unit:
         leaf = leaf_at(self.lived.step, url)
         thing = leaf.things[number]
         is_page = bool(url) and self.history.source == "response" and len(leaf.things) == 1
         is_judged = not leaf.is_exempt and (thing.kind != "record" or is_page)
-        fields = fields_of(leaf, thing)
-        if is_page:
-            page = _fingerprint(body_of(leaf), is_html=True)
-        elif thing.kind == "html":
-            page = _fingerprint(fields["html"], is_html=True)
-        else:
-            texts = [fields.get(name, "") for name in ("title", "text", "name")]
-            page = _fingerprint("\n".join(filter(None, texts)), is_html=False)
-        unit = self._made(url, number, page, at, is_judged=is_judged, is_page=is_page)
+        truth = told_by(truth_of_page(leaf) if is_page else truth_of(leaf, [thing]))
+        page = _of_page(leaf) if is_page else _of_item(leaf, thing)
+        unit = self._made(url, number, page, at, is_judged=is_judged, is_page=is_page, truth=truth)
         unit.key = thing.key if self.history.has_keys else ""
         return unit
 
     def _made(
-        self, url: str, number: int, page: Fingerprint, at: int, *, is_judged: bool, is_page: bool
+        self,
+        url: str,
+        number: int,
+        page: Fingerprint,
+        at: int,
+        *,
+        is_judged: bool,
+        is_page: bool,
+        truth: Truth,
     ) -> Unit:
         return Unit(
             step=self.lived.number,
@@ -165,10 +179,26 @@ class _Reading:
             at=at,
             is_judged=is_judged,
             stands_for_page=is_page,
+            truth=truth,
         )
 
 
+def _of_page(leaf: Leaf) -> Fingerprint:
+    return _fingerprint(RawPage(bytes_of(leaf), "", "", encoding="utf-8"))
+
+
+def _of_item(leaf: Leaf, thing: Thing) -> Fingerprint:
+    if thing.kind != "html":
+        fields = fields_of(leaf, thing, "")
+        texts = [fields.get(name, "") for name in ("title", "text", "name")]
+        return _fingerprint(RawPage("", "\n".join(filter(None, texts)), ""))
+    # What is the text of its response is judged as that says it, however it was decoded.
+    is_all = leaf.content and len(leaf.things) == 1
+    html = bytes_of(leaf) if is_all else markup(thing.content)
+    beside = (text_of(thing.beside),) if thing.beside else ()
+    return _fingerprint(RawPage(html, "", "", encoding="utf-8", beside=beside))
+
+
 @cache
-def _fingerprint(content: str, *, is_html: bool) -> Fingerprint:
-    page = Page.from_html(content) if is_html else Page.from_text(content)
-    return fingerprint(page, DedupConfig())
+def _fingerprint(raw: RawPage) -> Fingerprint:
+    return fingerprint(Page.from_raw(raw), DedupConfig())

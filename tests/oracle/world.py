@@ -34,7 +34,7 @@ from scrapy.utils.misc import load_object
 
 from dedup import DedupConfig, MemoryIndex, Page, SQLiteIndex, fingerprint
 from dedup.recipes.fingerprinter import recipe_of
-from tests.oracle.history import History, Leaf, Step, Thing, text_of
+from tests.oracle.history import FRAME, History, Leaf, Step, Thing, text_of
 from tests.sightings import find_or_add
 
 KILLED, HUNG = 9, 10
@@ -83,29 +83,86 @@ def markup(content: str, links: Sequence[str] = ()) -> str:
     return f"<html><body><p>{text_of(content)}</p><nav>{anchors}</nav></body></html>"
 
 
+# How the HTML of a page is written, by its dress.
+WRITTEN = {
+    "": "<html><body><p>{said}</p>{nav}</body></html>",
+    "after": "<html><body>{frame}{nav}</body></html>\n<p>{said}</p>",
+    "twice": "<html><body>{frame}{nav}</body></html><html><body><p>{said}</p></body></html>",
+    "cell": "<html><body>{frame}{nav}<table><tr><td>one</html><td><p>{said}</p></table>",
+    "bare": "<html><head></head></html><body>{frame}{nav}<p>{said}</p></body>",
+    "noscript": "<html><body>{frame}{nav}<noscript><p>{said}</p></noscript></body></html>",
+    "shadow": "<html><body>{frame}{nav}<div><template shadowrootmode='open'><p>{said}</p></template></div>",
+    "svg": "<html><body>{frame}{nav}<svg><text>{said}</text></svg></body></html>",
+    "koi8-r": "<html><body>{nav}<p>{said}</p></body></html>",
+}
+
+
 def body_of(leaf: Leaf) -> str:
-    """Return the HTML of *leaf*: all that its items say."""
-    contents = dict.fromkeys([leaf.content, *(thing.content for thing in leaf.things)])
-    paragraphs = "</p><p>".join(text_of(content) for content in contents)
+    """Return the HTML of *leaf*: all that its items say, as its dress has it."""
+    said = "</p><p>".join(map(text_of, contents_of(leaf)))
+    if leaf.dress == "koi8-r":
+        said = in_cyrillic(said)
     anchors = "".join(f'<a href="{escape(link)}">more</a>' for link in leaf.links)
-    return f"<html><body><p>{paragraphs}</p><nav>{anchors}</nav></body></html>"
+    return WRITTEN[leaf.dress].format(said=said, nav=f"<nav>{anchors}</nav>", frame=f"<p>{FRAME}</p>")
 
 
-def html_of(leaf: Leaf, thing: Thing) -> str:
-    """Return the HTML in the item *thing*: that of its page where it is the only one."""
-    return body_of(leaf) if leaf.content and len(leaf.things) == 1 else markup(thing.content)
+def contents_of(leaf: Leaf) -> list[str]:
+    """Return what the page of *leaf* says, each content once."""
+    return list(dict.fromkeys([leaf.content, *(thing.content for thing in leaf.things)]))
 
 
-def fields_of(leaf: Leaf, thing: Thing) -> dict[str, Any]:
-    """Return the fields of an item, without its URL."""
+def in_cyrillic(said: str) -> str:
+    """Return *said* in letters that other encodings than its own have other bytes for."""
+    return said.translate({ord("w"): "ж", ord("o"): "щ", ord("r"): "ю", ord("d"): "ф"}).translate(
+        _DIGITS
+    )
+
+
+_DIGITS = {ord(digit): letter for digit, letter in zip("0123456789", "абвгдезикл", strict=True)}
+
+
+def bytes_of(leaf: Leaf) -> bytes:
+    """Return the bytes that are served for *leaf*; in one dress they are not what their header says."""
+    return body_of(leaf).encode("koi8-r" if leaf.dress == "koi8-r" else "utf-8", "replace")
+
+
+def response_of(leaf: Leaf, request: Request) -> HtmlResponse:
+    """Return the response to *request*, in which *leaf* is served."""
+    headers = {"Content-Type": "text/html; charset=utf-8"}
+    return HtmlResponse(
+        request.url, headers=headers, body=bytes_of(leaf), encoding="utf-8", request=request
+    )
+
+
+def html_of(leaf: Leaf, thing: Thing, shown: str) -> str:
+    """Return the HTML in the item *thing*: that which its page has *shown* where it is the only one."""
+    return shown if leaf.content and len(leaf.things) == 1 else markup(thing.content)
+
+
+def fields_of(leaf: Leaf, thing: Thing, shown: str) -> dict[str, Any]:
+    """Return the fields of an item, without its URL; *shown* is the text of its response."""
     if thing.kind == "html":
-        found: dict[str, Any] = {"html": html_of(leaf, thing)}
+        found: dict[str, Any] = {"html": html_of(leaf, thing, shown)}
     elif thing.kind == "text":
         words = text_of(thing.content).split()
         found = {"title": " ".join(words[:5]), "text": " ".join(words[5:])}
     else:
         found = {"name": text_of(thing.content), "price": len(thing.content)}
+    if thing.beside:
+        found["notes"] = text_of(thing.beside)
     return {**found, "sku": thing.key} if thing.key else found
+
+
+def truth_of(leaf: Leaf, things: Sequence[Thing]) -> list[str]:
+    """Return what *things* of *leaf* say, word by word, wherever that stands; signs are words too."""
+    contents = [leaf.content] if len(leaf.things) == 1 and things[0].kind == "html" else []
+    contents += [said for thing in things for said in (thing.content, thing.beside) if said]
+    return [word for said in dict.fromkeys(contents) for word in text_of(said).split()]
+
+
+def truth_of_page(leaf: Leaf) -> list[str]:
+    """Return what the page of *leaf* says, word by word."""
+    return [word for said in contents_of(leaf) for word in text_of(said).split()]
 
 
 # Living
@@ -394,9 +451,7 @@ class _Handler(Actor):
             return HtmlResponse(
                 request.url, STATUS_GONE, body=b"gone", encoding="utf-8", request=request
             )
-        headers = {"Content-Type": "text/html; charset=utf-8"}
-        body = body_of(leaf).encode()
-        return HtmlResponse(request.url, headers=headers, body=body, encoding="utf-8", request=request)
+        return response_of(leaf, request)
 
     async def close(self) -> None:
         pass
@@ -428,21 +483,21 @@ class Wanderer(Spider):
     async def start(self) -> AsyncIterator[Any]:
         step = self.stage.step
         for number, thing in enumerate(step.greetings):
-            yield self._item(Leaf("", step.greetings), thing, "", number)
+            yield self._item(Leaf("", step.greetings), thing, "", number, "")
         for url in self.stage.in_order(step.starts):
             yield self._request(url, dont_filter=True)
 
-    def parse(self, response: Response) -> Iterator[Any]:
+    def parse(self, response: HtmlResponse) -> Iterator[Any]:
         leaf = self.stage.step.site[response.url]
         self.stage.tell("parsed", response.url)
         for number, thing in enumerate(leaf.things):
-            yield self._item(leaf, thing, response.url, number)
+            yield self._item(leaf, thing, response.url, number, response.text)
         for link in self.stage.in_order(leaf.links):
             yield self._request(link)
 
-    def _item(self, leaf: Leaf, thing: Thing, url: str, number: int) -> Tagged:
+    def _item(self, leaf: Leaf, thing: Thing, url: str, number: int, shown: str) -> Tagged:
         stage = self.stage
-        item = Tagged(fields_of(leaf, thing))
+        item = Tagged(fields_of(leaf, thing, shown))
         if stage.history.has_urls and url:
             item["url"] = url
         item.tag = [url, number, stage.items]
