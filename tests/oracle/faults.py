@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
@@ -13,7 +14,8 @@ from dedup.index.ledger import Ledger
 from dedup.index.runs import RunBook
 from dedup.index.stores import SQLiteStore
 from dedup.index.stores.base import Order, Query, first
-from dedup.plugin import judge
+from dedup.plugin import judge, pages
+from dedup.reading import fields, page, walk
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
 
 
@@ -67,6 +69,34 @@ def _withheld_in_silence() -> None:
     _plant(RunBook, "withhold", lambda *_: None)
 
 
+def _first_root_only() -> None:
+    """Read nothing behind a first ``</html>``."""
+    _plant(walk, "_roots", lambda root: [] if root is None else [root])
+    _plant(page, "reading_of", lambda root: walk.Walk(root).reading())
+
+
+def _fallbacks_say_nothing() -> None:
+    """Read nothing of what is shown in place of something else."""
+    _plant(walk, "MIN_FALLBACK_WORDS", float("inf"))
+    _plant(page, "reading_of", lambda root: walk.Walk(root).reading())
+
+
+def _signs_say_nothing() -> None:
+    """Read letters and digits only."""
+    reading_of = page.reading_of
+
+    def planted(root: Any) -> walk.Reading:
+        found = reading_of(root)
+        return found._replace(text=re.sub(r"[^\w\s]", "", found.text))
+
+    _plant(page, "reading_of", planted)
+
+
+def _text_is_believed() -> None:
+    """Judge the text of a response, however it was decoded."""
+    _plant(pages, "_is_all_of", lambda *_: False)
+
+
 def _seen_with(changed: Callable[[Sighting], Sighting]) -> Callable[[], None]:
     """Tell the index something else of every page."""
 
@@ -94,6 +124,11 @@ FAULTS: dict[str, Callable[[], None]] = {
     "nothing_repeats": _nothing_repeats,
     "any_crawl_stands": _any_crawl_stands,
     "withheld_in_silence": _withheld_in_silence,
+    "first_root_only": _first_root_only,
+    "fallbacks_say_nothing": _fallbacks_say_nothing,
+    "signs_say_nothing": _signs_say_nothing,
+    "text_is_believed": _text_is_believed,
+    "fields_say_nothing": lambda: _plant(fields, "long_texts", lambda *_: ()),
     "dry_runs_count": _seen_with(lambda seen: replace(seen, is_dry=False)),
     "keys_say_nothing": _seen_with(
         lambda seen: replace(seen, item_key="", kind=seen.kind.removeprefix("keyed "))

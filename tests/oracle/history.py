@@ -21,7 +21,8 @@ FAMILIES = "ABC"
 WINDOW, STEP = 120, 14
 FIELDS = ["title", "text"]
 # What stands on every page that is written in another way than plainly.
-FRAME = text(77, 40)
+_LETTERS = str.maketrans("0123456789", "abcefghijk")
+FRAME = text(77, 40).translate(_LETTERS)
 SIGNS = "✓✗★☆≥≤−×÷±∞≠⠁⠃⠉⠙😀😁😂🤣\U000f0001\U000f0002⁶½"
 # Ways to write the text of a page down, see `WRITTEN` in `tests.oracle.world`.
 DRESSES = ("after", "twice", "cell", "bare", "noscript", "shadow", "svg", "koi8-r")
@@ -41,13 +42,17 @@ def text_of(content: str) -> str:
         return ""
     if kind == "g":
         signs = random.Random(int(number)).choices(SIGNS, k=WINDOW)
-        return " ".join(part for pair in zip(text(99).split(), signs, strict=True) for part in pair)
+        return " ".join(part for pair in zip(_words(99), signs, strict=True) for part in pair)
     if kind == "s":
-        return " ".join(text(int(number)).split()[:3])
+        return " ".join(_words(int(number))[:3])
     if kind == "u":
-        return text(1000 + int(number))
-    words = text(ord(kind), 400).split()
-    return " ".join(words[int(number) * STEP : int(number) * STEP + WINDOW])
+        return " ".join(_words(1000 + int(number)))
+    return " ".join(_words(ord(kind), 400)[int(number) * STEP : int(number) * STEP + WINDOW])
+
+
+def _words(seed: int, count: int = WINDOW) -> list[str]:
+    """Return words of letters, as those of a language are."""
+    return text(seed, count).translate(_LETTERS).split()
 
 
 @dataclass(frozen=True)

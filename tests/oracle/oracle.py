@@ -172,6 +172,9 @@ class _Trial:
             return False
         if compare(other.page, unit.page, self._config(unit)).is_duplicate:
             return True
+        # A crawl knows its sites: that what a page has besides stands on all of them.
+        if unit.truth and unit.truth <= other.truth:
+            return True
         same = other.page.token_digest == unit.page.token_digest
         return other.identity == unit.identity and same
 

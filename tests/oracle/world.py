@@ -99,9 +99,8 @@ WRITTEN = {
 
 def body_of(leaf: Leaf) -> str:
     """Return the HTML of *leaf*: all that its items say, as its dress has it."""
-    said = "</p><p>".join(map(text_of, contents_of(leaf)))
-    if leaf.dress == "koi8-r":
-        said = in_cyrillic(said)
+    spelled = in_cyrillic if leaf.dress == "koi8-r" else str
+    said = "</p><p>".join(spelled(text_of(content)) for content in contents_of(leaf))
     anchors = "".join(f'<a href="{escape(link)}">more</a>' for link in leaf.links)
     return WRITTEN[leaf.dress].format(said=said, nav=f"<nav>{anchors}</nav>", frame=f"<p>{FRAME}</p>")
 
@@ -113,12 +112,10 @@ def contents_of(leaf: Leaf) -> list[str]:
 
 def in_cyrillic(said: str) -> str:
     """Return *said* in letters that other encodings than its own have other bytes for."""
-    return said.translate({ord("w"): "ж", ord("o"): "щ", ord("r"): "ю", ord("d"): "ф"}).translate(
-        _DIGITS
-    )
+    return said.translate(_CYRILLIC)
 
 
-_DIGITS = {ord(digit): letter for digit, letter in zip("0123456789", "абвгдезикл", strict=True)}
+_CYRILLIC = str.maketrans("abcdefghijkorw", "абцдефгхийкощж")
 
 
 def bytes_of(leaf: Leaf) -> bytes:
