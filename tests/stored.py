@@ -1,4 +1,4 @@
-"""The stored files of `tests/fixtures`: one for each schema, and each format of exports, ever in use.
+"""The stored files of `tests/fixtures`: one for each schema, and each format of exports, of any release.
 
     python -m tests.stored
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from dedup.index import chunks, pairs, postings
-from dedup.index.database import BUSY_TIMEOUT, Database
+from dedup.index.database import BUSY_TIMEOUT, Database, Migrations
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList
 from dedup.index.rows import layout_of
 from dedup.index.tables import META
@@ -21,7 +21,8 @@ from dedup.values.simhashes import SIMHASH_BITS
 
 # "dedb" in ASCII.
 APPLICATION_ID = 0x64656462
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 1
+MIGRATIONS: Migrations = {}
 MAX_DISTANCE = 16
 
 
@@ -49,7 +50,7 @@ class BlockIndex:
             application_id=APPLICATION_ID,
             version=SCHEMA_VERSION,
             create=partial(_create, blocks=blocks),
-            migrations={1: (chunks.RENAMED,)},
+            migrations=MIGRATIONS,
             timeout=timeout,
         )
         try:

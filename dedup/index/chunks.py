@@ -25,8 +25,6 @@ from dedup.values.simhashes import SIMHASH_BITS
 # Two full chunks fill a page of SQLite's; with 256 entries only one would fit.
 CHUNK = 252
 SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, entries BLOB NOT NULL)"
-# From the name that the column had before.
-RENAMED = "ALTER TABLE postings RENAME COLUMN words TO entries"
 
 CHUNK_BITS, _PLACE_BITS = 18, 19
 _LIST_SHIFT = CHUNK_BITS + _PLACE_BITS

@@ -39,9 +39,10 @@ class Database:
     """The file *path*, made with *create* if there is none; with *must_exist* that is an error.
 
     *application_id* tells this kind of file from all others, *version* is its schema; an older
-    one is brought up by *migrations* in one transaction, a newer one is refused.  Raises
-    `IndexUnavailable`, and leaves a file alone that is not of this kind.  With *read_only* nothing
-    is changed whatever happens: no folder is made, an older schema is refused.
+    one is brought up by *migrations* in one transaction.  A newer one is refused, and so is one from
+    which no migrations lead to *version*.  Raises `IndexUnavailable`, and leaves a file alone that is
+    not of this kind.  With *read_only* nothing is changed whatever happens: no folder is made, an
+    older schema is refused.
 
     *began* is called at the beginning of each transaction, and *ended* behind it, with whether it was
     undone; who wants to be called sets them.
@@ -72,7 +73,7 @@ class Database:
         with self.errors():
             self.connection = self._connect(timeout, read_only)
             try:
-                self._check(application_id, version)
+                self._check(application_id, version, migrations)
                 if read_only:
                     self._require(version)
                 else:
@@ -167,7 +168,7 @@ class Database:
         except OSError as error:
             raise IndexUnavailable(f"{self.path.parent} cannot be made: {error.strerror}") from error
 
-    def _check(self, application_id: int, version: int) -> None:
+    def _check(self, application_id: int, version: int, migrations: Migrations) -> None:
         """Refuse a file that is not ours before anything could change it."""
         tables = self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         found = self._number("application_id")
@@ -176,10 +177,16 @@ class Database:
                 f"{self.path} is the database of another program; "
                 "it was left as it is, use another DEDUP_INDEX"
             )
-        if self._number("user_version") > version:
+        schema = self._number("user_version")
+        if schema > version:
             raise IndexUnavailable(
-                f"{self.path} has schema version {self._number('user_version')}, this release knows "
+                f"{self.path} has schema version {schema}, this release knows "
                 f"up to {version}; upgrade scrapy-dedup or use another DEDUP_INDEX"
+            )
+        if found and not migrations.keys() >= set(range(schema, version)):
+            raise IndexUnavailable(
+                f"{self.path} has schema version {schema}, which this release cannot bring up to "
+                f"{version}; it was left as it is, use another DEDUP_INDEX"
             )
 
     def _switch_to_wal(self, timeout: float) -> None:

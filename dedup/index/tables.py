@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,12 +37,12 @@ from dedup.index.columns import (
     Kind,
     Table,
 )
-from dedup.index.database import Step
+from dedup.index.database import Migrations
 from dedup.values.hashes import SECRET_SIZE
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 1
 
 ID = Column("id", NUMBER, "id", constraint="PRIMARY KEY")
 _RUN = Column("run", RUN, "run", constraint="REFERENCES runs")
@@ -175,52 +174,8 @@ META = Table(
     options="WITHOUT ROWID",
 )
 
-_LATER_INDEXES = (
-    "CREATE INDEX pages_by_key ON pages (scope, item_key, run) WHERE item_key != ''",
-    "CREATE INDEX pages_met ON pages (canonical, run) "
-    "WHERE reason = 'unchanged' AND canonical = previous",
-    "CREATE INDEX pages_represent ON pages (represents) WHERE represents IS NOT NULL",
-    "CREATE INDEX pages_elsewhere ON pages (run) WHERE is_elsewhere",
-)
-
-
-def _draw_secret(connection: sqlite3.Connection) -> None:
-    connection.execute("INSERT INTO meta VALUES ('secret', ?)", (secrets.token_hex(SECRET_SIZE),))
-
-
-MIGRATIONS: dict[int, Sequence[Step]] = {
-    1: ("ALTER TABLE runs ADD COLUMN action TEXT NOT NULL DEFAULT 'drop'",),
-    2: (STORED_PAGES.create,),
-    3: (
-        "ALTER TABLE runs ADD COLUMN crawl TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE runs ADD COLUMN began INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE runs ADD COLUMN over INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE pages ADD COLUMN item_key TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE pages ADD COLUMN redirects TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE pages ADD COLUMN check_sketch BLOB NOT NULL DEFAULT x''",
-        "ALTER TABLE pages ADD COLUMN is_dry INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE pages ADD COLUMN is_elsewhere INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE pages ADD COLUMN represents INTEGER REFERENCES pages",
-        "ALTER TABLE pages ADD COLUMN seen_on TEXT",
-        "UPDATE pages SET is_dry = 1 WHERE run IN (SELECT id FROM runs WHERE action = 'dry run')",
-        VISITS.create,
-        WITHHELD.create,
-        *_LATER_INDEXES,
-        _draw_secret,
-    ),
-    4: (
-        "ALTER TABLE pages RENAME COLUMN content TO content_simhash",
-        "ALTER TABLE pages RENAME COLUMN structure TO structure_simhash",
-        chunks.RENAMED,
-    ),
-    5: (
-        "ALTER TABLE pages ADD COLUMN words INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE pages ADD COLUMN shingles INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE pages ADD COLUMN sample BLOB NOT NULL DEFAULT x''",
-        "ALTER TABLE pages ADD COLUMN lost INTEGER",
-        "ALTER TABLE pages ADD COLUMN missing INTEGER",
-    ),
-}
+# What brings a file of an older schema to the next one, by the version it has.
+MIGRATIONS: Migrations = {}
 
 SCHEMA = (
     META.create,
@@ -239,7 +194,11 @@ SCHEMA = (
     STORED_PAGES.create,
     VISITS.create,
     WITHHELD.create,
-    *_LATER_INDEXES,
+    "CREATE INDEX pages_by_key ON pages (scope, item_key, run) WHERE item_key != ''",
+    "CREATE INDEX pages_met ON pages (canonical, run) "
+    "WHERE reason = 'unchanged' AND canonical = previous",
+    "CREATE INDEX pages_represent ON pages (represents) WHERE represents IS NOT NULL",
+    "CREATE INDEX pages_elsewhere ON pages (run) WHERE is_elsewhere",
 )
 
 INVALID = {
@@ -258,4 +217,4 @@ def create(connection: sqlite3.Connection, blocks: int) -> None:
     for statement in SCHEMA:
         connection.execute(statement)
     connection.execute("INSERT INTO meta VALUES ('blocks', ?)", (str(blocks),))
-    _draw_secret(connection)
+    connection.execute("INSERT INTO meta VALUES ('secret', ?)", (secrets.token_hex(SECRET_SIZE),))

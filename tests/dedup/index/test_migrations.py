@@ -10,6 +10,7 @@ import pytest
 
 from dedup import Detector, Reason, SQLiteIndex
 from dedup.index import BlockIndex, blocks, tables
+from dedup.index.database import Step
 from dedup.index.stores import sqlite
 from dedup.recipes.fingerprinter import RECIPE_VERSION
 from dedup.values.errors import IndexMismatch, IndexUnavailable
@@ -92,25 +93,57 @@ def test_a_stored_index_goes_on_or_is_refused_for_its_recipe_and_left_alone(old:
         assert len(list(index.rows())) == 4
 
 
-def test_runs_of_the_first_schema_have_dropped(old: Path) -> None:
-    with SQLiteIndex(old) as index:
-        assert [run.action for run in index.runs()] == ["drop"]
-
-
-def migrated(monkeypatch: pytest.MonkeyPatch, *statements: str) -> None:
-    version = tables.SCHEMA_VERSION
-    monkeypatch.setattr(sqlite, "SCHEMA_VERSION", version + 1)
-    monkeypatch.setattr(sqlite, "MIGRATIONS", {**tables.MIGRATIONS, version: statements})
+def migrated(monkeypatch: pytest.MonkeyPatch, *steps: Step) -> None:
+    """Let this release have the next schema, and *steps* lead to it."""
+    for module, used_in in ((tables, sqlite), (blocks, blocks)):
+        version = module.SCHEMA_VERSION
+        monkeypatch.setattr(used_in, "MIGRATIONS", {**module.MIGRATIONS, version: steps})
+        monkeypatch.setattr(used_in, "SCHEMA_VERSION", version + 1)
 
 
 def test_an_older_schema_is_migrated_in_one_transaction(
     old: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    migrated(monkeypatch, "ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT 'moved'")
+    column = "ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT ''"
+
+    def fill(connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE runs SET note = note || 'moved'")
+
+    migrated(monkeypatch, column, fill)
     for _ in range(2):
         with SQLiteIndex(old) as index:
             assert len(list(index.rows())) == 4
             assert index.store._connection.execute("SELECT note FROM runs").fetchone() == ("moved",)
+
+
+def test_so_is_an_older_set_of_simhashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = Path(shutil.copy(stored("blocks")[-1], tmp_path))
+    migrated(monkeypatch, "UPDATE meta SET value = '5' WHERE name = 'blocks'")
+    with BlockIndex(old) as index:
+        assert (index.blocks, len(index)) == (5, len(SIMHASHES))
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_older_schema_that_no_migration_leads_from_is_refused_and_left_alone(
+    old: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool
+) -> None:
+    migrated(monkeypatch, "CREATE TABLE toy (x)")
+    monkeypatch.setattr(sqlite, "MIGRATIONS", {})
+    before = old.read_bytes()
+    message = r"schema version 1, which this release cannot bring up to 2; it was left as it is"
+    with pytest.raises(IndexUnavailable, match=message):
+        SQLiteIndex(old, read_only=read_only)
+    assert old.read_bytes() == before
+
+
+def test_a_newer_schema_is_refused_and_left_alone(old: Path) -> None:
+    with sqlite3.connect(old) as connection:
+        connection.execute(f"PRAGMA user_version = {tables.SCHEMA_VERSION + 1}")
+    connection.close()
+    before = old.read_bytes()
+    with pytest.raises(IndexUnavailable, match="schema version 2, this release knows up to 1; upgrade"):
+        SQLiteIndex(old)
+    assert old.read_bytes() == before
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(

@@ -8,6 +8,7 @@ import pytest
 
 from dedup import Detector, SQLiteIndex
 from dedup.values.errors import IndexUnavailable
+from tests.dedup.index.test_migrations import migrated
 from tests.pages import edited, page, text
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -45,7 +46,9 @@ def test_changes_nothing_not_even_a_dead_run(tmp_path: Path) -> None:
         assert [run.ending for run in index.runs()] == ["died"]
 
 
-def test_a_missing_file_and_an_older_schema_are_refused(tmp_path: Path) -> None:
+def test_a_missing_file_and_an_older_schema_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     missing = tmp_path / "folder" / "none.db"
     with pytest.raises(IndexUnavailable, match="does not exist"):
         SQLiteIndex(missing, read_only=True)
@@ -53,6 +56,7 @@ def test_a_missing_file_and_an_older_schema_are_refused(tmp_path: Path) -> None:
     old = tmp_path / "old.db"
     shutil.copy(FIXTURES / "index-schema-1.db", old)
     before = old.read_bytes()
+    migrated(monkeypatch, "CREATE TABLE toy (x)")
     with pytest.raises(IndexUnavailable, match="schema version 1"):
         SQLiteIndex(old, read_only=True)
     assert old.read_bytes() == before

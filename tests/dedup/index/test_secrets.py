@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 import sqlite3
 import traceback
 from collections.abc import Iterator
@@ -15,11 +14,10 @@ from click.testing import CliRunner
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.cli import main
 from dedup.files.adding.work import WorkerSettings
-from dedup.index import Index, tables
+from dedup.index import Index
 from dedup.reading.fields import FieldRule
 from dedup.values.errors import IndexUnavailable
 from dedup.values.hashes import SECRET_SIZE
-from tests.dedup.index.test_migrations import STORED
 from tests.pages import edited, page, text
 
 
@@ -46,29 +44,6 @@ def test_each_index_draws_its_own_and_keeps_it(tmp_path: Path) -> None:
     assert len(set(found)) == len(found)
     assert {len(secret) for secret in found} == {SECRET_SIZE}
     assert [secret_of(path) for path in paths] == found[:3]
-
-
-@pytest.mark.parametrize("stored", STORED, ids=lambda path: path.stem)
-def test_an_older_index_draws_one_when_it_is_brought_up(stored: Path, tmp_path: Path) -> None:
-    found = []
-    for name in ("one.db", "two.db"):
-        SQLiteIndex(shutil.copy(stored, tmp_path / name)).close()
-        found.append(secret_of(tmp_path / name))
-    older = stored.stem < "index-schema-4"  # the first that has a secret
-    assert len(set(found)) == (2 if older else 1)
-
-
-def test_one_that_could_not_be_made_whole_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = Path(shutil.copy(STORED[0], tmp_path / "pages.db"))
-    steps = (*tables.MIGRATIONS[3], "THIS IS NO STATEMENT")
-    monkeypatch.setitem(tables.MIGRATIONS, 3, steps)
-    with pytest.raises(IndexUnavailable, match="syntax error"):
-        SQLiteIndex(old)
-    with sqlite3.connect(old) as connection:
-        assert not connection.execute("SELECT 1 FROM meta WHERE name = 'secret'").fetchall()
-    connection.close()
 
 
 @pytest.mark.parametrize("value", [b"", b"no digits", b"12ab" * 15, b"12ab" * 15 + b"12\xffb"])
