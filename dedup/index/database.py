@@ -38,6 +38,8 @@ Migrations = Mapping[int, Sequence[Step]]
 class Database:
     """The file *path*, made with *create* if there is none; with *must_exist* that is an error.
 
+    Without a *path* it is in memory, and lives as long as the object.
+
     *application_id* tells this kind of file from all others, *version* is its schema; an older
     one is brought up by *migrations* in one transaction.  A newer one is refused, and so is one from
     which no migrations lead to *version*.  Raises `IndexUnavailable`, and leaves a file alone that is
@@ -53,7 +55,7 @@ class Database:
 
     def __init__(
         self,
-        path: str | PathLike[str],
+        path: str | PathLike[str] | None,
         *,
         application_id: int,
         version: int,
@@ -63,26 +65,25 @@ class Database:
         must_exist: bool = False,
         read_only: bool = False,
     ) -> None:
-        self.path = Path(path)
-        self._errors = _PlainErrors(self.path)
-        check_file(self.path)
-        if (must_exist or read_only) and not self.path.exists():
-            raise IndexUnavailable(f"{self.path} does not exist; a crawl with dedup makes it")
-        if not read_only:
-            self._make_folder()
+        self.is_file = path is not None
+        self.path = Path(path or "memory")
+        self.name = str(path or "the index in memory")
+        self._errors = _PlainErrors(self.name)
+        if self.is_file:
+            self._find(must_exist=must_exist or read_only, read_only=read_only)
         with self.errors():
             self.connection = self._connect(timeout, read_only)
             try:
                 self._check(application_id, version, migrations)
                 if read_only:
                     self._require(version)
-                else:
+                elif self.is_file:
                     self._switch_to_wal(timeout)
                 for pragma in _PRAGMAS:
                     self.connection.execute(pragma)
                 if not read_only:
                     self._prepare(application_id, version, create, migrations)
-                self._opened = self.path.stat()
+                self._opened = self.path.stat() if self.is_file else None
             except BaseException:
                 self.connection.close()
                 raise
@@ -140,6 +141,8 @@ class Database:
     @property
     def is_in_place(self) -> bool:
         """Whether the file that was opened is still the one at its path."""
+        if self._opened is None:
+            return True
         try:
             return os.path.samestat(self._opened, self.path.stat())
         except OSError:
@@ -151,7 +154,7 @@ class Database:
 
     def _connect(self, timeout: float, read_only: bool) -> sqlite3.Connection:
         mode = "ro" if read_only else "rwc"
-        address = f"{self.path.absolute().as_uri()}?mode={mode}"
+        address = f"{self.path.absolute().as_uri()}?mode={mode}" if self.is_file else ":memory:"
         return sqlite3.connect(address, timeout=timeout, isolation_level=None, uri=True)
 
     def _require(self, version: int) -> None:
@@ -162,11 +165,16 @@ class Database:
                 "any other command, for instance `dedup check`, brings it up"
             )
 
-    def _make_folder(self) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise IndexUnavailable(f"{self.path.parent} cannot be made: {error.strerror}") from error
+    def _find(self, *, must_exist: bool, read_only: bool) -> None:
+        """Refuse what can be no file of ours, and make the folder of a new one."""
+        check_file(self.path)
+        if must_exist and not self.path.exists():
+            raise IndexUnavailable(f"{self.path} does not exist; a crawl with dedup makes it")
+        if not read_only:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise IndexUnavailable(f"{self.path.parent} cannot be made: {error.strerror}") from error
 
     def _check(self, application_id: int, version: int, migrations: Migrations) -> None:
         """Refuse a file that is not ours before anything could change it."""
@@ -266,19 +274,19 @@ class _Transaction:
 class _PlainErrors:
     """The context of `Database.errors`: no generator, it is entered many times for every page."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, sqlite3.Error):
-            raise IndexUnavailable(f"{self._path}: {_explained(error)}") from error
+            raise IndexUnavailable(f"{self._name}: {_explained(error)}") from error
         # SQLite quotes what it finds, and Python cannot tell an error in simhashes that are no UTF-8.
         if isinstance(error, Damaged | UnicodeDecodeError):
             raise IndexUnavailable(
-                f"{self._path}: the file is damaged ({_on_one_line(error)}); see `dedup check`"
+                f"{self._name}: the file is damaged ({_on_one_line(error)}); see `dedup check`"
             ) from error
 
 

@@ -15,7 +15,7 @@ from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
 from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.runs import RunBook
-from dedup.index.stores import MemoryStore, SQLiteStore, Store
+from dedup.index.stores import SQLiteStore, Store
 from dedup.index.stores.base import Note, Prefix
 from dedup.index.stores.postgres.address import SCHEMES, address_of
 from dedup.index.views import Views
@@ -241,7 +241,7 @@ class MemoryIndex(Index):
     """An index that lives as long as the object, in this process only."""
 
     def __init__(self) -> None:
-        super().__init__(MemoryStore())
+        super().__init__(SQLiteStore(None))
 
 
 class SQLiteIndex(Index):

@@ -21,7 +21,6 @@ from dedup.archives import session, steps
 from dedup.archives.columns import PRINTS
 from dedup.archives.greedy import decided
 from dedup.archives.job import run_job
-from dedup.archives.plain import Plain, nearer
 from dedup.archives.reading import prints, prints_of_files
 from dedup.archives.state import OWN, State
 from dedup.cli import main
@@ -29,6 +28,7 @@ from dedup.files.contexts import read_sites
 from dedup.values.errors import DedupError
 from tests.archives.conftest import needs_spark
 from tests.archives.corpora import CONFIG, corpus, printed, record, settings, write
+from tests.archives.plain import Plain, nearer
 from tests.feeds import formats
 from tests.pages import text
 

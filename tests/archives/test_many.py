@@ -20,7 +20,6 @@ from dedup.archives.columns import (
     rows_of,
 )
 from dedup.archives.many import Lists, Pages
-from dedup.archives.plain import Plain
 from dedup.archives.steps import compared, facts, in_company
 from dedup.files.contexts import batch_of as contexts_batch
 from dedup.recipes.sample import MOST
@@ -29,6 +28,7 @@ from dedup.rule.keys import has_equal_tokens
 from dedup.rule.match import match
 from dedup.rule.verifier import verifier_of
 from tests.archives.corpora import CONFIG, corpus, printed, write
+from tests.archives.plain import Plain
 from tests.pages import told_elsewhere
 
 

@@ -10,14 +10,15 @@ import pyarrow as pa
 import pytest
 
 from dedup import DedupConfig
-from dedup.archives import greedy, plain, steps
+from dedup.archives import greedy, steps
 from dedup.archives.columns import BUCKETS, SIMILAR, Row, batched, fingerprint_in, rows_of
-from dedup.archives.plain import Plain
 from dedup.archives.steps import pairs, similar
 from dedup.rule import loss
 from dedup.rule.match import match
 from dedup.rule.verifier import verifier_of
+from tests.archives import plain
 from tests.archives.corpora import CONFIG, Pages, added, corpus, printed, record, write
+from tests.archives.plain import Plain
 from tests.pages import text, told_elsewhere
 
 SEEDS = range(12)

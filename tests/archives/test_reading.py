@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from dedup.archives import session
 from dedup.archives.columns import FILES, batch_of, rows_of
 from dedup.archives.job import suited
-from dedup.archives.plain import Plain
 from dedup.archives.reading import prints_of_files, require_form
 from dedup.archives.results import DROPPED, kept_records, kept_rows
 from dedup.cli import main
@@ -22,6 +21,7 @@ from dedup.recipes.recipe import RECIPES
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.exceptions import Exceptions
 from tests.archives.corpora import CONFIG, RULE, corpus, printed, record, settings
+from tests.archives.plain import Plain
 from tests.feeds import formats
 from tests.feeds.formats import WRITERS
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 
-from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, compare, fingerprint
+from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
 from dedup.front.names import setting_names
 from dedup.plugin.pages import page_from_response
 from dedup.plugin.settings import read_settings
@@ -28,6 +28,7 @@ from dedup.recipes.config import STRUCTURES, TERMS, WEIGHTS
 from dedup.recipes.sketch import BINS
 from dedup.values.errors import ConfigError
 from tests.budget import examples
+from tests.dedup.index.scan_store import ScanIndex
 
 # What markup is made of, so that tags, entities and declarations come about.
 MARKUP = [
@@ -140,7 +141,7 @@ def test_a_response_makes_the_page_of_its_bytes(body: bytes, content_type: str) 
 @settings(max_examples=examples(50))
 def test_any_page_at_any_address_is_judged_alike_by_both_indexes(pages: list[tuple[str, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as index:
-        with Detector(MemoryIndex()) as plain, Detector(index) as stored:
+        with Detector(ScanIndex()) as plain, Detector(index) as stored:
             for url, text in pages:
                 page = Page.from_text(text, url=url)
                 assert plain.check(page) == stored.check(page)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from dedup import DedupConfig, Fingerprint, MemoryIndex, SQLiteIndex, compare
+from dedup import DedupConfig, Fingerprint, SQLiteIndex, compare
 from dedup.cli import showing
 from dedup.index import Index
 from dedup.report import book, borderline, embedded, explanation, likeness
@@ -22,6 +22,7 @@ from dedup.rule.loss import OWN, words_of
 from dedup.rule.similarity import SimilarityVerifier
 from dedup.values.match import Match
 from tests.budget import examples
+from tests.dedup.index.scan_store import ScanIndex
 from tests.dedup.rule.pairs import bases, configs, others
 from tests.sightings import find_or_add
 
@@ -39,7 +40,7 @@ BUDGET = settings(
 @contextmanager
 def indexes() -> Iterator[list[Index]]:
     with tempfile.TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as stored:
-        yield [MemoryIndex(), stored]
+        yield [ScanIndex(), stored]
 
 
 def law(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:

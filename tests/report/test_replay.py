@@ -18,6 +18,7 @@ from dedup.report.replay import Changes, replay_into, replayed
 from dedup.values.errors import DedupError
 from dedup.values.verdict import Outcome, Reason
 from tests.budget import examples
+from tests.dedup.index.scan_store import ScanIndex
 from tests.dedup.index.test_laws import BAND_CONFIGS, CONFIGS, PRINTS, URLS
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
@@ -93,7 +94,7 @@ def test_a_replay_is_that_of_the_linear_scan_and_changes_nothing(
     index = lived(life, config)
     index.ledger.forget_url(forgotten)
     before = list(index.rows())
-    slow = MemoryIndex()
+    slow = ScanIndex()
     changes = replay_into(slow, index, other)
     with replayed(index, other) as replay:
         assert verdicts(replay.index) == verdicts(slow)

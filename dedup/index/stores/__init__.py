@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dedup.index.stores.base import Store
-from dedup.index.stores.memory import MemoryStore
 from dedup.index.stores.sqlite import SQLiteStore
 
-__all__ = ["MemoryStore", "SQLiteStore", "Store"]
+__all__ = ["SQLiteStore", "Store"]

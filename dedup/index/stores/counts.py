@@ -62,7 +62,7 @@ class Counts:
             ).fetchall()
         )
         path = self._database.path
-        files = (path, path.with_name(path.name + "-wal"))
+        files = (path, path.with_name(path.name + "-wal")) if self._database.is_file else ()
         return Statistics(
             rows=self.last(),
             orphans=outcomes.get("orphaned", 0),

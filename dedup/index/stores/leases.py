@@ -9,9 +9,12 @@ from dedup.index.files import RunLock, is_lock_name, lock_names
 
 
 class Leases:
-    """The locks of the runs of the index at *path*, whose names stand in its table of runs."""
+    """The locks of the runs of the index at *path*, whose names stand in its table of runs.
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    Without a *path* the index is in memory: nobody else reaches it, so there is nothing to lock.
+    """
+
+    def __init__(self, path: Path | None, connection: sqlite3.Connection) -> None:
         self._path = path
         self._connection = connection
         self._held: dict[int, RunLock] = {}
@@ -20,6 +23,8 @@ class Leases:
 
     def take(self, run: int) -> None:
         """Hold *run*, in a transaction: nobody sees the lock without its run, and takes it for stray."""
+        if self._path is None:
+            return
         lock = RunLock(self._path)
         lock.acquire()
         self._held[run] = lock
@@ -39,6 +44,8 @@ class Leases:
 
     def is_held(self, run: int) -> bool:
         """Return whether a living process holds *run*."""
+        if self._path is None:
+            return True
         found = self._connection.execute("SELECT lock FROM runs WHERE id = ?", (run,)).fetchone()
         # What is no name was never a lock, so nobody holds it.
         if run in self._held or found is None or not is_lock_name(found[0]):
@@ -48,15 +55,17 @@ class Leases:
         lock.release()
         return not is_free
 
-    def strays(self) -> set[str]:
+    def strays(self) -> list[RunLock]:
         """Return the locks of no run: of processes that died just before it began, or after its end."""
+        if self._path is None:
+            return []
         runs = self._connection.execute("SELECT lock FROM runs WHERE ended IS NULL").fetchall()
-        return lock_names(self._path) - {name for (name,) in runs}
+        names = lock_names(self._path) - {name for (name,) in runs}
+        return [RunLock(self._path, name) for name in names]
 
     def remove_strays(self) -> None:
         """Remove the strays that nobody holds, in a transaction."""
-        for name in self.strays():
-            lock = RunLock(self._path, name)
+        for lock in self.strays():
             if lock.acquire():
                 lock.release()
 

@@ -49,7 +49,7 @@ _BATCH = 500
 
 
 class SQLiteStore(Store):
-    """The store in the file *path*, made there with its folders if there is none.
+    """The store in the file *path*, made there with its folders if there is none, or in memory.
 
     With *create* False a missing file is an error; with *read_only* it is one too, and nothing is ever
     changed.  *blocks* (4 to 8) tunes the posting lists of a new file and changes no answer.
@@ -59,7 +59,7 @@ class SQLiteStore(Store):
 
     def __init__(
         self,
-        path: str | PathLike[str],
+        path: str | PathLike[str] | None,
         *,
         blocks: int = DEFAULT_BLOCKS,
         timeout: float = BUSY_TIMEOUT,
@@ -76,7 +76,7 @@ class SQLiteStore(Store):
         self._counts = Counts(self._database)
         self._lists = Lists(self._connection)
         self._records = Records(self._connection)
-        self._leases = Leases(self._database.path, self._connection)
+        self._leases = Leases(self._database.path if path is not None else None, self._connection)
         self._database.began, self._database.ended = self._look_around, self._end
         try:
             with self._database.errors():
@@ -90,7 +90,7 @@ class SQLiteStore(Store):
 
     @property
     def name(self) -> str:
-        return str(self.path)
+        return self._database.name
 
     @property
     def path(self) -> Path:
@@ -365,7 +365,7 @@ class SQLiteStore(Store):
 
 
 def _database(
-    path: str | PathLike[str], *, blocks: int, timeout: float, must_exist: bool, read_only: bool
+    path: str | PathLike[str] | None, *, blocks: int, timeout: float, must_exist: bool, read_only: bool
 ) -> Database:
     return Database(
         path,

@@ -24,6 +24,7 @@ from dedup.rule.match import match
 from dedup.values.errors import DedupError, IndexMismatch
 from dedup.values.verdict import Outcome, Reason
 from tests.budget import examples
+from tests.dedup.index.scan_store import ScanIndex
 from tests.dedup.index.test_laws import CONFIGS
 from tests.pages import edited, page, text
 from tests.report.test_replay import LIVES, Life, lived
@@ -57,7 +58,7 @@ def test_an_empty_index_becomes_equal(life: Life, config: DedupConfig, url: str)
         import_export(copy, export, config)
         assert copy.problems() == []
         assert list(export_lines(copy)) == list(export_lines(index))
-        memory = MemoryIndex()
+        memory = ScanIndex()
         import_export(memory, export, config)
         assert list(export_lines(memory)) == list(export_lines(index))
 
@@ -264,7 +265,7 @@ def written(line: str) -> str:
     return json.dumps(values, separators=(",", ":"))
 
 
-@pytest.mark.parametrize("store", [MemoryIndex, SQLiteIndex])
+@pytest.mark.parametrize("store", [ScanIndex, SQLiteIndex])
 def test_a_stored_export_is_read_and_written_again_byte_by_byte(
     store: Callable[..., Index], tmp_path: Path
 ) -> None:

@@ -5,18 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from dedup import MemoryIndex, SQLiteIndex
+from dedup import SQLiteIndex
 from dedup.index import Index, PostgresIndex
 from tests import postgres
+from tests.dedup.index.scan_store import ScanIndex
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["scan", "sqlite", "postgres"])
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
     made: Index
     if request.param == "postgres":
         made = PostgresIndex(postgres.empty())
     else:
-        made = MemoryIndex() if request.param == "memory" else SQLiteIndex(tmp_path / "pages.db")
+        made = ScanIndex() if request.param == "scan" else SQLiteIndex(tmp_path / "pages.db")
     with made:
         yield made
         assert made.problems() == []

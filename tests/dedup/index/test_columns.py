@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import MemoryIndex, SQLiteIndex
+from dedup import SQLiteIndex
 from dedup.index import Row, Sighting, glance_of, rows
 from dedup.index.columns import Column, Table
 from dedup.index.files import Damaged
@@ -33,6 +33,7 @@ from dedup.values.fingerprint import Fingerprint
 from dedup.values.run import EARLIEST, LATEST, Run
 from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
+from tests.dedup.index.scan_store import ScanIndex
 
 TABLES = (PAGES, RUNS, SCOPES, VISITS, WITHHELD)
 COLUMNS = [(table, column) for table in TABLES for column in table.columns]
@@ -234,7 +235,7 @@ def test_an_invalid_visit_is_found_by_its_run(tmp_path: Path) -> None:
 
 
 def test_both_stores_give_the_same_glances(filled: SQLiteIndex) -> None:
-    memory = MemoryIndex()
+    memory = ScanIndex()
     memory.book.restore(filled.runs()[0])
     memory.ledger.restore(next(iter(filled.rows())))
     assert list(memory.views.glances()) == list(filled.views.glances())

@@ -18,6 +18,7 @@ from dedup.values.exceptions import COPY, DIFFERENT, Exceptions, Said
 from dedup.values.urls import url_key
 from dedup.values.verdict import Reason
 from tests.budget import examples
+from tests.dedup.index.scan_store import ScanIndex
 from tests.dedup.index.test_laws import PRINTS
 from tests.sightings import find_or_add
 
@@ -143,7 +144,7 @@ def test_every_store_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory, steps: Steps, config: DedupConfig
 ) -> None:
     with SQLiteIndex(tmp_path_factory.mktemp("index") / "pages.db") as index:
-        assert judged(lived(index, steps, config)) == judged(lived(MemoryIndex(), steps, config))
+        assert judged(lived(index, steps, config)) == judged(lived(ScanIndex(), steps, config))
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.index import Index, glance_of
 from dedup.values.row import NoSuchRow
 from dedup.values.verdict import Outcome
+from tests.dedup.index.scan_store import ScanIndex
 from tests.pages import edited, page, text
 
 LOOSE = DedupConfig(max_distance=12, min_similarity=0.4)
@@ -57,7 +58,7 @@ def test_rows_come_as_they_are_asked_for(filled: Index, monkeypatch: pytest.Monk
 
 
 def test_candidates_of_a_row_are_those_of_a_new_page_but_itself(tmp_path: Path) -> None:
-    oracle = MemoryIndex()
+    oracle = ScanIndex()
     with SQLiteIndex(tmp_path / "pages.db") as index:
         fill(oracle)
         fill(index)

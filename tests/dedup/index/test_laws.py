@@ -22,6 +22,7 @@ from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
 from tests import postgres
 from tests.budget import examples
+from tests.dedup.index.scan_store import ScanIndex
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
 
@@ -100,7 +101,7 @@ between_questions = precondition(lambda self: self.balance > 0)
 class SameAnswers(RuleBasedStateMachine):
     configs = CONFIGS
     prints = ALL_PRINTS
-    oracle = MemoryIndex
+    oracle = ScanIndex
     storage = SQLiteIndex
 
     def __init__(self) -> None:
@@ -305,19 +306,22 @@ class SameAnswers(RuleBasedStateMachine):
         for slow, fast in self.runs:
             self.slow.end_run(slow, "shutdown")
             self.fast.end_run(fast, "shutdown")
-        self.fast.close()
-        self.fast = self.opened()
+        self.close_and_open()
         if rebuilt:
             self.rebuild()
         self.runs = []
         self.begin_run(job="")
 
+    def close_and_open(self) -> None:
+        self.fast.close()
+        self.fast = self.opened()
+
     def rebuild(self) -> None:
-        self.fast.rebuild(7)
+        self.fast.store.rebuild(7)
         if banding := self.fast.banding:
-            self.fast.band(None)
+            self.fast.store.band(None)
             assert self.fast.problems() == []
-            self.fast.band(banding)
+            self.fast.store.band(banding)
 
     @invariant()
     def count_questions(self) -> None:
@@ -360,6 +364,16 @@ class SameAnswersByBands(SameAnswers):
     configs = BAND_CONFIGS
 
 
+class SameAnswersInMemory(SameAnswers):
+    storage = MemoryIndex
+
+    def opened(self, *, is_new: bool = False) -> Any:
+        return MemoryIndex()
+
+    def close_and_open(self) -> None:
+        """Nothing would be left."""
+
+
 class SameAnswersOnPostgres(SameAnswers):
     """One client; what several do at a time is in `test_clients`."""
 
@@ -377,13 +391,14 @@ class SameAnswersByBandsOnPostgres(SameAnswersOnPostgres):
 
 TestSameAnswers = SameAnswers.TestCase
 TestSameAnswersOfLonger = SameAnswersOfLonger.TestCase
+TestSameAnswersInMemory = SameAnswersInMemory.TestCase
 TestSameAnswersByBands = pytest.mark.slow(SameAnswersByBands.TestCase)
 TestSameAnswersOnPostgres = SameAnswersOnPostgres.TestCase
 TestSameAnswersByBandsOnPostgres = SameAnswersByBandsOnPostgres.TestCase
 TestSameAnswers.settings = settings(max_examples=examples(50), stateful_step_count=40, deadline=None)
 TestSameAnswersOfLonger.settings = TestSameAnswers.settings
 TestSameAnswersByBands.settings = TestSameAnswers.settings
-TestSameAnswersOnPostgres.settings = settings(
+TestSameAnswersInMemory.settings = TestSameAnswersOnPostgres.settings = settings(
     max_examples=examples(15), stateful_step_count=40, deadline=None
 )
 TestSameAnswersByBandsOnPostgres.settings = TestSameAnswersOnPostgres.settings
@@ -406,7 +421,7 @@ def test_a_template_of_many_words_gives_its_newest_pages(
 ) -> None:
     rng = Random(newest)
     config = DedupConfig(max_structure_candidates=newest, max_candidates=words)
-    with MemoryIndex() as slow, SQLiteIndex(tmp_path / "pages.db") as fast:
+    with ScanIndex() as slow, SQLiteIndex(tmp_path / "pages.db") as fast:
         for _ in range(2):
             runs = [index.begin_run("s") for index in (slow, fast)]
             for number in range(60):

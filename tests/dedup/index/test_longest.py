@@ -15,6 +15,7 @@ from dedup.index import Index
 from dedup.rule.longer import LEAST_SHARE, LEAST_WORDS, MOST_REPLACED
 from dedup.values.exceptions import Exceptions, Said
 from dedup.values.run import DRY_RUN
+from tests.dedup.index.scan_store import ScanIndex
 from tests.dedup.index.test_rehearsal import stored
 from tests.pages import page, text
 
@@ -157,7 +158,7 @@ def test_what_is_said_to_be_a_copy_is_one() -> None:
 def test_a_file_says_the_same(sizes: list[tuple[int, int]]) -> None:
     found = pages(sizes)
     with TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as index:
-        memory = MemoryIndex()
+        memory = ScanIndex()
         for _ in range(2):
             assert judged(index, found, LIKE) == judged(memory, found, LIKE)
         assert [stored(row.verdict) for row in index.rows()] == [

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, SQLiteIndex
+from dedup import DedupConfig, Detector, Fingerprint, Page, SQLiteIndex
 from dedup.index import BlockIndex, Index
 from dedup.recipes.sketch import EMPTY
 from dedup.values.errors import ConfigError
 from tests.budget import examples
+from tests.dedup.index.scan_store import ScanIndex
 from tests.dedup.index.test_postings import BLOCKS, posting_list
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
@@ -86,7 +87,7 @@ def test_both_indexes_give_the_oldest_of_the_nearest_pages(
 ) -> None:
     answers = []
     path = tmp_path_factory.mktemp("pages") / "pages.db"
-    for index in (MemoryIndex(), SQLiteIndex(path)):
+    for index in (ScanIndex(), SQLiteIndex(path)):
         with index:
             run = index.begin_run()
             for number, word in enumerate(stored):

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from dedup import DedupConfig, MemoryIndex, SQLiteIndex
+from dedup import DedupConfig, SQLiteIndex
 from dedup.index import Index, Row
-from dedup.index.stores import MemoryStore
 from dedup.index.stores.base import NOT_UNDONE, Pool, Query
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Candidates, Outcome
 from tests.dedup.index import test_laws as laws
+from tests.dedup.index.scan_store import ScanIndex, ScanStore
 
 # Enough to find each of the faults below, the same each time.
 BUDGET = settings(
@@ -31,7 +31,7 @@ BUDGET = settings(
 )
 
 
-class CountingReleased(MemoryStore):
+class CountingReleased(ScanStore):
     def rows(self, query: Query) -> Iterator[Row]:
         if query.outcomes != NOT_UNDONE:
             return super().rows(query)
@@ -42,7 +42,7 @@ class CountingReleased(MemoryStore):
         )
 
 
-class TakingFarthest(MemoryStore):
+class TakingFarthest(ScanStore):
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         _, *rest = super().candidates(page, pool, config)
         every, *_ = super().candidates(page, pool, replace(config, max_candidates=1000))
@@ -51,38 +51,38 @@ class TakingFarthest(MemoryStore):
         yield from rest
 
 
-class LeavingNothingOut(MemoryStore):
+class LeavingNothingOut(ScanStore):
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         return super().candidates(page, replace(pool, without=frozenset()), config)
 
 
-class LosingLists(MemoryStore):
+class LosingLists(ScanStore):
     def change(self, which: Query, **changes: Any) -> int:
         return super().change(which, **changes | {"listed": changes.get("listed") or None})
 
 
-class CountsReleased(MemoryIndex):
+class CountsReleased(ScanIndex):
     """A page whose item was lost counts as one that was delivered, when it comes again."""
 
     def __init__(self) -> None:
         Index.__init__(self, CountingReleased())
 
 
-class TakesFarthest(MemoryIndex):
+class TakesFarthest(ScanIndex):
     """Where there are more candidates than may be looked at, the nearest are left out."""
 
     def __init__(self) -> None:
         Index.__init__(self, TakingFarthest())
 
 
-class ComparesWithOwnVersions(MemoryIndex):
+class ComparesWithOwnVersions(ScanIndex):
     """An old version of a page counts as another page."""
 
     def __init__(self) -> None:
         Index.__init__(self, LeavingNothingOut())
 
 
-class NeverUnlists(MemoryIndex):
+class NeverUnlists(ScanIndex):
     """What was withdrawn is still compared with."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ FAULTS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_the_laws_find_a_fault(fault: type[Index]) -> None:
-    part = {"oracle" if issubclass(fault, MemoryIndex) else "storage": fault}
+    part = {"oracle" if issubclass(fault, ScanIndex) else "storage": fault}
     machine = type(fault.__name__, (laws.SameAnswers,), part)
     with pytest.raises(AssertionError):
         run_state_machine_as_test(machine, settings=BUDGET)

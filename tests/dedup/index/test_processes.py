@@ -13,12 +13,13 @@ from random import Random
 
 import pytest
 
-from dedup import DedupConfig, MemoryIndex, SQLiteIndex
+from dedup import DedupConfig, SQLiteIndex
 from dedup.index import Row
 from dedup.recipes.sketch import BINS
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
+from tests.dedup.index.scan_store import ScanIndex
 from tests.forking import HAS_SERVER, forking
 from tests.sightings import find_or_add
 
@@ -145,7 +146,7 @@ def test_verdicts_are_those_of_one_process_that_saw_the_pages_in_that_order(tmp_
     runs = [row.sighting.run for row in rows]
     assert sum(one != other for one, other in pairwise(runs)) >= PROCESSES
 
-    index = MemoryIndex()
+    index = ScanIndex()
     begun = {run.id: run for run in (index.begin_run() for _ in range(PROCESSES))}
     for row in rows:
         seen, expected = row.sighting, row.verdict

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup.index import Row, Sighting, glance_of
-from dedup.index.stores import MemoryStore, SQLiteStore, Store
+from dedup.index.stores import SQLiteStore, Store
 from dedup.index.stores.base import NOT_UNDONE, Note, Order, Prefix, Query, StoredPage, the_row
 from dedup.index.stores.postgres.address import address_of
 from dedup.recipes.sketch import BINS
@@ -23,6 +23,7 @@ from dedup.values.run import Run
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
 from tests import postgres
 from tests.budget import examples
+from tests.dedup.index.scan_store import ScanStore
 
 KINDS, SCOPES, HOSTS = ("page", "item"), ("", "s"), ("a.example", "b.example")
 KEYS, URLS = ("", "1", "2"), ("", "http://a.example/1", "http://b.example/2?Q")
@@ -121,11 +122,13 @@ some_queries = st.builds(
 Open = Callable[[], Store]
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="module", params=["sqlite", "memory", "postgres"])
 def fast_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Open:
     """What makes an empty store that is not the linear scan."""
     if request.param == "postgres":
         return lambda: postgres_store(postgres.empty())
+    if request.param == "memory":
+        return lambda: SQLiteStore(None)
     folder = tmp_path_factory.mktemp("stores")
 
     def sqlite_store() -> Store:
@@ -143,13 +146,15 @@ def postgres_store(address: str) -> Store:
     return PostgresStore(address_of(address))
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["scan", "memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     made: Store
     if request.param == "postgres":
         made = postgres_store(postgres.empty())
+    elif request.param == "scan":
+        made = ScanStore()
     else:
-        made = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "pages.db")
+        made = SQLiteStore(None if request.param == "memory" else tmp_path / "pages.db")
     yield made
     made.close()
 
@@ -183,10 +188,10 @@ def facts(row: Row) -> tuple[Any, ...]:
         max_size=3,
     ),
 )
-def test_both_stores_give_the_same_rows(
+def test_every_store_gives_the_same_rows(
     fast_store: Open, made: list[Row], asked: list[Query], changed: list[Any]
 ) -> None:
-    slow, fast = stores = MemoryStore(), fast_store()
+    slow, fast = stores = ScanStore(), fast_store()
     for one in stores:
         with one.transaction(writing=True):
             assert [one.add(row).id for row in made] == list(range(1, len(made) + 1))
@@ -219,7 +224,7 @@ def test_a_long_list_of_rows_is_read_in_batches(
 ) -> None:
     monkeypatch.setattr("dedup.index.stores.sqlite._BATCH", 3)
     monkeypatch.setattr("dedup.index.stores.postgres.store._BATCH", 3)
-    slow, fast = stores = MemoryStore(), fast_store()
+    slow, fast = stores = ScanStore(), fast_store()
     for one in stores:
         with one.transaction(writing=True):
             for number in range(10):
@@ -281,10 +286,10 @@ CONDITIONS: list[tuple[type, dict[str, Any]]] = [
     ),
     after=st.integers(0, 3),
 )
-def test_both_stores_give_the_same_records(
+def test_every_store_gives_the_same_records(
     fast_store: Open, put: list[Any], gone: list[Any], after: int
 ) -> None:
-    slow, fast = stores = MemoryStore(), fast_store()
+    slow, fast = stores = ScanStore(), fast_store()
     for one in stores:
         with one.transaction(writing=True):
             for number in (1, 2):

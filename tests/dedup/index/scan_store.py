@@ -11,6 +11,7 @@ from itertools import islice
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
+from dedup.index import Index
 from dedup.index.stores.base import (
     AnyRecord,
     Group,
@@ -24,7 +25,6 @@ from dedup.index.stores.base import (
     StoredPage,
     Token,
 )
-from dedup.index.stores.scan import scan
 from dedup.recipes.config import DedupConfig
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
@@ -44,6 +44,7 @@ from dedup.values.run import Run
 from dedup.values.simhashes import simhash_distance
 from dedup.values.urls import host_of
 from dedup.values.verdict import Candidates, Outcome
+from tests.dedup.index.scan import scan
 
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
@@ -108,7 +109,14 @@ class _Held:
         return held
 
 
-class MemoryStore(Store):
+class ScanIndex(Index):
+    """The index over a `ScanStore`."""
+
+    def __init__(self) -> None:
+        super().__init__(ScanStore())
+
+
+class ScanStore(Store):
     """A store that lives as long as the object, in this process only."""
 
     def __init__(self) -> None:
@@ -119,7 +127,7 @@ class MemoryStore(Store):
 
     @property
     def name(self) -> str:
-        return "the index in memory"
+        return "the index of the oracle"
 
     @property
     def secret(self) -> bytes:
@@ -130,7 +138,7 @@ class MemoryStore(Store):
         self,
         *,
         writing: bool,
-        beside: bool = False,  # noqa: ARG002
+        beside: bool = False,
     ) -> Iterator[None]:
         if self._in_transaction or not writing:
             yield
@@ -182,7 +190,7 @@ class MemoryStore(Store):
         group = list(self.rows(Query(group=pool.group, listed=True)))
         return scan(page, group, pool, config)
 
-    def token(self, group: Group) -> Token:  # noqa: ARG002 - any change may be one of that group
+    def token(self, group: Group) -> Token:
         return self._changes, self._undone
 
     @property
@@ -219,7 +227,7 @@ class MemoryStore(Store):
     def release(self, run: int) -> None:
         """See `lease`."""
 
-    def is_leased(self, run: int) -> bool:  # noqa: ARG002
+    def is_leased(self, run: int) -> bool:
         return True
 
     def last(self) -> int:
@@ -296,7 +304,7 @@ class MemoryStore(Store):
         ]
         return sorted(found)[:limit]
 
-    def urls_around(self, url_key: str) -> list[str]:  # noqa: ARG002
+    def urls_around(self, url_key: str) -> list[str]:
         return [key for row in self._held.rows if (key := row.sighting.url_key)]
 
     def prepare(self, config: DedupConfig) -> None:
