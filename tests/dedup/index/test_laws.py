@@ -102,7 +102,7 @@ class SameAnswers(RuleBasedStateMachine):
     configs = CONFIGS
     prints = ALL_PRINTS
     oracle = ScanIndex
-    storage = SQLiteIndex
+    storage: type[Index] = SQLiteIndex
 
     def __init__(self) -> None:
         super().__init__()
