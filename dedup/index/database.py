@@ -191,6 +191,11 @@ class Database:
                 f"{self.path} has schema version {schema}, this release knows "
                 f"up to {version}; upgrade scrapy-dedup or use another DEDUP_INDEX"
             )
+        for (name,) in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
+            raise IndexUnavailable(
+                f"{self.path} has a trigger of another program, {printable(name)}, which may change "
+                "what is recorded; drop it, or use another DEDUP_INDEX"
+            )
         if found and not migrations.keys() >= set(range(schema, version)):
             raise IndexUnavailable(
                 f"{self.path} has schema version {schema}, which this release cannot bring up to "

@@ -157,10 +157,10 @@ class Index:
     def require_recipe(self, recipe: Mapping[str, str]) -> None:
         """Store *recipe* if there is none yet; raise `IndexMismatch` if there is another one."""
         if not (stored := self.recipe()):
-            notes = [Note(f"{_RECIPE}{name}", value) for name, value in recipe.items()]
             with self.store.transaction(writing=True):
-                self.store.put(*notes, renew=False)
-            stored = self.recipe()
+                if not (stored := self.recipe()):  # else another process was faster
+                    self.store.put(*(Note(f"{_RECIPE}{name}", recipe[name]) for name in recipe))
+                    stored = recipe
         self._compare_recipes(stored, recipe)
 
     def _compare_recipes(self, stored: Mapping[str, str], recipe: Mapping[str, str]) -> None:

@@ -205,7 +205,9 @@ def _lists(found: object, length: int) -> list[list[Any]]:
 
 def _imported(one: list[Any], runs: Mapping[int, int], rows: Sequence[int]) -> HeldBack | None:
     run, row, url, page, rules, size, was_made = one
-    if run not in runs or not (isinstance(row, int) and 0 < row < len(rows) and rows[row]):
+    if not isinstance(run, int) or run not in runs:
+        return None
+    if not (isinstance(row, int) and 0 < row < len(rows) and rows[row]):
         return None
     if not (isinstance(url, str) and isinstance(page, str) and isinstance(size, int)):
         return None

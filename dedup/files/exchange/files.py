@@ -114,4 +114,5 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     raise DedupError(f"{path}, line {number} is cut off or too long")
                 yield number, line
     except (OSError, EOFError, zlib.error) as error:
-        raise DedupError(f"{path} cannot be read after line {number}: {error}") from error
+        cause = getattr(error, "strerror", None) or "what was compressed is damaged or cut off"
+        raise DedupError(f"{path} cannot be read after line {number}: {cause}") from error

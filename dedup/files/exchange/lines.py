@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dedup.files.exchange.records import LARGEST, Record, Values
+from dedup.files.exchange.records import LARGEST, Record, Values, is_unicode
 from dedup.index import Row, Run, Sighting
 from dedup.index.tables import PAGES, RUNS, SCOPES
 from dedup.values.fingerprint import Fingerprint
@@ -67,6 +67,8 @@ def header_of(line: bytes) -> Header:
     if not (isinstance(recipe, dict) and "recipe" in recipe):
         raise ValueError("recipe must be an object with the key recipe")
     texts, rules = Values(recipe), values.get("url_rules")
+    if not is_unicode(json.dumps(rules, ensure_ascii=False)):
+        raise ValueError("url_rules must be valid Unicode")
     return Header(
         recipe={name: texts.text(name) for name in recipe},
         parser=values.text("parser"),
@@ -115,9 +117,9 @@ def _check_consistent(row: Row) -> None:
         raise ValueError(f"body_digest does not go with {reason.value}")
     repeats = reason in DUPLICATE_REASONS or reason is Reason.UNCHANGED
     if repeats != (verdict.canonical is not None):
-        raise ValueError(f"canonical ({verdict.canonical}) does not go with {reason.value}")
+        raise ValueError(f"{reason.value} {'needs a' if repeats else 'has no'} canonical")
     if (verdict.kept and reason in DUPLICATE_REASONS) or not (verdict.kept or repeats):
-        raise ValueError(f"kept ({verdict.kept}) does not go with {reason.value}")
+        raise ValueError(f"{reason.value} is {'not ' if verdict.kept else ''}kept")
     stands = row.outcome in (Outcome.CONFIRMED, Outcome.PENDING) and is_canonical(verdict)
     if row.listed and not stands:
         raise ValueError(f"listed does not go with {reason.value}, {row.outcome.value}")

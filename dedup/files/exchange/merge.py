@@ -11,6 +11,7 @@ from itertools import islice
 
 from dedup.files.exchange.files import Exported, Progress
 from dedup.index import Index, Row, Run
+from dedup.index.stores.base import Query
 from dedup.index.url_rules import UrlRules
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import IndexMismatch
@@ -66,26 +67,26 @@ def import_export(
     check_recipes(index, (export,))
     index.require_recipe(export.header.recipe)
     index.store.prepare(config)
-    if not index.runs() and not index.views.statistics().rows:
-        return _restored(index, export, progress)
+    with index.batch():
+        if not index.runs() and not index.store.last():
+            return _restored(index, export, progress)
     return _Merge(index, export, config).run(progress)
 
 
 def _restored(index: Index, export: Exported, progress: Progress | None) -> Imported:
     kept = 0
-    with index.batch():
-        if export.header.parser:
-            index.note_parser(export.header.parser)
-        for run in export.runs:
-            index.book.restore(_ended(run))
-        for row in export.rows():
-            settled = _settled(row)
-            index.ledger.restore(settled)
-            kept += settled.verdict.kept and settled.outcome.stands
-            if progress:
-                progress(row.id, export.header.rows)
-        runs = {run.id: run.id for run in export.runs}
-        _take_rules(index, export, runs, range(export.header.rows + 1))
+    if export.header.parser:
+        index.note_parser(export.header.parser)
+    for run in export.runs:
+        index.book.restore(_ended(run))
+    for row in export.rows():
+        settled = _settled(row)
+        index.ledger.restore(settled)
+        kept += settled.verdict.kept and settled.outcome.stands
+        if progress:
+            progress(row.id, export.header.rows)
+    runs = {run.id: run.id for run in export.runs}
+    _take_rules(index, export, runs, range(export.header.rows + 1))
     return Imported(export.header.rows, 0, kept)
 
 
@@ -101,42 +102,47 @@ class _Merge:
         self._export = export
         self._config = replace(config, rehearse=0)
         self._runs: dict[int, int] = {}
+        # Which rows of these runs the index has, by identity, of those up to the last one read.
+        self._numbers: dict[bytes, int] = {}
+        self._last = 0
         # The number here of each row of the export; row 0 is none.
         self._rows = array("q", [0])
 
     def run(self, progress: Progress | None) -> Imported:
-        numbers = self._take_runs()
+        self._take_runs()
+        self._read_on()  # in no transaction: crawls write while this reads
         known = kept = 0
         rows = self._export.rows()
         while batch := list(islice(rows, _BATCH)):
             with self._index.batch():
+                self._read_on()  # what another import of this file has added meanwhile
                 for row in batch:
                     here = self._translated(row)
-                    number = numbers.get(_identity(here))
+                    number = self._numbers.get(_identity(here))
                     if number is None:
                         number, is_kept = self._recorded(here)
                         kept += is_kept
                     else:
                         known += 1
                     self._rows.append(number)
+                self._last = self._index.store.last()
             if progress:
                 progress(batch[-1].id, self._export.header.rows)
         _take_rules(self._index, self._export, self._runs, self._rows)
         return Imported(self._export.header.rows, known, kept)
 
-    def _take_runs(self) -> dict[bytes, int]:
-        """Find or make the runs of the export; return which rows of them the index has, by identity."""
-        numbers: dict[bytes, int] = {}
-        runs = {_run_identity(run): run.id for run in self._index.runs()}
-        for run in self._export.runs:  # in no transaction: crawls write while this reads
-            if number := runs.get(_run_identity(run)):
-                self._runs[run.id] = number
-                numbers.update((_identity(row), row.id) for row in self._index.rows(number))
+    def _take_runs(self) -> None:
+        """Find or make the runs of the export."""
         with self._index.batch():
+            runs = {_run_identity(run): run.id for run in self._index.runs()}
             for run in self._export.runs:
-                if run.id not in self._runs:
-                    self._runs[run.id] = self._index.book.restore(_ended(run)).id
-        return numbers
+                here = runs.get(_run_identity(run)) or self._index.book.restore(_ended(run)).id
+                self._runs[run.id] = here
+
+    def _read_on(self) -> None:
+        of_them = Query(after=self._last, runs=frozenset(self._runs.values()))
+        for row in self._index.store.rows(of_them):
+            self._numbers[_identity(row)] = self._last = row.id
 
     def _translated(self, row: Row) -> Row:
         """Return *row* with the numbers of this index."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -62,14 +63,14 @@ class Values:
     def text(self, key: str) -> str:
         """Return a text that is valid Unicode."""
         value = self._values.get(key)
-        if not isinstance(value, str) or not _is_unicode(value):
+        if not isinstance(value, str) or not is_unicode(value):
             raise ValueError(f"{key} must be text")
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of such texts."""
         values = self._values.get(key)
-        if not (isinstance(values, list) and all(isinstance(v, str) and _is_unicode(v) for v in values)):
+        if not (isinstance(values, list) and all(isinstance(v, str) and is_unicode(v) for v in values)):
             raise ValueError(f"{key} must be a list of texts")
         return tuple(values)
 
@@ -103,8 +104,10 @@ class Values:
 
     def digits(self, key: str, sizes: tuple[int, ...]) -> bytes:
         """Return the bytes behind hexadecimal digits, of one of *sizes*."""
-        value = bytes.fromhex(self.text(key))
-        if len(value) not in sizes:
+        text, value = self.text(key), b""
+        with suppress(ValueError):
+            value = bytes.fromhex(text)
+        if len(value) not in sizes or bool(value) != bool(text):
             raise ValueError(f"{key} must have {2 * sizes[-1]} hexadecimal digits")
         return value
 
@@ -114,17 +117,24 @@ class Values:
 
     def sketch(self, key: str) -> bytes:
         """Return a sketch."""
-        value = base64.b64decode(self.text(key), validate=True)
+        value = self._base64(key)
         if len(value) not in SKETCH.sizes:
             raise ValueError(f"{key} has {len(value)} bytes, it must have {SKETCH.sizes[-1]}")
         return value
 
     def sample(self, key: str) -> bytes:
         """Return a sample in base64."""
-        value = base64.b64decode(self.text(key), validate=True)
+        value = self._base64(key)
         if len(value) % SAMPLE.unit:
             raise ValueError(f"{key} has {len(value)} bytes, it must have a multiple of {SAMPLE.unit}")
         return value
+
+    def _base64(self, key: str) -> bytes:
+        text = self.text(key)
+        try:
+            return base64.b64decode(text, validate=True)
+        except ValueError as error:
+            raise ValueError(f"{key} must be bytes in base64") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +206,20 @@ class Record:
 def _parsed(line: bytes) -> Any:
     try:
         return json.loads(line, parse_constant=_refused)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"this is no JSON: {error}") from error
+    except json.JSONDecodeError as error:
+        raise ValueError(f"this is no JSON: {error.msg}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError("this is no JSON: its text is no UTF-8") from error
+    except ValueError as error:
+        raise ValueError("this is no JSON: a number is too long") from error
+    except RecursionError as error:
+        raise ValueError("this is no JSON: it is nested too deeply") from error
 
 
 def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
+    raise json.JSONDecodeError(f"{constant} is no number", "", 0)
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Return whether *text* has no half of a surrogate pair, which no file and no index can hold."""
     return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

@@ -323,7 +323,9 @@ class SQLiteStore(Store):
         with self.transaction(writing=False):
             is_there = wanted in (None, self.banding)
         if not is_there:
-            self.band(wanted)
+            with self.transaction(writing=True):
+                if wanted != self.banding:  # else another process was faster
+                    self.band(wanted)
 
     def rebuild(self, blocks: int | None = None, progress: Progress | None = None) -> None:
         """Make the posting lists anew from the rows, with another number of *blocks* if given.

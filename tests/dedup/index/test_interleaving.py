@@ -1,0 +1,144 @@
+"""Who looks and then acts does both in one transaction: others who come between change no answer."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dedup import DedupConfig, Detector, SQLiteIndex
+from dedup.files.exchange.files import Exported, export_lines
+from dedup.files.exchange.merge import Imported, import_export
+from dedup.index import BlockIndex, Index, PostgresIndex
+from dedup.values.errors import IndexMismatch, IndexUnavailable
+from tests import postgres
+from tests.interleaving import before_writing
+from tests.pages import page, text
+
+CONFIG = DedupConfig(scope="global")
+BANDS = DedupConfig(candidates="both")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def two(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Index, Index]]:
+    """One new index, opened by two processes."""
+    opened: Callable[[], Index]
+    if request.param == "postgres":
+        address = postgres.empty()
+        opened = lambda: PostgresIndex(address)  # noqa: E731
+    else:
+        opened = lambda: SQLiteIndex(tmp_path / "pages.db", timeout=0.1)  # noqa: E731
+    with opened() as one, opened() as other:
+        yield one, other
+
+
+def crawl(index: Index, host: str, spider: str = "s", pages: int = 3) -> None:
+    with Detector(index, CONFIG, spider) as detector:
+        for number in range(pages):
+            detector.check(page(text(number), f"http://{host}/{number}"))
+
+
+def exported(folder: Path, host: str, pages: int = 3) -> Exported:
+    path = folder / f"{host}.jsonl"
+    with SQLiteIndex(folder / f"{host}.db") as index:
+        crawl(index, host, host, pages)
+        path.write_text("".join(export_lines(index)))
+    return Exported.opened(path)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_two_imports_into_one_new_index_take_over_both(
+    two: tuple[Index, Index], tmp_path: Path, number: int
+) -> None:
+    one, other = two
+    a, b = exported(tmp_path, "a"), exported(tmp_path, "b")
+    with before_writing(one, lambda: import_export(other, b, CONFIG), number):
+        import_export(one, a, CONFIG)
+    assert [(run.id, run.spider) for run in one.runs()] == [(1, "b"), (2, "a")]
+    rows = [(row.sighting.run, row.sighting.host, row.verdict.canonical) for row in one.rows()]
+    assert rows == [(1, "b", None)] * 3 + [(2, "a", number) for number in (1, 2, 3)]
+    assert one.problems() == []
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_crawl_that_begins_during_an_import_keeps_its_rows(
+    two: tuple[Index, Index], tmp_path: Path, number: int
+) -> None:
+    one, other = two
+    a = exported(tmp_path, "a")
+    with before_writing(one, lambda: crawl(other, "b"), number):
+        import_export(one, a, CONFIG)
+    assert [run.spider for run in one.runs()] == ["s", "a"]
+    assert [(row.sighting.run, row.sighting.host) for row in one.rows()] == [(1, "b")] * 3 + [
+        (2, "a")
+    ] * 3
+    assert one.problems() == []
+
+
+@pytest.mark.parametrize("number", range(1, 6))
+def test_one_export_that_is_imported_twice_at_once_is_there_once(
+    two: tuple[Index, Index], tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.files.exchange.merge._BATCH", 2)
+    one, other = two
+    crawl(one, "b", pages=1)
+    a = exported(tmp_path, "a", pages=4)
+    done: list[Imported] = []
+    with before_writing(one, lambda: done.append(import_export(other, a, CONFIG)), number):
+        done.append(import_export(one, a, CONFIG))
+    assert [run.spider for run in one.runs()] == ["s", "a"]
+    assert [row.sighting.url for row in one.rows()] == ["http://b/0"] + [
+        f"http://a/{number}" for number in range(4)
+    ]
+    assert sum(each.rows - each.known for each in done) == 4
+
+
+def test_of_two_recipes_that_start_one_index_one_is_refused(two: tuple[Index, Index]) -> None:
+    one, other = two
+    mine, theirs = {"recipe": "1", "shingle": "4"}, {"recipe": "1", "weights": "none"}
+    with (
+        before_writing(one, lambda: other.require_recipe(theirs)),
+        pytest.raises(IndexMismatch, match="was built with shingle=nothing, now shingle=4"),
+    ):
+        one.require_recipe(mine)
+    for index in two:
+        index.require_recipe(theirs)
+        assert index.recipe() == theirs
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_two_starts_make_the_same_bands_once(two: tuple[Index, Index], number: int) -> None:
+    one, other = two
+
+    def start() -> None:
+        other.prepare(BANDS)
+        run = other.begin_run("s")
+        Detector(other, BANDS).check(page(text(1), "http://a/"))
+        assert run.ended is None
+
+    with before_writing(one, start, number):
+        one.prepare(BANDS)
+    assert one.banding == other.banding is not None
+    assert not Detector(one, BANDS).check(page(text(1), "http://b/")).kept
+    assert one.problems() == []
+
+
+@pytest.mark.parametrize("opened", [SQLiteIndex, BlockIndex])
+@pytest.mark.parametrize(
+    "does", ["SELECT RAISE(IGNORE)", "SELECT RAISE(ABORT, 'no')", "DELETE FROM meta"]
+)
+def test_a_file_with_a_trigger_of_a_stranger_is_refused_and_left_alone(
+    opened: type[SQLiteIndex], tmp_path: Path, does: str
+) -> None:
+    path = tmp_path / "pages.db"
+    opened(path).close()
+    table = "pages" if opened is SQLiteIndex else "postings"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f'CREATE TRIGGER "a\x1bb" BEFORE INSERT ON {table} BEGIN {does}; END')
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(IndexUnavailable, match=r"has a trigger of another program, a\\x1bb, which"):
+        opened(path)
+    assert path.read_bytes() == before
