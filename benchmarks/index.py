@@ -377,7 +377,7 @@ def crowd(folder: Path, count: int) -> None:
 
 
 def pages(folder: Path, count: int) -> None:
-    """`SQLiteIndex.find_or_add` of a new page, at a million pages, commit included."""
+    """`find_or_add` of a new page, at a million pages, commit included."""
     count = min(count, MILLION)
     path = folder / f"pages-{count}.db"
     config = DedupConfig()
@@ -389,7 +389,7 @@ def pages(folder: Path, count: int) -> None:
         times = []
         for number, page in enumerate(fresh):
             begin = time.perf_counter()
-            verdict = index.find_or_add(_sighting(page, number, run), config)
+            verdict = index.ledger.find_or_add(_sighting(page, number, run), config)
             times.append((time.perf_counter() - begin) * 1e6)
             assert verdict.kept
         say(
@@ -418,7 +418,7 @@ def flood(folder: Path, count: int) -> None:
             for number in range(200):
                 page = _random_page(rng, crowded)
                 begin = time.perf_counter()
-                verdict = index.find_or_add(_sighting(page, number, run), DedupConfig())
+                verdict = index.ledger.find_or_add(_sighting(page, number, run), DedupConfig())
                 times.append((time.perf_counter() - begin) * 1e6)
             say(
                 f"find_or_add in a flood of {size:,} pages by {name} ({verdict.candidates} looked at)",

@@ -202,7 +202,7 @@ def _measure(
     adding = []
     for number, one in enumerate(stored):
         begin = time.process_time()
-        opened.find_or_add(_sighting(one.seen, run, f"http://a.example/{number}"), config)
+        opened.ledger.find_or_add(_sighting(one.seen, run, f"http://a.example/{number}"), config)
         adding.append(time.process_time() - begin)
     found, times, candidates = _ask(opened, run, config, asked, known)
     opened.store._database.checkpoint()
@@ -230,7 +230,7 @@ def _ask(
         for one, (source, _) in zip(asked, known, strict=True):
             sighting = _sighting(one.seen, run)
             begin = time.process_time()
-            verdict = opened.judge(sighting, config)
+            verdict = opened.ledger.judge(sighting, config)
             times.append(time.process_time() - begin)
             found.append(verdict.canonical == source + 1)
             if source < 0:

@@ -214,7 +214,7 @@ def client(given: tuple[str, int, list[Fingerprint], str], barrier: Any, queue: 
                 time=time.time(),
             )
             begin = time.perf_counter()
-            verdict = index.find_or_add(seen, config)
+            verdict = index.ledger.find_or_add(seen, config)
             times.append(1000 * (time.perf_counter() - begin))
             if verdict.kept:
                 kept.append((number, place_))

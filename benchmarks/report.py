@@ -140,7 +140,7 @@ def fill(path: Path, rows: int) -> None:
         connection.executemany(PAGES.insert(COLUMNS), synthetic(rows))
     connection.close()
     with SQLiteIndex(path) as index:
-        index.rebuild()
+        index.store.rebuild()
 
 
 def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:

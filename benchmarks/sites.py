@@ -61,7 +61,7 @@ def main(pages: int, hosts: int, verifier: str) -> None:
                 made = time.process_time()
                 verdict = detector.submit(sighting, wait_for={detector.run.id})
                 if verdict.kept and verdict.row:
-                    index.confirm(verdict.row)
+                    index.ledger.confirm(verdict.row)
                     kept += 1
                 ended = time.process_time()
                 spent += ended - begun

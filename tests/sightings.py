@@ -44,10 +44,10 @@ def find_or_add(
     config: DedupConfig,
     **about: Any,
 ) -> Verdict:
-    """Call `Index.find_or_add` with a `sighting`; *about* are arguments of either."""
+    """Call `Ledger.find_or_add` with a `sighting`; *about* are arguments of either."""
     choices = {
         name: about.pop(name) for name in ("confirmed", "is_wanted", "wait_for", "page") if name in about
     }
-    return index.find_or_add(
+    return index.ledger.find_or_add(
         sighting(fingerprint, url, run=run, config=config, **about), config, **choices
     )

@@ -51,9 +51,9 @@ def rebuild(path: Path | str | None, blocks: int | None, bands: str | None, as_j
             shown.update(bar, completed=done, total=total)
 
         if bands is not None:  # first, as these may be wrong ones
-            index.band(_banding(bands), progress)
+            index.store.band(_banding(bands), progress)
         if bands is None or blocks:
-            index.rebuild(blocks, progress)
+            index.store.rebuild(blocks, progress)
     if as_json:
         cut_into = {"blocks": index.blocks, "bands": str(index.banding) if index.banding else ""}
         print_json({"index": index.name, **cut_into})

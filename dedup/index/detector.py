@@ -97,7 +97,7 @@ class Detector:
 
     def judge(self, page: Page, *, kind: str = "page") -> Verdict:
         """Return what `check` would say, and record nothing."""
-        return self.index.judge(self.sighting(page, kind=kind), self.config)
+        return self.index.ledger.judge(self.sighting(page, kind=kind), self.config)
 
     def check(self, page: Page, *, kind: str = "page") -> Verdict:
         """Judge *page* and record it, confirmed at once."""
@@ -112,7 +112,7 @@ class Detector:
         is_wanted: bool = False,
         wait_for: Collection[int] = (),
     ) -> Verdict:
-        """Judge and record *sighting*, with its *page* if pages are stored; see `Index.find_or_add`."""
+        """Judge and record *sighting*, with its *page* if pages are stored; see `Ledger.find_or_add`."""
         record = partial(
             self._record,
             sighting,
@@ -131,16 +131,16 @@ class Detector:
     def _record(self, sighting: Sighting, **how: Any) -> Verdict:
         if sighting.run != self.run.id:
             sighting = replace(sighting, run=self.run.id)
-        return self.index.find_or_add(sighting, self.config, **how)
+        return self.index.ledger.find_or_add(sighting, self.config, **how)
 
     def visit(self, host: str) -> None:
-        """Record that this run is on *host*; see `Index.visit`."""
+        """Record that this run is on *host*; see `RunBook.visit`."""
         self.index.book.visit(self.run, self._begin[0] if self.config.scope == "spider" else "", host)
 
     def nearest(
         self, page: Page, *, kind: str = "page", max_distance: int = SIMHASH_BITS
     ) -> Neighbour | None:
-        """Return the canonical nearest to *page* in its scope, see `Index.nearest`."""
+        """Return the canonical nearest to *page* in its scope, see `Views.nearest`."""
         return self.index.views.nearest(
             self.fingerprint(page),
             kind=kind,

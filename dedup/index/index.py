@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
@@ -22,12 +22,9 @@ from dedup.index.views import Views
 from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
-from dedup.rule.frozen import FrozenSites
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
 from dedup.values.row import Row
 from dedup.values.run import Run
-from dedup.values.sighting import Sighting
-from dedup.values.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -41,9 +38,8 @@ class Index:
     """A persistent set of pages that answers "new, or a copy of which?" and records the answer.
 
     It is made of a *store*, which holds everything, and of three parts that know nothing else:
-    the `ledger` has the rules, the `book` the runs, and `views` what can be read.  What is needed
-    most is offered here as well.  Every public method is one transaction, but for those that yield
-    rows: these read them in batches.
+    the `ledger` judges pages and records them, the `book` has the runs, and `views` what can be read.
+    Every public method is one transaction, but for those that yield rows: these read them in batches.
     """
 
     def __init__(self, store: Store) -> None:
@@ -52,39 +48,6 @@ class Index:
         self.ledger = Ledger(store, facts)
         self.book = RunBook(store, facts, self.ledger)
         self.views = Views(store, self.ledger)
-
-    # Pages
-
-    def judge(self, sighting: Sighting, config: DedupConfig) -> Verdict:
-        """Return the verdict on *sighting* without recording it."""
-        return self.ledger.judge(sighting, config)
-
-    def find_or_add(
-        self,
-        sighting: Sighting,
-        config: DedupConfig,
-        *,
-        confirmed: bool = True,
-        is_wanted: bool = False,
-        wait_for: Collection[int] = (),
-        page: bytes = b"",
-    ) -> Verdict:
-        """Judge *sighting* and record it; see `Ledger.find_or_add`."""
-        return self.ledger.find_or_add(
-            sighting, config, confirmed=confirmed, is_wanted=is_wanted, wait_for=wait_for, page=page
-        )
-
-    def freeze(self, sites: FrozenSites | None) -> None:
-        """Judge by what is known of *sites* from now on, in this object; None: by the rows again."""
-        self.ledger.frozen = sites
-
-    def confirm(self, row: int) -> None:
-        """Record that the page of a pending *row* was kept to the end; others lean on it from now on."""
-        self.ledger.confirm(row)
-
-    def release(self, row: int) -> None:
-        """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""
-        self.ledger.release(row)
 
     def batch(self) -> AbstractContextManager[None]:
         """Make one transaction of all that is recorded inside: all of it or nothing.
@@ -283,16 +246,6 @@ class SQLiteIndex(Index):
     def blocks(self) -> int:
         """How many blocks the posting lists of this file have."""
         return self.store.blocks
-
-    def rebuild(
-        self, blocks: int | None = None, progress: Callable[[int, int], None] | None = None
-    ) -> None:
-        """Make the posting lists anew from the rows; see `SQLiteStore.rebuild`."""
-        self.store.rebuild(blocks, progress)
-
-    def band(self, banding: Banding | None, progress: Callable[[int, int], None] | None = None) -> None:
-        """Make lists of bands from the rows, or with None take them out, as `rebuild` makes others."""
-        self.store.band(banding, progress)
 
 
 class PostgresIndex(Index):

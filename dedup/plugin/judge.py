@@ -421,7 +421,7 @@ class Judge:
                 self._unsettled[row] = kept
             self._room.settled(row)
 
-        self._do(partial(_done, index.confirm if kept else index.release, row), settled)
+        self._do(partial(_done, index.ledger.confirm if kept else index.ledger.release, row), settled)
 
     def _catch_up(self) -> None:
         """Settle what could not be settled; a row that never can be does not block the others."""

@@ -115,7 +115,7 @@ def replay_into(
             if not (row.outcome.stands or row.outcome is Outcome.REHEARSED):
                 number: int | None = target.ledger.restore(replace(row, listed=False))
             else:
-                verdict = target.find_or_add(row.sighting, config)
+                verdict = target.ledger.find_or_add(row.sighting, config)
                 changes = changes.with_verdict(row.verdict, verdict)
                 number = verdict.row
             if number != row.id:

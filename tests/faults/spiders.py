@@ -13,7 +13,7 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from dedup import SQLiteIndex
+from dedup.index import ledger
 from tests.pages import edited, text
 
 BATCH = 10
@@ -105,7 +105,7 @@ class Forgetful:
 
     def __init__(self) -> None:
         for method in ("find_or_add", "confirm"):
-            setattr(SQLiteIndex, method, _failing_once(getattr(SQLiteIndex, method)))
+            setattr(ledger.Ledger, method, _failing_once(getattr(ledger.Ledger, method)))
 
     def process_item(self, item: Any, spider: Any = None) -> Any:
         return item

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from dedup.index import Index, Sighting
+from dedup.index import Sighting
 from dedup.index.evidence import Evidence
 from dedup.index.ledger import Ledger
 from dedup.index.runs import RunBook
@@ -21,7 +21,7 @@ from dedup.values.verdict import Outcome, Reason, Standing, Verdict
 
 def _released_counts() -> None:
     """Take what a storage failed to store for delivered."""
-    _plant(Index, "release", Index.confirm)
+    _plant(Ledger, "release", Ledger.confirm)
 
 
 def _killed_counts() -> None:
@@ -101,13 +101,13 @@ def _seen_with(changed: Callable[[Sighting], Sighting]) -> Callable[[], None]:
     """Tell the index something else of every page."""
 
     def plant() -> None:
-        find_or_add = Index.find_or_add
+        find_or_add = Ledger.find_or_add
 
         @wraps(find_or_add)
-        def planted(index: Index, sighting: Sighting, *arguments: Any, **choices: Any) -> Verdict:
-            return find_or_add(index, changed(sighting), *arguments, **choices)
+        def planted(ledger: Ledger, sighting: Sighting, *arguments: Any, **choices: Any) -> Verdict:
+            return find_or_add(ledger, changed(sighting), *arguments, **choices)
 
-        _plant(Index, "find_or_add", planted)
+        _plant(Ledger, "find_or_add", planted)
 
     return plant
 

@@ -8,6 +8,7 @@ from scrapy.crawler import Crawler
 from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import SQLiteIndex
+from dedup.index.ledger import Ledger
 from dedup.plugin.judge import Judge
 from dedup.plugin.settings import read_settings
 from dedup.values.verdict import Outcome
@@ -53,14 +54,14 @@ def test_a_row_that_cannot_be_settled_holds_up_no_other(
     verdicts = [judge.ask(judge.sighting(page(text(n)), "item")) for n in range(6)]
     rows = [verdict.row for verdict in verdicts if verdict and verdict.row]
     broken = set(rows)
-    confirm = SQLiteIndex.confirm
+    confirm = Ledger.confirm
 
-    def confirm_some(index: SQLiteIndex, row: int) -> None:
+    def confirm_some(ledger: Ledger, row: int) -> None:
         if row in broken:
             raise OSError("on purpose")
-        confirm(index, row)
+        confirm(ledger, row)
 
-    monkeypatch.setattr(SQLiteIndex, "confirm", confirm_some)
+    monkeypatch.setattr(Ledger, "confirm", confirm_some)
     for row in rows:
         judge.settle(row, kept=True)
     broken = {rows[0], rows[1], rows[3]}

@@ -280,7 +280,7 @@ def test_rebuild_leaves_an_index_in_use_alone(index: Path) -> None:
 def test_an_index_opened_before_a_rebuild_reads_the_new_lists(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         with SQLiteIndex(index) as other:
-            other.rebuild(4)
+            other.store.rebuild(4)
         with Detector(opened, spider="first") as detector:
             assert not detector.judge(page(edited(1, 4), "http://new/")).kept
             assert not detector.check(page(edited(1, 4), "http://new/")).kept
@@ -293,7 +293,7 @@ def test_a_rebuild_that_fails_leaves_the_index_as_it_was(index: Path) -> None:
 
     with SQLiteIndex(index) as opened:
         with pytest.raises(RuntimeError):
-            opened.rebuild(4, fail)
+            opened.store.rebuild(4, fail)
         with Detector(opened, spider="first") as detector:
             assert not detector.check(page(edited(1, 4), "http://new/")).kept
             assert detector.check(page(text(99), "http://newer/")).kept

@@ -151,7 +151,7 @@ def test_totals_are_those_of_the_tallies_whatever_changes_meanwhile(step: int) -
         verdict = find_or_add(index, seen, url, run=run, config=DedupConfig(), confirmed=number % 2 == 0)
         pending += [verdict.row] if number % 2 and verdict.row else []
         if number % 5 == 0 and pending:
-            index.release(pending.pop(0))
+            index.ledger.release(pending.pop(0))
         if number % 11 == 0:
             index.ledger.forget_url(f"http://{chance.randrange(3)}.example/{chance.randrange(7)}")
         totals.read_on(index, step)

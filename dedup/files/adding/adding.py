@@ -112,7 +112,7 @@ class Adding:
             index.note_parser(PARSER)
         else:
             index.expect(choices.config)
-        index.freeze(choices.sites)
+        index.ledger.frozen = choices.sites
         self._index = index
         self._inputs = inputs
         self._feeds = inputs.feeds
@@ -287,5 +287,5 @@ class Adding:
         config = self._choices.config
         sighting = replace(sighted.sighting, run=self._run_number, time=time.time())
         if self.run:
-            return self._index.find_or_add(sighting, config, page=sighted.stored)
-        return self._index.judge(sighting, config)
+            return self._index.ledger.find_or_add(sighting, config, page=sighted.stored)
+        return self._index.ledger.judge(sighting, config)

@@ -162,7 +162,7 @@ class _Merge:
         if not row.outcome.stands:
             return self._index.ledger.restore(replace(_settled(row), listed=False)), False
         if row.verdict.kept:
-            verdict = self._index.find_or_add(row.sighting, self._config)
+            verdict = self._index.ledger.find_or_add(row.sighting, self._config)
         else:
             verdict = self._index.ledger.add_copy(row, self._config)
         assert verdict.row is not None

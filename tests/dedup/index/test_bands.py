@@ -200,7 +200,7 @@ def test_the_banding_outlives_the_process(tmp_path: Path) -> None:
             detector.check(page(text(seed), f"http://a/{seed}"))
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert index.banding == Banding(24, 3)
-        index.band(None)
+        index.store.band(None)
         assert index.banding is None
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert index.banding is None
@@ -241,7 +241,7 @@ def test_checks_and_rebuilding_know_bands(tmp_path: Path) -> None:
         assert bands is not None
         bands.clear()
         assert index.problems() == ["list of bands of scope 1: 24 entries missing"]
-        index.rebuild()
+        index.store.rebuild()
         assert index.problems() == []
 
 

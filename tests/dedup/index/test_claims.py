@@ -54,5 +54,5 @@ def test_claims_record_what_find_or_add_records(seen: list[tuple[int, bool]]) ->
         for number, (content, is_edited) in enumerate(seen):
             made = edited(content) if is_edited else text(content)
             claimed(claims, sighting(made, f"http://a/{number}"))
-            plain.find_or_add(other(made, f"http://a/{number}"), CONFIG)
+            plain.ledger.find_or_add(other(made, f"http://a/{number}"), CONFIG)
         assert [row.verdict for row in claims.rows()] == [row.verdict for row in plain.rows()]

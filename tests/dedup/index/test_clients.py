@@ -57,9 +57,9 @@ def crawl(client: int, together: Barrier, address: str, lost: float, fault: str)
             if lost and verdict.kept and verdict.row:
                 pending.append(verdict.row)
             while len(pending) > rng.randrange(3):
-                (index.release if rng.random() < lost else index.confirm)(pending.pop(0))
+                (index.ledger.release if rng.random() < lost else index.ledger.confirm)(pending.pop(0))
         for row in pending:
-            index.confirm(row)
+            index.ledger.confirm(row)
         index.end_run(run, "finished")
 
 

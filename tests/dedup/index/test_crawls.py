@@ -40,7 +40,7 @@ class Crawler:
     def settle(self, verdict: Verdict, *, kept: bool) -> None:
         assert verdict.row is not None
         index = self.detector.index
-        (index.confirm if kept else index.release)(verdict.row)
+        (index.ledger.confirm if kept else index.ledger.release)(verdict.row)
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def crawl_for_ever(path: Path, seed: int, report: TextIO) -> None:
         while True:
             row = add(index, run, rng.randrange(1000), confirmed=False)
             print("added", row, file=report, flush=True)
-            index.confirm(row)
+            index.ledger.confirm(row)
             print("confirmed", row, file=report, flush=True)
 
 

@@ -58,7 +58,7 @@ def lived(index: Index, steps: Steps, config: DedupConfig) -> list[Row]:
         about: dict[str, Any] = {"canonical_link": link, "confirmed": confirmed or then != "release"}
         verdict = find_or_add(index, PRINTS[found], url, run=run, config=config, **about)
         if not about["confirmed"] and verdict.row:
-            index.release(verdict.row)
+            index.ledger.release(verdict.row)
         if then == "forget":
             index.ledger.forget_url(url)
     return list(index.rows())

@@ -102,7 +102,7 @@ class SameAnswers(RuleBasedStateMachine):
     configs = CONFIGS
     prints = ALL_PRINTS
     oracle = ScanIndex
-    storage: type[Index] = SQLiteIndex
+    storage: Any = SQLiteIndex
 
     def __init__(self) -> None:
         super().__init__()
@@ -208,7 +208,7 @@ class SameAnswers(RuleBasedStateMachine):
     def settle(self, kept: bool, place: int) -> None:
         row = self.pending.pop(-1 - place % len(self.pending))
         for index in (self.slow, self.fast):
-            (index.confirm if kept else index.release)(row)
+            (index.ledger.confirm if kept else index.ledger.release)(row)
 
     @between_questions
     @rule(place=st.integers(0, 5))

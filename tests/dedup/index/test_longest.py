@@ -91,7 +91,7 @@ def test_it_is_the_canonical_when_it_is_confirmed_and_not_before() -> None:
     verdict = detector.submit(detector.sighting(long))
     assert (verdict.kept, verdict.replaced_url) == (True, short.url)
     assert [row.listed for row in index.rows()] == [True, True]
-    index.confirm(verdict.row or 0)
+    index.ledger.confirm(verdict.row or 0)
     assert [row.listed for row in index.rows()] == [False, True]
 
 
@@ -99,7 +99,7 @@ def test_what_was_lost_replaces_nothing() -> None:
     index, (short, long) = MemoryIndex(), pages([(1, 200), (1, 300)])
     detector = Detector(index, LONGEST)
     detector.check(short)
-    index.release(detector.submit(detector.sighting(long)).row or 0)
+    index.ledger.release(detector.submit(detector.sighting(long)).row or 0)
     assert [row.listed for row in index.rows()] == [True, False]
 
 

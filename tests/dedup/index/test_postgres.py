@@ -264,7 +264,7 @@ def test_who_waited_for_a_lock_sees_what_was_changed_meanwhile(address: str) -> 
             )
             with index.batch():
                 assert kept.row
-                index.release(kept.row)
+                index.ledger.release(kept.row)
                 late.start()
                 time.sleep(0.5)
             late.join()
@@ -294,7 +294,7 @@ def test_the_original_of_a_page_that_stands_in_its_place_is_its_copy(
                 stand_in = ask("http://a.example/new", run=run, confirmed=False)
                 assert stand_in.represents == 1
                 assert stand_in.row
-                index.confirm(stand_in.row)
+                index.ledger.confirm(stand_in.row)
                 assert not ask("http://a.example/1", run=run, confirmed=False).kept
             else:
                 ask("http://a.example/1", run=run)
@@ -379,7 +379,7 @@ def test_a_server_that_was_killed_is_asked_again_when_it_is_back(own_server: pos
                 detector.check(page(text(2), "http://a/2"))
         own_server.start()
         assert kept.row
-        index.confirm(kept.row)
+        index.ledger.confirm(kept.row)
         assert detector.check(page(text(1), "http://a/3")).canonical == kept.row
         assert detector.check(page(text(2), "http://a/2")).reason is Reason.NEW
     with PostgresIndex(own_server.address()) as index:

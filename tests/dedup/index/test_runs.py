@@ -34,7 +34,7 @@ def test_a_pending_canonical_is_compared_with_and_can_be_confirmed(index: Index)
     first = add(index, run, "http://a/", text(1))
     copy = add(index, run, "http://b/", text(1))
     assert copy.canonical_is_pending
-    index.confirm(number(first))
+    index.ledger.confirm(number(first))
     assert outcomes(index) == [Outcome.CONFIRMED, Outcome.CONFIRMED]
     assert not add(index, run, "http://c/", text(1)).canonical_is_pending
 
@@ -43,7 +43,7 @@ def test_a_released_canonical_is_compared_with_no_more(index: Index) -> None:
     run = index.begin_run("spider")
     first = add(index, run, "http://a/", text(1))
     add(index, run, "http://b/", text(1))
-    index.release(number(first))
+    index.ledger.release(number(first))
     assert outcomes(index) == [Outcome.RELEASED, Outcome.ORPHANED]
     assert add(index, run, "http://c/", text(1)).reason is Reason.NEW
 
@@ -53,15 +53,15 @@ def test_words_stay_while_another_canonical_has_them(index: Index) -> None:
     first = add(index, run, "http://a/", "same words in any order of the tokens")
     second = add(index, run, "http://b/", "tokens the of order any in words same")
     assert first.reason == second.reason == Reason.NEW
-    index.release(number(first))
+    index.ledger.release(number(first))
     assert add(index, run, "http://c/", "tokens the of order any in words same").canonical == second.row
 
 
 def test_a_settled_row_stays_as_it_is(index: Index) -> None:
     run = index.begin_run("spider")
     first = add(index, run, "http://a/", text(1))
-    index.confirm(number(first))
-    index.release(number(first))
+    index.ledger.confirm(number(first))
+    index.ledger.release(number(first))
     assert outcomes(index) == [Outcome.CONFIRMED]
 
 
@@ -92,7 +92,7 @@ def test_a_released_update_leaves_the_old_version(index: Index) -> None:
     first = add(index, index.begin_run("s"), "http://a/", text(1), confirmed=True)
     update = add(index, index.begin_run("s"), "http://a/", text(2))
     assert update.reason is Reason.UPDATED
-    index.release(number(update))
+    index.ledger.release(number(update))
     assert add(index, index.begin_run("s"), "http://b/", text(1)).canonical == first.row
 
 
@@ -124,7 +124,7 @@ def test_runs_without_a_job_are_never_resumed(index: Index) -> None:
 
 def test_an_unknown_row_is_an_error(index: Index) -> None:
     with pytest.raises(DedupError, match="no row 7"):
-        index.confirm(7)
+        index.ledger.confirm(7)
 
 
 def test_largest_clusters_of_a_run(index: Index) -> None:

@@ -81,7 +81,7 @@ def test_asking_and_recording_need_nothing_else(index: Index) -> None:
         for number in range(3):
             one = page(edited(1, number), f"http://a.example/{number}")
             sighting = detector.sighting(one)
-            asked = index.judge(sighting, detector.config)
+            asked = index.ledger.judge(sighting, detector.config)
             told = detector.submit(sighting, one, confirmed=True)
             assert asked == replace(told, row=None)
             assert told == whole.check(one)

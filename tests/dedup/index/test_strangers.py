@@ -99,7 +99,7 @@ def test_without_verification_nothing_is_verified(index: Index) -> None:
 def test_rows_keep_their_check_sketches(tmp_path: Path) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
         checked(index, [VICTIM, attack()])
-        index.rebuild(blocks=5)
+        index.store.rebuild(blocks=5)
         wanted = [Detector(index).fingerprint(one).check_sketch for one in (VICTIM, attack())]
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert [row.sighting.fingerprint.check_sketch for row in index.rows()] == wanted

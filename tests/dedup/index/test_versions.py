@@ -173,6 +173,6 @@ def test_what_was_not_seen_for_long_is_forgotten(index: Index) -> None:
     for seen, (number, url) in enumerate([(1, "a"), (1, "copy"), (2, "b"), (3, "c"), (3, "copy of c")]):
         found = fingerprint(page(text(number)))
         sighting = Sighting(found, f"http://{url}/", url, "page", "", run.id, float(seen))
-        index.find_or_add(sighting, DedupConfig())
+        index.ledger.find_or_add(sighting, DedupConfig())
     assert index.ledger.forget_unseen_since(4.0) == 3  # c stays, for its copy was seen at 4
     assert [row.outcome.is_undone for row in index.rows()] == [True, True, True, False, False]
