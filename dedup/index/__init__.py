@@ -1,4 +1,4 @@
-"""Where fingerprints are kept: in memory, in one SQLite file, or on a server."""
+"""Where fingerprints are kept: in one SQLite file or in memory, or on a server."""
 
 from __future__ import annotations
 
