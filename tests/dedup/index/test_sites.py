@@ -137,7 +137,7 @@ class History:
     def settle(self, name: str, number: int) -> None:
         pending = [row.id for row in self.index.rows() if row.outcome is Outcome.PENDING]
         if pending:
-            getattr(self.index, name)(pending[number % len(pending)])
+            getattr(self.index.ledger, name)(pending[number % len(pending)])
 
     def forget(self, url: int) -> None:
         self.index.ledger.forget_url(f"http://a/{url}")
@@ -297,7 +297,7 @@ def test_only_what_came_through_is_known(index: Index) -> None:
         )
         if settle:
             assert first.row is not None
-            getattr(index, settle)(first.row)
+            getattr(index.ledger, settle)(first.row)
         find_or_add(index, fingerprint(page(FRAME)), "http://a/2", run=run, config=KEEP)
         found = find_or_add(index, fingerprint(page(page_list)), "http://a/3", run=run, config=KEEP)
         assert found.kept is is_kept, settle
