@@ -488,7 +488,7 @@ def curve(folder: Path, largest: int, output: Path | None) -> None:
     click.echo("\n".join(lines))
     count = 100_000
     while count <= largest:
-        # Past ten million the default is not the number to choose, see `dedup rebuild`.
+        # Past ten million the default is not the number to choose, see `dedup check --rebuild`.
         for blocks in (4, DEFAULT_BLOCKS) if count <= TEN_MILLION else (4,):
             path = folder / "curve.db"
             rng = np.random.default_rng(SEED)

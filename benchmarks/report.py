@@ -89,7 +89,6 @@ def measured(index: Path, folder: Path) -> Iterator[str]:
     for name, command in {
         "dedup --help": ("--help",),
         "dedup report": ("report", index),
-        "dedup stats": ("stats", index),
         "dedup report --format html": (
             "report",
             index,

@@ -200,7 +200,7 @@ def by_spark(path: Path, output: Path, options: Sequence[str], cores: int) -> To
     }
     settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
     found, seconds, samples = _run(
-        *("spark", str(path), "-o", str(output), "--master", f"local[{cores}]", "--json"),
+        *("spark", str(path), "-o", str(output), "--conf", f"spark.master=local[{cores}]"),
         *(*RECIPE, *options, *settings),
     )
     shuffled = sum(_shuffled(file) for file in events.iterdir())

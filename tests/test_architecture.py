@@ -18,7 +18,7 @@ FLOORS = (
     {"rule", "urls"},
     {"index"},
     {"archives", "files", "report"},
-    {"serve", "front"},
+    {"front"},
     {"cli", "plugin"},
 )
 # Where a library may be imported; any of dedup's modules may import what is not named here.
@@ -33,7 +33,7 @@ PLACES = {
     "lxml": ("native/", "reading/compiled", "reading/floods", "reading/page", "reading/walk"),
     "bs4": ("reading/charset",),
     "fastwarc": ("files/feeds/warc",),
-    "jinja2": ("report/html", "serve/"),
+    "jinja2": ("report/html",),
     "markupsafe": ("report/html",),
     "matplotlib": ("report/charts",),
     "multiprocessing": ("files/adding/",),
@@ -41,8 +41,6 @@ PLACES = {
     "pyarrow": ("archives/", "files/contexts", "files/feeds/parquet", "report/parquet"),
     "pyspark": ("archives/flow", "archives/session"),
     "rapidfuzz": ("report/diff",),
-    "starlette": ("serve/",),
-    "uvicorn": ("cli/serve",),
 }
 MODULES = sorted((ROOT / "dedup").rglob("*.py"))
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.rules import dud
 from benchmarks.rules.programs import PROGRAMS, ROOT, free_port, look_in
 from benchmarks.rules.savings import Savings
 from dedup import SQLiteIndex
 from dedup.index.url_rules import UrlRules
-from dedup.urls import dud
 from dedup.urls.edits import reading_of
 from dedup.urls.evidence import State
 from dedup.urls.learner import Record

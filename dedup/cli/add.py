@@ -68,7 +68,6 @@ _MAX_PROBLEMS = 20
     type=click.Path(exists=True, path_type=Path),
     help="What is known of sites, as `dedup spark` wrote it, instead of what the pages before tell.",
 )
-@click.option("--restart", is_flag=True, help="Undo an interrupted run of these files and begin anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @settings_option
 def add(
@@ -81,7 +80,6 @@ def add(
     spider: str,
     jobs: int | None,
     context: Path | None,
-    restart: bool,
     as_json: bool,
     settings: tuple[tuple[str, str], ...],
 ) -> None:
@@ -103,7 +101,8 @@ def add(
 
     A record that cannot be read is reported and counted. It is kept if it is whole; a damaged record
     of a web archive is left out. If the command is interrupted, the same command goes on where it
-    stopped. The exit code is 1 if a file could not be read to its end.
+    stopped; after `dedup forget --run` it begins anew. The exit code is 1 if a file could not be read
+    to its end.
 
     \b
     Examples:
@@ -112,8 +111,6 @@ def add(
       dedup add html/ --output unique/ -s DEDUP_MIN_SIMILARITY=0.8
       dedup add new.csv --judge --spider news
     """
-    if judge and restart:
-        raise click.UsageError("--judge records nothing that --restart could undo")
     with open_index(index_place(path), read_only=judge) as index:
         from dedup.files.adding import Adding, Choices, check_output
         from dedup.files.contexts import read_sites
@@ -133,7 +130,7 @@ def add(
             sites=read_sites(context, recipe_of(chosen.config)) if context else None,
         )
         talk = _Talk(as_json=as_json)
-        adding = Adding(index, feeds, choices, talk.tell, restart=restart)
+        adding = Adding(index, feeds, choices, talk.tell)
         seconds = _work(adding, feeds, output, talk)
         _sum_up(adding, index, feeds, seconds, as_json=as_json)
     if adding.tally.counts["unreadable"] or feeds.troubles:

@@ -10,16 +10,15 @@ from typing import Any
 import click
 from rich.text import Text
 
-from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
-from dedup.cli.pages import (
-    Side,
-    is_address,
+from dedup.cli.options import (
+    index_option,
     is_file,
-    limit_option,
-    newest,
-    page_of_file,
-    rows_at,
+    json_option,
+    opened,
+    settings_for,
+    settings_option,
 )
+from dedup.cli.pages import Side, is_address, newest, page_of_file, rows_at
 from dedup.cli.project import project_index, settings_of
 from dedup.cli.showing import (
     agreement_record,
@@ -46,15 +45,6 @@ NO_DUPLICATE = 3
 @click.argument("b", metavar="B")
 @index_option
 @settings_option
-@click.option(
-    "--diff",
-    is_flag=False,
-    flag_value="inline",
-    default=None,
-    type=click.Choice(["inline", "side-by-side"]),
-    help="Show also what changed in the text, in one column (the default) or two.",
-)
-@limit_option
 @json_option
 def compare(
     *,
@@ -62,34 +52,32 @@ def compare(
     b: str,
     path: Path | str | None,
     settings: tuple[tuple[str, str], ...],
-    diff: str | None,
-    limit: int,
     as_json: bool,
 ) -> None:
-    """Say whether page B repeats page A, and why.
+    """Say whether page B repeats page A, why, and what changed in the text.
 
     A and B are files (HTML, or plain text) or URLs in the index; of a URL it is the newest row that
     counts. Two files need no index. The settings are those of the project, of the index's recipe, or
     of -s. The two alone are compared: a crawl also knows what stands on other pages of their site.
 
-    Words, tags and --diff need the pages themselves: files, or rows whose pages the index keeps
+    Words, tags and changes need the pages themselves: files, or rows whose pages the index keeps
     (DEDUP_STORE_PAGES).
 
     The exit code is 0 if B is a duplicate of A, 3 if not, 1 for an error, 2 for a wrong option.
 
     \b
     Examples:
-      dedup compare one.html other.html --diff
+      dedup compare one.html other.html
       dedup compare https://example.com/a https://example.com/b
-      dedup compare https://example.com/a saved.html --diff side-by-side
+      dedup compare https://example.com/a saved.html -s DEDUP_MIN_SIMILARITY=0.8
     """
     one, other, config = _sides((a, b), path, settings)
     repeats = one.row and other.row and other.row.verdict.canonical == one.row.id
     explanation = explain(one.fingerprint, other.fingerprint, config, other.row if repeats else None)
     if as_json:
-        print_json(_record(one, other, explanation, config, limit=limit, diff=bool(diff)))
+        print_json(_record(one, other, explanation, config))
     else:
-        _show(one, other, explanation, config, limit=limit, diff=diff)
+        _show(one, other, explanation, config)
     if not explanation.match.is_duplicate:
         sys.exit(NO_DUPLICATE)
 
@@ -131,15 +119,7 @@ def _file_side(name: str, config: DedupConfig, secret: bytes = b"") -> Side:
     return Side(name, fingerprint(page, config, secret=secret), page)
 
 
-def _show(
-    one: Side,
-    other: Side,
-    explanation: Explanation,
-    config: DedupConfig,
-    *,
-    limit: int,
-    diff: str | None,
-) -> None:
+def _show(one: Side, other: Side, explanation: Explanation, config: DedupConfig) -> None:
     screen = console()
     for letter, side in (("A", one), ("B", other)):
         where = f"  {place(side.row)}" if side.row else ""
@@ -148,19 +128,16 @@ def _show(
     what = "B is a duplicate of A" if matched.is_duplicate else "B is no duplicate of A"
     screen.print(Text(f"{what}: {matched.reason}", "bold"))
     show_explanation(screen, explanation)
-    show_agreement(screen, one.page, other.page, config, limit)
-    if diff and one.page and other.page:
+    show_agreement(screen, one.page, other.page, config)
+    if one.page and other.page:
         screen.print(Text("what changed", "bold"))
-        changes = word_diff(one.page.text, other.page.text)
-        show_diff(screen, changes, side_by_side=diff == "side-by-side")
+        show_diff(screen, word_diff(one.page.text, other.page.text))
 
 
-def _record(
-    one: Side, other: Side, explanation: Explanation, config: DedupConfig, *, limit: int, diff: bool
-) -> dict[str, Any]:
+def _record(one: Side, other: Side, explanation: Explanation, config: DedupConfig) -> dict[str, Any]:
     record = {"a": one.name, "b": other.name, **explanation_record(explanation)}
-    record |= agreement_record(one.page, other.page, config, limit)
-    if diff and one.page and other.page:
+    record |= agreement_record(one.page, other.page, config)
+    if one.page and other.page:
         record["diff"] = [
             {"op": change.op, "before": change.before, "after": change.after}
             for change in word_diff(one.page.text, other.page.text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -11,14 +10,12 @@ from dedup.cli.options import (
     Writing,
     index_option,
     index_place,
-    json_option,
     named_index_option,
     opened,
     settings_for,
     settings_option,
 )
 from dedup.cli.output import named, progress_bar
-from dedup.cli.terminal import print_json
 from dedup.files.exchange.files import Exported, export_lines, writing
 from dedup.files.exchange.merge import Imported, check_recipes, import_export
 from dedup.files.outputs import replacing
@@ -39,8 +36,7 @@ _NO_CHECK = (
     type=click.Path(path_type=Path),
     help="The file to write; compressed if its name ends with .gz.",
 )
-@json_option
-def export(path: Path | str | None, output: Path, as_json: bool) -> None:
+def export(path: Path | str | None, output: Path) -> None:
     """Write the fingerprints of an index, and all that is known of its pages, for another index.
 
     The file is JSON Lines: a header, the runs, and a line for each page, as
@@ -60,10 +56,7 @@ def export(path: Path | str | None, output: Path, as_json: bool) -> None:
         ):
             file.writelines(export_lines(index, progress))
         rows = index.views.statistics().rows
-    if as_json:
-        print_json({"rows": rows, "index": index.name, "output": str(output)})
-    else:
-        click.echo(f"{rows:,} rows of {named(index.name)} are in {named(output)}.", err=True)
+    click.echo(f"{rows:,} rows of {named(index.name)} are in {named(output)}.", err=True)
 
 
 @click.command("import")
@@ -76,13 +69,11 @@ def export(path: Path | str | None, output: Path, as_json: bool) -> None:
 )
 @named_index_option
 @settings_option
-@json_option
 def import_(
     *,
     files: tuple[Path, ...],
     path: Path | str | None,
     settings: tuple[tuple[str, str], ...],
-    as_json: bool,
 ) -> None:
     """Import what `dedup export` wrote into an index; a missing index is created.
 
@@ -107,15 +98,12 @@ def import_(
             exported.check(progress)
     with open_index(index_place(path)) as index:
         check_recipes(index, exports)
-        done: dict[str, Imported] = {}
+        done: list[Imported] = []
         for exported in exports:
             config = settings_for(index, settings).config
             with progress_bar(f"importing {printable(exported.path.name)}") as progress:
                 imported = import_export(index, exported, config, progress)
-            done[str(exported.path)] = imported
-            if not as_json:
-                click.echo(f"{named(exported.path)}: {imported}")
-    if as_json:
-        print_json([{"file": name, **asdict(one)} for name, one in done.items()])
-    if any(one.rows > one.known for one in done.values()):
+            done.append(imported)
+            click.echo(f"{named(exported.path)}: {imported}")
+    if any(one.rows > one.known for one in done):
         click.echo(_NO_CHECK, err=True)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
-from dedup.cli.pages import limit_option, rows_at
+from dedup.cli.pages import rows_at
 from dedup.cli.showing import agreement_record, explanation_record, show_agreement, show_explanation
 from dedup.cli.terminal import console, place, print_json, row_record, url_text
 from dedup.cli.times import moment
@@ -29,14 +29,12 @@ _MOST_ROWS = 10
 @click.argument("url")
 @index_option
 @settings_option
-@limit_option
 @json_option
 def explain(
     *,
     url: str,
     path: Path | str | None,
     settings: tuple[tuple[str, str], ...],
-    limit: int,
     as_json: bool,
 ) -> None:
     """Say what became of the page at URL, and why.
@@ -64,7 +62,7 @@ def explain(
             records = [
                 row_record(row)
                 | {"verdict": verdict_sentence(row, runs.get(row.sighting.run))}
-                | (_comparison((canonical, row), index, chosen.config, limit) if canonical else {})
+                | (_comparison((canonical, row), index, chosen.config) if canonical else {})
                 for row, canonical in pairs
             ]
             print_json(records)
@@ -75,7 +73,7 @@ def explain(
         for row, canonical in pairs:
             _show_row(screen, row, runs.get(row.sighting.run))
             if canonical:
-                _show_pair(screen, (canonical, row), index, chosen.config, limit)
+                _show_pair(screen, (canonical, row), index, chosen.config)
             screen.print()
         if not any(canonical for _, canonical in pairs):
             screen.print(Text("Compare it with another page: dedup compare URL OTHER"))
@@ -106,9 +104,7 @@ def _show_row(screen: Console, row: Row, run: Run | None) -> None:
     screen.print(Text(f"  verdict  {row.verdict.reason}{state}. {verdict_sentence(row, run)}"))
 
 
-def _show_pair(
-    screen: Console, pair: tuple[Row, Row], index: Index, config: DedupConfig, limit: int
-) -> None:
+def _show_pair(screen: Console, pair: tuple[Row, Row], index: Index, config: DedupConfig) -> None:
     canonical, row = pair
     if canonical.id != row.id:
         screen.print(
@@ -117,7 +113,7 @@ def _show_pair(
             )
         )
     show_explanation(screen, _now(pair, config))
-    show_agreement(screen, index.views.page_of(canonical), index.views.page_of(row), config, limit)
+    show_agreement(screen, index.views.page_of(canonical), index.views.page_of(row), config)
 
 
 def _now(pair: tuple[Row, Row], config: DedupConfig) -> Explanation:
@@ -125,11 +121,9 @@ def _now(pair: tuple[Row, Row], config: DedupConfig) -> Explanation:
     return explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config, row)
 
 
-def _comparison(pair: tuple[Row, Row], index: Index, config: DedupConfig, limit: int) -> dict[str, Any]:
+def _comparison(pair: tuple[Row, Row], index: Index, config: DedupConfig) -> dict[str, Any]:
     canonical, row = pair
     record: dict[str, Any] = {"now": explanation_record(_now(pair, config))}
     if row.verdict.canonical is None:
         record["refused_url"] = canonical.sighting.url
-    return record | agreement_record(
-        index.views.page_of(canonical), index.views.page_of(row), config, limit
-    )
+    return record | agreement_record(index.views.page_of(canonical), index.views.page_of(row), config)

@@ -8,8 +8,15 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
-from dedup.cli.pages import is_file, newest, page_of_file, rows_at
+from dedup.cli.options import (
+    index_option,
+    is_file,
+    json_option,
+    opened,
+    settings_for,
+    settings_option,
+)
+from dedup.cli.pages import newest, page_of_file, rows_at
 from dedup.cli.terminal import console, place, print_json, row_record, url_text, working
 from dedup.index import Index, Row
 from dedup.reading.page import Page
@@ -22,6 +29,7 @@ from dedup.values.match import Match
 from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.verdict import Reason
 
+_MOST = 20
 _URL = re.compile(r"\w+://\S+")
 
 
@@ -34,7 +42,6 @@ _URL = re.compile(r"\w+://\S+")
     type=click.IntRange(0, SIMHASH_BITS),
     help="How many bits of the content simhash may differ [default: DEDUP_MAX_DISTANCE].",
 )
-@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Show so many.")
 @json_option
 def find(
     *,
@@ -42,10 +49,9 @@ def find(
     path: Path | str | None,
     settings: tuple[tuple[str, str], ...],
     max_distance: int | None,
-    limit: int,
     as_json: bool,
 ) -> None:
-    """List the pages of the index that are near a page, the nearest first.
+    """List the pages of the index that are near a page, the nearest first, at most twenty.
 
     The page is a file (HTML or plain text), a URL that the index knows, or else the text itself. It is
     compared with the pages that a crawl would compare it with: all that were kept and are not
@@ -59,14 +65,14 @@ def find(
     Examples:
       dedup find saved.html
       dedup find https://example.com/page --max-distance 20
-      dedup find "The tide turns twice a day" --max-distance 64 --limit 3
+      dedup find "The tide turns twice a day" --max-distance 64
     """
     with opened(path) as index:
         config = settings_for(index, settings).config
         page, own = _asked(index, what, config)
         reach = config.max_distance if max_distance is None else max_distance
         with working("searching"):
-            nearest = _near(index, page, own, config, reach=reach, limit=limit)
+            nearest = _near(index, page, own, config, reach=reach)
     if as_json:
         print_json([_record(row, how, page) for row, how in nearest])
         return
@@ -104,16 +110,15 @@ def _near(
     config: DedupConfig,
     *,
     reach: int,
-    limit: int,
 ) -> list[tuple[Row, Match]]:
-    near = index.views.near(page, max_distance=reach, limit=limit + 1)
+    near = index.views.near(page, max_distance=reach, limit=_MOST + 1)
     near += index.views.near(
-        page, field="structure", max_distance=config.structure_max_distance, limit=limit + 1
+        page, field="structure", max_distance=config.structure_max_distance, limit=_MOST + 1
     )
-    rows = [*index.views.with_body(page.body_digest, limit + 1), *(neighbour.row for neighbour in near)]
+    rows = [*index.views.with_body(page.body_digest, _MOST + 1), *(neighbour.row for neighbour in near)]
     others = {row.id: row for row in rows if row.id != own}
     matches = [(row, match(row.sighting.fingerprint, page, config)) for row in others.values()]
-    return sorted(matches, key=_order)[:limit]
+    return sorted(matches, key=_order)[:_MOST]
 
 
 def _order(candidate: tuple[Row, Match]) -> tuple[bool, int, int, int]:

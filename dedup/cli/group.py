@@ -16,29 +16,31 @@ from dedup.values.printable import printable
 _LONGEST_NAME = 60
 # Where each command is, and what it does: a command is loaded when it is asked for, so that the others
 # and the list of all cost nothing.
-COMMANDS = {
-    "try": ("trying", "Crawl some pages, and see what repeats."),
-    "add": ("add", "Judge and add the pages of files."),
-    "report": ("report", "Show what was dropped, and for what."),
-    "explain": ("explain", "Say why a page was dropped or kept."),
-    "compare": ("compare", "Compare two files or pages."),
-    "find": ("find", "List pages near a page or a text."),
-    "stats": ("stats", "Count pages by reason, run and site."),
-    "serve": ("serve", "Look into an index with a browser."),
-    "runs": ("runs", "List the runs."),
-    "orphans": ("runs", "List copies whose page is gone."),
-    "withheld": ("restore", "List links that were withheld."),
-    "forget": ("forget", "Forget pages: undo a crawl."),
-    "restore": ("restore", "Have dropped pages kept next time."),
-    "rules": ("rules", "Rules for URLs, learned from copies."),
-    "check": ("upkeep", "Test whether the file is sound."),
-    "rebuild": ("upkeep", "Make the posting lists anew."),
-    "export": ("exchange", "Write an index for another one."),
-    "import": ("exchange", "Merge what export wrote."),
-    "spark": ("spark", "Deduplicate archives on Spark."),
-    "frequencies": ("frequencies", "Make a table of rare words."),
-    "completions": ("completions", "Print a script for your shell."),
+GROUPS = {
+    "Look": {
+        "try": ("trying", "Crawl some pages, and see what repeats."),
+        "report": ("report", "Show what was dropped, and for what."),
+        "explain": ("explain", "Say why a page was dropped or kept."),
+        "compare": ("compare", "Compare two files or pages."),
+        "find": ("find", "List pages near a page or a text."),
+    },
+    "Undo": {
+        "restore": ("restore", "Get back what was dropped."),
+        "forget": ("forget", "Forget pages: undo a crawl."),
+    },
+    "Files": {
+        "add": ("add", "Judge and add the pages of files."),
+        "export": ("exchange", "Write an index for another one."),
+        "import": ("exchange", "Merge what export wrote."),
+        "spark": ("spark", "Deduplicate archives on Spark."),
+    },
+    "Rules": {"rules": ("rules", "Rules for URLs, learned from copies.")},
+    "Upkeep": {
+        "runs": ("runs", "List the runs."),
+        "check": ("upkeep", "Test or rebuild the file."),
+    },
 }
+COMMANDS = {name: found for group in GROUPS.values() for name, found in group.items()}
 
 
 class _Group(click.Group):
@@ -64,8 +66,9 @@ class _Group(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, what) for name, (_, what) in COMMANDS.items()])
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<7}", what) for name, (_, what) in group.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

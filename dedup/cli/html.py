@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,11 @@ from dedup.report.selection import Selection
 from dedup.report.side_by_side import stored_texts
 
 T = TypeVar("T")
+
+
+def is_installed() -> bool:
+    """Return whether the extra ``report`` is there."""
+    return all(map(find_spec, ("jinja2", "matplotlib")))
 
 
 def write_html(

@@ -41,6 +41,14 @@ class Writing(click.Command):
         return super().invoke(ctx)
 
 
+def is_file(name: str) -> bool:
+    """Return whether there is a file of that name."""
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long for a path, or not one
+        return False
+
+
 class PlainText(click.ParamType[str]):
     """Text that can be stored: bytes that are no UTF-8 may only be the name of a file."""
 
@@ -164,6 +172,15 @@ def _take_argument(context: click.Context, _: click.Parameter, value: Path | str
         context.params["path"] = value
 
 
+def url_and_index(
+    url: str | None, path: Path | str | None, *, is_index: bool
+) -> tuple[str | None, Path | str | None]:
+    """Return *url* and *path*; a lone argument is the index if *is_index*, or if it is a file."""
+    if url is None or path is not None or not (is_index or is_file(url)):
+        return url, path
+    return None, Place()(url)
+
+
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the option --json, as argument `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")(function)
@@ -190,6 +207,12 @@ def index_place(place: Path | str | None) -> Path | str:
     if project is None:
         raise DedupError("there is no Scrapy project here; name an index with --index")
     return project if is_address(project) else Path(project)
+
+
+def check_run(index: Index, run: int | None) -> None:
+    """Raise `DedupError` unless *index* has the run of that number; None asks for no run."""
+    if run is not None and run not in {known.id for known in index.runs()}:
+        raise DedupError(f"there is no run {run} in {index.name}; see `dedup runs`")
 
 
 def opened(place: Path | str | None) -> Index:

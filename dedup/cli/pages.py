@@ -31,14 +31,6 @@ HOW_TO_GET_PAGES = (
     "(crawl with DEDUP_STORE_PAGES = True)."
 )
 
-limit_option = click.option(
-    "--limit",
-    type=click.IntRange(0),
-    default=10,
-    show_default=True,
-    help="How many words, and runs of tags, to show of each kind.",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -53,14 +45,6 @@ class Side:
     def from_row(cls, index: Index, row: Row) -> Side:
         """Return the page of *row*, as the index keeps it."""
         return cls(row.sighting.url, row.sighting.fingerprint, index.views.page_of(row), row)
-
-
-def is_file(name: str) -> bool:
-    """Return whether there is a file of that name."""
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):  # too long for a path, or not one
-        return False
 
 
 def is_address(name: str) -> bool:

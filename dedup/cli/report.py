@@ -6,19 +6,21 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dedup.cli.html import write_html
+from dedup.cli.html import is_installed, write_html
 from dedup.cli.options import (
     PlainText,
     Since,
     Writing,
+    check_run,
     index_option,
+    index_place,
     opened,
     settings_for,
     settings_option,
@@ -26,7 +28,7 @@ from dedup.cli.options import (
 from dedup.cli.output import progress_bar, text_output
 from dedup.cli.terminal import working
 from dedup.files.outputs import replacing
-from dedup.index import Index, Row, Run, glance_of
+from dedup.index import Index, Row, Run, SQLiteIndex, glance_of, open_index, shown_place
 from dedup.report.clusters import KEEPS, Report, report_of
 from dedup.report.columns import columns_of
 from dedup.report.export import COLUMNS, records, write_csv, write_json, write_jsonl
@@ -36,7 +38,6 @@ from dedup.report.text import CLUSTERS, Kind, Line, Told, outline_of
 from dedup.values.errors import DedupError
 
 _LINES = {"jsonl": write_jsonl, "csv": write_csv}
-_DOCUMENTS = ("text", "json", "html")
 _FORMATS = ("text", "json", *_LINES, "html", "parquet")
 _STYLES: dict[Kind, dict[str, Any]] = {
     Kind.HEADING: {"bold": True},
@@ -67,7 +68,12 @@ _STYLES: dict[Kind, dict[str, Any]] = {
     show_default=True,
     help="Clusters for a person (text, html) or a program (json), or a record for each dropped page.",
 )
-@click.option("--all", "everything", is_flag=True, help="Write a record for each kept page as well.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="As text all clusters with all of their copies, as records also each kept page.",
+)
 @click.option(
     "--keep",
     type=click.Choice(list(KEEPS)),
@@ -76,17 +82,12 @@ _STYLES: dict[Kind, dict[str, Any]] = {
     help="Name the best page of each cluster by this rule; a crawl keeps the first it sees.",
 )
 @click.option(
-    "--limit",
-    type=click.IntRange(0),
-    help=f"How many clusters the text shows, 0 for all and all of their copies [default: {CLUSTERS}].",
-)
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, allow_dash=True),
     help="The file to write [default: the terminal].",
 )
+@click.option("--serve", "is_served", is_flag=True, help="Show the HTML report in a browser, live.")
 def report(
     *,
     path: Path | str | None,
@@ -97,9 +98,8 @@ def report(
     form: str,
     everything: bool,
     keep: str,
-    limit: int | None,
-    as_json: bool,
     output: Path | None,
+    is_served: bool,
 ) -> None:
     """Print the clusters: each page kept, and the pages dropped for it.
 
@@ -120,6 +120,9 @@ def report(
     the largest clusters, up to 100,000 pages; its figures count all. It loads nothing else and can be
     sent to anybody. It needs scrapy-dedup[report].
 
+    --serve shows the same report on 127.0.0.1, for this machine only, made anew each time that the page
+    is loaded: while a crawl runs, it shows what that has dropped so far. The index is only read.
+
     \b
     Examples:
       dedup report
@@ -129,31 +132,72 @@ def report(
       dedup report pages.db -s DEDUP_MAX_LOST_WORDS=15 -s DEDUP_MAX_LOST_SHARE=0
       dedup report --format html --output report.html
       dedup report --keep longest
-      dedup report --limit 0 > clusters.txt
+      dedup report --all > clusters.txt
+      dedup report --serve
     """
     output = None if output == Path("-") else output
-    form = "json" if as_json else form
-    if limit is not None and form != "text":
-        raise click.UsageError("--limit goes with --format text")
+    selection = Selection(run, since or 0.0, domain)
+    if is_served:
+        if form != "text" or output or everything:
+            raise click.UsageError("--serve goes without --format, --output and --all")
+        _serve(path, settings, selection, keep=keep)
+        return
     if form in ("html", "parquet") and output is None:
         raise click.UsageError(f"--format {form} needs --output")
-    if everything and form in _DOCUMENTS:
-        raise click.UsageError("--all goes with --format jsonl, csv or parquet")
-    selection = Selection(run, since or 0.0, domain)
+    if everything and form in ("json", "html"):
+        raise click.UsageError("--all goes with --format text, jsonl, csv or parquet")
     with opened(path) as index:
-        _check_run(index, run)
+        check_run(index, run)
         with _replay(index, settings) as replay:
             if output and form == "html":
                 config = settings_for(index, settings).config
                 write_html(index, replay, selection, config, output, keep=keep)
                 return
             if form == "text":
-                most = CLUSTERS if limit is None else limit
+                most = 0 if everything else CLUSTERS
                 _tell(index, replay, selection, output, keep=keep, limit=most)
                 return
             with _reading(replay or index, index.views.statistics().rows, output) as source:
                 clusters = report_of(source, selection, keep=keep, replay=replay)
-                _write(clusters, form, output, everything=everything)
+                facts = {"index": _facts(index)} if form == "json" else {}
+                _write(clusters, form, output, facts, everything=everything)
+
+
+def _serve(
+    path: Path | str | None,
+    settings: tuple[tuple[str, str], ...],
+    selection: Selection,
+    *,
+    keep: str,
+) -> None:
+    """Serve the HTML report; the index is opened to read only, anew for each."""
+    from dedup.cli.serving import serve
+
+    place = index_place(path)
+    if not is_installed():
+        raise DedupError('the HTML report needs pip install "scrapy-dedup[report]"')
+
+    def write(output: Path) -> None:
+        with open_index(place, read_only=True) as index, _replay(index, settings) as replay:
+            config = settings_for(index, settings).config
+            write_html(index, replay, selection, config, output, keep=keep)
+
+    with open_index(place, read_only=True) as index:  # an error is one line here
+        check_run(index, selection.run)
+        settings_for(index, settings)
+    serve(write, shown_place(place))
+
+
+def _facts(index: Index) -> dict[str, Any]:
+    """Return how large an index is, and what it is made of."""
+    return {
+        "name": index.name,
+        **asdict(index.views.statistics()),
+        **({"blocks": index.blocks} if isinstance(index, SQLiteIndex) else {}),
+        "bands": str(index.banding) if index.banding else "",
+        "parser": index.parser,
+        "recipe": dict(index.recipe()),
+    }
 
 
 def _tell(
@@ -191,7 +235,9 @@ def _page(lines: Iterator[Line]) -> None:
         click.echo_via_pager(chain(shown, styled))
 
 
-def _write(clusters: Report, form: str, output: Path | None, *, everything: bool) -> None:
+def _write(
+    clusters: Report, form: str, output: Path | None, facts: dict[str, Any], *, everything: bool
+) -> None:
     if clusters.replay and form != "json":
         click.echo(clusters.replay, err=True)
     if form == "parquet":
@@ -203,14 +249,9 @@ def _write(clusters: Report, form: str, output: Path | None, *, everything: bool
         return
     with text_output(output) as file:
         if form == "json":
-            write_json(clusters, file)
+            write_json(clusters, file, facts)
         else:
             _LINES[form](clusters, file, everything=everything)
-
-
-def _check_run(index: Index, run: int | None) -> None:
-    if run is not None and run not in {known.id for known in index.runs()}:
-        raise DedupError(f"there is no run {run} in {index.name}; see `dedup runs`")
 
 
 @contextmanager

@@ -1,28 +1,32 @@
-"""``dedup restore`` and ``dedup withheld``."""
+"""``dedup restore``."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import click
 
-from dedup.cli.options import index_option, json_option, opened
-from dedup.cli.runs import address
+from dedup.cli.options import check_run, index_option, json_option, opened, url_and_index
 from dedup.cli.terminal import print_json, row_record, working
-from dedup.index import Index, Row
-from dedup.values.errors import DedupError
+from dedup.index import Index
+from dedup.index.url_rules import UrlRules
 from dedup.values.printable import printable
+
+_LISTS = ("dropped", "orphans", "withheld")
 
 
 @click.command()
 @click.argument("url", required=False)
 @index_option
-@click.option("--run", type=int, help="The pages that this run dropped, see `dedup runs`.")
-@click.option("--look", is_flag=True, help="Only list the pages; restore nothing.")
+@click.option("--run", type=int, help="What this run dropped or withheld, see `dedup runs`.")
+@click.option(
+    "--list", "what", type=click.Choice(_LISTS), help="Only print the URLs of these; restore nothing."
+)
 @json_option
 def restore(
-    *, url: str | None, path: Path | str | None, run: int | None, look: bool, as_json: bool
+    *, url: str | None, path: Path | str | None, run: int | None, what: str | None, as_json: bool
 ) -> None:
     """Have the next crawl keep what was dropped at URL, or by a run.
 
@@ -30,76 +34,102 @@ def restore(
     whatever it repeats then. A page whose callback was skipped gave no items: the next crawl of its
     spider requests it by itself, if it still has the callback.
 
+    --list prints URLs that a spider can crawl again, one a line: of pages that were dropped, of orphans
+    (dropped for a page that was forgotten, or lost on its way to storage), or of withheld links (not
+    requested because they stood on a copy or because of a rule for URLs, and not met since). --json
+    says more of each, and has pages without URL too. Without URL, --run and --list it counts them.
+
     The dropped items themselves are in DEDUP_DROPPED_FEED, if that was set.
 
     \b
     Examples:
-      dedup restore --run 3 --look
-      dedup restore --run 3
       dedup restore https://example.com/page
+      dedup restore --run 3
+      dedup restore --list orphans > again.txt; scrapy crawl urls -a file=again.txt
+      dedup restore --list withheld --run 3
     """
-    if run is not None and url is not None and path is None:  # the one argument is the index
-        path, url = Path(url), None
-    if (run is None) == (url is None):
-        raise click.UsageError("give a URL or --run")
+    url, path = url_and_index(url, path, is_index=what is not None or run is not None)
+    if url is not None and (what is not None or run is not None):
+        raise click.UsageError("give a URL, or --run and --list")
     with opened(path) as index, working("looking"):
-        rows = _looked_at(index, url, run) if look else _restored(index, url, run)
-        skipped = {one.row for one in index.book.withheld() if one.what == "callback"}
+        check_run(index, run)
+        if what is not None:
+            found = _listed(index, what, run)
+        elif url is None and run is None:
+            _count({name: len(_listed(index, name, None)) for name in _LISTS}, as_json=as_json)
+            return
+        else:
+            found = _restored(index, url, run)
     if as_json:
-        print_json([row_record(row) | {"callback_skipped": row.id in skipped} for row in rows])
-        return
-    for row in rows:
-        click.echo(_line(row, row.id in skipped))
-    fetched = sum(row.id in skipped for row in rows)
-    what = "were dropped" if look else "will be kept by the next crawl that meets them"
-    click.echo(f"{len(rows):,} pages {what}; {fetched:,} of them had their callback skipped", err=True)
+        print_json(found)
+    elif what is None:
+        _tell(found)
+    else:
+        for address in dict.fromkeys(_address(one["url"]) for one in found if one["url"]):
+            click.echo(address)
+        click.echo(f"{len(found):,} {what}", err=True)
 
 
-@click.command()
-@index_option
-@click.option("--run", type=int, help="Only the links withheld by the run of this number.")
-@json_option
-def withheld(path: Path | str | None, run: int | None, as_json: bool) -> None:
-    """List the links of copies that were not requested and that no crawl has met since.
-
-    \b
-    Examples:
-      dedup withheld > again.txt; scrapy crawl urls -a file=again.txt
-      dedup withheld --run 3
-    """
-    with opened(path) as index, working("looking"):
-        if run is not None:
-            _require_run(index, run)
-        links = index.book.never_met(run)
+def _count(counts: dict[str, int], *, as_json: bool) -> None:
     if as_json:
-        print_json([asdict(one) for one in links])
+        print_json(counts)
         return
-    for url in dict.fromkeys(one.url for one in links):
-        click.echo(address(url))
-    click.echo(f"{len(links):,} links were withheld and not met since", err=True)
+    for name, count in counts.items():
+        click.echo(f"{count:>7,} {name}")
 
 
-def _restored(index: Index, url: str | None, run: int | None) -> list[Row]:
+def _listed(index: Index, what: str, run: int | None) -> list[dict[str, Any]]:
+    """Return what is in a list, of one *run* or of all."""
+    if what == "withheld":
+        held = UrlRules(index.store).held_back(run)
+        return [
+            *({"url": one.url, "row": one.row, "run": one.run} for one in index.book.never_met(run)),
+            *(
+                {"url": one.url, "row": one.row, "run": one.run, "page": one.page, "rules": one.rules}
+                for one in held
+                if not one.was_made
+            ),
+        ]
+    if what == "orphans":
+        rows = index.views.orphans()
+        return [row_record(row) for row in rows if run in (None, row.sighting.run)]
+    skipped = _skipped(index)
+    return [
+        row_record(row) | {"callback_skipped": row.id in skipped}
+        for row in index.rows(run)
+        if not row.verdict.kept and row.outcome.stands
+    ]
+
+
+def _restored(index: Index, url: str | None, run: int | None) -> list[dict[str, Any]]:
+    """Restore what was dropped at *url* or by *run*, and return it."""
     if run is not None:
-        _require_run(index, run)
-        return index.ledger.restore_run_copies(run)
-    return index.ledger.restore_url_copies(url or "")
+        rows = index.ledger.restore_run_copies(run)
+    else:
+        rows = index.ledger.restore_url_copies(url or "")
+    skipped = _skipped(index)
+    return [row_record(row) | {"callback_skipped": row.id in skipped} for row in rows]
 
 
-def _looked_at(index: Index, url: str | None, run: int | None) -> list[Row]:
-    if run is not None:
-        _require_run(index, run)
-    rows = index.views.history(url) if url is not None else index.rows(run)
-    return [row for row in rows if not row.verdict.kept and row.outcome.stands]
+def _skipped(index: Index) -> set[int]:
+    return {one.row for one in index.book.withheld() if one.what == "callback"}
 
 
-def _require_run(index: Index, run: int) -> None:
-    if run not in {known.id for known in index.runs()}:
-        raise DedupError(f"there is no run {run} in {index.name}; see `dedup runs`")
+def _tell(found: list[dict[str, Any]]) -> None:
+    for one in found:
+        name = (
+            _address(one["url"]) or printable(one["item_key"] or one["title"]) or "an item without URL"
+        )
+        canonical = printable(one["canonical_url"]) or "an item without URL"
+        skipped = "  (callback skipped)" if one["callback_skipped"] else ""
+        click.echo(f"{name}  {one['reason']} of {canonical}{skipped}")
+    fetched = sum(one["callback_skipped"] for one in found)
+    kept = "will be kept by the next crawl that meets them"
+    click.echo(f"{len(found):,} pages {kept}; {fetched:,} of them had their callback skipped", err=True)
 
 
-def _line(row: Row, is_skipped: bool) -> str:
-    name = address(row.sighting.url) or printable(row.sighting.item_key or row.sighting.title)
-    skipped = "  (callback skipped)" if is_skipped else ""
-    canonical = printable(row.verdict.canonical_url) or "an item without URL"
-    return f"{name or 'an item without URL'}  {row.verdict.reason.value} of {canonical}{skipped}"
+def _address(url: str) -> str:
+    """Return *url* with all that could act on a terminal percent-encoded; it can still be crawled."""
+    return "".join(
+        letter if letter.isprintable() and letter != " " else quote(letter, "") for letter in url
+    )

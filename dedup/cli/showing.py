@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from dedup.cli.pages import HOW_TO_GET_PAGES
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
-from dedup.report.diff import DELETE, EQUAL, INSERT, REPLACE, Change
+from dedup.report.diff import EQUAL, Change
 from dedup.report.explanation import Explanation, Feature, Features, compare_tags, compare_terms
 from dedup.rule.keys import SimhashKey
 from dedup.rule.loss import loses
@@ -21,9 +20,10 @@ from dedup.values.simhashes import SIMHASH_BITS, simhash_hex
 
 # Of a long stretch that did not change, so many characters are shown on each side.
 _CONTEXT = 60
-_LONGEST_CHANGE = 10_000
+_LONGEST_CHANGE = 1_000
+# So many words, and runs of tags, are shown of each kind; JSON has all.
+_FEATURES = 10
 _GROUP = 8
-_SIGNS = {EQUAL: "=", INSERT: "+", DELETE: "-", REPLACE: "~"}
 
 
 def bits(simhash: int) -> str:
@@ -62,38 +62,27 @@ def show_explanation(screen: Console, explanation: Explanation) -> None:
         screen.print(Text(f"  {reason}"))
 
 
-def show_agreement(
-    screen: Console, one: Page | None, other: Page | None, config: DedupConfig, limit: int
-) -> None:
+def show_agreement(screen: Console, one: Page | None, other: Page | None, config: DedupConfig) -> None:
     """Print which words and tags two pages share, or how to get a page that is missing."""
     if one is None or other is None:
         screen.print(Text(HOW_TO_GET_PAGES))
         return
-    _show_features(screen, "words", compare_terms(one, other, config), limit)
-    _show_features(screen, "tags", compare_tags(one, other, config), limit)
+    _show_features(screen, "words", compare_terms(one, other, config))
+    _show_features(screen, "tags", compare_tags(one, other, config))
 
 
-def _show_features(screen: Console, what: str, features: Features, limit: int) -> None:
+def _show_features(screen: Console, what: str, features: Features) -> None:
     screen.print(Text(f"{what}: {features.agreement:.0%} of the weight agrees", "bold"))
     screen.print(Text("    first  second  (share of each page's weight)"))
     for title, part in (("in both", features.shared), ("in one only", features.alone)):
         screen.print(Text(f"  {title}: {len(part):,}"))
-        for feature in part[:limit]:
+        for feature in part[:_FEATURES]:
             weights = f"{feature.canonical:>7.2%} {feature.page:>7.2%}"
             screen.print(Text(f"    {weights}  {printable(feature.name)}"))
 
 
-def show_diff(screen: Console, changes: Iterable[Change], *, side_by_side: bool) -> None:
+def show_diff(screen: Console, changes: Iterable[Change]) -> None:
     """Print the changes of a text: in colours on a terminal, else as [-old-] {+new+}."""
-    if side_by_side:
-        table = Table("", "A", "B", expand=True)
-        for change in changes:
-            before, after = (_shown(change, text) for text in (change.before, change.after))
-            marked = change.op != EQUAL
-            styles = ("red", "green") if marked else ("", "")
-            table.add_row(_SIGNS[change.op], Text(before, styles[0]), Text(after, styles[1]))
-        screen.print(table, soft_wrap=False)
-        return
     line = Text()
     for change in changes:
         if change.op == EQUAL:
@@ -145,24 +134,22 @@ def _key_record(key: SimhashKey) -> dict[str, Any]:
     }
 
 
-def agreement_record(
-    one: Page | None, other: Page | None, config: DedupConfig, limit: int
-) -> dict[str, Any]:
+def agreement_record(one: Page | None, other: Page | None, config: DedupConfig) -> dict[str, Any]:
     """Return which words and tags two pages share for JSON, nothing if a page is missing."""
     if one is None or other is None:
         return {}
     return {
-        "terms": _features_record(compare_terms(one, other, config), limit),
-        "tags": _features_record(compare_tags(one, other, config), limit),
+        "terms": _features_record(compare_terms(one, other, config)),
+        "tags": _features_record(compare_tags(one, other, config)),
     }
 
 
-def _features_record(features: Features, limit: int) -> dict[str, Any]:
-    """Return the heaviest features, with their shares of the weight of both pages."""
+def _features_record(features: Features) -> dict[str, Any]:
+    """Return all features, the heaviest first, with their shares of the weight of both pages."""
     return {
         "agreement": features.agreement,
-        "shared": [_feature_record(feature) for feature in features.shared[:limit]],
-        "alone": [_feature_record(feature) for feature in features.alone[:limit]],
+        "shared": [_feature_record(feature) for feature in features.shared],
+        "alone": [_feature_record(feature) for feature in features.alone],
     }
 
 

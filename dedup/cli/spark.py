@@ -15,14 +15,12 @@ from dedup.cli.options import (
     Setting,
     given_config,
     index_place,
-    json_option,
     opened,
     settings_for,
     settings_option,
 )
 from dedup.cli.output import named
 from dedup.cli.project import settings_of
-from dedup.cli.terminal import print_json
 from dedup.files.outputs import check_target
 from dedup.front.names import RECIPE
 from dedup.front.reading import read_recipe
@@ -53,18 +51,16 @@ _FORMATS = ("jsonl", "parquet", "warc")
 @click.option(
     "--spider", default="", type=PlainText(), help="The spider whose pages they are, for the export."
 )
-@click.option("--master", default="", help="The cluster, as Spark names it [default: all cores here].")
 @click.option(
     "--conf",
     "options",
     type=Setting(),
     multiple=True,
     metavar="NAME=VALUE",
-    help="A setting of Spark; may be repeated.",
+    help="A setting of Spark, for instance spark.master=yarn; may be repeated.",
 )
 @click.option("--overwrite", is_flag=True, help="Delete what an earlier job has left in the folder.")
 @settings_option
-@json_option
 def spark(
     *,
     files: tuple[str, ...],
@@ -72,11 +68,9 @@ def spark(
     like: Path | str | None,
     form: str | None,
     spider: str,
-    master: str,
     options: tuple[tuple[str, str], ...],
     overwrite: bool,
     settings: tuple[tuple[str, str], ...],
-    as_json: bool,
 ) -> None:
     """Deduplicate archives of any size on Apache Spark.
 
@@ -95,7 +89,7 @@ def spark(
     \b
     Examples:
       dedup spark crawl/*.warc.gz --output unique
-      dedup spark s3a://crawls/2026/ --output s3a://crawls/unique --master yarn
+      dedup spark s3a://crawls/2026/ --output s3a://crawls/unique --conf spark.master=yarn
       dedup spark pages.parquet --output unique --like crawl.db
       cat unique/export/part-* > pages.jsonl.gz && dedup import pages.jsonl.gz --index crawl.db
     """
@@ -103,7 +97,8 @@ def spark(
     _check_output(output, files)
     from dedup.archives.session import spark_session
 
-    session = spark_session(master, dict(options))
+    conf = dict(options)
+    session = spark_session(conf.pop("spark.master", ""), conf)
     from dedup.archives.job import run_job, suited
     from dedup.files.adding.work import WorkerSettings
 
@@ -120,7 +115,7 @@ def spark(
         )
     finally:
         session.stop()
-    _sum_up(summary, output, time.perf_counter() - begin, as_json=as_json)
+    _sum_up(summary, output, time.perf_counter() - begin)
     if summary.unreadable:
         sys.exit(1)
 
@@ -151,27 +146,17 @@ def _tell(stage: str, rows: int, seconds: float) -> None:
     click.echo(f"{stage}: {rows:,} rows, {seconds:,.1f} s", err=True)
 
 
-def _sum_up(summary: Summary, output: str, seconds: float, *, as_json: bool) -> None:
+def _sum_up(summary: Summary, output: str, seconds: float) -> None:
     for problem in summary.problems:
         click.echo(printable(problem, 500), err=True)
     rate = summary.pages / seconds if seconds else 0.0
-    if as_json:
-        print_json(
-            {
-                "output": output,
-                "pages": summary.pages,
-                "kept": summary.pages - summary.dropped,
-                "dropped": summary.dropped,
-                **dict(sorted(summary.reasons.items())),
-                "bad": summary.bad,
-                "damaged": summary.damaged,
-                "unreadable": summary.unreadable,
-                "seconds": round(seconds, 3),
-                "pages_per_second": round(rate, 1),
-            },
-            indent=None,
-        )
-        return
+    for count, what in (
+        (summary.bad, "records could not be read"),
+        (summary.damaged, "records are damaged, and left out"),
+        (summary.unreadable, "files could not be read to their end"),
+    ):
+        if count:
+            click.echo(f"{count:,} {what}", err=True)
     click.echo(
         f"{summary.pages:,} pages judged, {summary.dropped:,} of them copies; the others are in "
         f"{named(output)}/kept.\n  {rate:,.0f} pages a second, {seconds:,.1f} seconds"

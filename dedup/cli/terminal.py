@@ -55,6 +55,7 @@ def row_record(row: Row) -> dict[str, Any]:
     return {
         "row": row.id,
         "url": seen.url,
+        "item_key": seen.item_key,
         "title": seen.title,
         "run": seen.run,
         "time": seen.time,

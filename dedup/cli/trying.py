@@ -5,17 +5,15 @@ from __future__ import annotations
 import sys
 import tempfile
 from dataclasses import fields
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
 
-from dedup.cli.html import write_html
-from dedup.cli.options import given_config, json_option, settings_option
+from dedup.cli.html import is_installed, write_html
+from dedup.cli.options import given_config, settings_option
 from dedup.cli.output import named, progress_bar
-from dedup.cli.terminal import print_json
 from dedup.front.names import setting_of
 from dedup.index import Index, open_index
 from dedup.recipes.config import DedupConfig
@@ -45,23 +43,20 @@ _LONGEST = 2000
     type=click.Path(path_type=Path, file_okay=False),
     help="The folder for index and report [default: a temporary one].",
 )
-@click.option("--browser/--no-browser", default=None, help="Open the report [default: on a terminal].")
 @settings_option
-@json_option
 def try_(
     *,
     url: str,
     pages: int,
     output: Path | None,
-    browser: bool | None,
     settings: tuple[tuple[str, str], ...],
-    as_json: bool,
 ) -> None:
     """Crawl some pages of the site of URL, and show what would be dropped.
 
     Links are followed on the host of URL only, breadth first. The crawl obeys robots.txt and asks no
     faster than the site answers. It is a dry run into an index of its own: the index of your project
-    is not touched. The report has the texts of the pages side by side; it needs scrapy-dedup[report].
+    is not touched. The report has the texts of the pages side by side; it needs scrapy-dedup[report]. On
+    a terminal a browser opens it, unless --output says where it goes.
 
     \b
     Examples:
@@ -91,18 +86,13 @@ def try_(
     with open_index(index, read_only=True) as opened:
         outline = outline_of(columns_of(opened.views.glances()))
         report = _report(opened, folder, config)
-        if as_json:
-            places = {"index": str(index), "report": str(report or "")}
-            answer = {"copies": len(outline.members), "answer": str(outline.answer)}
-            print_json({"pages": told["pages"], **answer, **places}, indent=None)
-            return
         _tell(opened, outline, told["pages"])
     click.echo(f"\nindex:  {named(index)}")
     if report is None:
         click.echo('report: pip install "scrapy-dedup[report]" adds one for a browser')
         return
     click.echo(f"report: {named(report)}")
-    if browser or (browser is None and sys.stdout.isatty()):
+    if output is None and sys.stdout.isatty():
         click.launch(str(report))
 
 
@@ -132,7 +122,7 @@ def _folder(output: Path | None) -> Path:
 
 def _report(index: Index, folder: Path, config: DedupConfig) -> Path | None:
     """Write the report, and return where it is; None where the extra is not installed."""
-    if not all(map(find_spec, ("jinja2", "matplotlib"))):
+    if not is_installed():
         return None
     report = folder / "report.html"
     write_html(index, None, Selection(), config, report, keep="first")

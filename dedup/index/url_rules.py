@@ -106,7 +106,7 @@ class UrlRules:
         return True
 
     def set_standing(self, record: Record) -> None:
-        """Store what a person says of a rule, or that it was imported."""
+        """Store what a person says of a rule."""
         with self._store.transaction(writing=True):
             text = _rule_text(record.rule, record.standing, record.is_declared)
             self._store.put(Note(f"{_RULE}{record.rule.id}", text))

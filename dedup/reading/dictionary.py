@@ -141,8 +141,7 @@ def han_frequencies() -> InverseFrequencies:
 def own_frequencies(path: str) -> InverseFrequencies:
     """Return the user's inverse document frequencies in the file *path*, loaded once.
 
-    Raises `ConfigError` unless each line is a term, a space and a number above 0, as
-    `dedup frequencies` writes them.
+    Raises `ConfigError` unless each line is a term, a space and a number above 0.
     """
     try:
         return InverseFrequencies.from_lines(file_lines("frequencies", path))

@@ -144,8 +144,8 @@ class DedupConfig:
     """How terms are weighed: one of `WEIGHTS`, or the dotted path of a function of your own,
     ``weights(terms: list[str]) -> dict[str, float]``, terms in document order."""
     frequencies: str = ""
-    """Path of a table of inverse document frequencies made by `dedup frequencies`; without one
-    they are jieba's for Chinese words and 1 for others."""
+    """Path of a table of inverse document frequencies; without one they are jieba's for Chinese
+    words and 1 for others."""
     structure: str = "decayed_ngrams"
     """How tags become structure: one of `STRUCTURES`, or the dotted path of a function of your
     own, ``structure(page: Page) -> dict[str, float]``."""

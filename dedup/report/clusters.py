@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from dedup.index import Row
+from dedup.report.columns import MAX_SITES, OTHER_SITES, SiteNames
 from dedup.report.replay import Replay
 from dedup.report.selection import Selection, Source
 
+K = TypeVar("K", int, str)
 _ALL = Selection()
 
 
@@ -28,14 +31,15 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How many selected pages there are by reason, and which runs saw duplicates among them.
+    """How many selected pages there are by reason, and pages and duplicates by run and by site.
 
     *members* are the numbers of the duplicates, cluster by cluster, the largest first; *sizes* is how
     many each cluster has, *canonicals* the canonical of each.
     """
 
     reasons: Mapping[str, int]
-    runs: frozenset[int]
+    runs: Mapping[int, tuple[int, int]]
+    sites: Mapping[str, tuple[int, int]]
     canonicals: Sequence[int]
     sizes: Sequence[int]
     members: Sequence[int]
@@ -83,15 +87,18 @@ class Report:
     def totals(self) -> Totals:
         """What one reading of all rows tells."""
         reasons: Counter[str] = Counter()
-        runs: set[int] = set()
+        runs, sites, names = Counter[tuple[int, bool]](), Counter[tuple[str, bool]](), SiteNames()
         canonicals, members = array("q"), array("q")
         for row in self.rows():
             reasons[row.verdict.reason.value] += 1
+            runs[row.sighting.run, is_duplicate(row)] += 1
+            site = names.of(row.sighting.url)
+            is_one_more = len(sites) >= 2 * MAX_SITES and (site, is_duplicate(row)) not in sites
+            sites[OTHER_SITES if is_one_more else site, is_duplicate(row)] += 1
             if is_duplicate(row):
-                runs.add(row.sighting.run)
                 canonicals.append(row.verdict.canonical or 0)
                 members.append(row.id)
-        return Totals(reasons, frozenset(runs), *_grouped(canonicals, members))
+        return Totals(reasons, _parts(runs), _parts(sites), *_grouped(canonicals, members))
 
     @cached_property
     def best_urls(self) -> Mapping[int, str]:
@@ -122,6 +129,15 @@ def report_of(
 def is_duplicate(row: Row) -> bool:
     """Return whether the page of *row* was judged a duplicate of another one."""
     return not row.verdict.kept and row.verdict.canonical is not None
+
+
+def _parts(counts: Mapping[tuple[K, bool], int]) -> dict[K, tuple[int, int]]:
+    """Return how many pages and how many duplicates each name has, the most pages first."""
+    parts = {
+        name: (counts.get((name, False), 0) + counts.get((name, True), 0), counts.get((name, True), 0))
+        for name, _ in counts
+    }
+    return dict(sorted(parts.items(), key=lambda part: -part[1][0]))
 
 
 def _grouped(canonicals: array[int], members: array[int]) -> tuple[array[int], array[int], array[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import IO, Any
@@ -55,6 +55,7 @@ _FORMULA = re.compile(
     rf"|[{_SEMICOLONS}](?=[{_BLANKS}]*[{_SIGNS}])"
     rf"|[{_COMMAS}](?=[{_BLANKS}]*[{_CALLS}])"
 )
+_NOTHING: Mapping[str, Any] = {}
 # A spreadsheet's cell holds so many characters.
 _CELL = 32_000
 _LONGEST = 32_767
@@ -85,22 +86,29 @@ def write_csv(report: Report, file: IO[str], *, everything: bool = False) -> Non
         writer.writerow({name: inert(value) for name, value in record.items()})
 
 
-def write_json(report: Report, file: IO[str]) -> None:
-    """Write one document: totals, and the clusters with their records, the largest first."""
+def write_json(report: Report, file: IO[str], facts: Mapping[str, Any] = _NOTHING) -> None:
+    """Write one document: totals, *facts*, and the clusters with their records, the largest first."""
     reasons = report.totals.reasons
     head = {
         "pages": sum(reasons.values()),
         "duplicates": report.duplicates,
         "reasons": dict(sorted(reasons.items())),
+        "runs": _parts(report.totals.runs),
+        "sites": _parts(report.totals.sites),
         "best_by": report.keep,
         "replay": report.replay and asdict(report.replay.changes) | _settings(report.replay),
         "selection": asdict(report.selection),
+        **facts,
     }
     file.write(json.dumps(head)[:-1] + ', "clusters": [')
     for number, cluster in enumerate(report.clusters()):
         file.write(",\n" if number else "\n")
         file.write(_json(_cluster(cluster, report)))
     file.write("\n]}\n")
+
+
+def _parts(parts: Mapping[Any, tuple[int, int]]) -> list[dict[str, Any]]:
+    return [{"name": name, "pages": all_, "duplicates": some} for name, (all_, some) in parts.items()]
 
 
 def inert(value: object) -> object:

@@ -14,15 +14,17 @@ from dedup.report.answer import Answer, answer_of, is_near
 from dedup.report.clusters import KEEPS
 from dedup.report.columns import OUTCOMES, Columns, Integers
 from dedup.report.losses import loss
+from dedup.report.overview import Share, overview_of
 from dedup.report.replay import Replay
 from dedup.report.selection import Source
 from dedup.values.limits import MAX_URL
 from dedup.values.printable import printable, printable_url
 from dedup.values.verdict import Outcome, Reason
 
-# So many clusters are shown, and so many copies of each, unless more are asked for.
+# So many clusters, copies of each, runs and sites are shown, unless all are asked for.
 CLUSTERS = 20
 COPIES = 5
+PARTS = 5
 
 _TITLE = 140
 _NAMES = {
@@ -56,7 +58,8 @@ class Outline:
 
     *canonicals* has the rows kept, *sizes* how many duplicates each has, and *members* these, cluster
     by cluster: near copies first, those that lose most first of all, then as they were seen.
-    *has_rehearsed* says that some of them were delivered, in a rehearsal.
+    *has_rehearsed* says that some of them were delivered, in a rehearsal.  *by_run* and *by_site* count
+    the rows, the newest run first, and the site with most duplicates.
     """
 
     answer: Answer
@@ -65,6 +68,8 @@ class Outline:
     sizes: Sequence[int]
     members: Sequence[int]
     has_rehearsed: bool = False
+    by_run: Sequence[Share] = ()
+    by_site: Sequence[Share] = ()
 
     def clusters(self, limit: int, copies: int) -> Iterator[tuple[int, int, Sequence[int]]]:
         """Yield canonical, size and the first *copies* members of *limit* clusters; 0 stands for all."""
@@ -90,6 +95,7 @@ def outline_of(columns: Columns) -> Outline:
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     members = places[np.lexsort((columns.id[places], -lost, rank[owner]))]
+    overview = overview_of(columns)
     return Outline(
         answer_of(columns),
         frozenset(np.unique(columns.run[places]).tolist()),
@@ -97,6 +103,8 @@ def outline_of(columns: Columns) -> Outline:
         _listed(sizes[order]),
         _listed(columns.id[members]),
         bool((columns.outcome[places] == OUTCOMES.index(Outcome.REHEARSED)).any()),
+        overview.runs[::-1],
+        overview.sites,
     )
 
 
@@ -119,7 +127,7 @@ class Told:
     keep: str = "first"
     limit: int = CLUSTERS
     replay: Replay | None = None
-    more: str = "--limit 0 shows all"
+    more: str = "--all shows all"
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines, each when it is asked for."""
@@ -129,6 +137,8 @@ class Told:
         yield Line(Kind.HEADING, self._headline(runs))
         if answer := str(self.outline.answer):
             yield Line(Kind.HEADING, answer)
+        yield from self._parts("run ", "run", self.outline.by_run)
+        yield from self._parts("", "site", self.outline.by_site)
         for canonical, size, members in self.outline.clusters(self.limit, self._copies):
             yield Line(Kind.QUIET)
             yield from self._cluster(canonical, size, members, runs)
@@ -136,6 +146,18 @@ class Told:
         if self.limit and left > 0:
             yield Line(Kind.QUIET)
             yield Line(Kind.QUIET, f"{_counted(left, 'more cluster')}: {self.more}")
+
+    def _parts(self, before: str, what: str, shares: Sequence[Share]) -> Iterator[Line]:
+        """Yield how many pages of each run or site are copies, nothing where there is but one."""
+        if len(shares) < 2:
+            return
+        shown = shares[: PARTS if self.limit else None]
+        for share in shown:
+            pages = _counted(share.pages, "page")
+            line = f"  {before}{share.name}: {pages}, {share.duplicates:,} of them copies"
+            yield Line(Kind.QUIET, line)
+        if left := len(shares) - len(shown):
+            yield Line(Kind.QUIET, f"  and {_counted(left, f'more {what}')}")
 
     @property
     def _copies(self) -> int:

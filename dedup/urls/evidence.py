@@ -94,15 +94,6 @@ class Tally:
             return self
         return replace(self, wrongs=(*self.wrongs, wrong), right=(), since=0)
 
-    def and_also(self, other: Tally) -> Tally:
-        """Return what this and *other* say as one; of predictions they must have none."""
-        found = self
-        for (key, of), example in zip(other.groups, other.examples * len(other.groups), strict=False):
-            found = found.with_group(key, of, example)
-        for wrong in other.wrongs:
-            found = found.with_wrong(wrong)
-        return found
-
     @property
     def is_empty(self) -> bool:
         """Whether it says nothing."""
@@ -110,10 +101,9 @@ class Tally:
 
 
 class Standing(StrEnum):
-    """What a person has said of a rule, or where it is from."""
+    """What a person has said of a rule."""
 
     LEARNED = ""
-    IMPORTED = "imported"
     PINNED = "pinned"
     OFF = "off"
 
@@ -186,7 +176,7 @@ def state_of(
         return State.REFUTED
     if len(evidence.wrongs) >= MOST_WRONG:
         return State.RETIRED
-    if not (standing is Standing.IMPORTED or _reaches(evidence, TRIAL) or evidence.wrongs):
+    if not (_reaches(evidence, TRIAL) or evidence.wrongs):
         return State.CANDIDATE if _reaches(evidence, CANDIDATE) else State.SEEN
     enough = RIGHT_DECLARED if is_known or evidence.is_declared else RIGHT
     if evidence.right_since >= enough and evidence.right_pages >= PAGES:

@@ -320,7 +320,8 @@ def test_what_has_changed_does_not_go_on(tmp_path: Path, change: str) -> None:
         found = find_feeds([feed], FieldRule())
         with pytest.raises(DedupError, match=f"the {change} are not those of run 1"):
             Adding(index, found, choices)
-        again = Adding(index, found, choices, restart=True)
+        index.book.forget(1)
+        again = Adding(index, found, choices)
         assert again.tally.resumed_at == 0
         for _ in again.work():
             pass
@@ -350,7 +351,11 @@ def test_a_folder_with_other_files_does_not_go_on(tmp_path: Path, change: str) -
         (folder / "b.jsonl").rename(folder / "c.jsonl")
     done = add(*arguments)
     assert (done.exit_code, "the files are not those of run 1" in done.output) == (1, True)
-    assert add(*arguments, "--restart").exit_code == 0
+    assert "`dedup forget --run 1`" in done.output
+    assert (
+        CliRunner().invoke(main, ["forget", "--run", "1", "-i", str(tmp_path / "x.db")]).exit_code == 0
+    )
+    assert add(*arguments).exit_code == 0
 
 
 def test_a_run_that_is_forgotten_begins_anew(tmp_path: Path) -> None:
@@ -505,7 +510,7 @@ def test_pages_over_a_limit_are_counted_and_repeat_equal_bytes_only(tmp_path: Pa
     assert (found["over_limit"], found["new"], found["exact_duplicate"]) == (3, 2, 1)
     with SQLiteIndex(tmp_path / "x.db") as index:
         assert [index.views.page_of(row) for row in index.rows()] == [None] * 3
-    assert "3 over a size limit" in add(*arguments, *settings, "--restart").output
+    assert "3 over a size limit" in add(*arguments, *settings).output
 
 
 def test_judge_wants_an_index(tmp_path: Path) -> None:
@@ -752,12 +757,6 @@ def test_a_flood_of_bad_records_is_told_in_part_and_counted_whole(tmp_path: Path
     assert done.stderr.count("is not valid JSON") == 20
     assert done.stderr.count("further problems are only counted") == 1
     assert "100 records could not be read" in done.stdout
-
-
-def test_nothing_is_taken_back_where_nothing_is_recorded(tmp_path: Path) -> None:
-    formats.jsonl(tmp_path / "a.jsonl", PAGES)
-    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--judge", "--restart")
-    assert (done.exit_code, (tmp_path / "x.db").exists()) == (2, False)
 
 
 RECORDS = [{"sku": n, "name": "Tea", "text": text(1), "price": n} for n in range(4)]

@@ -13,7 +13,7 @@ from dedup.cli import main
 from dedup.index.detector import Detector
 from dedup.index.url_rules import HeldBack, UrlRules, seen_of
 from dedup.urls.edits import Edit, Form
-from dedup.urls.evidence import Standing, State, Tally, Wrong
+from dedup.urls.evidence import Tally, Wrong
 from dedup.urls.learner import Record
 from dedup.urls.rule import Rule
 from tests.pages import text
@@ -61,69 +61,42 @@ def test_lists_rules_with_what_speaks_for_them(index: Path) -> None:
     )
     assert "http://a.example/p?sid=1 and http://a.example/p" in output
     assert "refuted" not in output
-    assert "refuted" in run(index, "--all").output
-    (one,) = json.loads(run(index, "--json").output)
+    one, other = json.loads(run(index, "--json").output)
     assert (one["state"], one["name"], one["right"]) == ("active", "sid", 30)
+    assert other["state"] == "refuted"
 
 
-def test_shows_tests_and_lists_what_is_withheld(index: Path) -> None:
-    assert "1 requests are withheld by it" in run(index, "show", SID.id[:6]).output
-    assert "would be withheld" in run(index, "test", "http://a.example/p?sid=3").output
-    assert "is fetched" in run(index, "test", "http://a.example/p").output
-    assert "against it: http://a.example/\\x1b[2J" in run(index, "show", HOSTILE.id).output
-    done = run(index, "withheld")
+def test_shows_rules_tests_urls_and_lists_what_is_withheld(index: Path) -> None:
+    assert "1 requests are withheld by it" in run(index, SID.id[:6]).output
+    assert "would be withheld" in run(index, "http://a.example/p?sid=3").output
+    assert "is fetched" in run(index, "http://a.example/p").output
+    both = run(index, "http://a.example/p?sid=3", SID.id, "--json").output
+    assert [one["rule"] for one in json.loads(both)] == [SID.id, SID.id]
+    assert "against it: http://a.example/\\x1b[2J" in run(index, HOSTILE.id).output
+    done = withheld(index)
     assert done.stdout == "http://a.example/p?sid=7\n"
-    assert "secret" not in run(index, "withheld", "--json").output
-    assert "no rules have a name" in run(index, "show", "zz", code=1).output
+    (held,) = json.loads(withheld(index, "--json").stdout)
+    assert (held["page"], held["rules"]) == ("http://a.example/p", [SID.id])
+    assert "secret" not in withheld(index, "--json").output
+    assert "no rules have a name" in run(index, "zz", code=1).output
+
+
+def withheld(index: Path, *more: str) -> Result:
+    return CliRunner().invoke(main, ["restore", "--list", "withheld", str(index), *more])
 
 
 def test_a_person_pins_a_rule_or_switches_it_off(index: Path) -> None:
-    for arguments, state in (
-        (("off", SID.id), "off"),
-        (("off", "--undo", SID.id), "active"),
-        (("pin", HOSTILE.id), "active"),
-        (("off", HOSTILE.id), "off"),
+    for rule, standing, state in (
+        (SID, "off", "off"),
+        (SID, "learned", "active"),
+        (HOSTILE, "pinned", "active"),
+        (HOSTILE, "off", "off"),
     ):
-        assert run(index, *arguments).output.startswith(f"{state}: a.example")
-        assert f"  {state}" in run(index, "show", arguments[-1]).output
-
-
-def test_learns_from_the_pages_of_an_index(index: Path) -> None:
-    assert "candidate" in run(index, "learn").output
-    with SQLiteIndex(index) as opened:
-        records = {record.rule: record for record in UrlRules(opened.store).records()}
-    assert records[Rule("b.example", Edit(Form.PARAMETER, "ref"))].state is State.CANDIDATE
-    assert records[SID].state is State.ACTIVE
-
-
-@pytest.mark.parametrize("kind", ["dud", "json"])
-def test_rules_travel_and_begin_on_trial(index: Path, tmp_path: Path, kind: str) -> None:
-    with SQLiteIndex(index) as opened:
-        slash = Record(Rule("a.example", Edit(Form.SLASH)), standing=Standing.PINNED)
-        UrlRules(opened.store).set_standing(slash)
-    file = tmp_path / "rules.json"
-    done = run(index, "export", "--format", kind, "--output", str(file))
-    assert ("does not fit: a.example: a slash at the end" in done.output) is (kind == "dud")
-    if kind == "dud":
-        assert json.loads(file.read_text())[0]["urlPattern"] == {"include": ["a.example/"]}
-    other = tmp_path / "other.db"
-    with SQLiteIndex(other):
-        pass
-    number = 1 if kind == "dud" else 2
-    assert run(other, "import", str(file)).output.startswith(f"{number} rules are on trial")
-    with SQLiteIndex(other) as opened:
-        assert {one.state for one in UrlRules(opened.store).records()} == {State.TRIAL}
-
-
-@pytest.mark.parametrize("content", ["{}", "nothing", '[{"form": "x"}]', "[" * 100_000, '["a"]'])
-def test_a_file_without_rules_is_refused_or_said_not_to_fit(
-    index: Path, tmp_path: Path, content: str
-) -> None:
-    file = tmp_path / "rules.json"
-    file.write_text(content)
-    done = CliRunner().invoke(main, ["rules", "--index", str(index), "import", str(file)])
-    assert "has no rules" in done.output or "does not fit" in done.output
-    assert done.exception is None or isinstance(done.exception, SystemExit)
+        assert run(index, rule.id, "--standing", standing).output.startswith(f"{state}: a.example")
+        assert f"  {state}" in run(index, rule.id).output
+    assert "goes with the name of a RULE" in run(index, "--standing", "off", code=2).output
+    mixed = run(index, SID.id, "http://a.example/", "--standing", "off", code=2)
+    assert "goes with the name of a RULE" in mixed.output
 
 
 def test_an_export_takes_rules_along_and_no_stored_requests(index: Path, tmp_path: Path) -> None:
@@ -144,7 +117,7 @@ def test_an_export_takes_rules_along_and_no_stored_requests(index: Path, tmp_pat
 def test_to_forget_a_run_takes_back_what_it_has_seen_and_withheld(index: Path) -> None:
     done = CliRunner().invoke(main, ["forget", "--index", str(index), "--run", "1"])
     assert done.exit_code == 0
-    assert run(index, "withheld").stdout == ""
+    assert withheld(index).stdout == ""
     assert "no rules were learned yet" in run(index).output
 
 

@@ -28,7 +28,7 @@ MORE = {
         ["--format", "parquet"],
         ["--format", "jsonl"],
     ),
-    "add": (["--judge"], ["--restart"]),
+    "add": (["--judge"],),
 }
 CALLS = [(name, [*more]) for name in WRITING for more in ([], *MORE.get(name, ()))]
 LOCK = f"-run-{'0' * 32}"
@@ -75,7 +75,7 @@ def call(
 ) -> Result:
     params = {one.name for one in command_named(name).params}
     about = ["--index", "pages.db"] if "path" in params else []
-    inputs = files if params & {"files", "corpus"} else ()
+    inputs = files if "files" in params else ()
     return run(name, *more, *about, *inputs, "--output", output)
 
 
@@ -101,7 +101,7 @@ def test_an_index_or_another_database_is_spared(
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("name", [name for name in WRITING if name != "frequencies"])
+@pytest.mark.parametrize("name", WRITING)
 @pytest.mark.parametrize("output", ["new.jsonl", "here/new.jsonl", "new.jsonl-wal", f"new.jsonl{LOCK}"])
 def test_an_index_that_is_none_yet_is_spared(folder: Path, name: str, output: str) -> None:
     before = contents(folder)
@@ -127,10 +127,9 @@ def test_an_index_that_is_none_yet_is_spared(folder: Path, name: str, output: st
         (["link to html"], "html"),
     ],
 )
-@pytest.mark.parametrize("name", ["add", "frequencies"])
-def test_an_input_is_spared(folder: Path, name: str, files: list[str], output: str) -> None:
+def test_an_input_is_spared(folder: Path, files: list[str], output: str) -> None:
     before = contents(folder)
-    done = call(name, output, files=tuple(files))
+    done = call("add", output, files=tuple(files))
     refused(done)
     assert "must be none of the input" in done.output
     assert contents(folder) == before
@@ -148,16 +147,10 @@ def test_no_folder_is_filled_inside_of_one_that_is_read(folder: Path, output: st
 
 
 @pytest.mark.parametrize("output", ["words.txt", "link to words.txt", "hard words.txt"])
-@pytest.mark.parametrize(
-    ("name", "more"),
-    [
-        ("frequencies", ["-s", "DEDUP_RECIPE=user_dictionary=words.txt"]),
-        ("report", ["-s", "DEDUP_RECIPE=frequencies=words.txt"]),
-    ],
-)
-def test_a_table_that_is_read_is_spared(folder: Path, name: str, more: list[str], output: str) -> None:
+@pytest.mark.parametrize("table", ["user_dictionary", "frequencies"])
+def test_a_table_that_is_read_is_spared(folder: Path, table: str, output: str) -> None:
     before = contents(folder)
-    refused(call(name, output, *more))
+    refused(call("report", output, "-s", f"DEDUP_RECIPE={table}=words.txt"))
     assert contents(folder) == before
 
 
@@ -180,7 +173,7 @@ def test_the_index_of_a_project_is_spared(
     monkeypatch.syspath_prepend(str(folder))
     shutil.copy("pages.db", "new.jsonl")
     before = contents(folder)
-    files = ["feed.jsonl"] if name in ("add", "frequencies") else []
+    files = ["feed.jsonl"] if name == "add" else []
     refused(run(name, *files, "--output", "new.jsonl"))
     assert contents(folder) == before
 

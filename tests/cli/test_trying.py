@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -32,7 +31,7 @@ SITE = {
 
 
 def tried(folder: Path, url: str, *options: str) -> tuple[int, str, str]:
-    done = scrapy("dedup", "try", url, "-o", str(folder), "--no-browser", *options)
+    done = scrapy("dedup", "try", url, "-o", str(folder), *options)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -51,10 +50,10 @@ def test_it_tells_what_would_be_dropped_and_why(tmp_path: Path) -> None:
 def test_it_ends_after_so_many_pages_and_takes_settings(tmp_path: Path) -> None:
     with serving(SITE) as url:
         code, output, errors = tried(
-            tmp_path / "try", url, "--pages", "2", "--json", "-s", "DEDUP_MIN_SIMILARITY=0.9"
+            tmp_path / "try", url, "--pages", "2", "-s", "DEDUP_MIN_SIMILARITY=0.9"
         )
     assert code == 0, errors
-    assert {name: json.loads(output)[name] for name in ("pages", "copies")} == {"pages": 2, "copies": 0}
+    assert output.startswith("0 of 2 pages would be dropped\n")
 
 
 def test_robots_are_obeyed(tmp_path: Path) -> None:

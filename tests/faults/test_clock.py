@@ -51,7 +51,7 @@ def test_verdicts_are_those_of_a_clock_that_goes_forward(
     with SQLiteIndex(path) as index:
         assert index.problems() == []
         assert [run.ending for run in index.runs()] == ["finished", "shutdown", "finished"]
-    for command in ("runs", "report", "orphans", "check"):
+    for command in ("runs", "report", "restore", "check"):
         assert CliRunner().invoke(main, [command, "--index", str(path)]).exit_code == 0
 
 

@@ -22,10 +22,9 @@ from tests.crawling import scrapy
 from tests.fuzz.commands import CODES, NAMES, command_named, run, small_index
 from tests.serving import document, serving
 
-# `serve` does not end by itself; `tests/serve` has its arguments, below are its views.  `try` starts a
-# reactor, which a process can do once: it has processes of its own below.  `spark` starts a machine of
-# Java's: tests/archives.
-ENDING = [name for name in NAMES if name not in ("serve", "try", "spark")]
+# `try` starts a reactor, which a process can do once: it has processes of its own below.  `spark` starts
+# a machine of Java's: tests/archives.  `report --serve` does not end by itself: tests/report.
+ENDING = [name for name in NAMES if name not in ("try", "spark")]
 FILES = (
     "pages.db",
     "page.html",
@@ -143,7 +142,7 @@ def option_with(option: click.Option) -> st.SearchStrategy[list[str]]:
 
 def calls(name: str) -> st.SearchStrategy[list[str]]:
     """Return command lines: an index, mostly, a few options, and as many arguments as there may be."""
-    params = [one for one in command_named(name).params if one.name != "path"]
+    params = [one for one in command_named(name).params if one.name not in ("path", "is_served")]
     options = [one for one in params if isinstance(one, click.Option)]
     arguments = [values_of(one) for one in params if isinstance(one, click.Argument) and one.required]
     index = st.sampled_from([["--index", "pages.db"]] * 5 + [["--index", "nothing"], ["--index"], []])
@@ -190,7 +189,7 @@ def test_any_command(arguments: list[str]) -> None:
 @given(st.lists(words | st.sampled_from(ENDING), max_size=3))
 @settings(max_examples=examples(30))
 def test_any_words_end_with_a_code_of_ours(arguments: list[str]) -> None:
-    if not {"serve", "try", "spark"} & set(arguments):
+    if not {"try", "spark"} & set(arguments):
         run(*arguments)
 
 
@@ -201,8 +200,7 @@ def test_any_options_of_a_trial_end_with_a_code_of_ours(data: st.DataObject) -> 
     options = data.draw(st.lists(st.one_of([option_with(one) for one in known]), max_size=3).map(joined))
     path = data.draw(st.sampled_from(["", "a", "?a=b#c", "%zz"]) | words)
     with TemporaryDirectory() as folder, serving({"/": document("Home", "some words")}) as url:
-        # The last one counts: no browser is opened.
-        done = scrapy("dedup", "try", f"{url}/{path}", *options, "--no-browser", cwd=Path(folder))
+        done = scrapy("dedup", "try", f"{url}/{path}", *options, cwd=Path(folder))
     assert done.returncode in CODES, (options, done.stderr)
     assert "Traceback" not in done.stdout + done.stderr, (options, done.stderr)
 

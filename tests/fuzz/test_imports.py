@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from dedup import Detector, MemoryIndex, Page
 from dedup.files.exchange.files import export_lines
 from dedup.files.feeds import BadRecord
-from dedup.files.frequencies import read_documents
 from dedup.reading.dictionary import file_lines, own_frequencies
 from dedup.reading.stored import FORM, UnreadablePage, pack, unpack
 from dedup.values.errors import ConfigError
@@ -161,15 +160,6 @@ def test_any_bytes_are_a_table_or_an_error(content: bytes) -> None:
             assert all(0 < value < float("inf") for value in values)
         with suppress(ConfigError):
             assert all(line.strip() == line != "" for line in file_lines("stop_words", str(path)))
-
-
-@pytest.mark.parametrize("name", ["a.jsonl", "a.html", "a.txt"])
-@given(st.binary(max_size=60) | json_values.map(lambda value: json.dumps(value).encode()))
-@settings(max_examples=examples(40))
-def test_any_bytes_are_a_corpus_or_an_error(name: str, content: bytes) -> None:
-    with file_of(name, content) as path, suppress(ConfigError):
-        for text in read_documents(path):
-            text.encode("utf-8", "surrogatepass")
 
 
 STORED: list[Any] = ["some words", "title", "en", ["html", "p"], [0, 1], [["p", "a b"]]]

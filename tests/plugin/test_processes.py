@@ -287,10 +287,10 @@ def test_a_copy_dropped_for_what_another_process_loses_is_an_orphan(
     running = pair.begin_a(fate)
     dropped = pair.b_meets(item(2, text(1)), item(3, edited(1)), item(4, text(4)))
     assert urls(dropped) == ["http://a/4"]
-    assert dedup("orphans", pair.a) == []
+    assert dedup("restore", pair.a, "--list", "orphans") == []
     pair.go.touch()
     assert urls(running.finish()) == []
-    assert dedup("orphans", pair.a) == ["http://a/2", "http://a/3"]
+    assert dedup("restore", pair.a, "--list", "orphans") == ["http://a/2", "http://a/3"]
     assert outcomes(pair.a)["http://a/1"] is Outcome.RELEASED
     again = pair.b_meets(item(2, text(1)), item(3, edited(1)), item(4, text(4)))
     assert urls(again) == ["http://a/2", "http://a/4"]
@@ -302,7 +302,7 @@ def test_a_copy_met_after_another_process_lost_the_page_is_kept(folders: tuple[P
     pair.go.touch()
     running.finish()
     assert urls(pair.b_meets(item(2, text(1)))) == ["http://a/2"]
-    assert dedup("orphans", pair.a) == []
+    assert dedup("restore", pair.a, "--list", "orphans") == []
 
 
 def test_a_storage_that_fails_for_copies_only_orphans_nothing(folders: tuple[Path, Path]) -> None:
@@ -312,7 +312,7 @@ def test_a_storage_that_fails_for_copies_only_orphans_nothing(folders: tuple[Pat
     assert urls(met) == []
     pair.go.touch()
     assert urls(running.finish()) == ["http://a/1"]
-    assert dedup("orphans", pair.a) == []
+    assert dedup("restore", pair.a, "--list", "orphans") == []
     assert outcomes(pair.a)["http://a/3"] is Outcome.RELEASED
 
 
@@ -324,7 +324,7 @@ def test_a_copy_dropped_for_what_a_killed_process_had_pending_is_an_orphan(
     pair.b_meets(item(2, text(1)))
     running.send(signal.SIGKILL)
     running.finish()
-    assert dedup("orphans", pair.a) == ["http://a/2"]
+    assert dedup("restore", pair.a, "--list", "orphans") == ["http://a/2"]
     assert [run.ending for run in runs(pair.a)] == ["died", "finished"]
     assert outcomes(pair.a) == {"http://a/1": Outcome.RELEASED, "http://a/2": Outcome.ORPHANED}
 

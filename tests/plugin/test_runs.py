@@ -133,10 +133,10 @@ def test_links_that_were_withheld_are_listed_until_they_are_met(tmp_path: Path) 
     with serving(pages) as url:
         done = crawled(tmp_path, url, **settings)
         assert len(done.items) == 6
-        assert f"{url}only" in dedup(tmp_path, "withheld")
-        assert f"{url}a1" not in dedup(tmp_path, "withheld")
+        assert f"{url}only" in dedup(tmp_path, "restore", "--list", "withheld")
+        assert f"{url}a1" not in dedup(tmp_path, "restore", "--list", "withheld")
         crawled(tmp_path, f"{url}only", **settings)
-    assert f"{url}only" not in dedup(tmp_path, "withheld")
+    assert f"{url}only" not in dedup(tmp_path, "restore", "--list", "withheld")
 
 
 def test_dropped_items_are_written_whole_and_can_be_had_back(tmp_path: Path) -> None:

@@ -81,13 +81,12 @@ def commands(index: Path) -> list[list[str]]:
         ["explain", "http://b.example/5"],
         ["explain", URL],
         ["compare", "http://b.example/3", "http://b.example/5"],
-        ["compare", "http://b.example/3", "http://b.example/5", "--diff"],
         ["find", "http://b.example/3", "--max-distance", "64"],
         ["find", f"{text(1)} {URL}", "--max-distance", "64"],
-        *([name] for name in ("stats", "runs", "orphans")),
+        *(["restore", "--list", name] for name in ("dropped", "orphans", "withheld")),
+        *(["restore"], ["rules"], ["runs"]),
     ]
-    sides = ["compare", "http://b.example/3", "http://b.example/5", "--diff", "side-by-side"]
-    return [[*command, "--index", str(index)] for command in (*looking, sides, ["report"], ["check"])]
+    return [[*command, "--index", str(index)] for command in (*looking, ["report"], ["check"])]
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -133,10 +132,8 @@ def test_nothing_that_acts_comes_from_a_page(written: str) -> None:
 
 
 def test_json_is_plain_ascii(index: Path, tmp_path: Path) -> None:
-    looking = [command for command in commands(index) if "side-by-side" not in command]
-    written = on_a_terminal(
-        tmp_path, [[*command, "--json"] for command in looking if command[0] not in ("report", "check")]
-    )
+    looking = [command for command in commands(index) if command[0] not in ("report", "check")]
+    written = on_a_terminal(tmp_path, [[*command, "--json"] for command in looking])
     rest = re.sub(r"[⠀-⣿] \w+ \.\.\.", "", _OUR_OWN.sub("", written))  # the spinner
     assert rest.isascii()
     assert rest.isprintable()
@@ -162,7 +159,7 @@ def test_a_long_title_does_not_flood_the_terminal(written: str) -> None:
 def test_colours_are_for_terminals_that_want_them(index: Path, tmp_path: Path, written: str) -> None:
     colour = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|38|9[0-7])[;m]")
     assert colour.search(written)
-    diff = ["compare", "http://b.example/3", "http://b.example/5", "--diff", "--index", str(index)]
+    diff = ["compare", "http://b.example/3", "http://b.example/5", "--index", str(index)]
     assert not colour.search(on_a_terminal(tmp_path, [diff], NO_COLOR="1"))
     piped = subprocess.run(
         [sys.executable, "-c", "from dedup.cli import main; main()", *diff],

@@ -104,8 +104,6 @@ class Adding:
         inputs: Inputs,
         choices: Choices,
         tell: Callable[[Event], None] = lambda _: None,
-        *,
-        restart: bool = False,
     ) -> None:
         if choices.record:
             index.prepare(choices.config)
@@ -124,16 +122,14 @@ class Adding:
         self._journal: Journal | None = None
         self._run_number = max((run.id for run in index.runs()), default=0) + 1
         if choices.record:
-            self._begin(restart=restart)
+            self._begin()
 
-    def _begin(self, *, restart: bool) -> None:
+    def _begin(self) -> None:
         # The paths as they were given: with one more file in a folder it is the same job, and refused.
         job = "dedup add " + signature(sorted(str(path.absolute()) for path in self._inputs.paths))
         self.run = self._index.begin_run(self._choices.spider, job=job, settings=self._choices.signature)
         self._run_number = self.run.id
         try:
-            if restart:
-                self._index.book.forget(self.run.id)
             self._journal = Journal(self._index, self.run.id, self._choices.signature, self._feeds)
         except BaseException:
             self._index.end_run(self.run, "interrupted")

@@ -55,13 +55,13 @@ class Journal:
         except (ValueError, RecursionError) as error:
             raise DedupError(
                 f"the journal of run {self._run}, which was interrupted and would continue, is damaged "
-                f"({error}); --restart undoes what the run recorded and starts again"
+                f"({error}); `dedup forget --run {self._run}` undoes it, and then it starts again"
             ) from error
         for name, now in begun.items():
             if before[name] != now:
                 raise DedupError(
                     f"the {name} are not those of run {self._run}, which was interrupted and would "
-                    "continue; --restart undoes what the run recorded and starts again"
+                    f"continue; `dedup forget --run {self._run}` undoes it, and then it starts again"
                 )
 
     def write(self, number: int, entry: Entry) -> None:

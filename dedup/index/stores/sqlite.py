@@ -225,7 +225,7 @@ class SQLiteStore(Store):
         if wanted not in (None, self.banding):
             raise IndexMismatch(
                 f"{self.name} has no lists of {wanted}; "
-                "call `prepare` or make them with `dedup rebuild --bands`"
+                "call `prepare` or make them with `dedup check --rebuild --bands`"
             )
         scope = self._scope(pool.group)
         content, structure = (self._lists.postings(field, scope) for field in ("content", "structure"))

@@ -187,7 +187,7 @@ def test_who_only_reads_changes_nothing_and_needs_few_rights(address: str) -> No
             index.ledger.forget_url("http://a/1")
     with pytest.raises(IndexUnavailable, match="may not do this"):
         PostgresIndex(reader).begin_run("s")
-    for command in ("check", "runs", "stats", "orphans", "report", "rules"):
+    for command in ("check", "runs", "restore", "report", "rules"):
         done = CliRunner().invoke(main, [command, "--index", reader])
         assert (done.exit_code, "may not" in done.output) == (0, False), (command, done.output)
 

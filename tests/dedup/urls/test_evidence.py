@@ -76,7 +76,6 @@ def test_groups_of_one_canonical_are_no_evidence() -> None:
 
 
 def test_what_persons_say_and_imports() -> None:
-    assert state_of(Evidence(), Standing.IMPORTED) is State.TRIAL
     assert state_of(Evidence(), Standing.PINNED) is State.ACTIVE
     assert state_of(Evidence(), Standing.OFF) is State.OFF
     proven = Evidence(10, 10, 10, 10)

@@ -1,0 +1,50 @@
+"""``dedup report --serve`` as its user starts it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import NamedTuple
+
+CODE = "from dedup.cli import main; main()"
+
+
+class Answer(NamedTuple):
+    """What the server answered."""
+
+    status: int
+    text: str
+    headers: dict[str, str]
+
+
+@contextmanager
+def served(path: Path, *options: str) -> Iterator[tuple[str, Callable[..., Answer]]]:
+    """Run the server, and give its address and a function that asks it."""
+    command = [sys.executable, "-u", "-c", CODE, "report", str(path), "--serve", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            found = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stdout.readline())
+            assert found
+
+            def ask(path: str = "/", verb: str = "GET", **headers: str) -> Answer:
+                connection = HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
+                try:
+                    connection.request(verb, path, headers=headers)
+                    answer = connection.getresponse()
+                    names = {name.lower(): value for name, value in answer.getheaders()}
+                    return Answer(answer.status, answer.read().decode(), names)
+                finally:
+                    connection.close()
+
+            yield found[0], ask
+        finally:
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+    assert "Traceback" not in errors
