@@ -23,6 +23,7 @@ import argparse
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -199,15 +200,16 @@ def by_spark(path: Path, output: Path, options: Sequence[str], cores: int) -> To
         "spark.eventLog.dir": events.as_uri(),
     }
     settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
-    found, seconds, samples = _run(
-        *("spark", str(path), "-o", str(output), "--conf", f"spark.master=local[{cores}]"),
+    output_text, seconds, samples = _measured(
+        *(*COMMAND, "spark", str(path), "-o", str(output), "--conf", f"spark.master=local[{cores}]"),
         *(*RECIPE, *options, *settings),
     )
     shuffled = sum(_shuffled(file) for file in events.iterdir())
     name = f"dedup spark, {cores} core{'s' if cores > 1 else ''}"
-    return Took(
-        name, found["pages"], found["dropped"], seconds, samples["cpu"], samples["memory"], shuffled
-    )
+    judged = re.match(r"([\d,]+) pages judged, ([\d,]+) of them copies", output_text)
+    assert judged
+    pages, dropped = (int(number.replace(",", "")) for number in judged.groups())
+    return Took(name, pages, dropped, seconds, samples["cpu"], samples["memory"], shuffled)
 
 
 def _shuffled(log: Path) -> int:
@@ -221,15 +223,13 @@ def _shuffled(log: Path) -> int:
 
 
 def by_add(name: str, path: Path, index: Path, options: Sequence[str]) -> Took:
-    found, seconds, samples = _run("add", str(path), "--index", str(index), "--json", *RECIPE, *options)
+    command = (*COMMAND, "add", str(path), "--index", str(index), "--json", *RECIPE, *options)
+    output, seconds, samples = _measured(*command)
+    found = json.loads(output.splitlines()[-1])
     return Took(name, found["seen"], found["dropped"], seconds, samples["cpu"], samples["memory"])
 
 
-def _run(*arguments: str) -> tuple[dict[str, Any], float, dict[str, float]]:
-    return _measured(*COMMAND, *arguments)
-
-
-def _measured(*command: str) -> tuple[dict[str, Any], float, dict[str, float]]:
+def _measured(*command: str) -> tuple[str, float, dict[str, float]]:
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as outside:
         process = subprocess.Popen(
@@ -245,7 +245,7 @@ def _measured(*command: str) -> tuple[dict[str, Any], float, dict[str, float]]:
             output, _ = process.communicate()
     if process.returncode:
         raise SystemExit(f"{' '.join(command[:4])} ended with {process.returncode}")
-    return json.loads(output.splitlines()[-1]), time.perf_counter() - begin, samples
+    return output, time.perf_counter() - begin, samples
 
 
 def peer(path: Path) -> Took:
@@ -259,7 +259,8 @@ def datatrove(python: str, path: Path, folder: Path, tasks: int) -> Took:
     """Run datatrove's MinHash in its environment."""
     script = str(Path(__file__).parent / "peer_datatrove.py")
     work = str(folder / "datatrove")
-    found, seconds, samples = _measured(python, script, str(path), work, str(tasks))
+    output, seconds, samples = _measured(python, script, str(path), work, str(tasks))
+    found = json.loads(output.splitlines()[-1])
     name = f"datatrove, {tasks} processes"
     return Took(name, found["pages"], found["dropped"], seconds, samples["cpu"], samples["memory"])
 
