@@ -53,8 +53,8 @@ def verdicts(path: Path) -> list[Verdict]:
         return [detector.judge(one, kind="item") for one in asked]
 
 
-def dedup(command: str, path: Path) -> tuple[int, str]:
-    done = CliRunner().invoke(main, [command, "--index", str(path)])
+def dedup(command: str, path: Path, *options: str) -> tuple[int, str]:
+    done = CliRunner().invoke(main, [command, "--index", str(path), *options])
     assert done.exception is None or isinstance(done.exception, SystemExit)
     return done.exit_code, done.output
 
