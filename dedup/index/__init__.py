@@ -15,12 +15,10 @@ from dedup.index.index import (
     shown_place,
 )
 from dedup.values.row import (
-    ClusterSize,
     Glance,
     Neighbour,
     Row,
     Statistics,
-    Tally,
     Visit,
     Withheld,
     glance_of,
@@ -30,7 +28,6 @@ from dedup.values.sighting import Sighting
 
 __all__ = [
     "BlockIndex",
-    "ClusterSize",
     "Glance",
     "Index",
     "MemoryIndex",
@@ -41,7 +38,6 @@ __all__ = [
     "SQLiteIndex",
     "Sighting",
     "Statistics",
-    "Tally",
     "Visit",
     "Withheld",
     "glance_of",

@@ -9,13 +9,13 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from dedup.index import postings
-from dedup.index.columns import COUNT, NUMBER, TEXT, Column
+from dedup.index.columns import NUMBER, TEXT, Column
 from dedup.index.files import Damaged
 from dedup.index.tables import PAGES, RUNS, SCOPES, VISITS, WITHHELD
 from dedup.recipes.bands import Banding
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
-from dedup.values.row import Glance, KeptText, Row, Tally, Visit, Withheld
+from dedup.values.row import Glance, KeptText, Row, Visit, Withheld
 from dedup.values.run import Run
 from dedup.values.sighting import Sighting
 from dedup.values.urls import host_of
@@ -185,22 +185,6 @@ RUN = Reader("run {}", RUNS.held)
 def run_of(stored: Sequence[Any]) -> Run:
     """Return the run behind its columns; raises `Damaged`."""
     return Run(*RUN.values(stored))
-
-
-_TALLY = Reader(
-    "rows of run {}",
-    (
-        *PAGES.select(["run"]),
-        Column("site", TEXT),
-        *PAGES.select(("reason", "kept", "outcome")),
-        Column("rows", COUNT),
-    ),
-)
-
-
-def tally_of(stored: Sequence[Any]) -> Tally:
-    """Return the tally of a run, a site, a reason, a flag, an outcome and a number; raises `Damaged`."""
-    return Tally(*_TALLY.values(stored))
 
 
 VISIT = Reader("a visit", VISITS.select(Visit._fields))

@@ -8,13 +8,13 @@ from difflib import get_close_matches
 from itertools import islice
 
 from dedup.index.ledger import Ledger
-from dedup.index.stores.base import Order, Query, Store, StoredPage, the_row
+from dedup.index.stores.base import Query, Store, StoredPage, the_row
 from dedup.reading.page import Page
 from dedup.reading.stored import UnreadablePage, unpack
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import ConfigError
 from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
-from dedup.values.row import ClusterSize, Glance, Neighbour, NoSuchRow, Row, Statistics, Tally
+from dedup.values.row import Glance, Neighbour, NoSuchRow, Row, Statistics
 from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.urls import url_key, variants
 from dedup.values.verdict import Canonical, Outcome
@@ -64,39 +64,10 @@ class Views:
         """
         return self._store.glances(after, outcome)
 
-    def newest(
-        self,
-        limit: int,
-        *,
-        before: int | None = None,
-        copies: bool = False,
-        run: int = 0,
-        part: str = "",
-    ) -> list[Row]:
-        """Return the *limit* rows seen last, the newest first, and of them those *before* a row.
-
-        With *copies* only what repeats another page, with *run* only that run's, with *part* only
-        those with that text somewhere in their URL or title, upper and lower case alike (ASCII).
-        """
-        query = Query(
-            before=before,
-            kept=False if copies else None,
-            runs=frozenset((run,)) if run else None,
-            text=part or None,
-            order=Order.NEWEST,
-            limit=limit,
-        )
-        return list(self._store.rows(query))
-
     def history(self, url: str) -> list[Row]:
         """Return all rows of *url* in canonical form, in all scopes, the oldest first."""
         key = url_key(url)
         return list(self._store.rows(Query(url_key=key))) if key else []
-
-    def copies_of(self, canonical: int, limit: int) -> list[Row]:
-        """Return the rows that repeat the row *canonical*, at most *limit*, the newest first."""
-        query = Query(canonical=canonical, kept=False, order=Order.NEWEST, limit=limit)
-        return list(self._store.rows(query))
 
     def with_body(self, body_digest: bytes, limit: int) -> list[Row]:
         """Return the listed canonicals of that *body_digest*, at most *limit*, the oldest first.
@@ -152,20 +123,6 @@ class Views:
     def statistics(self) -> Statistics:
         """Return how much there is, without reading it all."""
         return self._store.statistics()
-
-    def tallies(self) -> list[Tally]:
-        """Count all rows by run, site, reason, whether they were kept, and outcome, in that order."""
-        return self._store.tallies()
-
-    def clusters(self, limit: int, *, min_copies: int = 1) -> list[ClusterSize]:
-        """Return the canonicals with *min_copies* or more copies, at most *limit*, the largest first.
-
-        A copy is a row that was judged a copy and is not forgotten; of equally large ones, the
-        oldest is first.
-        """
-        with self._store.transaction(writing=False):
-            largest = self._store.clusters(run=None, forgotten=False, min_copies=min_copies, limit=limit)
-            return [ClusterSize(self.row(row), copies, alike) for row, copies, alike in largest]
 
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         """Return the canonicals with most copies dropped in *run*, and how many, the largest first."""

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dedup import __version__
-from dedup.index import Row, Run
+from dedup.index import Run
 from dedup.recipes.config import DedupConfig
 from dedup.report.book import MAX_CHARACTERS, MAX_MEMBERS
 from dedup.report.borderline import PAIRS, Borderline
 from dedup.report.contents import MAX_TEXT_PAIRS, Contents
-from dedup.report.losses import lost_sentence
 from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS, Overview
 from dedup.report.side_by_side import MAX_TEXT
 from dedup.report.templates import MAX_STRUCTURES, MAX_TEMPLATES, Templates
@@ -20,7 +19,6 @@ from dedup.rule.keys import ways
 from dedup.rule.verifier import verifier_of
 from dedup.values.match import Check, Match
 from dedup.values.printable import printable
-from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.verdict import Reason
 
 # So many sites are listed.
@@ -163,34 +161,6 @@ def why(reason: Reason, check: Check, by_site: str = "") -> str:
     if reason is Reason.NEAR_DUPLICATE and not check.passes:
         return f"{sentence} {by_site or 'With the settings of this report it is no duplicate.'}"
     return sentence
-
-
-def recorded(row: Row) -> str:
-    """Return why a page was judged a duplicate, and what was measured then; "" where it is none."""
-    verdict = row.verdict
-    if verdict.kept:
-        return ""
-    match verdict.reason:
-        case Reason.EXACT_DUPLICATE:
-            return "Its bytes are those of the canonical page."
-        case Reason.UNCHANGED:
-            return "An earlier run saw the same text at this URL."
-        case Reason.CANONICAL_LINK:
-            return f"It names that page as its canonical (rel=canonical). {_measured(row)}".strip()
-        case _:
-            return _measured(row)
-
-
-def _measured(row: Row) -> str:
-    verdict = row.verdict
-    parts = [sentence] if (sentence := lost_sentence(row)) else []
-    if verdict.similarity is not None:
-        parts.append(f"The pages share {verdict.similarity:.2f} of their shingles.")
-    if (content := verdict.content_distance) is not None:
-        parts.append(f"The content simhashes differ in {content} of {SIMHASH_BITS} bits.")
-    if (structure := verdict.structure_distance) is not None:
-        parts.append(f"The structure simhashes differ in {structure} of {SIMHASH_BITS} bits.")
-    return " ".join(parts)
 
 
 def facts(contents: Contents) -> list[tuple[str, str]]:

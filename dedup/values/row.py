@@ -23,27 +23,6 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """How many *rows* of a run and a site (host, "" for none) had one fate."""
-
-    run: int
-    site: str
-    reason: Reason
-    kept: bool
-    outcome: Outcome
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterSize:
-    """A canonical, how many *copies* it has, and the smallest *similarity* (0 to 1) of one to it."""
-
-    canonical: Row
-    copies: int
-    similarity: float
-
-
-@dataclass(frozen=True, slots=True)
 class Row:
     """A sighting with its verdict.  Only *outcome* and *listed* ever change.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from dedup.report.columns import NONE, columns_of, is_known, listed
 from dedup.report.contents import Choices, contents_of
 from dedup.report.embedded import embedded
 from dedup.report.losses import by_site, loss, lost_sentence
-from dedup.report.sentences import MEANINGS, fate, recorded, rule, why
+from dedup.report.sentences import MEANINGS, fate, rule, why
 from dedup.report.side_by_side import MAX_TEXT, Paragraphs, Same, Span, one_line, side_by_side
 from dedup.rule.loss import LOST
 from dedup.rule.similarity import NOT_ALIKE
@@ -185,55 +184,6 @@ def test_long_equal_stretches_are_shown_by_their_ends() -> None:
 def test_an_empty_index_has_contents() -> None:
     contents = contents_of(Choices(index=MemoryIndex(), config=DedupConfig(), name=""))
     assert (contents.listed, contents.left_out, contents.texts) == (0, 0, {})
-
-
-@pytest.mark.parametrize(
-    ("reason", "measured", "sentence"),
-    [
-        (Reason.EXACT_DUPLICATE, (0, 0, 1.0, 0), "Its bytes are those of the canonical page."),
-        (
-            Reason.NEAR_DUPLICATE,
-            (3, 0, 0.951),
-            "The pages share 0.95 of their shingles. The content simhashes differ in 3 of 64 bits. "
-            "The structure simhashes differ in 0 of 64 bits.",
-        ),
-        (
-            Reason.NEAR_DUPLICATE,
-            (12, None, 0.5),
-            "The pages share 0.50 of their shingles. The content simhashes differ in 12 of 64 bits.",
-        ),
-        (
-            Reason.NEAR_DUPLICATE,
-            (3, None, 0.951, 12),
-            "The page lost about 12 of 640 words. The pages share 0.95 of their shingles. "
-            "The content simhashes differ in 3 of 64 bits.",
-        ),
-        (
-            Reason.NEAR_DUPLICATE,
-            (None, None, None, 200, 3),
-            "The page lost about 200 of 640 words; all but about 3 stand on other pages that were kept.",
-        ),
-        (
-            Reason.CANONICAL_LINK,
-            (None, None, None, 200, 90),
-            "It names that page as its canonical (rel=canonical). The page lost about 200 of 640 words; "
-            "about 90 of them stand on no page kept.",
-        ),
-        (
-            Reason.CANONICAL_LINK,
-            (None, None, 0.7),
-            "It names that page as its canonical (rel=canonical). The pages share 0.70 of their shingles.",
-        ),
-        (Reason.CANONICAL_LINK, (None,) * 3, "It names that page as its canonical (rel=canonical)."),
-        (Reason.UNCHANGED, (None,) * 3, "An earlier run saw the same text at this URL."),
-        (Reason.NEAR_DUPLICATE, (None,) * 3, ""),
-    ],
-)
-def test_what_was_recorded_is_said_without_a_rule(
-    reason: Reason, measured: tuple[Any, ...], sentence: str
-) -> None:
-    assert recorded(row_of(Verdict(reason, False, *measured))) == sentence
-    assert recorded(row_of(Verdict(reason, True, *measured))) == ""
 
 
 def test_older_rows_tell_no_loss_and_have_their_tokens_for_words() -> None:

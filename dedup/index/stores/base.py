@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Glance, KeptText, NoSuchRow, Row, Statistics, Tally, Visit, Withheld
+from dedup.values.row import Glance, KeptText, NoSuchRow, Row, Statistics, Visit, Withheld
 from dedup.values.run import Run
 from dedup.values.verdict import UNDONE, Candidates, Outcome
 
@@ -256,9 +256,6 @@ class Store(Protocol):
 
     def statistics(self) -> Statistics:
         """Return how much there is."""
-
-    def tallies(self) -> list[Tally]:
-        """Count all rows by run, site, reason, whether they were kept, and outcome, in that order."""
 
     def clusters(
         self, *, run: int | None, forgotten: bool, min_copies: int, limit: int

@@ -6,9 +6,8 @@ import json
 from collections.abc import Collection, Iterator
 
 from dedup.index.database import Database
-from dedup.index.rows import SELECT_GLANCE, SELECT_KEPT_TEXT, glance_of, kept_text_of, tally_of
-from dedup.values.row import Glance, KeptText, Statistics, Tally
-from dedup.values.urls import host_of
+from dedup.index.rows import SELECT_GLANCE, SELECT_KEPT_TEXT, glance_of, kept_text_of
+from dedup.values.row import Glance, KeptText, Statistics
 from dedup.values.verdict import Outcome
 
 _GLANCES = 10_000
@@ -70,15 +69,6 @@ class Counts:
             forgotten=outcomes.get("forgotten", 0),
             bytes=sum(file.stat().st_size for file in files if file.exists()),
         )
-
-    def tallies(self) -> list[Tally]:
-        """See `Store.tallies`."""
-        self._connection.create_function("host_of", 1, host_of, deterministic=True)
-        found = self._connection.execute(
-            "SELECT run, host_of(url_key), reason, kept, outcome, count(*) FROM pages "
-            "GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5"
-        )
-        return [tally_of(fields) for fields in found]
 
     def clusters(
         self, run: int | None, *, forgotten: bool, min_copies: int, limit: int

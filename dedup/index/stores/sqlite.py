@@ -41,7 +41,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import banding_of
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Glance, KeptText, Row, Statistics, Tally
+from dedup.values.row import Glance, KeptText, Row, Statistics
 from dedup.values.run import Run
 from dedup.values.verdict import Candidates, Outcome
 
@@ -277,10 +277,6 @@ class SQLiteStore(Store):
     def statistics(self) -> Statistics:
         with self.transaction(writing=False):
             return self._counts.statistics()
-
-    def tallies(self) -> list[Tally]:
-        with self.transaction(writing=False):
-            return self._counts.tallies()
 
     def clusters(
         self, *, run: int | None, forgotten: bool, min_copies: int, limit: int

@@ -32,7 +32,6 @@ from dedup.values.row import (
     KeptText,
     Row,
     Statistics,
-    Tally,
     Visit,
     Withheld,
     glance_of,
@@ -41,7 +40,6 @@ from dedup.values.row import (
 )
 from dedup.values.run import Run
 from dedup.values.simhashes import simhash_distance
-from dedup.values.urls import host_of
 from dedup.values.verdict import Candidates, Outcome
 from tests.dedup.index.scan import scan
 
@@ -252,19 +250,6 @@ class ScanStore(Store):
             forgotten=outcomes[Outcome.FORGOTTEN],
             bytes=0,
         )
-
-    def tallies(self) -> list[Tally]:
-        counts = Counter(
-            (
-                row.sighting.run,
-                host_of(row.sighting.url_key),
-                row.verdict.reason,
-                row.verdict.kept,
-                row.outcome,
-            )
-            for row in self._held.rows
-        )
-        return [Tally(*found, rows) for found, rows in sorted(counts.items())]
 
     def clusters(
         self, *, run: int | None, forgotten: bool, min_copies: int, limit: int

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dedup import DedupConfig, Detector
-from dedup.index import Index, Tally
+from dedup.index import Index
 from dedup.values.errors import ConfigError
-from dedup.values.verdict import Outcome, Reason
 from tests.dedup.index.test_nearest import flipped, seen
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
@@ -28,36 +27,24 @@ def filled(index: Index) -> None:
             detector.check(page(content, url))
 
 
-def test_tallies_count_every_row_once(index: Index) -> None:
-    filled(index)
-    new, copy, near = Reason.NEW, Reason.EXACT_DUPLICATE, Reason.NEAR_DUPLICATE
-    assert index.views.tallies() == [
-        Tally(1, "", new, True, Outcome.CONFIRMED, 1),
-        Tally(1, "a.example", copy, False, Outcome.CONFIRMED, 2),
-        Tally(1, "a.example", new, True, Outcome.CONFIRMED, 2),
-        Tally(1, "b.example", near, False, Outcome.CONFIRMED, 1),
-    ]
-
-
 def test_clusters_are_in_order_of_size_and_know_their_least_similar_copy(index: Index) -> None:
     filled(index)
-    first, second = index.views.clusters(10)
-    assert (first.canonical.sighting.url, first.copies) == ("http://a.example/1", 2)
-    assert first.similarity == index.row(3).verdict.similarity
-    assert first.similarity < 1
-    assert (second.canonical.sighting.url, second.copies, second.similarity) == (
-        "http://a.example/4",
-        1,
-        1,
-    )
-    assert index.views.clusters(1) == [first]
-    assert index.views.clusters(10, min_copies=2) == [first]
+    similarity = index.row(3).verdict.similarity
+    assert similarity is not None
+    assert similarity < 1
+    assert clusters(index) == [(1, 2, similarity), (4, 1, 1)]
+    assert clusters(index, limit=1) == [(1, 2, similarity)]
+    assert clusters(index, min_copies=2) == [(1, 2, similarity)]
 
 
 def test_forgotten_copies_are_in_no_cluster(index: Index) -> None:
     filled(index)
     index.ledger.forget_url("http://a.example/5")
-    assert [found.copies for found in index.views.clusters(10)] == [2]
+    assert [copies for _, copies, _ in clusters(index)] == [2]
+
+
+def clusters(index: Index, *, limit: int = 10, min_copies: int = 1) -> list[tuple[int, int, float]]:
+    return index.store.clusters(run=None, forgotten=False, min_copies=min_copies, limit=limit)
 
 
 @pytest.mark.parametrize("field", ["content", "structure"])

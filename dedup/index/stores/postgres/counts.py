@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator
 
-from dedup.index.rows import SELECT_GLANCE, SELECT_KEPT_TEXT, glance_of, kept_text_of, tally_of
+from dedup.index.rows import SELECT_GLANCE, SELECT_KEPT_TEXT, glance_of, kept_text_of
 from dedup.index.stores.postgres.server import Server
-from dedup.values.row import Glance, KeptText, Statistics, Tally
-from dedup.values.urls import host_of
+from dedup.values.row import Glance, KeptText, Statistics
 from dedup.values.verdict import Outcome
 
 _GLANCES = 10_000
@@ -65,18 +63,6 @@ class Counts:
             forgotten=outcomes.get("forgotten", 0),
             bytes=size,
         )
-
-    def tallies(self) -> list[Tally]:
-        """See `Store.tallies`."""
-        # The sites are made of what comes before the path: there are far fewer of these than of URLs.
-        found = self._server.execute(
-            "SELECT run, substring(url_key FROM '^[^/]*//[^/]*'), reason, kept, outcome, count(*) "
-            "FROM pages GROUP BY 1, 2, 3, 4, 5"
-        )
-        counts: Counter[tuple[int, str, str, bool, str]] = Counter()
-        for run, origin, reason, kept, outcome, rows in found:
-            counts[run, host_of(origin or ""), reason, kept, outcome] += rows
-        return [tally_of((*key, rows)) for key, rows in sorted(counts.items())]
 
     def clusters(
         self, run: int | None, *, forgotten: bool, min_copies: int, limit: int

@@ -37,7 +37,7 @@ from dedup.rule.keys import banding_of, uses_content, uses_structure
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable, RunEnded
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import mixed
-from dedup.values.row import Glance, KeptText, Row, Statistics, Tally
+from dedup.values.row import Glance, KeptText, Row, Statistics
 from dedup.values.run import Run
 from dedup.values.simhashes import signed
 from dedup.values.verdict import Candidates, Outcome
@@ -364,9 +364,6 @@ class PostgresStore(Store):
     def statistics(self) -> Statistics:
         with self.transaction(writing=False):
             return self._counts.statistics()
-
-    def tallies(self) -> list[Tally]:
-        return self._counts.tallies()
 
     def clusters(
         self, *, run: int | None, forgotten: bool, min_copies: int, limit: int
