@@ -1,4 +1,4 @@
-"""Rules from what an index knows: the groups of each run, without a crawl."""
+"""Which pages are beyond doubt, so that rules for URLs may be learned from them."""
 
 from __future__ import annotations
 
