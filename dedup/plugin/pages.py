@@ -217,7 +217,8 @@ def _page_of(response: HtmlResponse, max_bytes: int) -> Page:
 
 def _read(response: HtmlResponse, max_bytes: int) -> Page:
     body, url = response.body, response.url
-    if not _is_well_decoded(response):
+    # Decoders do not agree on what they cannot decode: the bytes are read by ours, before and after.
+    if "\ufffd" in response.text or not _is_well_decoded(response):
         encoding = _header_encoding(response)
         return Page.from_html(body, url=url, encoding=encoding, max_bytes=max_bytes)
     # In UTF-8 a character is as long as in `str`, or up to four times as long.

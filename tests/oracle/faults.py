@@ -15,7 +15,7 @@ from dedup.index.runs import RunBook
 from dedup.index.stores import SQLiteStore
 from dedup.index.stores.base import Order, Query, first
 from dedup.plugin import judge, pages
-from dedup.reading import fields, page, walk
+from dedup.reading import compiled, fields, page, walk
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
 
 
@@ -83,7 +83,7 @@ def _fallbacks_say_nothing() -> None:
 
 def _signs_say_nothing() -> None:
     """Read letters and digits only."""
-    reading_of = page.reading_of
+    reading_of = compiled.reading_of
 
     def planted(root: Any) -> walk.Reading:
         found = reading_of(root)
@@ -112,7 +112,7 @@ def _seen_with(changed: Callable[[Sighting], Sighting]) -> Callable[[], None]:
     return plant
 
 
-def _plant(where: Any, name: str, planted: Callable[..., object]) -> None:
+def _plant(where: Any, name: str, planted: object) -> None:
     setattr(where, name, planted)
 
 

@@ -484,7 +484,7 @@ class Wanderer(Spider):
         for url in self.stage.in_order(step.starts):
             yield self._request(url, dont_filter=True)
 
-    def parse(self, response: HtmlResponse) -> Iterator[Any]:
+    def parse(self, response: Response) -> Iterator[Any]:
         leaf = self.stage.step.site[response.url]
         self.stage.tell("parsed", response.url)
         for number, thing in enumerate(leaf.things):
