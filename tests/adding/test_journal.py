@@ -49,7 +49,7 @@ def test_what_was_written_is_read_again(index: Index, feeds: list[Feed]) -> None
 
 def test_other_choices_are_refused(index: Index, feeds: list[Feed]) -> None:
     run = written(index, feeds)
-    with pytest.raises(DedupError, match=f"the choices are not those of run {run}, .* dedup forget"):
+    with pytest.raises(DedupError, match=f"the choices are not those of run {run}, .*dedup forget"):
         Journal(index, run, "other choices", feeds)
 
 

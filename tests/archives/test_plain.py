@@ -131,6 +131,7 @@ def _cross_site(seed: int) -> Pages:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_laws_find_a_fault(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpora = [corpus(seed, 120, 1 + seed % 3) for seed in range(3)]
