@@ -198,6 +198,9 @@ static inline size_t get_utf8(const uint8_t *bytes, size_t length, uint32_t *cod
 
 enum { FROM_SPACED = 0, FROM_HAN = 1, FROM_KANA = 2, RUN_OF_HAN = 3 };
 
+/* Of a token; what is longer is several. */
+enum { MOST_CHARACTERS = 16 };
+
 typedef struct {
     uint32_t end; /* in the bytes of the tokens, which are parted by a space */
     uint8_t origin;
@@ -259,6 +262,7 @@ static void cut(const uint32_t *characters, size_t length, Tokens *found) {
                                               && is_digit(characters[place - 1]) && place + 1 < length
                              && is_digit(characters[place + 1])))
                     break;
+                if (place > begin && (place - begin) % MOST_CHARACTERS == 0) end_token(found, FROM_SPACED);
                 found->used += put_utf8(found->bytes + found->used, small(CODE(character)));
             }
             /* A single letter of ASCII keeps its case. */

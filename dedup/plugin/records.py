@@ -13,7 +13,7 @@ from scrapy.http import HtmlResponse, Response
 
 from dedup.front.settings import DedupSettings
 from dedup.reading.fields import parts_of, texts_of
-from dedup.reading.own_words import long_texts
+from dedup.reading.own_words import long_texts, plain_text
 from dedup.reading.page import Page
 from dedup.values.hashes import murmur3
 from dedup.values.printable import printable
@@ -21,6 +21,8 @@ from dedup.values.printable import printable
 logger = logging.getLogger(__name__)
 
 _MOST_NAMES = 12
+# HTML of so many words is a page; of fewer it is a part of a record.
+_PAGE = 100
 # A value with this in it is HTML, whatever its field is called.
 _MARKUP = re.compile(r"<(?:!doctype|html|body|article|div|p|h[1-6]|table|ul)\b[^<>]*>", re.IGNORECASE)
 _DEEPEST = 5
@@ -110,8 +112,8 @@ class RecordNotice:
             keys = ", ".join(map(printable, self._settings.key_fields))
             said.append(
                 f"DEDUP_KEY_FIELDS ({keys}) was different in each of {self._items:,} items: items with "
-                "different keys are never compared, so no copy could be found in this crawl. Name "
-                "only what tells records of like texts apart, not what every item has its own of"
+                "different keys are never compared, so no copy could be found in this crawl. That is "
+                "right for records, which the key tells apart; for articles leave the setting out"
             )
         for setting, names in self._named.items():
             never = [name for name in names if name in self._never_found]
@@ -180,7 +182,7 @@ articles, judge them with DEDUP_TEXT_FIELDS = ["title", "text"]
 
 
 def _way_out(record: Mapping[str, Any], *, of_page: bool) -> str:
-    html = next((name for name, value in record.items() if _holds_html(value)), "")
+    html = _html_field(record)
     whole = 'If each page gives one item, judge its response with DEDUP_SOURCE = "response"'
     if html and isinstance(record[html], str):
         name = _listed([html])[1:-1]
@@ -192,6 +194,16 @@ def _way_out(record: Mapping[str, Any], *, of_page: bool) -> str:
         f"f these are articles, judge them with DEDUP_TEXT_FIELDS = {_listed(_text_fields(record))}"
     )
     return f"{whole}; i{articles}" if of_page else f"I{articles}"
+
+
+def _html_field(record: Mapping[str, Any]) -> str:
+    """Return the field with the longest HTML, "" where that is part of a record: breadcrumbs, a note."""
+    texts = {name: value for name, value in record.items() if isinstance(value, str)}
+    html = [name for name, value in texts.items() if _holds_html(value)]
+    longest = max(html, key=lambda name: len(texts[name]), default="")
+    if longest and len(plain_text(texts[longest]).split()) >= _PAGE:
+        return longest
+    return next((name for name in record if name not in texts and _holds_html(record[name])), "")
 
 
 def _holds_html(value: Any, depth: int = 0) -> bool:

@@ -23,9 +23,13 @@ Pairs = NDArray[np.int64]
 
 # Of so many copies of a page that say something else each the last is kept, the others are given back.
 MOST_SWALLOWED = 5
-# So many pairs of words that were not read, and stand on no other copy, are a text of its own.  On nine
-# sites, 11,909 pages, no page has five such copies.
+# So many pairs of words that were not read, and stand on no other copy, are a text of its own, if they
+# are half as many as were read: ads and links beside a text change as well.  On nine sites, 11,909
+# pages, no page has five such copies.
 OWN_PAIRS = 50
+_OF_READ = 0.5
+# Pairs that are remembered of the copies of a page.
+_MOST_PAIRS = 100_000
 # Pairs are sampled by their hashes, one in so many.
 _ONE_IN = 4
 # Pages with copies that are watched at a time; those with the oldest copies are forgotten.
@@ -61,7 +65,8 @@ class Net:
 
         Returns whether it is the fifth, or a later one, that has a text of its own.
         """
-        pairs = unread_pairs(markup, text)
+        read = _pairs(text)
+        pairs = np.setdiff1d(_pairs(decoded(markup)), read, assume_unique=True)
         known = self._watched.get(canonical)
         if known is None:
             if len(self._watched) >= _MOST_WATCHED:
@@ -69,10 +74,12 @@ class Net:
             self._watched[canonical] = Swallowing(pairs, [copy])
             return False
         self._watched.move_to_end(canonical)
-        if own_pairs(pairs, known.seen) < OWN_PAIRS:
+        own = np.setdiff1d(pairs, known.seen, assume_unique=True)
+        if _ONE_IN * len(own) < max(OWN_PAIRS, _OF_READ * _ONE_IN * len(read)):
             return False
+        if len(known.seen) < _MOST_PAIRS:
+            known.seen = np.union1d(known.seen, own)
         if known.count < MOST_SWALLOWED:
-            known.seen = np.union1d(known.seen, pairs)
             known.copies.append(copy)
             known.count += 1
         return known.count >= MOST_SWALLOWED
@@ -84,17 +91,8 @@ class Net:
         return found
 
 
-def unread_pairs(markup: str, text: str) -> Pairs:
-    """Return a sample of the pairs of words in *markup*, whatever shows them, that are not in *text*."""
-    return np.setdiff1d(_pairs(decoded(markup)), _pairs(text), assume_unique=True)
-
-
-def own_pairs(pairs: Pairs, seen: Pairs) -> int:
-    """Return about how many *pairs* of words were not *seen*."""
-    return _ONE_IN * len(np.setdiff1d(pairs, seen, assume_unique=True))
-
-
 def _pairs(text: str) -> Pairs:
+    """Return a sample of the pairs of words that stand together in *text*."""
     # Python's hashes differ from process to process; these are kept in none but this one.
     hashes = np.fromiter(map(hash, words_of(text)), np.int64)
     with np.errstate(over="ignore"):

@@ -17,6 +17,8 @@ LONG_TEXT = 20
 # Strings of a list are the paragraphs or lines of one text if they are as long as this on average;
 # titles of other pages are shorter.
 MEAN_LINE = 12
+# A list of so many words is a text whatever its lines are: a transcript, a poem, all comments.
+LONG_LIST = 300
 # Of scripts without spaces a word is a run of so many characters.
 _NGRAM = 2
 # What nests deeper is no text of an item.
@@ -41,7 +43,7 @@ _ADDRESS = re.compile(r"(?<![\w+.-])\w[\w+.-]*+://\S*+|(?<!\S)/\S*+")
 _MARKUP = re.compile(r"<[A-Za-z/!?]")
 # Strings in scripts: characters by number, and those that separate words, also where a string stands in
 # another one.
-_ESCAPED = re.compile(r"\\++(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|[nrtbf/\"'])")
+_ESCAPED = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|[nrtbf/\"'])")
 # A text is mostly known to be long by its beginning.
 _BEGINNING = 2000
 
@@ -97,8 +99,8 @@ def long_texts(record: Mapping[str, object], without: Iterable[str] = ()) -> tup
     """Return the long texts in the fields of *record* but those *without*, in the order of their names.
 
     A long text is a string of `LONG_TEXT` words or more that is made of words for the most part, or a
-    list of strings that have so many and `MEAN_LINE` on average, wherever it stands: in lists, mappings
-    and items as well.
+    list of strings that have so many and `MEAN_LINE` on average, or `LONG_LIST` in all, wherever it
+    stands: in lists, mappings and items as well.  What mappings in a list have by one name is a list.
 
     >>> long_texts({"title": "Sea", "lead": "The tide. " * 10, "seen": "2026-11-01T10:30:00Z"})[0][:9]
     'The tide.'
@@ -119,24 +121,46 @@ def plain_text(text: str) -> str:
 
 
 def _collect(value: object, found: list[str], depth: int) -> None:
+    if isinstance(value, bytes):
+        value = _text_of(value)
     if isinstance(value, str):
         if _is_long(value, LONG_TEXT):
             found.append(value)
         return
-    if value is None or isinstance(value, bytes | int | float) or depth > _DEEPEST:
+    if type(value) in _NUMBERS or depth > _DEEPEST:
         return
     from dedup.reading.fields import parts_of
 
     parts = parts_of(value)
-    if isinstance(parts, list) and _NUMBERS.issuperset(map(type, parts)):  # there may be thousands
-        return
-    if isinstance(parts, list) and all(isinstance(part, str) for part in parts):
-        lines = "\n".join(parts)
-        if _is_long(lines, max(LONG_TEXT, MEAN_LINE * len(parts))):
-            found.append(lines)
-            return
-    for part in parts.values() if isinstance(parts, dict) else parts or ():
+    each = parts.values() if isinstance(parts, dict) else parts or ()
+    others = [part for part in each if type(part) not in _NUMBERS]  # there may be thousands
+    if isinstance(parts, list):
+        others = [*_columns(others), *others] if others and isinstance(others[0], Mapping) else others
+        lines = [part for part in others if isinstance(part, str)]
+        text = "\n".join(lines)
+        if lines and _is_long(text, min(LONG_LIST, max(LONG_TEXT, MEAN_LINE * len(lines)))):
+            found.append(text)
+            others = [part for part in others if not isinstance(part, str)]
+    for part in others:
         _collect(part, found, depth + 1)
+
+
+def _columns(mappings: Iterable[object]) -> list[list[object]]:
+    """Return the strings that *mappings* have by one name, each time as the lines of a text."""
+    columns: dict[str, list[object]] = {}
+    for one in mappings:
+        for name, value in one.items() if isinstance(one, Mapping) else ():
+            if isinstance(value, str):
+                columns.setdefault(str(name), []).append(value)
+    return [lines for lines in columns.values() if len(lines) > 1]
+
+
+def _text_of(value: bytes) -> str:
+    """Return the text that *value* is, "" where it is none."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return ""
 
 
 def _is_long(text: str, words: int) -> bool:
@@ -202,14 +226,16 @@ def _unknown(piece: str, known: set[str]) -> Sequence[str]:
     parts = _parts(piece)
     if len(parts) == 1:
         return () if piece in known else (piece,)
-    stretches: list[str] = []
+    stretches: list[list[str]] = []
     was_own = False
     for part in parts:
         is_own = part not in known
-        if is_own:
-            stretches[-1:] = [stretches[-1] + part[-1]] if was_own else [*stretches[-1:], part]
+        if is_own and was_own:
+            stretches[-1].append(part[-1])
+        elif is_own:
+            stretches.append([part])
         was_own = is_own
-    return stretches
+    return ["".join(stretch) for stretch in stretches]
 
 
 def _unescaped(escaped: re.Match[str]) -> str:

@@ -49,6 +49,8 @@ _OPTIONAL = re.compile(f"[{POINTS}]")
 UNSPACED = HAN + _UNSPACED
 """A character class, without its brackets: the scripts that put no spaces between words."""
 
+# Of a token.  Rows of data whose parts touch, and scripts that part no words, would be one word each.
+MOST_CHARACTERS = 16
 JAPANESE_NGRAM = 2
 UNSPACED_NGRAM = 3
 
@@ -138,7 +140,7 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
     >>> tokens("C++ has operator<; run it with -A | 'more'")
     ['c++', 'has', 'operator<', 'run', 'it', 'with', 'A', '|', 'more']
     """
-    found = _pieces(text) if text.isascii() else _words(_normal_form(text), segment)
+    found = _bounded(_pieces(text)) if text.isascii() else _words(_normal_form(text), segment)
     # Lines, stars and the bars between pictures say nothing: a page of them is one without words.
     return found if any(map(_HAS_WORD.search, found)) else []
 
@@ -150,7 +152,7 @@ def _words(text: str, segment: Segmenter | None) -> list[str]:
     cut: dict[str, tuple[list[str | None], list[str]]] = {}
     for piece in _pieces(text):
         if piece.isascii():
-            cut_tokens.append(piece)
+            cut_tokens += _bounded([piece])
             continue
         if piece not in cut:
             cut[piece] = _cut(piece, has_kana)
@@ -174,8 +176,19 @@ def _cut(piece: str, has_kana: bool) -> tuple[list[str | None], list[str]]:
         elif kind == "unspaced":
             cut_tokens += _ngrams(run, UNSPACED_NGRAM)
         elif run := _OPTIONAL.sub("", run):
-            cut_tokens.append(run if len(run) == 1 and run.isascii() else run.lower())
+            cut_tokens += [run] if len(run) == 1 and run.isascii() else _bounded([run.lower()])
     return cut_tokens, han
+
+
+def _bounded(pieces: list[str]) -> list[str]:
+    """Return *pieces*, those of more than `MOST_CHARACTERS` as several tokens."""
+    if not pieces or max(map(len, pieces)) <= MOST_CHARACTERS:
+        return pieces
+    return [
+        piece[start : start + MOST_CHARACTERS]
+        for piece in pieces
+        for start in range(0, len(piece), MOST_CHARACTERS)
+    ]
 
 
 def normalized(text: str) -> str:

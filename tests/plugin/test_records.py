@@ -201,7 +201,17 @@ def test_the_proposed_settings_find_the_copies(tmp_path: Path) -> None:
             'field "data". If each page gives one item, judge',
         ),
         ({"data": [f"<html>{LONG}"]}, False, "Make pages of such items with DEDUP_PAGE_FROM_ITEM"),
-        ({"content": f"<p>{LONG}</p>"}, True, 'judge it with DEDUP_HTML_FIELD = "content"'),
+        ({"content": f"<p>{LONG * 4}</p>"}, True, 'judge it with DEDUP_HTML_FIELD = "content"'),
+        (
+            {"crumbs": "<a>Home</a>", "text": f"<p>{LONG * 4}</p>"},
+            False,
+            'DEDUP_HTML_FIELD = "text"',
+        ),
+        (
+            {"name": "Pump", "note": "<p>Free delivery</p>"},
+            False,
+            "If these are articles",
+        ),
         (
             {"title": "Sea", "text": PROSE},
             False,
