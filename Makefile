@@ -19,7 +19,7 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 INSTALL = -m pip install --disable-pip-version-check
 # Tests spend more time waiting for crawls than computing.
-WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
+WORKERS ?= $(shell expr 3 '*' $$(getconf _NPROCESSORS_ONLN) / 2)
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 SEED ?= $(shell $(PYTHON) -c "import random; print(random.randrange(10**9))")
 HISTORIES ?= 500

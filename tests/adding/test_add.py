@@ -162,6 +162,7 @@ def test_any_number_of_processes_gives_the_same_rows(tmp_path: Path) -> None:
     assert rows(tmp_path / "1.db") == rows(tmp_path / "2.db") == rows(tmp_path / "3.db")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_all_processes_make_check_sketches(tmp_path: Path, jobs: int) -> None:
     found = [attack(), VICTIM] * 40
@@ -556,6 +557,7 @@ def test_fields_are_those_of_the_settings(tmp_path: Path) -> None:
     assert rows(tmp_path / "x.db")[1][1] == "http://a/1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz", "head.csv.gz"])
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_line_without_end_takes_little_memory(

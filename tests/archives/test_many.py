@@ -31,6 +31,8 @@ from tests.archives.corpora import CONFIG, corpus, printed, write
 from tests.archives.plain import Plain
 from tests.pages import told_elsewhere
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def sites_are_known_early(monkeypatch: pytest.MonkeyPatch) -> None:

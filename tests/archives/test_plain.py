@@ -21,6 +21,8 @@ from tests.archives.corpora import CONFIG, Pages, added, corpus, printed, record
 from tests.archives.plain import Plain
 from tests.pages import text, told_elsewhere
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(12)
 WINDOWS = steps.WINDOWS
 

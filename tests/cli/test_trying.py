@@ -47,6 +47,7 @@ def test_it_tells_what_would_be_dropped_and_why(tmp_path: Path) -> None:
     assert str(tmp_path / "try" / "report.html") in output
 
 
+@pytest.mark.slow
 def test_it_ends_after_so_many_pages_and_takes_settings(tmp_path: Path) -> None:
     with serving(SITE) as url:
         code, output, errors = tried(
@@ -95,6 +96,7 @@ def test_any_text_is_an_address_or_an_error(url: str) -> None:
     assert "@" not in parts.netloc
 
 
+@pytest.mark.slow
 def test_a_site_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     code, _, errors = tried(tmp_path / "try", "http://127.0.0.1:9/")
     assert code == 1

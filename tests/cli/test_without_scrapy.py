@@ -44,6 +44,7 @@ def run(folder: Path, *arguments: str, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_pages_are_added_reported_and_explained(folder: Path) -> None:
     added = run(folder, "add", "pages", "--index", "pages.db", "--jobs", "2")
     assert "pages seen                 3" in added

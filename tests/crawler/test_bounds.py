@@ -22,6 +22,8 @@ from crawler.spiders.site import SiteSpider
 from tests.crawling import scrapy
 from tests.pages import text
 
+pytestmark = pytest.mark.slow
+
 HOME = f"<p>{text(1)}</p>"
 SECRET = f"<p>{text(2)}</p>"
 

@@ -65,6 +65,7 @@ def test_a_crawl_drops_every_copy_and_nothing_else(tmp_path: Path, site: str) ->
     assert "'pages/skipped_not_html': 1" in log
 
 
+@pytest.mark.slow
 def test_items_carry_what_the_page_says(tmp_path: Path, site: str) -> None:
     _, items = crawled(tmp_path, "site", f"url={site}", "html=1", "max_depth=1")
     by_path = dict(zip(paths(items), items, strict=True))
@@ -77,6 +78,7 @@ def test_items_carry_what_the_page_says(tmp_path: Path, site: str) -> None:
     assert str(home["fetched_at"]).endswith("+00:00")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argument", "expected"),
     [
@@ -111,6 +113,7 @@ def test_without_the_plugin_nothing_is_dropped(tmp_path: Path, site: str) -> Non
     assert "edup" not in log.split("Spider opened")[1]
 
 
+@pytest.mark.slow
 def test_the_sitemap_spider_takes_what_robots_txt_names(tmp_path: Path, site: str) -> None:
     _, items = crawled(tmp_path, "sitemap", f"url={site}")
     assert len(items) == len(list(PAGES.rglob("*.html"))) - 4
@@ -130,6 +133,7 @@ def test_the_urls_spider_takes_a_list(tmp_path: Path, site: str) -> None:
     assert "line 4 of" in log
 
 
+@pytest.mark.slow
 def test_the_urls_spider_reads_standard_input(tmp_path: Path, site: str) -> None:
     feed = tmp_path / "feed.jsonl"
     command = [sys.executable, "-m", "scrapy", "crawl", "urls", "-a", "file=-", "-O", str(feed)]
@@ -170,6 +174,7 @@ def test_bad_arguments_get_one_clear_line(arguments: list[str], message: str) ->
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_report_names_every_drop(tmp_path: Path, site: str) -> None:
     _, items = crawled(tmp_path, "site", f"url={site}")
     index = str(tmp_path / "pages.db")

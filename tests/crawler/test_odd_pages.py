@@ -57,6 +57,7 @@ def test_a_setting_is_checked_before_the_first_page(tmp_path: Path) -> None:
         UrlsSpider.from_crawler(Crawler(UrlsSpider, {"DEDUP_MAX_BYTES": "soon"}), file=str(listed))
 
 
+@pytest.mark.slow
 def test_odd_pages_are_kept_and_counted(tmp_path: Path) -> None:
     listed, feed = tmp_path / "urls.txt", tmp_path / "feed.jsonl"
     with running(_Odd) as url:

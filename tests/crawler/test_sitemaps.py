@@ -17,6 +17,8 @@ from crawler.spiders.sitemap import SitemapSpider
 from tests.budget import examples
 from tests.crawler.test_bounds import HOME, Answer, Site, crawled, serving
 
+pytestmark = pytest.mark.slow
+
 XML = {"Content-Type": "application/xml"}
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 ROBOTS = "http://a.test/robots.txt"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -17,7 +18,7 @@ FRAME = text(1, 300)
 
 def rows(seed: int, number: int, parts: int, between: str, of: str) -> str:
     rng = Random(seed)
-    part = {
+    part: Callable[[], str] = {
         "numbers": lambda: f"{rng.uniform(0, 99):.1f}",
         "times": lambda: f"{rng.randint(5, 23):02}:{rng.randint(0, 59):02}",
         "words": lambda: "".join(rng.choices("abdeiklmnorst", k=7)),

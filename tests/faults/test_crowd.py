@@ -18,7 +18,7 @@ from tests.faults.crawls import rows_of_a_sound_index
 from tests.faults.spiders import content_of
 from tests.forking import HAS_SERVER
 
-pytestmark = pytest.mark.skipif(not HAS_SERVER, reason="no fork server here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HAS_SERVER, reason="no fork server here")]
 
 
 def crawl_all(number: int, together: Barrier, folder: Path, pages: int) -> None:

@@ -20,6 +20,8 @@ from tests.crawling import crawl
 from tests.pages import edited, page, text
 from tests.plugin.test_processes import ITEMS, item, listed
 
+pytestmark = pytest.mark.slow
+
 PAGES = 60
 
 

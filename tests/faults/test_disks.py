@@ -12,6 +12,8 @@ from dedup.values.verdict import Outcome
 from tests.crawling import wait_until
 from tests.faults.crawls import Staged, near, page, rows_of_a_sound_index, stored
 
+pytestmark = pytest.mark.slow
+
 EXT4_SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN
 WITHOUT_THE_JOURNAL = b"\x02\x00\x00\x00"
 

@@ -193,6 +193,7 @@ def test_any_words_end_with_a_code_of_ours(arguments: list[str]) -> None:
         run(*arguments)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=examples(15))
 def test_any_options_of_a_trial_end_with_a_code_of_ours(data: st.DataObject) -> None:

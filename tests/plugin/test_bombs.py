@@ -99,6 +99,7 @@ def test_bombs_are_kept_and_counted_and_the_crawl_goes_on(tmp_path: Path, encodi
         assert max(len(row.sighting.title) for row in index.rows()) == MAX_TITLE
 
 
+@pytest.mark.slow
 def test_scrapys_own_limit_ends_a_bomb_before_it_is_a_page(tmp_path: Path) -> None:
     done = crawled(tmp_path, "gzip", DOWNLOAD_MAXSIZE=5_000_000)
     assert kept(done) == ["/attributes", "/deep", "/deeper", "/ligatures", "/page"]

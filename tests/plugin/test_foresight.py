@@ -231,6 +231,7 @@ def test_what_was_read_goes_with_its_response() -> None:
     assert len(pages._pages) == before
 
 
+@pytest.mark.slow
 def test_what_was_long_ago_is_forgotten() -> None:
     ahead = reader()
     read_responses(ahead, ["text"] * 10_000)

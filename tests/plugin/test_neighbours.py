@@ -163,6 +163,7 @@ def png(shade: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", lines) + chunk(b"IEND", b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "priority", "fetched"), [("files", 1, 4), ("files", 300, 2), ("images", 300, 2)]
 )

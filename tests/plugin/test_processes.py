@@ -21,6 +21,8 @@ from dedup.values.verdict import Outcome, Reason
 from tests.crawling import Crawl, Running, crawl, started, wait_until
 from tests.pages import edited, text
 
+pytestmark = pytest.mark.slow
+
 SELECT = "twisted.internet.selectreactor.SelectReactor"
 ITEMS = "tests.plugin.spiders.ItemSpider"
 PAGES = "tests.plugin.spiders.OneItemAPage"

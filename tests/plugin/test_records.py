@@ -51,6 +51,7 @@ def test_a_body_is_html_only_with_markup(tmp_path: Path) -> None:
     assert items(tmp_path, *marked).items == marked[:1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key_fields", [["sku"], ["price"], ["sku", "price"], ["absent", "sku"]])
 def test_items_that_differ_in_a_key_are_never_copies(tmp_path: Path, key_fields: list[str]) -> None:
     for unchanged, expected in (("keep", PRODUCTS), ("drop", [])):
@@ -129,6 +130,7 @@ def test_items_of_one_response_are_siblings_and_come_again(tmp_path: Path) -> No
         assert {row.sighting.url for row in index.rows()} == {"data:,start"}
 
 
+@pytest.mark.slow
 def test_items_without_any_response_come_again(tmp_path: Path) -> None:
     found = [{"name": text(n)} for n in range(4)] + [{"name": "short"}, {"name": "other"}]
     runs = [items(tmp_path, *found, spider="StartItems", DEDUP_TEXT_FIELDS=["name"]) for _ in range(3)]

@@ -86,6 +86,7 @@ def test_copies_that_are_explored_are_followed(tmp_path: Path) -> None:
     assert done.dedup()["responses/explored"] > LIMIT // 2
 
 
+@pytest.mark.slow
 def test_exploration_takes_its_share_and_the_same_urls_each_time() -> None:
     urls = [f"http://a/{number}" for number in range(20_000)]
     explored = [url for url in urls if is_explored(url, 0.05)]
@@ -138,6 +139,7 @@ def test_error_pages_are_filtered_before_they_are_judged(tmp_path: Path) -> None
     assert "responses/seen" not in done.dedup()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["fail_late", "fail_async", "fail_at_once"])
 @pytest.mark.parametrize("forgiven", [True, False])
 @pytest.mark.parametrize("source", ["item", "response"])
@@ -180,6 +182,7 @@ def test_a_page_whose_only_item_storage_lost_is_nobodys_canonical(tmp_path: Path
     assert len(done.items) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "source", "failing", "stored"),
     [
@@ -213,6 +216,7 @@ def test_a_page_all_of_whose_items_failed_is_nobodys_canonical(
     assert len(done.items) == stored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("position", [100, 300])
 def test_a_page_whose_only_item_a_pipeline_dropped_holds_up_no_copy(
     tmp_path: Path, position: int

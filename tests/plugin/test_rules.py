@@ -108,6 +108,7 @@ def test_no_more_than_half_of_all_requests_wait(tmp_path: Path) -> None:
     assert counts["rules/withheld"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("found", [None, "/r", False], ids=["not found", "redirected", "failed"])
 @pytest.mark.parametrize("retries", [True, False])
 def test_nobody_waits_for_a_page_that_does_not_come(
@@ -163,6 +164,7 @@ def test_an_errback_hears_of_it_and_the_request_is_only_listed(tmp_path: Path) -
     assert [one.request for one in held(tmp_path)] == [""]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [

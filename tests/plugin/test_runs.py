@@ -111,6 +111,7 @@ def site(*, moved: bool = False, link: str = "") -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skip", ["nothing", "links", "callback"])
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])
 def test_a_site_that_moved_is_crawled_whole(tmp_path: Path, skip: str, unchanged: str) -> None:
@@ -183,6 +184,7 @@ def test_a_page_whose_callback_was_skipped_is_fetched_when_it_is_wanted_back(tmp
         assert "/copy" in paths(crawled(tmp_path, url, **settings))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", ["host", "domain", "global"])
 def test_it_is_fetched_under_every_scope_by_its_own_spider(tmp_path: Path, scope: str) -> None:
     pages = {**site(link="/copy"), "/copy": document(text(0))}

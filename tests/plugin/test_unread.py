@@ -62,6 +62,7 @@ def test_of_twenty_articles_that_scripts_show_none_is_lost(tmp_path: Path, at_a_
     assert (done.dedup()["unread"], done.dedup()["requested_again"]) == (19, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["nested", "linked", "attribute"])
 def test_it_does_not_matter_where_the_text_is(tmp_path: Path, kind: str) -> None:
     assert len(crawled(tmp_path, kind).items) == 7
@@ -75,6 +76,7 @@ def test_the_next_crawl_keeps_what_was_given_back(tmp_path: Path) -> None:
     assert crawled(tmp_path, "state", DEDUP_UNCHANGED="drop").items == []
 
 
+@pytest.mark.slow
 def test_copies_of_earlier_crawls_count(tmp_path: Path) -> None:
     assert len(crawled(tmp_path, "state", 3).items) == 1
     assert len(crawled(tmp_path, "state", 5).items) == 1

@@ -89,6 +89,7 @@ def test_changes(a: str, b: str, expected: list[tuple[str, str | None, str | Non
     assert [(change.op, change.before, change.after) for change in word_diff(a, b)] == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [(" ", "one line"), ("\n", "many lines")], ids=lambda parts: parts[1])
 def test_huge_texts_take_bounded_time(parts: tuple[str, str]) -> None:
     """Texts that have nothing to do with each other, and one change in 200,000 words."""

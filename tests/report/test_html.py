@@ -73,6 +73,7 @@ def test_hostile_text_ends_no_element_and_shows_every_character() -> None:
     etree.HTML(report)
 
 
+@pytest.mark.slow
 def test_a_bounded_report_counts_all_and_says_what_it_leaves_out(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         whole, part = html(opened), html(opened, max_pages=10)
@@ -84,6 +85,7 @@ def test_a_bounded_report_counts_all_and_says_what_it_leaves_out(index: Path) ->
     assert "not listed" not in whole
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_too_large_is_listed_in_part(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         data = data_of(html(opened, max_pages=2))
@@ -112,6 +114,7 @@ def test_each_copy_is_listed_with_its_figures(index: Path) -> None:
     assert data["texts"]
 
 
+@pytest.mark.slow
 def test_the_rows_may_be_others_than_the_index_says(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         canonical, *_, last = opened.rows()
@@ -152,6 +155,7 @@ def test_what_the_site_decided_is_said_and_what_loses_most_comes_first() -> None
     assert "With the settings of this report it is no duplicate." in stricter
 
 
+@pytest.mark.slow
 def test_there_is_no_chart_of_losses_where_no_row_tells_any() -> None:
     index = MemoryIndex()
     config = DedupConfig(verifier="similarity")
@@ -182,6 +186,7 @@ def test_the_rule_without_verification_is_said_as_it_is() -> None:
 LOSS, ALIKE, NEAR = "at most 40, or 10% of the words.", "at least 0.62.", "at most 10 bits."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "ways", "thresholds"),
     [

@@ -12,6 +12,8 @@ from dedup.cli import main, serving
 from tests.pages import edited, page, text
 from tests.report.served import served
 
+pytestmark = pytest.mark.slow
+
 EVIL = 'javascript:alert(1)//"><script>alert(2)</script>\u202e\x1b[31m'
 STORING = DedupConfig(store_pages=True)
 

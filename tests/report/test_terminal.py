@@ -20,7 +20,10 @@ from dedup import DedupConfig, Detector, SQLiteIndex
 from tests.crawling import ROOT
 from tests.pages import edited, page, text
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals"),
+]
 
 COLUMNS, LINES = 100, 4000
 ACTS = (

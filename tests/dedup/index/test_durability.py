@@ -121,6 +121,7 @@ def kill_often(path: Path, times: int, *, between: int = 1) -> None:
     assert len(confirmed) > times
 
 
+@pytest.mark.slow
 def test_ten_killed_crawls_lose_nothing(tmp_path: Path) -> None:
     kill_often(tmp_path / "pages.db", 10)
 
@@ -130,10 +131,12 @@ def test_two_hundred_killed_crawls_lose_nothing(tmp_path: Path) -> None:
     kill_often(tmp_path / "pages.db", 200)
 
 
+@pytest.mark.slow
 def test_crawls_that_bury_killed_crawls_can_be_killed_too(tmp_path: Path) -> None:
     kill_often(tmp_path / "pages.db", 20, between=5)
 
 
+@pytest.mark.slow
 def test_a_crawl_killed_while_it_makes_the_file_leaves_one_that_can_be_opened(tmp_path: Path) -> None:
     rng = Random(0)
     for number in range(30):
@@ -269,6 +272,7 @@ print(*rows)
 """
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow_is_one_clear_error_and_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
     limited = subprocess.run(

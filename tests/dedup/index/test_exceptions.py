@@ -147,6 +147,7 @@ def test_every_store_gives_the_same(
         assert judged(lived(index, steps, config)) == judged(lived(ScanIndex(), steps, config))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "law"),
     [
