@@ -58,7 +58,9 @@ GARBLED = [
 def test_an_item_shares_the_tree_of_its_response(body: bytes, content_type: str, as_text: bool) -> None:
     origin = response(body, content_type)
     item = {"url": "http://b/", "html": origin.text if as_text else body}
-    if as_text and (body, content_type) in GARBLED:
+    # Without a declaration each Scrapy guesses another encoding.
+    is_guessed_wrongly = ZH.encode("gb18030") in body and ZH not in origin.text
+    if as_text and ((body, content_type) in GARBLED or is_guessed_wrongly):
         declared = content_type.partition("charset=")[2]
         expected = Page.from_html(body, url="http://b/", encoding=declared)
     else:
