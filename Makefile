@@ -36,7 +36,7 @@ test: $(VENV)/test
 	$(PYTEST) -m "not slow" --ignore tests/benchmarks
 
 slow: $(VENV)/dev
-	$(PYTEST) -m slow --ignore tests/benchmarks
+	$(PYTEST) -m slow --ignore tests/benchmarks $(SLOW)
 
 pure: $(VENV)/test
 	DEDUP_PURE=1 $(PYTEST) -m "not slow" tests/dedup tests/plugin/test_crawl.py tests/plugin/test_foresight.py
