@@ -23,7 +23,7 @@ from benchmarks.accuracy.sets import ARCHIVE, unpacked
 from dedup import DedupConfig, Fingerprint, Page, Reason, fingerprint
 from dedup.recipes.sketch import agrees, check_sketch
 from dedup.recipes.terms import Terms, tokens_of
-from dedup.rule.keys import has_equal_tokens
+from dedup.rule.keys import has_equal_text
 from dedup.rule.match import match
 from dedup.values.hashes import SECRET_SIZE
 
@@ -62,7 +62,7 @@ def near_pairs(pages: Sequence[Keyed]) -> Iterator[tuple[int, int]]:
 
 def is_verified(a: Fingerprint, b: Fingerprint) -> bool:
     """Return whether it is the sketches that make *b* a copy of *a*."""
-    return match(a, b, CONFIG).reason is Reason.NEAR_DUPLICATE and not has_equal_tokens(a, b)
+    return match(a, b, CONFIG).reason is Reason.NEAR_DUPLICATE and not has_equal_text(a, b)
 
 
 def refusals(root: Path, keys: Sequence[bytes]) -> tuple[int, int]:

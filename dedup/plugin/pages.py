@@ -161,9 +161,7 @@ def _page_of_all(response: HtmlResponse, raw: RawPage, max_bytes: int) -> Page |
         page = page_after_callback(response, max_bytes=max_bytes)
         return page and page.at(raw.url, response.body)
     page = _pages.get(response)
-    if page is None and isinstance(
-        raw.html, bytes
-    ):  # the header says more of their charset than they do
+    if page is None and isinstance(raw.html, bytes):  # the header knows more of their charset
         page = page_after_callback(response, max_bytes=max_bytes)
     if page is None or page.excess is not None or not _is_within(raw.html, max_bytes):
         return None

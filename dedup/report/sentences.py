@@ -214,10 +214,10 @@ def run_end(run: Run) -> str:
     return printable(run.ending) or "not ended"
 
 
-def moment(seconds: float, timespec: str = "minutes") -> str:
+def moment(seconds: float) -> str:
     """Return a time (seconds since 1970) in UTC.
 
     >>> moment(0)
     '1970-01-01 00:00'
     """
-    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(" ", timespec)
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(" ", "minutes")

@@ -169,13 +169,13 @@ def distances(kept: Fingerprint, page: Fingerprint) -> tuple[int | None, int | N
     )
 
 
-def has_equal_tokens(kept: Fingerprint, page: Fingerprint) -> bool:
+def has_equal_text(kept: Fingerprint, page: Fingerprint) -> bool:
     """Return whether both have the same text, and tokens enough to mean something."""
     return page.tokens >= MIN_EQUAL_TOKENS and page.token_digest == kept.token_digest
 
 
 def text_digest(page: Fingerprint) -> bytes:
-    """Return the digest that pages have in common which `has_equal_tokens`, b"" with too few tokens."""
+    """Return the digest that pages have in common which `has_equal_text`, b"" with too few tokens."""
     return page.token_digest if page.tokens >= MIN_EQUAL_TOKENS else b""
 
 
@@ -185,7 +185,7 @@ def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
     if page.body_digest == kept.body_digest:
         rank = 0
     else:
-        rank = 1 if has_equal_tokens(kept, page) else 2
+        rank = 1 if has_equal_text(kept, page) else 2
     content, structure = distances(kept, page)
     return (rank, _none_last(content), _none_last(structure), canonical.id)
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
-from dedup.rule.keys import Keys, distances, has_equal_tokens
+from dedup.rule.keys import Keys, distances, has_equal_text
 from dedup.rule.site import NO_SITE, SiteContext
 from dedup.rule.verifier import verifier_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.match import Check, Match
 from dedup.values.verdict import Reason
 
-EMPTY, EQUAL_BYTES, EQUAL_TOKENS, NO_CANDIDATE = "empty", "equal_bytes", "equal_tokens", "no_candidate"
+EMPTY, EQUAL_BYTES, EQUAL_TEXT, NO_CANDIDATE = "empty", "equal_bytes", "equal_tokens", "no_candidate"
 # What is found without a key and a verifier.
-OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TOKENS)
+OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TEXT)
 
 _DEFAULT = DedupConfig()
 
@@ -44,9 +44,9 @@ def match(
         return Match(
             Reason.EXACT_DUPLICATE, _plain(kept, page, EQUAL_BYTES, "All bytes are equal.", 1.0)
         )
-    if has_equal_tokens(kept, page):
+    if has_equal_text(kept, page):
         sentence = f"The texts are the same, with {page.tokens:,} tokens."
-        return Match(Reason.NEAR_DUPLICATE, _plain(kept, page, EQUAL_TOKENS, sentence, 1.0))
+        return Match(Reason.NEAR_DUPLICATE, _plain(kept, page, EQUAL_TEXT, sentence, 1.0))
     check = verifier_of(config).check(kept, page, site)
     if not check.passes:
         return Match(Reason.NEW, check)

@@ -24,7 +24,7 @@ from dedup.archives.steps import compared, facts, in_company
 from dedup.files.contexts import batch_of as contexts_batch
 from dedup.recipes.sample import MOST
 from dedup.rule import loss
-from dedup.rule.keys import has_equal_tokens
+from dedup.rule.keys import has_equal_text
 from dedup.rule.match import match
 from dedup.rule.verifier import verifier_of
 from tests.archives.corpora import CONFIG, corpus, printed, write
@@ -113,7 +113,7 @@ def test_many_are_as_one_by_one(tmp_path: Path) -> None:
         assert [alike[n] >= CONFIG.min_similarity] == verifier.may_pass(page, [kept.sketch])
         assert lost[n] == pytest.approx(loss.lost_words(kept, page, alike[n]), abs=many.SLACK / 2)
         assert allowed[n] == loss.allowed_words(page, CONFIG)
-        is_equal = kept.body_digest == page.body_digest or has_equal_tokens(kept, page)
+        is_equal = kept.body_digest == page.body_digest or has_equal_text(kept, page)
         assert equal[n] == is_equal
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -12,10 +13,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dedup import Detector, MemoryIndex, Page
 from dedup.reading.fields import FieldRule, raw_page_of
-from dedup.reading.own_words import own_words
+from dedup.reading.own_words import decoded, own_words
 from tests.plugin.test_records import items
 
 RULE = FieldRule()
@@ -62,12 +65,20 @@ def nested(text: str) -> Any:
     return {"meta": {"parts": [{"kind": "text", "text": text[:half]}, {"text": text[half:]}]}}
 
 
+def lines(text: str, length: int) -> list[str]:
+    words = text.split()
+    return [" ".join(words[at : at + length]) for at in range(0, len(words), length)]
+
+
 SHAPES: list[Callable[[str], Any]] = [
     lambda text: text,
     lambda text: f"<div><p>{text}</p></div>",
     lambda text: [f"{line}." for line in text.split(". ")],
     nested,
     lambda text: json.dumps({"id": 7, "text": text}),
+    lambda text: [None, *text.split(". "), 7],
+    lambda text: [{"start": at, "text": line} for at, line in enumerate(lines(text, 8))],
+    lambda text: lines(text, 7),
 ]
 
 
@@ -192,6 +203,31 @@ def test_bytes_and_text_of_the_same_html_add_the_same() -> None:
     assert as_text == as_bytes
     assert len(as_text.text.split()) > len(page_of({"html": PAGE}).text.split()) + 150
     assert as_text.body_digest != page_of({"html": PAGE}).body_digest
+
+
+@given(st.text("ab\\/\"'nu0041x", max_size=40))
+def test_escapes_are_decoded_as_one_after_the_other(script: str) -> None:
+    found = re.sub(
+        r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([nrtbf])|([/\"']))",
+        lambda at: chr(int(at[1] or at[2], 16)) if at[1] or at[2] else " " if at[3] else at[4],
+        script,
+    )
+    assert decoded(script) == found
+
+
+@given(st.text("灯塔建成了", min_size=2, max_size=30), st.text("灯塔建成了 ", max_size=30))
+def test_of_a_run_the_stretches_are_own_whose_pairs_are_not_known(run: str, known: str) -> None:
+    pairs = {known[at : at + 2] for at in range(len(known) - 1)}
+    is_own = [run[at : at + 2] not in pairs for at in range(len(run) - 1)]
+    stretches, at = [], 0
+    while at < len(is_own):
+        end = at
+        while end < len(is_own) and is_own[end]:
+            end += 1
+        if end > at:
+            stretches.append(run[at : end + 1])
+        at = end + 1
+    assert own_words([run], known) == stretches
 
 
 def test_a_page_over_a_limit_is_told_apart_by_its_long_texts() -> None:

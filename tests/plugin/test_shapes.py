@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-from crawler.example.server import running
 from tests.crawling import crawl
 from tests.pages import text
+from tests.serving import serving
 from tests.shapes import SHAPES, shaped
 
 SITE = {
@@ -26,26 +23,6 @@ COPIES = {
 }
 
 
-@contextmanager
-def site() -> Iterator[str]:
-    pages = SITE | COPIES
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = pages.get(self.path, "").encode()
-            self.send_response(200 if body else 404)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    with running(Handler) as url:
-        yield url.rstrip("/")
-
-
 @pytest.mark.parametrize(
     ("source", "arguments"), [("response", {}), ("item", {"html": "1"})], ids=["response", "item"]
 )
@@ -54,8 +31,8 @@ def test_sloppy_pages_with_words_of_their_own_are_kept(
 ) -> None:
     listed = tmp_path / "urls.txt"
     settings = {"DEDUP_SOURCE": source, "CONCURRENT_REQUESTS": 1}
-    with site() as url:
-        listed.write_text("".join(f"{url}{path}\n" for path in SITE | COPIES))
+    with serving(SITE | COPIES) as url:
+        listed.write_text("".join(f"{url.rstrip('/')}{path}\n" for path in SITE | COPIES))
         arguments = arguments | {"file": str(listed)}
         done = crawl(tmp_path, "crawler.spiders.urls.UrlsSpider", settings, arguments)
     assert done.code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 from urllib.parse import quote
 
@@ -12,10 +13,39 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.http import Response
 
+from dedup.plugin.unread import MOST_SWALLOWED, Copy, Net
 from tests.crawling import Crawl, crawl
 from tests.plugin.test_beside import prose
 
 FRAME = prose(900, 18)
+
+
+def let_through(copies: list[tuple[str, str]]) -> int:
+    """Return how many of the *copies* of one page, as markup and what was read of it, the net lets go."""
+    net = Net()
+    return sum(
+        net.swallows(1, markup, read, Copy(row, "", None)) for row, (markup, read) in enumerate(copies)
+    )
+
+
+@pytest.mark.parametrize("teasers", [4, 8])
+def test_random_links_beside_a_text_are_no_text_of_a_copy(teasers: int) -> None:
+    read = prose(1)
+    drawn = Random(teasers)
+    pool = [prose(100 + number, 10) for number in range(400)]
+    copies = [
+        f"<p>{read}</p>" + "".join(f"<a href=/>{teaser}</a>" for teaser in drawn.sample(pool, teasers))
+        for _ in range(40)
+    ]
+    assert let_through([(markup, read) for markup in copies]) == 0
+
+
+def test_half_as_much_as_was_read_is_a_text_of_its_own() -> None:
+    read = prose(1)
+    copies = [
+        f"<p>{read}</p><script>{json.dumps(prose(100 + number, 240))}</script>" for number in range(20)
+    ]
+    assert let_through([(markup, read) for markup in copies]) == 20 - (MOST_SWALLOWED - 1)
 
 
 def shell(number: int, kind: str) -> str:

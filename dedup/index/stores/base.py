@@ -36,18 +36,16 @@ class Order(StrEnum):
 class Query(NamedTuple):
     """Conditions on rows, which must all hold; None is no condition.
 
-    *after* and *before* are numbers of rows.  *runs* and *not_runs* are the runs that rows may,
+    *after* is the number of a row.  *runs* and *not_runs* are the runs that rows may,
     or may not, be of.  With *dry_runs* rows of dry runs count only if they are of one of these.
     *cluster* is the canonical in whose place a row was kept.  *replaces*, *represents* and *elsewhere*
     say whether a row replaces another one, was kept in the place of one, and leans on a page of a host
     that its crawl had not visited; *met_again* takes `Row.is_met_again` only.  *unseen_since* takes
-    rows from before a moment that no later row repeats, unless that one is forgotten.  *text* stands
-    somewhere in URL or title, upper and lower case alike (ASCII).
+    rows from before a moment that no later row repeats, unless that one is forgotten.
     """
 
     ids: Sequence[int] | None = None
     after: int | None = None
-    before: int | None = None
     group: Group | None = None
     url_key: str | None = None
     item_key: str | None = None
@@ -58,7 +56,6 @@ class Query(NamedTuple):
     cluster: int | None = None
     before_run: int | None = None
     unseen_since: float | None = None
-    text: str | None = None
     limit: int | None = None
     # Those that change seldom: a store may keep a statement for each of their values.
     runs: frozenset[int] | None = None

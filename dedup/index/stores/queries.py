@@ -31,7 +31,6 @@ _BY_SCOPE = (*_TEXTS, "body_digest", "token_digest")
 _CONDITIONS = {
     "ids": "p.id IN (SELECT value FROM json_each(?))",
     "after": "p.id > ?",
-    "before": "p.id < ?",
     "group": "p.scope = ?",
     "url_key": "p.url_key = ? AND p.url_key != ''",
     "item_key": "p.item_key = ? AND p.item_key != ''",
@@ -43,7 +42,6 @@ _CONDITIONS = {
     "before_run": "p.run < ?",
     "unseen_since": "p.time < ? AND NOT EXISTS (SELECT 1 FROM pages r WHERE r.canonical = p.id "
     "AND r.time >= ? AND r.outcome != 'forgotten')",
-    "text": "(instr(lower(p.url), lower(?)) OR instr(lower(p.title), lower(?)))",
 }
 
 
@@ -65,8 +63,6 @@ POSTGRES = Dialect(
     {
         **_CONDITIONS,
         "ids": "p.id = ANY(?)",
-        "text": '(strpos(lower(p.url), lower(? COLLATE "C")) > 0 '
-        'OR strpos(lower(p.title), lower(? COLLATE "C")) > 0)',
     },
     list,
     None,

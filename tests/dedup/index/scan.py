@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dedup.index.stores.base import Pool
 from dedup.recipes.config import DedupConfig
-from dedup.rule.keys import has_equal_tokens, nearness, shared_bands, uses_content, uses_structure
+from dedup.rule.keys import has_equal_text, nearness, shared_bands, uses_content, uses_structure
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Row
 from dedup.values.simhashes import simhash_distance
@@ -39,7 +39,7 @@ def scan(
 
 
 def _is_equal(page: Fingerprint, other: Fingerprint) -> bool:
-    return page.body_digest == other.body_digest or has_equal_tokens(other, page)
+    return page.body_digest == other.body_digest or has_equal_text(other, page)
 
 
 def _nearest(

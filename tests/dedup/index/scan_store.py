@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from dedup.index import Index
@@ -43,8 +42,6 @@ from dedup.values.simhashes import simhash_distance
 from dedup.values.verdict import Candidates, Outcome
 from tests.dedup.index.scan import scan
 
-_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
-
 # What tells a record from all others of its kind, and the order of the kind, None for that of time.
 _KEYS: dict[type, Callable[[Any], Any]] = {
     Run: lambda run: run.id,
@@ -64,7 +61,6 @@ _ORDERS: dict[type, Callable[[Any], Any]] = {
 _CONDITIONS: dict[str, Callable[[Row, Any], bool]] = {
     "ids": lambda row, ids: row.id in ids,
     "after": lambda row, number: row.id > number,
-    "before": lambda row, number: row.id < number,
     "group": lambda row, group: (row.sighting.kind, row.sighting.scope) == group,
     "url_key": lambda row, key: row.sighting.url_key == key,
     "item_key": lambda row, key: row.sighting.item_key == key,
@@ -84,7 +80,6 @@ _CONDITIONS: dict[str, Callable[[Row, Any], bool]] = {
     "represents": lambda row, stands_in: (row.verdict.represents is not None) is stands_in,
     "elsewhere": lambda row, elsewhere: is_elsewhere(row.verdict) is elsewhere,
     "met_again": lambda row, met: row.is_met_again is met,
-    "text": lambda row, text: _has(text, row.sighting.url, row.sighting.title),
 }
 _ROW_ORDERS: dict[Order, Callable[[Row], Any]] = {
     Order.OLDEST: lambda row: row.id,
@@ -320,7 +315,3 @@ def _is_wanted(value: Any, wanted: Any) -> bool:
     if isinstance(wanted, Collection) and not isinstance(wanted, str | bytes):
         return value in wanted
     return bool(value == wanted)
-
-
-def _has(part: str, *texts: str) -> bool:
-    return any(part.translate(_LOWER) in text.translate(_LOWER) for text in texts)
