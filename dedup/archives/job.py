@@ -66,8 +66,6 @@ def suited(config: DedupConfig) -> DedupConfig:
         raise ConfigError("verifier (distance) must be another one on Spark: bands find candidates")
     if config.canonical_link != "record":
         raise ConfigError(f"canonical_link ({config.canonical_link}) must be record on Spark")
-    if config.keep != "first":
-        raise ConfigError(f"keep ({config.keep}) must be first on Spark")
     if config.exceptions != NO_EXCEPTIONS:
         raise ConfigError("exceptions are for crawls and `dedup add`; Spark does not obey them")
     by_bands = replace(config, candidates="minhash", max_structure_candidates=0)

@@ -71,10 +71,7 @@ def _unjudged(counts: Counter[str], reason: str) -> list[str]:
 
 
 def _rehearsed(counts: Counter[str]) -> list[str]:
-    texts = (
-        ("rehearsed", "copies were kept in the rehearsal"),
-        ("replaced", "pages took the place of shorter ones, which had been kept (dedup_replaces)"),
-    )
+    texts = (("rehearsed", "copies were kept in the rehearsal"),)
     return [f"  {counts[name]:,} {text}" for name, text in texts if counts[name]]
 
 

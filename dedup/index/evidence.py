@@ -12,7 +12,6 @@ from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import Past
 from dedup.rule.frozen import FrozenSites
 from dedup.rule.keys import nearness
-from dedup.rule.longer import MOST_REPLACED
 from dedup.rule.site import SiteContext
 from dedup.values.exceptions import Exceptions
 from dedup.values.row import Row
@@ -57,7 +56,6 @@ class Evidence:
             site=lambda: self.site(config),
             originals=lambda: self.originals(config.exceptions),
             is_stranger=self._strangers(config.exceptions),
-            may_replace=self.may_replace,
         )
 
     def site(self, config: DedupConfig) -> SiteContext:
@@ -285,20 +283,6 @@ class Evidence:
         return bool(last.over and later) and self.facts.is_visited(
             self.sighting.scope, canonical.host, later
         )
-
-    def may_replace(self, canonical: Canonical) -> bool:
-        """Return whether its page may take the place of *canonical*: another thing, not too often.
-
-        What has the same URL or key is told apart by its versions, so it stays beside the others.
-        """
-        row = the_row(self.store, canonical.id)
-        if self.sighting.is_named and row.sighting.identity == self.sighting.identity:
-            return False
-        alive, count = self.crawl.alive, 0
-        while (row := self.met(row.id, alive) or row).replaces_another and row.sighting.run in alive:
-            assert row.verdict.replaces is not None
-            count, row = count + 1, the_row(self.store, row.verdict.replaces)
-        return count < MOST_REPLACED
 
     # What somebody wants back
 

@@ -251,7 +251,7 @@ class Ledger:
         if row.verdict.replaces is None:
             return
         old, evidence = the_row(self._store, row.verdict.replaces), self.evidence(row.sighting)
-        if old.listed and (row.replaces_another or not evidence.met(old.id, evidence.crawl.own)):
+        if old.listed and not evidence.met(old.id, evidence.crawl.own):
             self._store.change(Query(ids=(old.id,)), listed=False)
 
     def _answered(self, row: Row) -> list[Row]:

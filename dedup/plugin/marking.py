@@ -1,4 +1,4 @@
-"""Items with marks: what they repeat or replace, the fields of that, and which items can have them."""
+"""Items with marks: what they repeat, the fields of that, and which items can have them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 # The fields of a mark, and the attributes of a verdict that fill them.
 _ATTRIBUTES = ("reason", "canonical_url", "content_distance", "structure_distance", "similarity", "lost")
 MARKS = {f"dedup_{attribute}": attribute for attribute in _ATTRIBUTES}
-REPLACES = {"dedup_replaces": "replaced_url"}
 
 
 class CannotMark(DedupError):  # noqa: N818
@@ -71,24 +70,9 @@ class Marker:
 
 
 def marker_of(settings: DedupSettings) -> Marker | None:
-    """Return what marks items as *settings* ask, None where nothing is marked."""
-    fields: dict[str, str] = {}
-    asked: list[tuple[str, str]] = []
-    if settings.action == "mark":
-        fields |= MARKS
-        asked.append(("DEDUP_ACTION ('mark')", "DEDUP_ACTION = 'drop'"))
-    if settings.config.keep == "longest":
-        fields |= REPLACES
-        asked.append(("DEDUP_KEEP ('longest')", "DEDUP_KEEP = 'first'"))
-    if not fields:
-        return None
-    setting, without = (" and ".join(parts) for parts in zip(*asked, strict=True))
-    return Marker(fields, setting, without)
-
-
-def mark_of_none() -> Marker:
-    """Return what marks items that are not judged: they replace nothing."""
-    return Marker(REPLACES, "DEDUP_KEEP ('longest')", "DEDUP_KEEP = 'first'")
+    """Return what marks copies as *settings* ask, None where nothing is marked."""
+    marks = settings.action == "mark"
+    return Marker(MARKS, "DEDUP_ACTION ('mark')", "DEDUP_ACTION = 'drop'") if marks else None
 
 
 def mark_of_copies() -> Marker:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Coroutine
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -19,7 +18,7 @@ from dedup.plugin.errors import DuplicatePage, Explanation
 from dedup.plugin.feeds import DroppedFeed, flush_feeds
 from dedup.plugin.judge import Answered, Judge
 from dedup.plugin.looking import only_looks
-from dedup.plugin.marking import CannotMark, known_item_classes, mark_of_copies, mark_of_none, marker_of
+from dedup.plugin.marking import CannotMark, known_item_classes, mark_of_copies, marker_of
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, read_settings
@@ -28,7 +27,6 @@ from dedup.plugin.unread import Copy, Net
 from dedup.plugin.waiting import Later, Seat
 from dedup.reading.fields import NoHtml
 from dedup.reading.page import Page
-from dedup.values.printable import printable
 from dedup.values.urls import url_key
 from dedup.values.verdict import Reason, Verdict
 
@@ -217,7 +215,6 @@ class DedupPipeline:
         if verdict.kept:
             token.row = verdict.row
             self._counts.add("kept")
-            self._note_replaced(url, verdict)
             return self._marked(item, verdict)
         if verdict.is_rehearsed and not self._marks_copies:
             self._counts.add("rehearsed")
@@ -231,14 +228,6 @@ class DedupPipeline:
         logger.info("Dropped %s", copy)
         self._write_dropped(item, verdict)
         raise copy
-
-    def _note_replaced(self, url: str, verdict: Verdict) -> None:
-        if verdict.replaced_url:
-            self._counts.add("replaced")
-            logger.info(
-                "<%s> takes the place of <%s>, which is shorter",
-                *(printable(url), printable(verdict.replaced_url)),
-            )
 
     def _write_dropped(self, item: Any, verdict: Verdict) -> None:
         assert self._crawler.spider is not None
@@ -283,9 +272,6 @@ class DedupPipeline:
     def _keep_unjudged(self, item: Any) -> Any:
         self._counts.add(Reason.NOT_JUDGED)
         self._counts.add("kept")
-        if self._settings.config.keep == "longest" and not self._settings.dry_run:
-            with suppress(CannotMark):  # it need not have the field: it is none of ours
-                mark_of_none().mark(item, Verdict(Reason.NOT_JUDGED, kept=True))
         return item
 
     def _request_sent(self, request: Request) -> None:

@@ -39,7 +39,6 @@ SIZED = ("word_shingles", "character_ngrams")
 DECAYED = ("decayed_ngrams", "tag_decay", "tag_paths")
 SCOPES = ("spider", "host", "domain", "global")
 UNCHANGED = ("keep", "drop")
-KEEP = ("first", "longest")
 CANONICAL_LINKS = ("record", "decide")
 CANDIDATES = ("simhash", "minhash", "both")
 VERIFIERS = ("loss", "similarity", "distance")
@@ -71,7 +70,6 @@ _RANGES: dict[str, tuple[float, float]] = {
 _NAMES = {
     "scope": SCOPES,
     "unchanged": UNCHANGED,
-    "keep": KEEP,
     "canonical_link": CANONICAL_LINKS,
     "candidates": CANDIDATES,
     "verifier": VERIFIERS,
@@ -101,11 +99,6 @@ class DedupConfig:
     domains are those of registries (com) and of hosters (github.io)."""
     unchanged: str = "keep"
     """What becomes of a page that a later run finds unchanged: `keep` or `drop`."""
-    keep: str = "first"
-    """Which page of several copies a crawl keeps: the `first`, or the `longest`.  With that, a page that
-    has all of one kept before it, and at least 20 % and 50 words more, is kept too and takes its place,
-    at most twice for a page in a crawl; its item names the page replaced in the field
-    ``dedup_replaces``."""
     canonical_link: str = "record"
     """What a page's ``rel=canonical`` does: it is put on `record`, or it may `decide`, so that the
     page repeats the one seen at that URL whatever their texts are."""

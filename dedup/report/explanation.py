@@ -123,8 +123,6 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
     fate = f"It was {_FATES.get(run.action if run else '', 'dropped')}"
     if verdict.represents:
         return "It was kept in place of a page that it repeats and that its crawl had not met."
-    if row.replaces_another and verdict.reason is Reason.NEW:
-        return "It was kept: it is longer than a page that had been kept before, and took its place."
     return {
         Reason.NEW: "It was kept: no page that had been kept before was near enough to it.",
         Reason.UPDATED: "It was kept: in the last run this URL had another text.",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import nearness
-from dedup.rule.longer import has_all_of, is_longer
 from dedup.rule.loss import words_of
 from dedup.rule.match import match
 from dedup.rule.site import NO_SITE, SiteContext
@@ -34,7 +33,6 @@ class Past:
     that the page was dropped and somebody wants it back.  *site* gives what is known about its site.
     *originals* are what somebody says that the page is a copy of, and *is_stranger* tells what somebody
     says that it is no copy of: it is never dropped for that, whatever its text, link or past say.
-    *may_replace* tells whether the page may take the place of a canonical that it is longer than.
     """
 
     versions: Sequence[Version] = ()
@@ -46,7 +44,6 @@ class Past:
     site: Callable[[], SiteContext] = lambda: NO_SITE
     originals: Callable[[], Iterable[Canonical]] = tuple
     is_stranger: Callable[[Canonical], bool] = lambda _: False
-    may_replace: Callable[[Canonical], bool] = lambda _: True
 
 
 def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
@@ -70,8 +67,6 @@ class _Case:
     config: DedupConfig
     looked_at: int = 0
     site: SiteContext | None = None
-    shorter: list[Canonical] = field(default_factory=list)
-    said: set[int] = field(default_factory=set)
 
     def verdict(self) -> Verdict:
         if self.page.is_empty:
@@ -91,37 +86,16 @@ class _Case:
         for matched, canonical in self._matches():
             standing = self._standing(canonical)
             if standing or self.config.unchanged == "drop":
-                if canonical.id not in self.said and self._replaces(canonical):
-                    return self._kept(instead_of=canonical)
                 return self._verdict(matched, canonical, standing, kept=False)
             absent = absent or canonical
-        shorter = next(filter(self._replaces, self.shorter), None)
-        return self._kept(represents=absent.cluster if absent else None, instead_of=shorter)
-
-    def _replaces(self, canonical: Canonical) -> bool:
-        """Return whether the page takes the place of *canonical*, which this crawl has delivered."""
-        page, kept = self.page, canonical.fingerprint
-        if self.config.keep != "longest" or not is_longer(page, kept):
-            return False
-        standing = self._standing(canonical)
-        return (
-            standing is not None
-            and standing.is_kept
-            and not standing.is_pending
-            and not standing.is_elsewhere
-            and not self.past.is_stranger(canonical)
-            and has_all_of(page, kept, self.config)
-            and self.past.may_replace(canonical)
-        )
+        return self._kept(represents=absent.cluster if absent else None)
 
     def _matches(self) -> Iterator[tuple[Match, Canonical]]:
         """Yield what the page repeats, the best first: as somebody says, as it says, by the rule."""
         for original in self.past.originals():
             if not self.past.is_stranger(original):
-                self.said.add(original.id)
                 yield self._as_said(original), original
         if (declared := self.past.declared) and not self.past.is_stranger(declared):
-            self.said.add(declared.id)
             yield replace(self._match(declared), reason=Reason.CANONICAL_LINK), declared
         for candidates in self.past.candidates():
             self.looked_at += candidates.looked_at
@@ -129,8 +103,6 @@ class _Case:
                 matched = self._match(canonical)
                 if matched.is_duplicate:
                     yield matched, canonical
-                elif self.config.keep == "longest":
-                    self.shorter.append(canonical)
 
     def _match(self, canonical: Canonical) -> Match:
         """Return how the page stands to *canonical* by the rule; it repeats no stranger."""
@@ -157,26 +129,16 @@ class _Case:
             return None if standing and standing.is_elsewhere else standing
         return standing if standing.is_kept else None
 
-    def _kept(
-        self,
-        *,
-        represents: int | None = None,
-        instead_of: Canonical | None = None,
-        is_restored: bool = False,
-    ) -> Verdict:
+    def _kept(self, *, represents: int | None = None, is_restored: bool = False) -> Verdict:
         versions = self.past.versions
         only = versions[0] if len(versions) == 1 else None
         replaced = only.canonical if only and only.is_own else None
         is_updated = any(version.canonical and not version.shows(self.page) for version in versions)
-        if is_updated or replaced:
-            instead_of = None
-        replaced = instead_of or replaced
         return Verdict(
             Reason.UPDATED if is_updated else Reason.NEW,
             kept=True,
             previous=only.origin if only else None,
             replaces=replaced.id if replaced else None,
-            replaced_url=instead_of.url if instead_of else "",
             represents=represents,
             words=words_of(self.page),
             candidates=self.looked_at,
@@ -201,8 +163,6 @@ class _Case:
         rivals = self.past.rivals(version.canonical)
         for rival in sorted(rivals, key=lambda canonical: nearness(self.page, canonical)):
             matched, standing = self._match(rival), self._standing(rival)
-            if self._replaces(rival):
-                return None
             if matched.is_duplicate and standing and not standing.is_elsewhere:
                 return self._verdict(matched, rival, standing, kept=False, previous=version.origin)
         return None
@@ -225,12 +185,7 @@ class _Case:
         kept = version.is_own and (self.config.unchanged == "keep" or self.past.is_restored)
         # A page that is kept repeats only itself: it needs no other page to count on.
         standing = None if version.is_own else self._standing(canonical)
-        verdict = self._verdict(matched, canonical, standing, kept=kept, previous=version.origin)
-        if kept and self.config.keep == "longest":
-            rivals = self.past.rivals(canonical)
-            if shorter := next(filter(self._replaces, rivals), None):
-                return replace(verdict, replaces=shorter.id, replaced_url=shorter.url)
-        return verdict
+        return self._verdict(matched, canonical, standing, kept=kept, previous=version.origin)
 
     def _verdict(
         self,

@@ -46,11 +46,6 @@ class Row:
         """Whether its version was a canonical when it was first seen, not a copy."""
         return self.verdict.canonical in (None, self.origin)
 
-    @property
-    def replaces_another(self) -> bool:
-        """Whether it takes the place of another page, and not of an earlier version of its own."""
-        return self.verdict.replaces is not None and self.verdict.reason is not Reason.UPDATED
-
     def as_version(self, root: Row) -> Version:
         """Return the version that this row shows; *root* is the canonical it leads to, or itself."""
         seen = self.sighting.fingerprint

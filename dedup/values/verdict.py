@@ -147,8 +147,6 @@ class Verdict:
     *replaces* is the canonical that this page takes the place of once it is confirmed.  *represents*
     is the canonical that a kept page repeats, but that this crawl has not met.
 
-    *replaced_url* is its URL, where that is another page, which this one is longer than.
-
     *row* is the number of the page in the index, None if it was not recorded.  *words* is how many
     words the page has, 0 in a verdict that is read from an index, *candidates* how many canonicals were
     looked at; *is_restored* says that the page is kept because somebody wanted it back, *is_rehearsed*
@@ -174,7 +172,6 @@ class Verdict:
     candidates: int = field(default=0, compare=False)
     is_restored: bool = field(default=False, compare=False)
     is_rehearsed: bool = field(default=False, compare=False)
-    replaced_url: str = field(default="", compare=False)
     sentence: str = field(default="", compare=False)
 
     @property

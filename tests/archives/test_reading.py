@@ -129,7 +129,6 @@ def test_what_spark_cannot_do_is_refused() -> None:
     for config in (
         DedupConfig(**RECIPES["simhash"].values),
         DedupConfig(canonical_link="decide"),
-        DedupConfig(keep="longest"),
         DedupConfig(exceptions=Exceptions(different=pair)),
     ):
         with pytest.raises(ConfigError, match="Spark"):

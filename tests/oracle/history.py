@@ -126,7 +126,6 @@ class History:
     patience: int = 0
     """How many turns of the loop the storage takes for an item."""
     rehearse: int = 0
-    keep: str = "first"
 
     def together(self) -> list[list[int]]:
         """Return the numbers of the steps, in groups of those that are taken at the same time."""
@@ -148,7 +147,6 @@ class History:
             "DEDUP_SCOPE": self.scope,
             "DEDUP_EXPLORATION_SHARE": 0,
             "DEDUP_REHEARSE": self.rehearse,
-            "DEDUP_KEEP": self.keep,
         }
         if self.has_keys:
             chosen["DEDUP_KEY_FIELDS"] = KEYS
@@ -207,7 +205,6 @@ class _Fate:
             at_a_time=rng.choice((1, 1, 4)),
             patience=rng.choice((0, 0, 3)),
             rehearse=self._rehearsed(steps),
-            keep=rng.choice(("first", "first", "first", "longest")),
         )
 
     def _rehearsed(self, steps: Sequence[Step]) -> int:

@@ -15,7 +15,6 @@ from tests.plugin import (
     test_actions,
     test_crawl,
     test_doors,
-    test_longest,
     test_records,
     test_recrawl,
     test_rehearsal,
@@ -41,14 +40,13 @@ IN_SHORT = (
     "test_a_copy_takes_the_place_of_an_item_that_storage_lost",
     "test_a_hundred_equal_items_at_once_leave_one",
     "test_a_resumed_job_is_one_run",
-    "test_items_name_what_they_replace",
     "test_the_same_key_again_is_judged_by_what_it_says",
     "test_a_canonical_link_is_recorded_and_decides_if_it_may",
     "test_a_page_whose_only_item_storage_lost_is_nobodys_canonical",
     "test_what_was_restored_is_fetched",
 )
 MODULES = (
-    *(test_actions, test_crawl, test_doors, test_longest, test_records, test_recrawl, test_rehearsal),
+    *(test_actions, test_crawl, test_doors, test_records, test_recrawl, test_rehearsal),
     *(test_responses, test_rules),
 )
 

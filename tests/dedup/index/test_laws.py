@@ -35,9 +35,7 @@ CONFIGS = [
     DedupConfig(canonical_link="decide"),
 ]
 LATER = [
-    DedupConfig(keep="longest"),
-    DedupConfig(keep="longest", unchanged="drop", rehearse=4),
-    DedupConfig(keep="longest", verifier="similarity", min_similarity=0.2),
+    DedupConfig(unchanged="drop", rehearse=4),
     DedupConfig(rehearse=6),
 ]
 by_bands = partial(DedupConfig, bands=40, rows=2)

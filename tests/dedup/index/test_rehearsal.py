@@ -80,12 +80,11 @@ def crawled(index: Index, crawls: list[list[tuple[int, int]]], config: DedupConf
     crawls=CRAWLS,
     pages=st.integers(0, 20),
     unchanged=st.sampled_from(["keep", "drop"]),
-    keep=st.sampled_from(["first", "longest"]),
 )
 def test_later_crawls_say_what_they_would_without_it(
-    crawls: list[list[tuple[int, int]]], pages: int, unchanged: str, keep: str
+    crawls: list[list[tuple[int, int]]], pages: int, unchanged: str
 ) -> None:
-    config = DedupConfig(unchanged=unchanged, keep=keep)
+    config = DedupConfig(unchanged=unchanged)
     plain = crawled(MemoryIndex(), crawls, config)
     with TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as index:
         assert crawled(index, crawls, replace(config, rehearse=pages)) == plain
