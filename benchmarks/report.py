@@ -84,8 +84,8 @@ def main(rows: int, index: Path | None, output: Path | None, commands: bool) -> 
 
 def measured(index: Path, folder: Path) -> Iterator[str]:
     """Yield how many seconds of processor time each command takes, the second time it runs."""
-    stricter = ("-s", "DEDUP_MIN_SIMILARITY=0.8")
-    plain = ("-s", "DEDUP_RECIPE=similarity")
+    stricter = ("-s", "DEDUP_RECIPE=min_similarity=0.8")
+    plain = ("-s", "DEDUP_RECIPE=verifier=similarity")
     for name, command in {
         "dedup --help": ("--help",),
         "dedup report": ("report", index),
@@ -107,7 +107,7 @@ def measured(index: Path, folder: Path) -> Iterator[str]:
             folder / "report.json",
         ),
         "dedup export": ("export", index, "-o", folder / "export.jsonl.gz"),
-        "dedup report -s DEDUP_MIN_SIMILARITY=0.8": ("report", index, *stricter),
+        "dedup report -s DEDUP_RECIPE=min_similarity=0.8": ("report", index, *stricter),
         "the same, without what is known of sites": ("report", index, *plain, *stricter),
         "scrapy dedup --help": ("dedup", "--help"),
     }.items():

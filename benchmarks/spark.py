@@ -44,7 +44,7 @@ from dedup.files.exchange.files import Exported
 from dedup.rule.frozen import FrozenSites
 from dedup.rule.match import match
 
-RECIPE = ("-s", "DEDUP_RECIPE=minhash,max_structure_candidates=0")
+RECIPE = ("-s", "DEDUP_RECIPE=candidates=minhash,max_structure_candidates=0")
 CONFIG = DedupConfig(candidates="minhash", max_structure_candidates=0)
 MANUALS = "manual_versions"
 TEXTS = ("-s", "DEDUP_TEXT_FIELDS=text")

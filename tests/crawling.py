@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.forking import forking
+from tests.knobs import turn
 
 ROOT = Path(__file__).parent.parent
 TIMEOUT = 120.0
@@ -167,6 +168,7 @@ def run_job(text: str) -> int:
     job = json.loads(text)
     if job["strict"]:
         warnings.simplefilter("error", ScrapyDeprecationWarning)
+    turn(job["settings"])
     process = load_object(f"scrapy.crawler.{job['process']}")(job["settings"])
     crawlers = [process.create_crawler(load_object(spider)) for spider, _ in job["spiders"]]
 

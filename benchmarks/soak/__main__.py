@@ -52,7 +52,7 @@ crawls.
 {text}
 
 A page counts as *kept, a copy* if its text was kept at another URL before. Most of these are near-duplicates whose
-content simhash is more than `DEDUP_MAX_DISTANCE` bits from that of the page kept. A page counts as *dropped,
+content simhash is more than `max_distance` (10) bits from that of the page kept. A page counts as *dropped,
 wrongly* if it was dropped for a page with another text, or was the first page with its text.
 """
 

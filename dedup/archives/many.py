@@ -188,7 +188,8 @@ class Pages:
     def allowed_words(self, b: Numbers, config: DedupConfig) -> Floats:
         """Return what `dedup.rule.loss.allowed_words` does."""
         words = self.words[b]
-        share = np.minimum(config.max_lost_share * words, loss.MOST_WORDS)
+        most = min(loss.MOST_TIMES * config.max_lost_words, loss.MOST_WORDS)
+        share = np.minimum(config.max_lost_share * words, most)
         found: Floats = np.minimum(np.maximum(config.max_lost_words, share), loss.MOST_SHARE * words)
         return found
 

@@ -108,7 +108,7 @@ def add(
     Examples:
       dedup add pages.jsonl --output unique.jsonl
       dedup add --index archive.db crawl.warc.gz --output unique.warc.gz
-      dedup add html/ --output unique/ -s DEDUP_MIN_SIMILARITY=0.8
+      dedup add html/ --output unique/ -s DEDUP_RECIPE=min_similarity=0.8
       dedup add new.csv --judge --spider news
     """
     with open_index(index_place(path), read_only=judge) as index:

@@ -69,7 +69,7 @@ def compare(
     Examples:
       dedup compare one.html other.html
       dedup compare https://example.com/a https://example.com/b
-      dedup compare https://example.com/a saved.html -s DEDUP_MIN_SIMILARITY=0.8
+      dedup compare https://example.com/a saved.html -s DEDUP_RECIPE=min_similarity=0.8
     """
     one, other, config = _sides((a, b), path, settings)
     repeats = one.row and other.row and other.row.verdict.canonical == one.row.id

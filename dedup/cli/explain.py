@@ -51,7 +51,7 @@ def explain(
     \b
     Examples:
       dedup explain https://example.com/page
-      dedup explain https://example.com/page -s DEDUP_MIN_SIMILARITY=0.8 --json
+      dedup explain https://example.com/page -s DEDUP_RECIPE=min_similarity=0.8 --json
     """
     with opened(path) as index:
         chosen = settings_for(index, settings)

@@ -40,7 +40,7 @@ _URL = re.compile(r"\w+://\S+")
 @click.option(
     "--max-distance",
     type=click.IntRange(0, SIMHASH_BITS),
-    help="How many bits of the content simhash may differ [default: DEDUP_MAX_DISTANCE].",
+    help="How many bits of the content simhash may differ [default: max_distance of DEDUP_RECIPE].",
 )
 @json_option
 def find(

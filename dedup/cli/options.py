@@ -124,7 +124,7 @@ class Setting(click.ParamType[tuple[str, str]]):
             return value
         name, sign, text = str(value).partition("=")
         if not (name and sign):
-            self.fail(f"{value!r} must be NAME=VALUE, for instance DEDUP_MIN_SIMILARITY=0.8", param, ctx)
+            self.fail(f"{value!r} must be NAME=VALUE, for instance DEDUP_MAX_LOST_WORDS=15", param, ctx)
         return name, text
 
 

@@ -21,8 +21,8 @@ from dedup.values.verdict import Outcome
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _OVER = {
-    Excess.BYTES: "is over DEDUP_MAX_BYTES",
-    Excess.TEXT: "has text over DEDUP_MAX_BYTES",
+    Excess.BYTES: "is over max_bytes of DEDUP_RECIPE",
+    Excess.TEXT: "has text over max_bytes of DEDUP_RECIPE",
     Excess.ATTRIBUTES: f"has a tag of more than {MAX_ATTRIBUTES:,} attributes",
     Excess.DEPTH: f"has elements in more than {MAX_DEPTH:,} others",
 }

@@ -129,7 +129,7 @@ def report(
       dedup report pages.db --run 3
       dedup report pages.db --since 7d --domain example.com
       dedup report pages.db --format csv --output dropped.csv
-      dedup report pages.db -s DEDUP_MAX_LOST_WORDS=15 -s DEDUP_MAX_LOST_SHARE=0
+      dedup report pages.db -s DEDUP_MAX_LOST_WORDS=15 -s DEDUP_RECIPE=max_lost_share=0
       dedup report --format html --output report.html
       dedup report --keep longest
       dedup report --all > clusters.txt

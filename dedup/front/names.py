@@ -17,6 +17,7 @@ from dedup.values.exceptions import NO_EXCEPTIONS
 PREFIX = "DEDUP_"
 RECIPE = "DEDUP_RECIPE"
 INDEX = "DEDUP_INDEX"
+DRY_RUN = "DEDUP_DRY_RUN"
 
 # What other programs call what ours are for.
 _SYNONYMS = {
@@ -25,7 +26,7 @@ _SYNONYMS = {
     "TOLERANCE": ("MAX_DISTANCE", "MIN_SIMILARITY"),
     "JACCARD": ("MIN_SIMILARITY",),
     "HAMMING": ("MAX_DISTANCE",),
-    "LOSS": ("MAX_LOST_WORDS", "MAX_LOST_SHARE"),
+    "LOSS": ("MAX_LOST_WORDS",),
     "DB": ("INDEX",),
     "DATABASE": ("INDEX",),
 }
@@ -36,8 +37,8 @@ _NEAR = 0.8
 def setting_of(field: str) -> str:
     """Return the name of the setting that a field of `DedupSettings` or `DedupConfig` is read from.
 
-    >>> setting_of("max_distance"), setting_of("terms")
-    ('DEDUP_MAX_DISTANCE', 'DEDUP_RECIPE')
+    >>> setting_of("scope"), setting_of("terms")
+    ('DEDUP_SCOPE', 'DEDUP_RECIPE')
     """
     return RECIPE if field in PARAMETERS else PREFIX + field.upper()
 
@@ -48,7 +49,7 @@ def setting_names() -> dict[str, Any]:
         setting_of(choice.name): "" if choice.default is NO_EXCEPTIONS else choice.default
         for kind in (DedupSettings, DedupConfig)
         for choice in fields(kind)
-        if choice.name != "config" and choice.name not in PARAMETERS
+        if choice.name not in ("config", "rehearse", *PARAMETERS)
     }
     return {**defaults, RECIPE: DEFAULT}
 
@@ -82,12 +83,14 @@ def _rests(known: Iterable[str]) -> list[str]:
 
 
 def _way_out(rest: str, near: list[str], known: Iterable[str]) -> str:
-    if near and near[0].lower() in PARAMETERS:
-        return f"use {RECIPE} = '{DEFAULT},{near[0].lower()}=...'"
     meant = near or _meant(rest) or get_close_matches(rest, _rests(known), 1)
-    if meant:
-        return f"did you mean {' or '.join(PREFIX + one for one in meant)}?"
-    return f"known are {', '.join(sorted(known))}"
+    if not meant:
+        return f"known are {', '.join(sorted(known))}"
+    ways = [
+        f"{RECIPE} = '{DEFAULT},{one.lower()}=...'" if one.lower() in PARAMETERS else PREFIX + one
+        for one in meant
+    ]
+    return f"did you mean {' or '.join(ways)}?"
 
 
 def _meant(rest: str) -> list[str]:

@@ -11,7 +11,7 @@ from types import MappingProxyType, NoneType
 from typing import Any
 
 from dedup.front.exceptions import read_exceptions
-from dedup.front.names import INDEX, RECIPE, refuse_unknown, setting_of
+from dedup.front.names import DRY_RUN, INDEX, RECIPE, refuse_unknown, setting_names, setting_of
 from dedup.front.settings import DedupSettings
 from dedup.index import is_address
 from dedup.recipes.config import FILES, DedupConfig
@@ -41,11 +41,24 @@ def read_settings(
     try:
         suited = _SERVER if is_address(settings.get(INDEX) or "") else {}
         recipe = {**_parameters(parameters or {}), **read_recipe(settings.get(RECIPE), suited)}
-        config = DedupConfig(**{**recipe, **_values(settings, DedupConfig)})
+        choices = _values(settings, DedupConfig) | _rehearsed(settings)
+        config = DedupConfig(**{**recipe, **choices})
         require_recipe(config)
-        return DedupSettings(config=config, **_values(settings, DedupSettings))
+        values = _values(settings, DedupSettings)
+        if config.rehearse:
+            values["dry_run"] = False
+        return DedupSettings(config=config, **values)
     except ConfigError as error:
         raise ConfigError(_with_setting(str(error))) from None
+
+
+def _rehearsed(settings: Mapping[str, Any]) -> dict[str, int]:
+    """Return for how many pages the setting ``DEDUP_DRY_RUN`` holds, if it is a number of pages."""
+    try:
+        pages = int(settings.get(DRY_RUN) or 0)
+    except (TypeError, ValueError, ArithmeticError):
+        return {}
+    return {} if pages in (0, 1) else {"rehearse": pages}
 
 
 def read_recipe(value: Any, suited: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
@@ -54,8 +67,8 @@ def read_recipe(value: Any, suited: Mapping[str, Any] = MappingProxyType({})) ->
     It is the name of a recipe, parameters, or both: as text with commas, or as a mapping in which
     ``name`` is the name.  The default recipe has what is *suited* to where the index is.
 
-    >>> read_recipe("simhash,terms=character_ngrams,term_size=5")
-    {'verifier': 'distance', 'max_distance': 3, 'terms': 'character_ngrams', 'term_size': 5}
+    >>> read_recipe("characters,term_size=5")
+    {'terms': 'character_ngrams', 'term_size': 5}
     """
     if value is None:
         return dict(suited)
@@ -97,10 +110,10 @@ def _parameters(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(settings: Mapping[str, Any], kind: type[DedupSettings | DedupConfig]) -> dict[str, Any]:
-    values = {}
+    values, known = {}, setting_names().keys() - {RECIPE}
     for field in fields(kind):
         name = setting_of(field.name)
-        if name != RECIPE and field.name != "config" and settings.get(name) is not None:
+        if name in known and settings.get(name) is not None:
             values[field.name] = _read(name, settings[name], type(field.default))
     return values
 
@@ -170,4 +183,6 @@ def _with_setting(message: str) -> str:
     field, rest = message.split(" ", 1)
     if field.startswith("DEDUP_"):
         return message
+    if field == "rehearse":
+        return f"{DRY_RUN} {rest}"
     return f"{RECIPE}: {message}" if field in PARAMETERS else f"{setting_of(field)} {rest}"

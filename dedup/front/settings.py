@@ -25,7 +25,7 @@ _CHOICES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupSettings:
-    """Where pages come from and what becomes of them; the field `wait` is the setting ``DEDUP_WAIT``."""
+    """Where pages come from and what becomes of them."""
 
     index: str = field(default="dedup.db", repr=False)
     """Path of the index; a relative one is inside the data directory of the Scrapy project,
@@ -46,9 +46,8 @@ class DedupSettings:
     action: str = "drop"
     """What becomes of a copy: `drop` it, or `mark` it with what it repeats and let it go on."""
     dry_run: bool = False
-    """Judge, record and report, but neither drop, mark nor skip anything."""
-    wait: float = 30.0
-    """How many seconds a copy waits for the fate of the item that it repeats."""
+    """Judge, record and report, but neither drop, mark nor skip anything.  A number, two or more, is for
+    the first pages of an index: until it has so many nothing is dropped, and from then on copies are."""
     unavailable: str = "keep"
     """What a crawl does while a server that has the index does not answer: `keep` pages without judging
     them, `wait` for it, or `stop`."""
@@ -56,8 +55,6 @@ class DedupSettings:
     """What is skipped of a response that is a copy: `nothing`, the `links` that its callback gives,
     or the whole `callback`; unless `nothing`, responses are judged before their callback.  Of start
     pages nothing is skipped."""
-    exploration_share: float = 0.05
-    """The share (0 to 1) of copies of which nothing is skipped all the same."""
     rules: str = "learn"
     """What becomes of rules for URLs: `learn` them from the pages that are judged and test them, which
     changes nothing, `use` them too and withhold requests for copies, or `off`."""
@@ -72,10 +69,6 @@ class DedupSettings:
             value = getattr(self, name)
             if value not in choices:
                 raise ConfigError(f"{name} ({shown(value)}) must be one of {', '.join(choices)}")
-        if not self.wait >= 0:
-            raise ConfigError(f"wait ({shown(self.wait)}) must be 0 seconds or more")
-        if not 0 <= self.exploration_share <= 1:
-            raise ConfigError(f"exploration_share ({shown(self.exploration_share)}) must be 0 to 1")
         if self.key_fields and self.skip == "callback":
             raise ConfigError(
                 f"key_fields ({', '.join(map(str, self.key_fields))}) cannot go with skip ('callback'): "

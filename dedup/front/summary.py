@@ -71,7 +71,7 @@ def _unjudged(counts: Counter[str], reason: str) -> list[str]:
 
 
 def _rehearsed(counts: Counter[str]) -> list[str]:
-    texts = (("rehearsed", "copies were kept in the rehearsal"),)
+    texts = (("rehearsed", "copies were kept in the dry run"),)
     return [f"  {counts[name]:,} {text}" for name, text in texts if counts[name]]
 
 

@@ -18,9 +18,9 @@ class Coming:
     At most *most* requests wait for them, for *seconds*.
     """
 
-    def __init__(self, most: int, seconds: float) -> None:
+    def __init__(self, most: int, seconds: float = LONGEST_WAIT) -> None:
         self._most = most
-        self._seconds = min(seconds, LONGEST_WAIT)
+        self._seconds = seconds
         self._pages: dict[Parts, tuple[str, list[Seat]]] = {}
         self._waiting = self._in_vain = 0
 

@@ -44,6 +44,8 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
+# Seconds that a copy waits for the fate of the item that it repeats.
+WAIT = 30.0
 # How many rows may fail to be settled before the next question, each after a wait for a lock.
 _MOST_FAILURES = 2
 # Hosts that are remembered as visited; others are recorded again.
@@ -394,9 +396,9 @@ class Judge:
     ) -> Verdict | None:
         """Wait in *seat*, call *ask* again, and so on, until there is a verdict with a row.
 
-        Raises `TimeoutError` when ``DEDUP_WAIT`` is over.
+        Raises `TimeoutError` after `WAIT` seconds.
         """
-        deadline = monotonic() + self.settings.wait
+        deadline = monotonic() + WAIT
         taken: Seat | None = seat
         while taken is not None:
             if not await taken.wait(deadline - monotonic()):

@@ -17,19 +17,19 @@ logger = logging.getLogger(__name__)
 
 # What a page over a limit has.
 _EXCESSES = {
-    Excess.BYTES: "more than DEDUP_MAX_BYTES ({:,}) bytes",
-    Excess.TEXT: "text of more than DEDUP_MAX_BYTES ({:,}) bytes in Unicode's normal form",
+    Excess.BYTES: "more than max_bytes ({:,}) of DEDUP_RECIPE",
+    Excess.TEXT: "text of more than max_bytes ({:,}) of DEDUP_RECIPE in Unicode's normal form",
     Excess.ATTRIBUTES: f"a tag of more than {MAX_ATTRIBUTES:,} attributes",
     Excess.DEPTH: f"elements in more than {MAX_DEPTH:,} others",
 }
 # What is doubtful about copies, and what to do about it.
 _LOSING = (
     f"though each loses more than {DOUBTFUL_WORDS} words that are not on the page kept",
-    "lower DEDUP_MAX_LOST_WORDS and DEDUP_MAX_LOST_SHARE",
+    "lower DEDUP_MAX_LOST_WORDS",
 )
 _UNLIKE = (
     f"for pages that they share less than {DOUBTFUL_SIMILARITY:.0%} with",
-    "raise DEDUP_MIN_SIMILARITY",
+    "raise min_similarity of DEDUP_RECIPE",
 )
 
 

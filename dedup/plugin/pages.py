@@ -32,7 +32,7 @@ def page_from_response(response: Response | None, *, max_bytes: int = MAX_BYTES)
     The tree that Scrapy parsed is used, and not changed, unless the bytes are in another encoding than
     the declared one, so call this before something else changes the tree.  A second call for the same
     response costs nothing.  A response over a limit is not parsed, see `Page`; *max_bytes* is the
-    setting ``DEDUP_MAX_BYTES``.
+    parameter of ``DEDUP_RECIPE``.
     """
     return _page_of(response, max_bytes) if isinstance(response, HtmlResponse) else None
 

@@ -247,7 +247,7 @@ class DedupPipeline:
 
     def _let_go(self, item: Any, copy: Explanation, verdict: Verdict) -> Any:
         if verdict.is_rehearsed and not self._marks_copies:
-            logger.info("Would drop, after the rehearsal, %s", copy)
+            logger.info("Would drop, after the dry run, %s", copy)
             return self._marked(item, verdict)
         self._counts.add("would_drop" if self._settings.dry_run else "marked")
         done = "Would drop" if self._settings.dry_run else "Marked"

@@ -27,7 +27,7 @@ class Rehearsal:
         self.is_on = seen < self._pages
         if self.is_on:
             logger.info(
-                "Rehearsing: of the first %d pages of the index nothing is dropped (DEDUP_REHEARSE); "
+                "Dry run: of the first %d pages of the index nothing is dropped (DEDUP_DRY_RUN); "
                 "it has %d",
                 *(self._pages, seen),
             )

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# The share (0 to 1) of copies of which nothing is skipped all the same.
+EXPLORED = 0.05
 # Saved requests whose URLs are remembered: one that many copies link to counts once.
 _REMEMBERED = 20_000
 
@@ -54,7 +56,7 @@ class DedupResponseMiddleware:
     """Judges responses, and skips the links or the callback of those that are copies.
 
     With ``DEDUP_SKIP = "nothing"`` there is a `ReadingMiddleware` in its place.  Start pages and a share
-    of the copies (``DEDUP_EXPLORATION_SHARE``, chosen by URL, the same ones each time) are followed
+    of the copies (`EXPLORED`, chosen by URL, the same ones each time) are followed
     nevertheless, so that a crawl does not run out of links.  A response that repeats one whose callback
     is still running is not judged.
     """
@@ -166,7 +168,7 @@ class DedupResponseMiddleware:
             return False
         if not _depth(response):
             return False
-        if is_explored(response.url, self._settings.exploration_share):
+        if is_explored(response.url):
             judge.counts.add("responses/explored")
             return False
         return True
@@ -263,9 +265,9 @@ def _nothing(_: Failure) -> None:
     """Take the place of an errback where there is none."""
 
 
-def is_explored(url: str, share: float) -> bool:
-    """Return whether *url* is in the *share* (0 to 1) of copies that are followed nevertheless."""
-    return murmur3(url) < share * 2**64
+def is_explored(url: str) -> bool:
+    """Return whether *url* is in the share of copies that are followed nevertheless."""
+    return murmur3(url) < EXPLORED * 2**64
 
 
 def _sighted(response: Response, judge: Judge) -> tuple[Page, Sighting] | None:

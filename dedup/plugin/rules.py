@@ -127,7 +127,7 @@ class CrawlRules:
         self._watches: WeakKeyDictionary[Response, Watch] = WeakKeyDictionary()
         # By row, what a page that was kept stands for.
         self._represents: dict[int, int] = {}
-        self._coming = Coming(crawler.settings.getint("CONCURRENT_REQUESTS") // 2, settings.wait)
+        self._coming = Coming(crawler.settings.getint("CONCURRENT_REQUESTS") // 2)
         self._clearness = Clearness()
         self._held: list[HeldBack] = []
         # Withheld when their rule was found wrong: these are made at once, others again.

@@ -85,38 +85,24 @@ class DedupConfig:
     are used, or by `dedup.recipes.fingerprinter.require_recipe`.  `of` starts from a named recipe.
     """
 
-    min_similarity: float = 0.62
-    """A candidate can be a duplicate from this estimated Jaccard similarity (0 to 1) of shingles on."""
     max_lost_words: int = 40
     """A page may lose about so many words (0 to 100,000) that are not on the page kept, if that page is
     like it in more than what is common on their site; never more than a third of its words."""
-    max_lost_share: float = 0.1
-    """Of longer pages it may be this share (0 to 1) of the words, up to 100 words."""
-    max_distance: int = 10
-    """A page within this many bits (0 to 12) of a canonical's content simhash is a candidate."""
     scope: str = "spider"
     """Pages are compared within one `spider`, `host`, `domain` or all (`global`); public suffixes of
     domains are those of registries (com) and of hosters (github.io)."""
     unchanged: str = "keep"
     """What becomes of a page that a later run finds unchanged: `keep` or `drop`."""
-    canonical_link: str = "record"
-    """What a page's ``rel=canonical`` does: it is put on `record`, or it may `decide`, so that the
-    page repeats the one seen at that URL whatever their texts are."""
     store_pages: bool = False
     """Whether the index keeps the text and the tags of every page, compressed, so that `dedup explain`
     and reports can show what agrees and what differs."""
     rehearse: int = 0
     """Of so many pages, the first of an index (0 to 1,000,000), nothing is dropped: copies are recorded
-    and reported, and delivered all the same."""
+    and reported, and delivered all the same.  A number in the setting ``DEDUP_DRY_RUN``."""
     exceptions: Exceptions = NO_EXCEPTIONS
     """Pairs of pages that are different, or of which one is a copy, whatever the rule says.  As a
     setting it is the path of a CSV file with the columns `page`, `other` and `says` (`different` or
     `copy`), which the HTML report saves."""
-    max_bytes: int = MAX_BYTES
-    """A page or item of more bytes than this (1,000 to 1,000,000,000), or of so much text in
-    Unicode's normal form, is not read: it is kept unless all its bytes are those of another one.
-    Reading takes up to 70 times as much memory.  No part of the recipe: pages that only one of two
-    limits lets through miss copies, and none is dropped for that."""
 
     # From here on: the parameters of a recipe, `dedup.recipes.recipe.PARAMETERS`.
 
@@ -154,6 +140,11 @@ class DedupConfig:
     """Whether a bit of a simhash is set where the votes are equal: >= 0, not > 0."""
     shingle: int = 4
     """Tokens in a shingle of the sketch (1 to 16)."""
+    max_bytes: int = MAX_BYTES
+    """A page or item of more bytes than this (1,000 to 1,000,000,000), or of so much text in
+    Unicode's normal form, is not read: it is kept unless all its bytes are those of another one.
+    Reading takes up to 70 times as much memory.  No part of the recipe: pages that only one of two
+    limits lets through miss copies, and none is dropped for that."""
 
     candidates: str = "simhash"
     """What finds candidates by content: content simhashes within `max_distance` (`simhash`), sketches
@@ -163,6 +154,16 @@ class DedupConfig:
     rows: int = 3
     """How many bins of the sketch a band has, for `minhash`.  24 bands of 3 find 99.7 % of the pages
     that share .60 of their shingles, 18 % of those that share .20 (`dedup.recipes.bands.Banding`)."""
+    min_similarity: float = 0.62
+    """A candidate can be a duplicate from this estimated Jaccard similarity (0 to 1) of shingles on."""
+    max_lost_share: float = 0.1
+    """Of longer pages it may be this share (0 to 1) of the words, up to 100 words, and up to two and a
+    half times `max_lost_words`."""
+    max_distance: int = 10
+    """A page within this many bits (0 to 12) of a canonical's content simhash is a candidate."""
+    canonical_link: str = "record"
+    """What a page's ``rel=canonical`` does: it is put on `record`, or it may `decide`, so that the
+    page repeats the one seen at that URL whatever their texts are."""
     max_candidates: int = 1000
     """At most this many canonicals (1 to 100,000) are looked at by content, the nearest; reaching it
     is counted and warned about."""
@@ -203,9 +204,8 @@ class DedupConfig:
 
         *values* go before those of the recipe.  Raises `ConfigError` for an unknown name.
 
-        >>> config = DedupConfig.of("simhash", max_distance=7)
-        >>> config.verifier, config.max_distance
-        ('distance', 7)
+        >>> DedupConfig.of("both", bands=32).candidates
+        'both'
         """
         _check_member("recipe", recipe, tuple(RECIPES))
         return cls(**{**RECIPES[recipe].values, **values})

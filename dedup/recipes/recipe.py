@@ -25,7 +25,13 @@ PARAMETERS = (
     "hash_seed",
     "tie",
     "shingle",
+    # What is read.
+    "max_bytes",
     # How candidates are found and verified.
+    "max_distance",
+    "min_similarity",
+    "max_lost_share",
+    "canonical_link",
     "candidates",
     "bands",
     "rows",
@@ -56,22 +62,6 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         for recipe in (
             Recipe(DEFAULT, "For every crawl, unless you have measured that another one does better."),
             Recipe(
-                "simhash",
-                "To compare with the literature: every page within 3 bits of simhash is a copy, and "
-                "nothing verifies it, so whoever wants can forge copies.",
-                {"verifier": "distance", "max_distance": 3},
-            ),
-            Recipe(
-                "similarity",
-                "To compare with programs that ask for a similarity alone: what is lost does not count.",
-                {"verifier": "similarity"},
-            ),
-            Recipe(
-                "minhash",
-                "To compare with MinHash programs: equal bands of the sketches find candidates.",
-                {"candidates": "minhash"},
-            ),
-            Recipe(
                 "both",
                 "Copies with much text added or moved are missed: simhashes and bands find candidates.",
                 {"candidates": "both"},
@@ -80,32 +70,6 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
                 "characters",
                 "Scripts whose words nothing separates, and texts full of codes: runs of 4 characters.",
                 {"terms": "character_ngrams"},
-            ),
-            Recipe(
-                "unicode",
-                "To compare with programs that use no dictionary: words by the rules of Unicode, each "
-                "Chinese character one.",
-                {"terms": "unicode_words"},
-            ),
-            Recipe(
-                "jieba",
-                "To compare with programs that cut every text by jieba, other languages too.",
-                {"terms": "jieba"},
-            ),
-            Recipe(
-                "keywords",
-                "To compare with programs that weigh only the keywords of a page.",
-                {"terms": "keywords_tfidf"},
-            ),
-            Recipe(
-                "tf",
-                "To compare with the plain form: terms weigh what they occur, and menus outweigh texts.",
-                {"weights": "tf"},
-            ),
-            Recipe(
-                "tags",
-                "To compare with the plain form of structure: tags that weigh less the deeper they are.",
-                {"structure": "tag_decay", "same_template_distance": 5},
             ),
         )
     }

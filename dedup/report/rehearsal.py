@@ -19,9 +19,9 @@ def rehearsal(index: Index, pages: int) -> str:
     copies = index.views.rehearsed()
     over = seen >= pages
     lines = [
-        f"The rehearsal is over: {len(copies):,} of {seen:,} pages would have been dropped."
+        f"The dry run is over: {len(copies):,} of {seen:,} pages would have been dropped."
         if over
-        else f"Rehearsed {seen:,} of {pages:,} pages: {len(copies):,} would have been dropped."
+        else f"Dry run, {seen:,} of {pages:,} pages: {len(copies):,} would have been dropped."
     ]
     if copies:
         lines.append(f"  {answer_of_rows(copies)}")
@@ -32,7 +32,7 @@ def rehearsal(index: Index, pages: int) -> str:
         for row in losing
     ]
     lines.append(
-        "  From now on copies are dropped." if over else "  The next crawl goes on with the rehearsal."
+        "  From now on copies are dropped." if over else "  The next crawl goes on with the dry run."
     )
     return "\n".join(lines)
 

@@ -24,6 +24,8 @@ FEW, OWN, ELSEWHERE, LOST = "few_words", "own_words", "elsewhere", "lost_words"
 FEW_WORDS = 15
 # Of a page with more words than this, a share would be a text of its own.
 MOST_WORDS = 100
+# Who allows fewer words allows fewer of long pages too: so many times as many.
+MOST_TIMES = 2.5
 # No page loses more than this share of its words.
 MOST_SHARE = 1 / 3
 # What two pages must share of what is not common on their site, where more than a few words are lost.
@@ -174,7 +176,7 @@ def _by_samples(lost: int, of: int, shingles: int, added: float) -> tuple[float,
 def allowed_words(page: Fingerprint, config: DedupConfig) -> float:
     """Return how many words *page* may lose by the bounds of *config*."""
     words = words_of(page)
-    share = min(config.max_lost_share * words, MOST_WORDS)
+    share = min(config.max_lost_share * words, MOST_TIMES * config.max_lost_words, MOST_WORDS)
     return min(max(config.max_lost_words, share), MOST_SHARE * words)
 
 

@@ -505,7 +505,7 @@ def test_pages_over_a_limit_are_counted_and_repeat_equal_bytes_only(tmp_path: Pa
     pages = [("http://a/1", html(text(1, 900))), ("http://a/2", html(edited(1, 1, 900)))]
     formats.jsonl(tmp_path / "a.jsonl", [*pages, ("http://a/3", pages[0][1])])
     arguments = ("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1)
-    settings = ("-s", "DEDUP_MAX_BYTES=4000", "-s", "DEDUP_STORE_PAGES=True")
+    settings = ("-s", "DEDUP_RECIPE=max_bytes=4000", "-s", "DEDUP_STORE_PAGES=True")
     done = add(*arguments, *settings, "--json")
     found = json.loads(done.stdout)
     assert (found["over_limit"], found["new"], found["exact_duplicate"]) == (3, 2, 1)

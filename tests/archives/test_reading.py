@@ -17,7 +17,6 @@ from dedup.cli import main
 from dedup.files.contexts import write_sites
 from dedup.files.feeds import find_feeds
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.recipe import RECIPES
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.exceptions import Exceptions
 from tests.archives.corpora import CONFIG, RULE, corpus, printed, record, settings
@@ -26,7 +25,7 @@ from tests.feeds import formats
 from tests.feeds.formats import WRITERS
 
 NAMES = [name for name in WRITERS if name.split(".", 1)[-1] in ("jsonl", "parquet", "warc", "warc.gz")]
-MINHASH = ("-s", "DEDUP_RECIPE=minhash,max_structure_candidates=0")
+MINHASH = ("-s", "DEDUP_RECIPE=candidates=minhash,max_structure_candidates=0")
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +126,7 @@ def test_what_spark_cannot_do_is_refused() -> None:
     assert suited(DedupConfig()).candidates == "minhash"
     pair = (("http://a", "http://b"),)
     for config in (
-        DedupConfig(**RECIPES["simhash"].values),
+        DedupConfig(verifier="distance"),
         DedupConfig(canonical_link="decide"),
         DedupConfig(exceptions=Exceptions(different=pair)),
     ):
@@ -174,7 +173,7 @@ def test_other_candidates_are_refused(recipe: str) -> None:
 def test_another_recipe_than_that_of_the_index_is_refused(tmp_path: Path) -> None:
     formats.jsonl(tmp_path / "x.jsonl", corpus(1, 3))
     run("add", "x.jsonl", "--index", "x.db")
-    done = run("spark", "x.jsonl", "-o", "out", "--like", "x.db", "-s", "DEDUP_RECIPE=jieba")
+    done = run("spark", "x.jsonl", "-o", "out", "--like", "x.db", "-s", "DEDUP_RECIPE=terms=jieba")
     assert done.exit_code == 1
     assert "does not go with the fingerprints in" in done.output
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crawling import _ended, _forked
+from tests.knobs import turn
 
 ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 AT_ONCE = 3
@@ -63,6 +64,7 @@ def run(text: str) -> int:
             "FEEDS": {str(folder / f"{number}.jsonl"): {"format": "jsonlines"}},
             **crawl["settings"],
         }
+        turn(settings)
         crawler = Crawler(load_object(crawl["spider"]), settings)
         running = process.crawl(crawler, **crawl["arguments"])
         running.addErrback(lambda failure: repr(failure.value))

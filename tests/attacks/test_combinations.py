@@ -19,10 +19,11 @@ from tests.attacks.crawling import ASYNCIO, crawled
 from tests.attacks.site import COPIES, DIFFERENT, described, files_of
 from tests.attacks.spiders import KINDS
 from tests.attacks.storages import PIPELINES
+from tests.knobs import EXPLORED
 from tests.serving import serving
 
 SELECT = "twisted.internet.selectreactor.SelectReactor"
-ALL = {"DEDUP_EXPLORATION_SHARE": 0}
+ALL = {"KNOBS": {EXPLORED: 0}}
 OPTIONS: dict[str, dict[str, Any]] = {
     "default": {},
     "response": {"DEDUP_SOURCE": "response"},

@@ -90,7 +90,10 @@ def test_thresholds_are_settings() -> None:
     crawl("one.db", text(1))
     crawl("two.db", edited(1))
     run("export", "two.db", "--output", "two.jsonl")
-    assert run("import", "two.jsonl", "--index", "one.db", "-s", "DEDUP_MIN_SIMILARITY=1").exit_code == 0
+    assert (
+        run("import", "two.jsonl", "--index", "one.db", "-s", "DEDUP_RECIPE=min_similarity=1").exit_code
+        == 0
+    )
     assert urls("one.db")[1] == ("http://two.db/0", True)
 
 

@@ -61,9 +61,9 @@ def test_settings_come_from_the_command_line(folder: Path) -> None:
     pages = ("pages/a.html", "pages/c.html")
     compared = run(folder, "compare", *pages, code=3)
     assert "B is no duplicate of A" in compared
-    alike = ("-s", "DEDUP_RECIPE=simhash", "-s", "DEDUP_MAX_DISTANCE=12", "-s", "DEDUP_MIN_SIMILARITY=x")
+    alike = ("-s", "DEDUP_RECIPE=verifier=distance,max_distance=12,min_similarity=x")
     refused = run(folder, "compare", *pages, *alike, code=1)
-    assert "DEDUP_MIN_SIMILARITY ('x') must be of type float" in refused
+    assert "min_similarity ('x') must be of type float" in refused
 
 
 def test_without_a_project_the_index_must_be_named(folder: Path) -> None:

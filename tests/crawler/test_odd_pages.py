@@ -51,10 +51,12 @@ class _Odd(BaseHTTPRequestHandler):
 def test_a_setting_is_checked_before_the_first_page(tmp_path: Path) -> None:
     listed = tmp_path / "urls.txt"
     listed.write_text("http://a.example/\n")
-    crawler = Crawler(UrlsSpider, {"DEDUP_MAX_BYTES": "4_096"})
+    crawler = Crawler(UrlsSpider, {"DEDUP_RECIPE": "max_bytes=4_096"})
     assert UrlsSpider.from_crawler(crawler, file=str(listed))._max_bytes == 4096
-    with pytest.raises(ConfigError, match="DEDUP_MAX_BYTES"):
-        UrlsSpider.from_crawler(Crawler(UrlsSpider, {"DEDUP_MAX_BYTES": "soon"}), file=str(listed))
+    with pytest.raises(ConfigError, match="max_bytes"):
+        UrlsSpider.from_crawler(
+            Crawler(UrlsSpider, {"DEDUP_RECIPE": "max_bytes=soon"}), file=str(listed)
+        )
 
 
 @pytest.mark.slow

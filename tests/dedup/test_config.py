@@ -87,9 +87,9 @@ def test_the_decay_is_in_the_recipe_where_it_is_used() -> None:
 
 def test_a_named_recipe_gives_what_differs_from_the_default() -> None:
     assert DedupConfig.of() == DedupConfig.of("default") == DedupConfig()
-    assert DedupConfig.of("tf", scope="host") == DedupConfig(weights="tf", scope="host")
-    assert DedupConfig.of("simhash", max_distance=5) == DedupConfig(verifier="distance", max_distance=5)
-    with pytest.raises(ConfigError, match=r"recipe \('best'\) must be one of default, simhash, "):
+    assert DedupConfig.of("both", scope="host") == DedupConfig(candidates="both", scope="host")
+    assert DedupConfig.of("both", candidates="minhash") == DedupConfig(candidates="minhash")
+    with pytest.raises(ConfigError, match=r"recipe \('best'\) must be one of default, both, "):
         DedupConfig.of("best")
 
 

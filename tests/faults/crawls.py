@@ -12,6 +12,7 @@ from dedup import SQLiteIndex
 from dedup.index import Row
 from dedup.values.verdict import Outcome
 from tests.crawling import Crawl, Running, started, wait_until
+from tests.knobs import WAIT
 from tests.pages import edited, text
 from tests.plugin.test_processes import ITEMS, item, listed
 
@@ -49,7 +50,7 @@ class Staged:
         settings = {
             "DEDUP_INDEX": str(self.index),
             "DEDUP_TEXT_FIELDS": "text",
-            "DEDUP_WAIT": 2,
+            "KNOBS": {WAIT: 2},
             "ITEM_PIPELINES": PIPELINES,
             "CONCURRENT_ITEMS": 1,
             **self.settings,

@@ -27,7 +27,7 @@ URL = "http://b.example/1"
 READING = (
     *(("report",), ("report", "--format", "json"), ("report", "--format", "jsonl", "--all")),
     *(("report", "--format", "csv"), ("report", "--format", "html", "--output", "report.html")),
-    *(("report", "-s", "DEDUP_MIN_SIMILARITY=0.9"), ("report", "--keep", "canonical-link")),
+    *(("report", "-s", "DEDUP_RECIPE=min_similarity=0.9"), ("report", "--keep", "canonical-link")),
     ("report", "--format", "parquet", "--all", "--output", "report.parquet"),
     *(("explain", URL), ("explain", URL, "--json"), ("compare", URL, "http://a.example/1")),
     *(("find", URL), ("find", "some words", "--max-distance", "64", "--json")),
@@ -84,7 +84,7 @@ def use(path: Path, commands: Sequence[Sequence[str]]) -> list[Result]:
         ("UPDATE pages SET reason = 'x'", "report --format json"),
         ("UPDATE pages SET outcome = 2", "report --format html --output report.html"),
         ("UPDATE pages SET content_distance = 1 << 40", "report --format html --output report.html"),
-        ("UPDATE pages SET tokens = 'many'", "report -s DEDUP_MIN_SIMILARITY=0.9"),
+        ("UPDATE pages SET tokens = 'many'", "report -s DEDUP_RECIPE=min_similarity=0.9"),
         ("UPDATE pages SET body_digest = 'x'", "export --output export.jsonl"),
         ("UPDATE pages SET title = x''", "report --format json"),
         ("UPDATE pages SET time = 1e300", f"explain {URL}"),

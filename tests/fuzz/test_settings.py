@@ -61,8 +61,8 @@ def outcome(given_settings: dict[str, Any]) -> tuple[str, DedupSettings | None]:
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), values, max_size=4))
-@example({"DEDUP_MAX_DISTANCE": 10**400})
-@example({"DEDUP_MIN_SIMILARITY": 10**400})
+@example({"DEDUP_RECIPE": {"max_distance": 10**400}})
+@example({"DEDUP_RECIPE": {"min_similarity": 10**400}})
 @example({"DEDUP_RECIPE": {"max_candidates": 10**5000}})
 @example({"DEDUP_RECIPE": {"keywords": float("inf")}})
 @settings(max_examples=examples(300))

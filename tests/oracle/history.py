@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.knobs import EXPLORED, WAIT
 from tests.pages import text
 
 HOSTS = ("http://www.alpha.com", "http://news.alpha.com", "http://www.beta.org", "http://www.gamma.net")
@@ -145,8 +146,8 @@ class History:
             "DEDUP_SKIP": self.skip,
             "DEDUP_SOURCE": self.source,
             "DEDUP_SCOPE": self.scope,
-            "DEDUP_EXPLORATION_SHARE": 0,
-            "DEDUP_REHEARSE": self.rehearse,
+            "KNOBS": {EXPLORED: 0, WAIT: 1},
+            **({"DEDUP_DRY_RUN": self.rehearse} if self.rehearse else {}),
         }
         if self.has_keys:
             chosen["DEDUP_KEY_FIELDS"] = KEYS

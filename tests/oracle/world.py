@@ -282,9 +282,8 @@ async def _crawled(history: History, folder: Path, number: int) -> None:
         **SETTINGS,
         **history.settings,
         "DEDUP_INDEX": str(folder / INDEX),
-        "DEDUP_DRY_RUN": step.is_dry,
-        "DEDUP_MIN_SIMILARITY": step.min_similarity,
-        "DEDUP_WAIT": 1,
+        **({"DEDUP_DRY_RUN": True} if step.is_dry else {}),
+        "DEDUP_RECIPE": {"min_similarity": step.min_similarity},
         "CONCURRENT_REQUESTS": history.at_a_time,
         "CONCURRENT_ITEMS": history.at_a_time,
     }

@@ -15,6 +15,7 @@ from dedup import DedupConfig, SQLiteIndex
 from dedup.values.verdict import Outcome, Reason
 from tests.attack import VICTIM, attack
 from tests.crawling import Crawl, crawl
+from tests.knobs import WAIT
 from tests.pages import edited, text
 
 new_in_2_14 = pytest.mark.skipif(version_info < (2, 14), reason="came with Scrapy 2.14")
@@ -100,7 +101,7 @@ def test_every_type_of_item_is_judged_and_what_cannot_be_is_kept(tmp_path: Path)
         ({"DEDUP_TEXT_FIELDS": ["text"]}, 1),
         ({"DEDUP_TEXT_FIELDS": ["text", "more"]}, 0),
         ({"DEDUP_TEXT_FIELDS": ["nothing"]}, 0),
-        ({"DEDUP_MAX_DISTANCE": 0, "DEDUP_MIN_SIMILARITY": "0.999"}, 0),
+        ({"DEDUP_RECIPE": "max_distance=0,min_similarity=0.999"}, 0),
         ({"DEDUP_TEXT_FIELDS": "text", "DEDUP_SCOPE": "host"}, 1),
     ],
 )
@@ -137,7 +138,9 @@ def test_a_copy_takes_the_place_of_an_item_that_storage_lost(
 
 def test_a_copy_does_not_wait_for_ever(tmp_path: Path) -> None:
     pipelines = {"tests.plugin.spiders.FailingStorage": 300}
-    done = items(tmp_path, item(1, text(1)), item(2, text(1)), ITEM_PIPELINES=pipelines, DEDUP_WAIT=0.05)
+    done = items(
+        tmp_path, item(1, text(1)), item(2, text(1)), ITEM_PIPELINES=pipelines, KNOBS={WAIT: 0.05}
+    )
     assert len(done.items) == 2
     assert done.dedup()["wait_timeout"] == 1
 
@@ -203,9 +206,9 @@ def test_a_users_own_place_for_the_pipeline_wins(tmp_path: Path) -> None:
     [
         (
             {"DEDUP_MAX_DISTNCE": 3},
-            "DEDUP_MAX_DISTNCE is not a setting of dedup; did you mean DEDUP_MAX_DISTANCE?",
+            "DEDUP_MAX_LOST_WRDS is not a setting of dedup; did you mean DEDUP_MAX_LOST_WORDS?",
         ),
-        ({"DEDUP_MAX_DISTANCE": 99}, "DEDUP_MAX_DISTANCE (99) must be 0 to 12"),
+        ({"DEDUP_RECIPE": "max_distance=99"}, "DEDUP_RECIPE: max_distance (99) must be 0 to 12"),
         (
             {"DEDUP_RECIPE": "verifier=maybe"},
             "DEDUP_RECIPE: verifier ('maybe') must be one of loss, similarity, distance",

@@ -26,7 +26,7 @@ def judge_of(folder: Path, **settings: object) -> Judge:
 def test_a_flood_of_candidates_is_counted_and_told_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    judge = judge_of(tmp_path, DEDUP_RECIPE="max_candidates=2", DEDUP_MIN_SIMILARITY=1.0)
+    judge = judge_of(tmp_path, DEDUP_RECIPE="max_candidates=2,min_similarity=1")
     for n in range(9):
         judge.ask(judge.sighting(page(edited(1, n), f"http://a/{n}"), "item"))
     judge.close("finished")

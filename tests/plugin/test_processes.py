@@ -19,6 +19,7 @@ from dedup.cli import main
 from dedup.index import Run
 from dedup.values.verdict import Outcome, Reason
 from tests.crawling import Crawl, Running, crawl, started, wait_until
+from tests.knobs import WAIT
 from tests.pages import edited, text
 
 pytestmark = pytest.mark.slow
@@ -345,7 +346,7 @@ def test_storage_in_batches_and_copies_do_not_wait_for_each_other_for_ever(
     settings = {
         "ITEM_PIPELINES": {"tests.plugin.storages.Batching": 300},
         "CONCURRENT_ITEMS": places,
-        "DEDUP_WAIT": 2 if timeouts else 30,
+        "KNOBS": {WAIT: 2 if timeouts else 30},
     }
     found = [item(number, text(content)) for number, content in enumerate(contents)]
     done = crawl(tmp_path, ITEMS, settings, listed(*found))

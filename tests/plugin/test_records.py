@@ -114,7 +114,7 @@ def test_named_fields_count_whatever_they_hold(tmp_path: Path, changed: dict[str
     short = {"name": "Tea", "price": 17, "tags": ["green", False], "address": {"city": "Bath"}}
     named: dict[str, Any] = {
         "DEDUP_TEXT_FIELDS": ["name", "price", "tags", "address"],
-        "DEDUP_MIN_SIMILARITY": 1,
+        "DEDUP_RECIPE": "min_similarity=1",
     }
     done = items(tmp_path, short, short, {**short, **changed}, **named)
     assert len(done.items) == 2
@@ -292,7 +292,7 @@ def test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words(tmp_path: 
     done = crawled(25)
     assert len(done.items) < 140
     assert "though each loses more than 15 words that are not on the page kept: are they" in done.log
-    assert "and lower DEDUP_MAX_LOST_WORDS and DEDUP_MAX_LOST_SHARE if they are not" in done.log
+    assert "and lower DEDUP_MAX_LOST_WORDS if they are not" in done.log
     assert done.dedup()["doubtful_shares"] == 2
     few = crawled(5)
     assert len(few.items) < 140
@@ -305,8 +305,8 @@ def test_the_log_warns_of_many_copies_that_share_little_where_no_loss_is_asked(t
         {"url": f"http://a/{n}", "html": f"<p>{' '.join(words + [f'w{n}x{m}' for m in range(60)])}</p>"}
         for n in range(30)
     ]
-    done = items(tmp_path, *pages, DEDUP_RECIPE="similarity")
+    done = items(tmp_path, *pages, DEDUP_RECIPE="verifier=similarity")
     assert len(done.items) < 10
     assert "dropped for pages that they share less than 85% with" in done.log
-    assert "and raise DEDUP_MIN_SIMILARITY if they are not" in done.log
+    assert "and raise min_similarity of DEDUP_RECIPE if they are not" in done.log
     assert done.dedup()["doubtful_shares"] == 2

@@ -9,6 +9,7 @@ import pytest
 
 from dedup import Reason, SQLiteIndex
 from tests.crawling import Crawl, crawl
+from tests.knobs import EXPLORED
 from tests.pages import edited, text
 from tests.serving import serving
 
@@ -80,7 +81,7 @@ def test_changed_pages_come_through_as_updated_and_new_ones_as_new(tmp_path: Pat
 
 @pytest.mark.parametrize("skip", ["nothing", "links", "callback"])
 def test_with_the_page_door_a_recrawl_reaches_the_same_pages(tmp_path: Path, skip: str) -> None:
-    settings: dict[str, Any] = {"DEDUP_SKIP": skip, "DEDUP_EXPLORATION_SHARE": 0}
+    settings: dict[str, Any] = {"DEDUP_SKIP": skip, "KNOBS": {EXPLORED: 0}}
     with serving(small_site()) as url:
         assert paths(crawled(tmp_path, url, **settings)) == ["/", "/a", "/b", "/c"]
         assert paths(crawled(tmp_path, url, **settings)) == ["/", "/a", "/b", "/c"]
@@ -107,8 +108,8 @@ def test_a_canonical_link_is_recorded_and_decides_if_it_may(
         "/b": document(text(3), canonical="/a"),
     }
     with serving(pages) as url:
-        done = crawled(tmp_path, url, DEDUP_CANONICAL_LINK=setting)
-        again = crawled(tmp_path, url, DEDUP_CANONICAL_LINK=setting)
+        done = crawled(tmp_path, url, DEDUP_RECIPE=f"canonical_link={setting}")
+        again = crawled(tmp_path, url, DEDUP_RECIPE=f"canonical_link={setting}")
     assert paths(done) == paths(again) == kept
     assert done.dedup().get("canonical_link", 0) == 3 - len(kept)
     assert ("canonical links" in done.log) is (setting == "decide")

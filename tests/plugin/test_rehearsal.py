@@ -10,6 +10,7 @@ import pytest
 from dedup import SQLiteIndex
 from dedup.values.verdict import Outcome
 from tests.crawling import Crawl, crawl
+from tests.knobs import EXPLORED
 from tests.pages import edited, text
 from tests.plugin.test_runs import PAGES, dedup, listed, urls
 
@@ -18,20 +19,20 @@ TEXTS = "tests.plugin.spiders.OneTextAfterTheOther"
 
 
 def rehearsed(folder: Path, pages: int, *contents: str, **settings: object) -> Crawl:
-    return crawl(folder, ITEMS, {"DEDUP_REHEARSE": pages, **settings}, listed(*contents))
+    return crawl(folder, ITEMS, {"DEDUP_DRY_RUN": pages, **settings}, listed(*contents))
 
 
 def test_all_is_delivered_and_told_and_then_it_drops(tmp_path: Path) -> None:
     contents = [text(1), text(1), edited(1, 5), text(1), text(2)]
-    one_by_one = {"CONCURRENT_REQUESTS": 1, "DEDUP_TEXT_FIELDS": ["text"], "DEDUP_REHEARSE": 3}
+    one_by_one = {"CONCURRENT_REQUESTS": 1, "DEDUP_TEXT_FIELDS": ["text"], "DEDUP_DRY_RUN": 3}
     done = crawl(tmp_path, TEXTS, one_by_one, {"contents": json.dumps(contents)})
     assert [item["text"] for item in done.items] == [*contents[:3], contents[4]]
     counts = done.dedup()
     assert (counts["rehearsed"], counts["dropped"], counts["kept"]) == (2, 1, 4)
-    assert "The rehearsal is over: 2 of 3 pages would have been dropped." in done.log
+    assert "The dry run is over: 2 of 3 pages would have been dropped." in done.log
     assert "of 120 words: <" in done.log
-    assert done.log.count("Would drop, after the rehearsal,") == 2
-    assert "2 copies were kept in the rehearsal" in done.log
+    assert done.log.count("Would drop, after the dry run,") == 2
+    assert "2 copies were kept in the dry run" in done.log
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert [row.outcome for row in index.rows()].count(Outcome.REHEARSED) == 2
         assert index.problems() == []
@@ -41,20 +42,20 @@ def test_all_is_delivered_and_told_and_then_it_drops(tmp_path: Path) -> None:
 def test_it_goes_on_in_the_next_crawl(tmp_path: Path) -> None:
     first = rehearsed(tmp_path, 4, text(1), text(1))
     assert len(first.items) == 2
-    assert "Rehearsed 2 of 4 pages: 1 would have been dropped." in first.log
+    assert "Dry run, 2 of 4 pages: 1 would have been dropped." in first.log
     second = rehearsed(tmp_path, 4, text(3), text(3), text(3))
     assert len(second.items) == 2
     assert "it has 2" in second.log
-    assert "The rehearsal is over" in second.log
+    assert "The dry run is over" in second.log
     third = rehearsed(tmp_path, 4, text(4), text(4))
     assert len(third.items) == 1
-    assert "ehears" not in third.log.replace("DEDUP_REHEARSE", "")
+    assert "ry run" not in third.log
 
 
 def test_it_goes_on_in_a_job_that_was_stopped(tmp_path: Path) -> None:
     settings = {
         "CONCURRENT_REQUESTS": 1,
-        "DEDUP_REHEARSE": 4,
+        "DEDUP_DRY_RUN": 4,
         "JOBDIR": str(tmp_path / "job"),
         "DEDUP_TEXT_FIELDS": ["text"],
     }
@@ -62,14 +63,14 @@ def test_it_goes_on_in_a_job_that_was_stopped(tmp_path: Path) -> None:
     first = crawl(tmp_path, TEXTS, {**settings, "CLOSESPIDER_ITEMCOUNT": 2}, contents)
     second = crawl(tmp_path, TEXTS, settings, contents)
     assert len(first.items) + len(second.items) == 4
-    assert (first.log + second.log).count("The rehearsal is over: 3 of 4 pages") == 1
+    assert (first.log + second.log).count("The dry run is over: 3 of 4 pages") == 1
 
 
 @pytest.mark.parametrize("skip", ["links", "callback"])
 def test_nothing_is_skipped(tmp_path: Path, skip: str) -> None:
     contents = {"contents": json.dumps([text(1)] * 3)}
-    settings = {"DEDUP_SOURCE": "response", "DEDUP_SKIP": skip, "DEDUP_EXPLORATION_SHARE": 0}
-    done = crawl(tmp_path, PAGES, {**settings, "DEDUP_REHEARSE": 50}, contents)
+    settings = {"DEDUP_SOURCE": "response", "DEDUP_SKIP": skip, "KNOBS": {EXPLORED: 0}}
+    done = crawl(tmp_path, PAGES, {**settings, "DEDUP_DRY_RUN": 50}, contents)
     assert len(done.items) == 3
     assert done.dedup().get("callbacks_skipped", 0) == 0
 
@@ -79,7 +80,7 @@ def test_a_rehearsed_copy_whose_canonical_is_lost_was_delivered_once(tmp_path: P
     items = [{"url": f"http://a/{n}", "text": text(1)} for n in range(3)]
     items[0]["fate"] = "drop"
     storage = {"ITEM_PIPELINES": {"tests.plugin.spiders.FailingStorage": 900}}
-    done = crawl(tmp_path, ITEMS, {"DEDUP_REHEARSE": 9, **storage}, {"items": json.dumps(items)})
+    done = crawl(tmp_path, ITEMS, {"DEDUP_DRY_RUN": 9, **storage}, {"items": json.dumps(items)})
     assert urls(done) == ["http://a/1", "http://a/2"]
     with SQLiteIndex(tmp_path / "pages.db") as index:
         outcomes = [row.outcome.value for row in index.rows()]

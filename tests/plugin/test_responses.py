@@ -15,13 +15,14 @@ from dedup import SQLiteIndex
 from dedup.plugin.responses import is_explored
 from dedup.values.verdict import Outcome, Reason
 from tests.crawling import Crawl, crawl
+from tests.knobs import EXPLORED, WAIT
 from tests.pages import edited, text
 
 LIMIT = 60
 TRAP: dict[str, Any] = {
     "CLOSESPIDER_PAGECOUNT": LIMIT,
     "DEDUP_SOURCE": "response",
-    "DEDUP_EXPLORATION_SHARE": 0,
+    "KNOBS": {EXPLORED: 0},
 }
 
 
@@ -35,7 +36,7 @@ def doors(folder: Path, *contents: str, how: str = "parse", meta: Any = None, **
     everything = {
         "CONCURRENT_REQUESTS": 1,
         "DEDUP_SKIP": "links",
-        "DEDUP_EXPLORATION_SHARE": 0,
+        "KNOBS": {EXPLORED: 0},
         **settings,
     }
     # At depth 0 they would be start pages, of which nothing is skipped.
@@ -81,7 +82,7 @@ def test_a_recrawl_gets_out_too_and_follows_what_is_unchanged(tmp_path: Path) ->
 
 
 def test_copies_that_are_explored_are_followed(tmp_path: Path) -> None:
-    done = trapped(tmp_path, DEDUP_SKIP="links", DEDUP_EXPLORATION_SHARE=1)
+    done = trapped(tmp_path, DEDUP_SKIP="links", KNOBS={EXPLORED: 1})
     assert done.stats["finish_reason"] == "closespider_pagecount"
     assert done.dedup()["responses/explored"] > LIMIT // 2
 
@@ -89,11 +90,9 @@ def test_copies_that_are_explored_are_followed(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_exploration_takes_its_share_and_the_same_urls_each_time() -> None:
     urls = [f"http://a/{number}" for number in range(20_000)]
-    explored = [url for url in urls if is_explored(url, 0.05)]
+    explored = [url for url in urls if is_explored(url)]
     assert 0.045 < len(explored) / len(urls) < 0.055
-    assert explored == [url for url in urls if is_explored(url, 0.05)]
-    assert not any(is_explored(url, 0) for url in urls)
-    assert all(is_explored(url, 1) for url in urls)
+    assert explored == [url for url in urls if is_explored(url)]
 
 
 def test_links_of_copies_are_withheld_and_their_items_judged(tmp_path: Path) -> None:
@@ -241,7 +240,7 @@ def test_a_page_whose_output_another_middleware_refused_holds_up_no_copy(
         tmp_path,
         *[text(1)] * 4,
         DEDUP_SOURCE="response",
-        DEDUP_WAIT=5,
+        KNOBS={EXPLORED: 0, WAIT: 5},
         RETRY_ENABLED=False,
         SPIDER_MIDDLEWARES={"tests.plugin.doors.Refusing": position},
     )

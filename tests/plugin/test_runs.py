@@ -20,6 +20,7 @@ from dedup.cli import main
 from dedup.values.verdict import Outcome
 from tests import crawling
 from tests.crawling import Crawl, crawl, scrapy, started
+from tests.knobs import EXPLORED
 from tests.pages import edited, text
 from tests.plugin.test_recrawl import crawled, document, paths
 from tests.serving import serving
@@ -115,7 +116,7 @@ def site(*, moved: bool = False, link: str = "") -> dict[str, str]:
 @pytest.mark.parametrize("skip", ["nothing", "links", "callback"])
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])
 def test_a_site_that_moved_is_crawled_whole(tmp_path: Path, skip: str, unchanged: str) -> None:
-    settings: dict[str, Any] = {"DEDUP_SKIP": skip, "DEDUP_EXPLORATION_SHARE": 0}
+    settings: dict[str, Any] = {"DEDUP_SKIP": skip, "KNOBS": {EXPLORED: 0}}
     settings["spider"] = "tests.plugin.spiders.LinkedSite"
     with serving({**site(), **site(moved=True)}) as url:
         crawled(tmp_path, url, **settings)
@@ -130,7 +131,7 @@ def test_links_that_were_withheld_are_listed_until_they_are_met(tmp_path: Path) 
         "/copy": document(text(0), links=("/only", "/a1")),
         "/only": document(text(9)),
     }
-    settings: dict[str, Any] = {"DEDUP_SKIP": "links", "DEDUP_EXPLORATION_SHARE": 0}
+    settings: dict[str, Any] = {"DEDUP_SKIP": "links", "KNOBS": {EXPLORED: 0}}
     with serving(pages) as url:
         done = crawled(tmp_path, url, **settings)
         assert len(done.items) == 6
@@ -173,7 +174,7 @@ def test_a_feed_for_dropped_items_that_cannot_be_is_refused(tmp_path: Path, name
 
 def test_a_page_whose_callback_was_skipped_is_fetched_when_it_is_wanted_back(tmp_path: Path) -> None:
     pages = {**site(link="/copy"), "/copy": document(text(0))}
-    settings: dict[str, Any] = {"DEDUP_SKIP": "callback", "DEDUP_EXPLORATION_SHARE": 0}
+    settings: dict[str, Any] = {"DEDUP_SKIP": "callback", "KNOBS": {EXPLORED: 0}}
     with serving(pages) as url:
         assert "/copy" not in paths(crawled(tmp_path, url, **settings))
         said = dedup(tmp_path, "restore", f"{url}copy")
@@ -188,7 +189,7 @@ def test_a_page_whose_callback_was_skipped_is_fetched_when_it_is_wanted_back(tmp
 @pytest.mark.parametrize("scope", ["host", "domain", "global"])
 def test_it_is_fetched_under_every_scope_by_its_own_spider(tmp_path: Path, scope: str) -> None:
     pages = {**site(link="/copy"), "/copy": document(text(0))}
-    settings: dict[str, Any] = {"DEDUP_SKIP": "callback", "DEDUP_EXPLORATION_SHARE": 0}
+    settings: dict[str, Any] = {"DEDUP_SKIP": "callback", "KNOBS": {EXPLORED: 0}}
     with serving(pages) as url:
         crawled(tmp_path, url, DEDUP_SCOPE=scope, **settings)
         dedup(tmp_path, "restore", f"{url}copy")

@@ -38,9 +38,9 @@ def test_a_project_known_by_the_environment_alone_has_an_index(
 
 
 def test_values_from_the_command_line_are_text() -> None:
-    texts = {"DEDUP_MAX_DISTANCE": "3", "DEDUP_MIN_SIMILARITY": ".8", "DEDUP_STORE_PAGES": "False"}
+    texts = {"DEDUP_MAX_LOST_WORDS": "3", "DEDUP_STORE_PAGES": "False"}
     found = read_settings(Settings({**texts, "DEDUP_TEXT_FIELDS": "title,text"}))
-    assert found.config == DedupConfig(max_distance=3, min_similarity=0.8)
+    assert found.config == DedupConfig(max_lost_words=3)
     assert found.text_fields == ("title", "text")
     assert read_settings(Settings({"DEDUP_TEXT_FIELDS": "title, text"})).text_fields == ("title", "text")
 
@@ -55,20 +55,22 @@ def test_a_function_is_given_itself_or_by_its_path(value: object) -> None:
     ("name", "value", "message"),
     [
         (
-            "DEDUP_MAXDISTANCE",
+            "DEDUP_MAXLOSTWORDS",
             3,
-            "DEDUP_MAXDISTANCE is not a setting of dedup; did you mean DEDUP_MAX_DISTANCE?",
+            "DEDUP_MAXLOSTWORDS is not a setting of dedup; did you mean DEDUP_MAX_LOST_WORDS?",
         ),
         ("DEDUP_QQQQQQQQQQQ", 3, "DEDUP_QQQQQQQQQQQ is not a setting of dedup; known are DEDUP_"),
-        ("DEDUP_MAX_DISTANCE", 2.5, r"DEDUP_MAX_DISTANCE \(2.5\) must be a whole number"),
-        ("DEDUP_MAX_DISTANCE", "x", r"DEDUP_MAX_DISTANCE \('x'\) must be of type int"),
-        ("DEDUP_MIN_SIMILARITY", 2, r"DEDUP_MIN_SIMILARITY \(2.0\) must be 0 to 1"),
-        ("DEDUP_WAIT", -1, r"DEDUP_WAIT \(-1.0\) must be 0 seconds or more"),
+        ("DEDUP_MAX_LOST_WORDS", 2.5, r"DEDUP_MAX_LOST_WORDS \(2.5\) must be a whole number"),
+        ("DEDUP_MAX_LOST_WORDS", "x", r"DEDUP_MAX_LOST_WORDS \('x'\) must be of type int"),
+        ("DEDUP_RECIPE", "min_similarity=2", r"DEDUP_RECIPE: min_similarity \(2.0\) must be 0 to 1"),
         ("DEDUP_ACTION", "keep", r"DEDUP_ACTION \('keep'\) must be one of drop, mark"),
         ("DEDUP_SKIP", "all", r"DEDUP_SKIP \('all'\) must be one of nothing, links, callback"),
-        ("DEDUP_EXPLORATION_SHARE", 2, r"DEDUP_EXPLORATION_SHARE \(2.0\) must be 0 to 1"),
-        ("DEDUP_EXPLORATION_SHARE", "nan", r"DEDUP_EXPLORATION_SHARE \(nan\) must be 0 to 1"),
-        ("DEDUP_CANONICAL_LINK", "x", r"DEDUP_CANONICAL_LINK \('x'\) must be one of record, decide"),
+        ("DEDUP_RECIPE", "min_similarity=nan", r"DEDUP_RECIPE: min_similarity \(nan\) must be 0 to 1"),
+        (
+            "DEDUP_RECIPE",
+            "canonical_link=x",
+            r"DEDUP_RECIPE: canonical_link \('x'\) must be one of record, decide",
+        ),
         (
             "DEDUP_PAGE_FROM_ITEM",
             "no.such.thing",
@@ -79,13 +81,13 @@ def test_a_function_is_given_itself_or_by_its_path(value: object) -> None:
             "math.pi",
             r"DEDUP_PAGE_FROM_ITEM \('math.pi'\) must be the path of a f",
         ),
-        ("DEDUP_RECIPE", "no", r"DEDUP_RECIPE: 'no' must be one of default, simhash, "),
+        ("DEDUP_RECIPE", "no", r"DEDUP_RECIPE: 'no' must be one of default, both, "),
         (
             "DEDUP_RECIPE",
             7,
             r"DEDUP_RECIPE \(7\) must be the name of a recipe, or a name and parameters",
         ),
-        ("DEDUP_RECIPE", "tf,terms", r"DEDUP_RECIPE: 'terms' must be NAME=VALUE"),
+        ("DEDUP_RECIPE", "both,terms", r"DEDUP_RECIPE: 'terms' must be NAME=VALUE"),
         (
             "DEDUP_RECIPE",
             "trems=jieba",
@@ -105,7 +107,11 @@ def test_a_function_is_given_itself_or_by_its_path(value: object) -> None:
             "stop_words=/no",
             r"DEDUP_RECIPE: stop_words \('/no'\) must be a file that can",
         ),
-        ("DEDUP_TERMS", "x", r"DEDUP_TERMS is not a setting .*; use DEDUP_RECIPE = 'default,terms=...'"),
+        (
+            "DEDUP_TERMS",
+            "x",
+            r"DEDUP_TERMS is not a setting .*; did you mean DEDUP_RECIPE = 'default,terms=...'",
+        ),
         (
             "dedup-shingles",
             3,
@@ -123,23 +129,15 @@ def test_bad_settings_name_setting_value_and_rule(name: str, value: object, mess
     ("value", "config"),
     [
         ("default", DedupConfig()),
-        ("simhash", DedupConfig(verifier="distance", max_distance=3)),
-        (
-            "simhash, max_candidates=7",
-            DedupConfig(verifier="distance", max_distance=3, max_candidates=7),
-        ),
+        ("both", DedupConfig(candidates="both")),
+        ("both, max_candidates=7", DedupConfig(candidates="both", max_candidates=7)),
         ("terms=jieba,tie=true", DedupConfig(terms="jieba", tie=True)),
         ({"terms": "jieba", "tie": True}, DedupConfig(terms="jieba", tie=True)),
-        ({"name": "tf", "shingle": 3}, DedupConfig(weights="tf", shingle=3)),
+        ({"name": "characters", "shingle": 3}, DedupConfig(terms="character_ngrams", shingle=3)),
     ],
 )
 def test_a_recipe_is_a_name_with_or_without_parameters(value: object, config: DedupConfig) -> None:
     assert read_settings(Settings({"DEDUP_RECIPE": value})).config == config
-
-
-def test_a_setting_goes_before_what_a_recipe_says_of_it() -> None:
-    settings = Settings({"DEDUP_RECIPE": "simhash", "DEDUP_MAX_DISTANCE": 7})
-    assert read_settings(settings).config == DedupConfig(verifier="distance", max_distance=7)
 
 
 def test_parameters_of_an_index_apply_where_the_recipe_says_nothing_else() -> None:
@@ -186,19 +184,23 @@ def test_a_name_with_a_letter_too_few_is_refused_in_any_form(name: str, data: st
             )
 
 
+MIN_SIMILARITY = "DEDUP_RECIPE = 'default,min_similarity=...'"
+MAX_DISTANCE = "DEDUP_RECIPE = 'default,max_distance=...'"
+
+
 @pytest.mark.parametrize(
     ("name", "proposal"),
     [
-        ("DEDUP_TRESHOLD", "DEDUP_MIN_SIMILARITY or DEDUP_MAX_DISTANCE"),
-        ("DEDUP_THRESHOLD", "DEDUP_MIN_SIMILARITY or DEDUP_MAX_DISTANCE"),
-        ("DEDUP_CUTOFF", "DEDUP_MIN_SIMILARITY or DEDUP_MAX_DISTANCE"),
-        ("DEDUP_SIMILARITY_THRESHOLD", "DEDUP_MIN_SIMILARITY"),
-        ("DEDUP_SIMILARITY", "DEDUP_MIN_SIMILARITY"),
-        ("DEDUP_HAMMING_THRESHOLD", "DEDUP_MAX_DISTANCE or DEDUP_MIN_SIMILARITY"),
-        ("DEDUP_MAX_THRESHOLD", "DEDUP_MAX_DISTANCE"),
-        ("DEDUP_MAX_LOSS", "DEDUP_MAX_LOST_WORDS or DEDUP_MAX_LOST_SHARE"),
+        ("DEDUP_TRESHOLD", f"{MIN_SIMILARITY} or {MAX_DISTANCE}"),
+        ("DEDUP_THRESHOLD", f"{MIN_SIMILARITY} or {MAX_DISTANCE}"),
+        ("DEDUP_CUTOFF", f"{MIN_SIMILARITY} or {MAX_DISTANCE}"),
+        ("DEDUP_SIMILARITY_THRESHOLD", MIN_SIMILARITY),
+        ("DEDUP_SIMILARITY", MIN_SIMILARITY),
+        ("DEDUP_HAMMING_THRESHOLD", f"{MAX_DISTANCE} or {MIN_SIMILARITY}"),
+        ("DEDUP_MAX_THRESHOLD", MAX_DISTANCE),
+        ("DEDUP_MAX_LOSS", "DEDUP_MAX_LOST_WORDS"),
         ("DEDUP_DB", "DEDUP_INDEX"),
-        ("DEDUP_MIN_SIMILARTY", "DEDUP_MIN_SIMILARITY"),
+        ("DEDUP_MIN_SIMILARTY", MIN_SIMILARITY),
     ],
 )
 def test_what_is_meant_is_proposed(name: str, proposal: str) -> None:

@@ -131,9 +131,9 @@ def test_report_writes_typed_parquet(index: Path, tmp_path: Path) -> None:
         (["--since", "1h"], ["http://a/2", EVIL, "http://a/4"]),
         (["--since", "2100-01-01"], []),
         (["--run", 2, "--domain", "A"], ["http://a/4"]),
-        (["-s", "DEDUP_MIN_SIMILARITY=1"], ["http://a/2"]),
-        (["-s", "DEDUP_RECIPE=default,verifier=distance", "-s", "DEDUP_MAX_DISTANCE=0"], ["http://a/2"]),
-        (["-s", "DEDUP_MAX_DISTANCE=0", "--run", 2], ["http://a/4"]),
+        (["-s", "DEDUP_RECIPE=min_similarity=1"], ["http://a/2"]),
+        (["-s", "DEDUP_RECIPE=verifier=distance,max_distance=0"], ["http://a/2"]),
+        (["-s", "DEDUP_RECIPE=max_distance=0", "--run", 2], ["http://a/4"]),
     ],
 )
 def test_report_of_a_part_or_by_other_thresholds(
@@ -145,7 +145,7 @@ def test_report_of_a_part_or_by_other_thresholds(
 
 def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
     before = index.read_bytes()
-    stricter = ("-s", "DEDUP_MIN_SIMILARITY=1", "-s", "DEDUP_MAX_DISTANCE=3")
+    stricter = ("-s", "DEDUP_RECIPE=min_similarity=1,max_distance=3")
     done = run("report", index, *stricter)
     assert done.stdout.splitlines()[:2] == [
         "With max_distance=3, min_similarity=1.0, max_lost_words=40, max_lost_share=0.1, 4 pages judged "
@@ -165,7 +165,7 @@ def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
         (["--format", "parquet"], 2, "--format parquet needs --output"),
         (["--all", "--format", "json"], 2, "--all goes with --format text, jsonl, csv or parquet"),
         (["--since", "soon"], 2, "'soon' must be a date"),
-        (["-s", "DEDUP_MAX_DISTANCE=99"], 1, "DEDUP_MAX_DISTANCE (99) must be 0 to 12"),
+        (["-s", "DEDUP_RECIPE=max_distance=99"], 1, "DEDUP_RECIPE: max_distance (99) must be 0 to 12"),
         (["--run", 9], 1, "there is no run 9"),
     ],
 )

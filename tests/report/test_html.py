@@ -241,7 +241,7 @@ def test_a_missing_library_is_named_with_its_extra(
 def test_the_command_writes_the_file(index: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.html"
     command = ["report", str(index), "--format", "html", "--output", str(output)]
-    done = CliRunner().invoke(main, [*command, "--run", "2", "-s", "DEDUP_MIN_SIMILARITY=0.9"])
+    done = CliRunner().invoke(main, [*command, "--run", "2", "-s", "DEDUP_RECIPE=min_similarity=0.9"])
     assert (done.exit_code, done.output) == (0, "")
     report = output.read_text("utf-8")
     assert [run["name"] for run in data_of(report)["by_run"]] == ["2"]

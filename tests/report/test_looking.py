@@ -128,7 +128,7 @@ def test_explain_and_compare_say_what_the_site_decided(listed: Path) -> None:
     compared = asked("compare", "http://a.example/1", "http://a.example/3", "--index", listed)
     assert compared["reasons"][-1] == BY_SITE
     assert (compared["lost"], compared["words"], compared["max_lost_words"]) == (found["lost"], 500, 40)
-    stricter = ("-s", "DEDUP_MIN_SIMILARITY=0.99")
+    stricter = ("-s", "DEDUP_RECIPE=min_similarity=0.99")
     (found,) = asked("explain", "http://a.example/3", "--index", listed, *stricter)
     assert found["now"]["reasons"][-1] == "So it is no duplicate."
     others = asked("compare", "http://a.example/2", "http://a.example/3", "--index", listed)
@@ -137,7 +137,7 @@ def test_explain_and_compare_say_what_the_site_decided(listed: Path) -> None:
 
 def test_explain_tries_other_limits_and_leaves_the_record_alone(index: Path) -> None:
     (found,) = asked(
-        "explain", "http://a.example/2", "--index", index, "-s", "DEDUP_MIN_SIMILARITY=0.99"
+        "explain", "http://a.example/2", "--index", index, "-s", "DEDUP_RECIPE=min_similarity=0.99"
     )
     assert found["reason"] == "near_duplicate"
     assert (found["now"]["reason"], found["now"]["min_similarity"]) == ("new", 0.99)
@@ -258,12 +258,12 @@ def test_a_page_is_not_read_without_the_words_that_the_index_was_made_with(tmp_p
 def test_files_over_the_limit_are_compared_by_their_bytes(tmp_path: Path) -> None:
     path, file = tmp_path / "pages.db", tmp_path / "large.html"
     file.write_text(f"<p>{text(1)}", "utf-8")
-    limit = ("-s", "DEDUP_MAX_BYTES=1000")
+    limit = ("-s", "DEDUP_RECIPE=max_bytes=1000")
     with SQLiteIndex(path) as index, Detector(index, DedupConfig(max_bytes=1000)) as detector:
         detector.check(Page.from_html(file.read_bytes(), url="http://a.example/large", max_bytes=1000))
         detector.check(Page.from_html("<p>small", url="http://a.example/small"))
     found = run("find", file, "--index", path, *limit)
-    assert found.stderr == f"{file} is over DEDUP_MAX_BYTES: only its bytes are compared\n"
+    assert found.stderr == f"{file} is over max_bytes of DEDUP_RECIPE: only its bytes are compared\n"
     assert re.findall(r"(copy)? +(http\S+)", found.stdout) == [("copy", "http://a.example/large")]
     same = run("compare", file, "http://a.example/large", "--index", path, *limit)
     assert (same.exit_code, "All bytes are equal." in same.stdout) == (0, True)
@@ -347,7 +347,9 @@ def test_explain_says_that_the_check_sketch_refused(attacked: Path) -> None:
     assert "It was kept: no page that had been kept before was near enough" in output
     assert f"  page     {attack().url}  (row 1, run 1)" in output
     assert "too few. Pages made to suppress others look like this." in output
-    (record,) = asked("explain", VICTIM.url, "--index", attacked, "-s", "DEDUP_RECIPE=minhash")
+    (record,) = asked(
+        "explain", VICTIM.url, "--index", attacked, "-s", "DEDUP_RECIPE=candidates=minhash"
+    )
     assert record["refused_url"] == attack().url
     assert not record["now"]["is_duplicate"]
 
@@ -365,5 +367,5 @@ def test_compare_and_find_have_check_sketches_of_files(attacked: Path, tmp_path:
 def test_two_files_are_compared_in_public(tmp_path: Path) -> None:
     for name, found in (("evil.txt", attack()), ("victim.txt", VICTIM)):
         (tmp_path / name).write_text(found.text)
-    public = ("-s", "DEDUP_RECIPE=similarity")  # what the victim would lose is another matter
+    public = ("-s", "DEDUP_RECIPE=verifier=similarity")  # what the victim would lose is another matter
     assert run("compare", tmp_path / "evil.txt", tmp_path / "victim.txt", *public).exit_code == 0

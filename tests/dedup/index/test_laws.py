@@ -350,7 +350,7 @@ def _facts(row: Row) -> tuple[int, Verdict, Outcome, bool, str, int]:
 
 
 class SameAnswersOfLonger(SameAnswers):
-    """With rehearsals, and with longer pages that take the place of others."""
+    """With rehearsals."""
 
     configs = LATER
     prints = PRINTS + LONGER

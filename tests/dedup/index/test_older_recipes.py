@@ -51,7 +51,7 @@ READING = [
     ["report"],
     ["report", "--format", "json"],
     ["report", "--format", "html", "--output", "report.html"],
-    ["report", "--set", "DEDUP_MIN_SIMILARITY=0.9"],
+    ["report", "--set", "DEDUP_RECIPE=min_similarity=0.9"],
     ["explain", "http://a/3"],
     ["runs"],
     ["restore", "--list", "orphans"],

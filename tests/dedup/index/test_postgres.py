@@ -136,7 +136,7 @@ def test_the_recipe_on_a_server_finds_candidates_by_bands_unless_one_is_named() 
     server = {"DEDUP_INDEX": "postgresql://me@h/db"}
     default = candidates()
     assert candidates(**server) == candidates(**server, DEDUP_RECIPE="default") == ("minhash", 0)
-    assert candidates(**server, DEDUP_RECIPE="simhash") == default
+    assert candidates(**server, DEDUP_RECIPE="candidates=simhash,max_structure_candidates=64") == default
     assert candidates(**server, DEDUP_RECIPE="candidates=both") == ("both", 0)
 
 

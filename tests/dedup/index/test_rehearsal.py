@@ -139,13 +139,13 @@ def test_it_tells_what_it_would_have_dropped(pages: int) -> None:
     judged(index, [0, 1, 3], DedupConfig(rehearse=pages))
     told = rehearsal(index, pages)
     first = {
-        3: "The rehearsal is over: 2 of 3 pages would have been dropped.",
-        100: "Rehearsed 3 of 100 pages: 2 would have been dropped.",
+        3: "The dry run is over: 2 of 3 pages would have been dropped.",
+        100: "Dry run, 3 of 100 pages: 2 would have been dropped.",
     }
     assert told.splitlines()[0] == first[pages]
     assert "1 exact copy: safe. 1 near copy loses about" in told
     assert "of 120 words: <http://a.example/2> repeats <http://a.example/0>" in told
-    assert told.endswith("dropped." if pages == 3 else "rehearsal.")
+    assert told.endswith("dropped." if pages == 3 else "dry run.")
 
 
 def test_replay_judges_what_was_rehearsed_and_rehearses_nothing() -> None:

@@ -89,7 +89,7 @@ COMMANDS = [
     ["report", "--all", "--format", "csv", "--output", "OUT"],
     ["report", "--all", "--format", "parquet", "--output", "OUT"],
     ["report", "--format", "html", "--output", "OUT"],
-    ["report", "-s", "DEDUP_MIN_SIMILARITY=0.9"],
+    ["report", "-s", "DEDUP_RECIPE=min_similarity=0.9"],
     ["explain", "http://a/1"],
     ["explain", "http://a/1", "--json"],
     ["compare", "http://a/0", "http://a/1"],

@@ -157,7 +157,7 @@ def _loses_little(kept: Fingerprint, page: Fingerprint, alike: float, config: De
     """By tokens: these pages tell neither shingles nor words, and nothing is known of a site."""
     of_page, of_kept = max(page.tokens - 3, 0), max(kept.tokens - 3, 0)
     lost = max(0.0, of_page - alike * (of_page + of_kept) / (1 + alike))
-    share = min(100, config.max_lost_share * page.tokens)
+    share = min(100, 2.5 * config.max_lost_words, config.max_lost_share * page.tokens)
     allowed = min(page.tokens / 3, max(config.max_lost_words, share))
     return lost <= allowed and _loses_at_most(of_kept, of_page, alike) <= allowed
 

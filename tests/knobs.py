@@ -1,0 +1,23 @@
+"""Constants that tests turn: a crawl waits for less long, and nothing of it is left to chance.
+
+They stand among the settings of a crawl, as ``KNOBS``: a map from the path of a constant to its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from importlib import import_module
+from typing import Any
+
+KNOBS = "KNOBS"
+WAIT = "dedup.plugin.judge.WAIT"
+EXPLORED = "dedup.plugin.responses.EXPLORED"
+
+
+def turn(settings: MutableMapping[str, Any]) -> None:
+    """Take the knobs out of *settings*, and turn them for the rest of this process."""
+    for path, value in settings.pop(KNOBS, {}).items():
+        module, _, name = path.rpartition(".")
+        found = import_module(module)
+        assert hasattr(found, name), path
+        setattr(found, name, value)
