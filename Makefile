@@ -1,6 +1,7 @@
 # make crawl    makes the environment, installs the project, serves the example site and crawls it
 # make test     runs the tests in the same environment: each time the same ones, in under three minutes on two cores
-# make slow     runs the tests that take longer: planted faults, browsers, kills, Spark, crawls with an index on a server
+# make slow     runs the tests that take longer: planted faults, browsers, kills, Spark, the examples of the documentation
+# make nightly  runs these with more seeds, and all crawls once more with an index on a server
 # make pure     runs the tests of what is also compiled without the compiled code
 # make search   looks for what breaks a law: many examples, others in each run; SEED=1 makes the same ones again
 # make bench    runs the tests of the benchmarks
@@ -27,7 +28,7 @@ HISTORIES ?= 500
 COMPILED := setup.py dedup/native/sources.py $(addprefix dedup/,$(shell $(PYTHON) -c \
 	"from dedup.native.sources import SOURCES; print(*set().union(*SOURCES.values()))"))
 
-.PHONY: crawl test slow pure search bench gates cover docs oldest lint types check audit workflows
+.PHONY: crawl test slow nightly pure search bench gates cover docs oldest lint types check audit workflows
 
 crawl: $(VENV)/installed
 	$(BIN)/scrapy example
@@ -36,7 +37,10 @@ test: $(VENV)/test
 	$(PYTEST) -m "not slow" --ignore tests/benchmarks
 
 slow: $(VENV)/dev
-	$(PYTEST) -m slow --ignore tests/benchmarks $(SLOW)
+	$(PYTEST) -m "slow and not nightly" --ignore tests/benchmarks
+
+nightly: $(VENV)/dev
+	$(PYTEST) -m slow --ignore tests/benchmarks
 
 pure: $(VENV)/test
 	DEDUP_PURE=1 $(PYTEST) -m "not slow" tests/dedup tests/plugin/test_crawl.py tests/plugin/test_foresight.py

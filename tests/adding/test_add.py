@@ -210,7 +210,9 @@ def test_interrupted_and_resumed_is_uninterrupted(
 
 
 def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
-    code = "import sys; from dedup.cli import main; main()"
+    # Ctrl-C is ignored by what a shell runs in the background, and so by all that it starts.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heard}; import sys; from dedup.cli import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", code, "add", *(str(argument) for argument in arguments)],
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},

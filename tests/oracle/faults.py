@@ -82,12 +82,12 @@ def _fallbacks_say_nothing() -> None:
 
 
 def _signs_say_nothing() -> None:
-    """Read letters and digits only."""
+    """Read letters and digits of ASCII only."""
     reading_of = compiled.reading_of
 
     def planted(root: Any) -> walk.Reading:
         found = reading_of(root)
-        return found._replace(text=re.sub(r"[^\w\s]", "", found.text))
+        return found._replace(text=re.sub(r"[^a-zA-Z0-9\s]", "", found.text))
 
     _plant(page, "reading_of", planted)
 

@@ -111,8 +111,11 @@ def contents_of(leaf: Leaf) -> list[str]:
 
 
 def in_cyrillic(said: str) -> str:
-    """Return *said* in letters that other encodings than its own have other bytes for."""
-    return said.translate(_CYRILLIC)
+    """Return *said* in letters that other encodings than its own have other bytes for.
+
+    All words are of one length: what decodes none of their letters takes each for the same.
+    """
+    return " ".join(word.ljust(10, "o") for word in said.split(" ")).translate(_CYRILLIC)
 
 
 _CYRILLIC = str.maketrans("abcdefghijkorw", "абцдефгхийкощж")

@@ -9,6 +9,6 @@ from tests.plugin.on_postgres import (
     on_a_server,  # noqa: F401 - a fixture
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 globals().update(cases(in_short=False))

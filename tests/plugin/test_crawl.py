@@ -205,7 +205,7 @@ def test_a_users_own_place_for_the_pipeline_wins(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         (
-            {"DEDUP_MAX_DISTNCE": 3},
+            {"DEDUP_MAX_LOST_WRDS": 3},
             "DEDUP_MAX_LOST_WRDS is not a setting of dedup; did you mean DEDUP_MAX_LOST_WORDS?",
         ),
         ({"DEDUP_RECIPE": "max_distance=99"}, "DEDUP_RECIPE: max_distance (99) must be 0 to 12"),

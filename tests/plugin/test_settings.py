@@ -233,7 +233,6 @@ _TYPES: dict[str, Any] = {
     "bool": bool,
     "number": (int, float),
     "bits": int,
-    "seconds": float,
     "share": float,
     "recipe": str,
     "function or its path": type(None),

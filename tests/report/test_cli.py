@@ -153,7 +153,7 @@ def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
         "1 page would be dropped in 1 cluster",
     ]
     assert done.stdout.splitlines()[0] in run("report", index, *stricter, "--format", "csv").stderr
-    document = json.loads(run("report", index, *stricter[2:], "--format", "json").stdout)
+    document = json.loads(run("report", index, *stricter, "--format", "json").stdout)
     assert (document["replay"]["pages"], document["replay"]["max_distance"]) == (4, 3)
     assert document["clusters"][0]["duplicates"][0]["verdict"] == "would_drop"
     assert index.read_bytes() == before

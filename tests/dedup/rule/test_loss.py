@@ -120,7 +120,10 @@ def test_runs_of_kana_and_thai_are_counted_as_words() -> None:
         (300, 0.1, 20_000, 300),
         (300, 0.1, 300, 100),
         (0, 0.0, 500, 0),
-        (0, 1.0, 60, 20),
+        (0, 1.0, 60, 0),
+        (15, 0.1, 1000, 37.5),
+        (15, 0.0, 1000, 15),
+        (40, 1.0, 60, 20),
     ],
 )
 def test_how_many_words_may_be_lost(words: int, share: float, of_page: int, allowed: float) -> None:
