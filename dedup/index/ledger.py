@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -91,16 +92,22 @@ class Ledger:
         is_quiet = not verdict.represents if is_open else verdict.replaces is None
         if is_quiet and (is_open or ticket.is_plain):
             return self._claimed(row, ticket, config, page) or AskAgain()
-        with self._store.transaction(writing=True):
+        with self._recording(sighting), self._store.transaction(writing=True):
             if self._store.token((sighting.kind, sighting.scope)) != ticket.token:
                 return AskAgain()
             return self._record(sighting, verdict, confirmed=confirmed, page=page)
 
     def _claimed(self, row: Row, ticket: Ticket, config: DedupConfig, page: bytes) -> Row | None:
-        try:
+        with self._recording(row.sighting):
             return self._store.claim(row, ticket.token, config, page)
+
+    @contextmanager
+    def _recording(self, sighting: Sighting) -> Iterator[None]:
+        """Note that *sighting* may have been recorded, where the answer to that is lost."""
+        try:
+            yield
         except ServerAway:
-            self._in_doubt.append(row.sighting)
+            self._in_doubt.append(sighting)
             raise
 
     def _settle_doubts(self) -> None:
@@ -148,7 +155,7 @@ class Ledger:
             if isinstance(claimed, Row):
                 return replace(verdict, row=claimed.id)
         sighting = sighting.bounded()
-        with self._store.transaction(writing=True):
+        with self._recording(sighting), self._store.transaction(writing=True):
             verdict = self._verdict(sighting, config, is_wanted=is_wanted)
             if _waits(verdict, wait_for):
                 return verdict

@@ -25,7 +25,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex, fingerprint
 from dedup.cli import main
 from dedup.front.reading import read_settings
 from dedup.front.settings import DedupSettings
-from dedup.index import Index, PostgresIndex, Run, open_index, shown_place
+from dedup.index import Index, PostgresIndex, Run, ledger, open_index, shown_place
 from dedup.index.ledger import AskAgain
 from dedup.index.stores.postgres.address import address_of
 from dedup.values.errors import ConfigError, IndexUnavailable, RunEnded, ServerAway
@@ -320,6 +320,36 @@ def test_a_page_whose_answer_was_lost_is_no_copy_of_itself(
                 detector.submit(seen, confirmed=is_confirmed)
             again = detector.submit(seen, confirmed=is_confirmed)
             assert (again.kept, again.reason) == (True, Reason.NEW)
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_nor_is_one_whose_commit_was_not_answered(
+    address: str, monkeypatch: pytest.MonkeyPatch, is_confirmed: bool
+) -> None:
+    """After vain tries a client asks and adds alone: that commit can be cut as well."""
+    monkeypatch.setattr(ledger, "_TRIES", 0)
+    with PostgresIndex(address) as index, Detector(index, CONFIG) as detector:
+        store: Any = index.store
+        transaction = store.transaction
+
+        @contextmanager
+        def cut(**given: Any) -> Iterator[None]:
+            rows = store.last()
+            with transaction(**given):
+                yield
+            if store.last() == rows:
+                return
+            monkeypatch.setattr(store, "transaction", transaction)
+            raise ServerAway("the connection was cut behind the commit")
+
+        seen = detector.sighting(page(text(1), "http://a/1"))
+        monkeypatch.setattr(store, "transaction", cut)
+        with pytest.raises(ServerAway):
+            detector.submit(seen, confirmed=is_confirmed)
+        again = detector.submit(seen, confirmed=is_confirmed)
+        assert (again.kept, again.reason) == (True, Reason.NEW)
+        other = detector.submit(detector.sighting(page(text(1), "http://a/2")), confirmed=is_confirmed)
+        assert other.canonical == again.row
 
 
 def test_a_long_scope_is_a_page_like_others(address: str) -> None:
