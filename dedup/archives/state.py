@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from dedup.archives.storage import Storage
+from dedup.archives.storage import PART, Storage
 from dedup.files.contexts import JOB
 from dedup.values.errors import DedupError
 
@@ -15,7 +15,7 @@ FILE = JOB
 FORMAT = "scrapy-dedup archives"
 # What a job writes into its folder; nothing else is ever deleted there.
 WORK = "work"
-OWN = ("verdicts", "kept", "context", "export", WORK, FILE)
+OWN = ("verdicts", "kept", "context", "export", WORK)
 
 
 @dataclass(slots=True)
@@ -47,13 +47,16 @@ def resumed(storage: Storage, folder: str, new: State, *, overwrite: bool) -> St
     Raises `DedupError` where there is anything else; with *overwrite* an old job is deleted.
     """
     names = storage.names(folder) if storage.exists(folder) else []
-    if not names:
+    if set(names) <= {FILE + PART}:
         return new
     place = f"{folder}/{FILE}"
-    if FILE not in names:
+    if FILE not in names and FILE + PART in names:
+        storage.recover(place)
+    elif FILE not in names:
         raise DedupError(f"{folder} is there already and is no output of `dedup spark`; name another")
     old = _state(storage.read(place), place)
     if overwrite:
+        storage.write(place, new.text)  # else the old one would say that what is deleted was done
         for name in OWN:
             storage.delete(f"{folder}/{name}")
         return new

@@ -9,6 +9,8 @@ from typing import Any
 
 from dedup.values.errors import DedupError
 
+# The end of the name of a file that is being written.
+PART = ".part"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -65,15 +67,19 @@ class Storage:
             stream.close()
 
     def write(self, path: str, text: str) -> None:
-        """Write the small file *path*: all of it, or it stays as it was."""
-        system, part = self._system(path), self._place(f"{path}.part")
+        """Write the small file *path*; killed, it leaves the old text, or the new one to `recover`."""
+        system, part = self._system(path), self._place(f"{path}{PART}")
         stream = system.create(part, True)
         try:
             stream.write(bytearray(text.encode()))
         finally:
             stream.close()
         system.delete(self._place(path), False)
-        if not system.rename(part, self._place(path)):
+        self.recover(path)
+
+    def recover(self, path: str) -> None:
+        """End a `write` of *path* that was killed when all was written, and the old file deleted."""
+        if not self._system(path).rename(self._place(f"{path}{PART}"), self._place(path)):
             raise DedupError(f"{path} cannot be written")
 
     def delete(self, path: str) -> None:

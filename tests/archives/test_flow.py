@@ -22,7 +22,7 @@ from dedup.archives.columns import PRINTS
 from dedup.archives.greedy import decided
 from dedup.archives.job import run_job
 from dedup.archives.reading import prints, prints_of_files
-from dedup.archives.state import OWN, State
+from dedup.archives.state import FILE, OWN, State, resumed
 from dedup.cli import main
 from dedup.files.contexts import read_sites
 from dedup.values.errors import DedupError
@@ -227,6 +227,41 @@ def test_a_remote_input_comes_with_its_content(spark: Any, tmp_path: Path) -> No
     assert rows == printed(tmp_path)
 
 
+class Cut:
+    """A file system whose process is killed at the call of *name*."""
+
+    def __init__(self, system: Any, name: str) -> None:
+        self._system = system
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._name:
+            raise Killed
+        return getattr(self._system, name)
+
+
+@pytest.mark.parametrize("call", ["create", "delete", "rename"])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_job_killed_while_it_says_how_far_it_is_goes_on(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, overwrite: bool
+) -> None:
+    from dedup.archives.storage import Storage
+
+    storage, system_of = Storage(spark), Storage._system
+    folder, place = str(tmp_path), f"{tmp_path}/{FILE}"
+    state = State("settings", "input", {}, 0, ["a.warc"], started=1.0)
+    for before in ([], ["prints"]):
+        if before:
+            storage.write(place, replace(state, done=before).text)
+            (tmp_path / "work").mkdir()
+        monkeypatch.setattr(Storage, "_system", lambda self, path: Cut(system_of(self, path), call))
+        with pytest.raises(Killed):
+            storage.write(place, replace(state, done=[*before, "bands"]).text)
+        monkeypatch.undo()
+        found = resumed(storage, folder, state, overwrite=overwrite)
+        assert found.done in ([[]] if overwrite or not before else [before, [*before, "bands"]])
+
+
 class Unstopped:
     """The session of all tests, which no command ends."""
 
@@ -258,7 +293,7 @@ def test_the_command_judges_archives_like_an_index(
     assert "prints: 6 rows" in done.stderr
     state = json.loads(Path("out/job.json").read_text())
     assert (state["seed"], state["recipe"]["hash_seed"]) == (7, "7")
-    assert sorted(path.name for path in Path("out").iterdir()) == sorted({*OWN} - {"work"})
+    assert sorted(path.name for path in Path("out").iterdir()) == sorted({*OWN, FILE} - {"work"})
     kept = pyarrow.parquet.read_table("out/kept")["record"].to_pylist()
     assert b"".join(kept) == b"".join(_without(Path("x.warc").read_bytes(), ("a/4", "a/5")))
     again = CliRunner().invoke(main, command)
