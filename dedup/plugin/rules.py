@@ -22,7 +22,7 @@ from dedup.plugin.waiting import Later, Seat
 from dedup.plugin.wanted import kept_request, request_again
 from dedup.urls.evidence import State
 from dedup.urls.learner import OTHER_CONTENT, OTHER_LINKS, Learner, Prediction, Record
-from dedup.urls.learning import Clearness
+from dedup.urls.learning import MOST_COUNTED, Clearness
 from dedup.urls.names import clean_params
 from dedup.urls.parts import Parts
 from dedup.urls.views import Page
@@ -382,6 +382,8 @@ class CrawlRules:
             watch.is_spoiled = True
             return
         if verdict.kept and verdict.represents:
+            if len(self._represents) >= MOST_COUNTED:  # its copies will say that a rule is wrong
+                del self._represents[next(iter(self._represents))]
             self._represents[verdict.row] = verdict.represents
         watch.contents.append(content)
         row = verdict.row

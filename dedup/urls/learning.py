@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.values.urls import host_of
@@ -13,6 +14,10 @@ CLEAR = 0.9
 
 MIN_COPIES, LARGE_SHARE = 20, 0.2
 """From so many copies of one page on, and this share of a host, they are no evidence: a login page."""
+
+
+# Pages whose copies are counted, and hosts: of others nothing is beyond doubt.
+MOST_COUNTED = 100_000
 
 
 class Clearness:
@@ -29,10 +34,18 @@ class Clearness:
         if reason is Reason.NOT_JUDGED or tokens < MIN_EQUAL_TOKENS:
             return False
         host = host_of(url)
+        if not _counts(self._hosts, host):
+            return False
         self._hosts[host] += 1
         if copy_of is None:
             return True
+        if not _counts(self._copies, (host, copy_of)):
+            return False
         self._copies[host, copy_of] += 1
         copies = self._copies[host, copy_of]
         is_large = copies >= MIN_COPIES and copies > LARGE_SHARE * self._hosts[host]
         return not is_large and (similarity or 0.0) >= CLEAR
+
+
+def _counts(counted: Counter[Any], key: object) -> bool:
+    return key in counted or len(counted) < MOST_COUNTED
