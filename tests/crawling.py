@@ -24,6 +24,7 @@ from typing import Any
 
 from tests.forking import forking
 from tests.knobs import turn
+from tests.older import IS_OLDER, SETTINGS
 
 ROOT = Path(__file__).parent.parent
 TIMEOUT = 120.0
@@ -125,6 +126,7 @@ def started(
             "DEDUP_INDEX": index_of(folder),
             "FEEDS": {str(feed): {"format": "jsonlines"}},
             "TELNETCONSOLE_ENABLED": False,
+            **SETTINGS,
             **(settings or {}),
         },
         "strict": strict,
@@ -166,7 +168,7 @@ def run_job(text: str) -> int:
     from scrapy.utils.misc import load_object
 
     job = json.loads(text)
-    if job["strict"]:
+    if job["strict"] and not IS_OLDER:
         warnings.simplefilter("error", ScrapyDeprecationWarning)
     turn(job["settings"])
     process = load_object(f"scrapy.crawler.{job['process']}")(job["settings"])

@@ -7,6 +7,7 @@ from typing import Any
 
 from scrapy.exceptions import DropItem
 
+from dedup.plugin.older import HAS_LOG_LEVEL
 from dedup.rule.loss import loses
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
@@ -24,7 +25,7 @@ class DuplicatePage(DropItem):
 
     def __init__(self, url: str, verdict: Verdict, name: str = "") -> None:
         message: Any = Explanation(url, verdict, name)
-        super().__init__(message, log_level="DEBUG")
+        super().__init__(message, **({"log_level": "DEBUG"} if HAS_LOG_LEVEL else {}))
         self.verdict = verdict
 
 

@@ -16,6 +16,7 @@ from w3lib.url import file_uri_to_path
 
 from dedup.files.outputs import check_target
 from dedup.plugin.marking import Marker
+from dedup.plugin.older import extension
 from dedup.values.errors import ConfigError, DedupError, shown
 from dedup.values.verdict import Verdict
 
@@ -104,7 +105,7 @@ def flush_feeds(crawler: Crawler) -> None:
     To be called before a page is confirmed: otherwise a killed crawl would leave pages in the index
     that are in no feed.  Feeds that are stored only at the end (S3, FTP) still lose them.
     """
-    exporter = crawler.get_extension(FeedExporter)
+    exporter = extension(crawler, FeedExporter)
     for slot in exporter.slots if exporter else ():
         _flush(slot)
 

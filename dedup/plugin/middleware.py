@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator, Iterable, Iterator, MutableMapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,6 +11,7 @@ from scrapy.exceptions import NotConfigured
 
 from dedup.front.settings import DedupSettings
 from dedup.plugin.looking import only_looks
+from dedup.plugin.older import item_pipeline, spider_middleware
 from dedup.plugin.outputs import begun
 from dedup.plugin.pages import key_of
 from dedup.plugin.pipeline import DedupPipeline
@@ -56,6 +57,13 @@ class DedupSpiderMiddleware:
                 yield request
         async for output in start:
             yield output
+
+    def process_start_requests(self, start: Iterable[Any], spider: Any = None) -> Iterator[Any]:
+        """Do what `process_start` does, before Scrapy 2.13."""
+        if self._judge:
+            yield from wanted_requests(self._judge, self._crawler)
+            yield from self._judge.rules.again()
+        yield from start
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
@@ -114,13 +122,13 @@ class DedupSpiderMiddleware:
     @cached_property
     def _tracker(self) -> Tracker | None:
         """What follows the items of this crawl, None in one that has switched it off."""
-        tracking = self._crawler.get_item_pipeline(TrackingPipeline)
+        tracking = item_pipeline(self._crawler, TrackingPipeline)
         return tracking.tracker if tracking else None
 
     @cached_property
     def _pipeline(self) -> DedupPipeline | None:
         """The pipeline of this crawl, None in one that has switched it off."""
-        return self._crawler.get_item_pipeline(DedupPipeline)
+        return item_pipeline(self._crawler, DedupPipeline)
 
     @property
     def _judge(self) -> Judge | None:
@@ -130,7 +138,7 @@ class DedupSpiderMiddleware:
     def _has_page_door(self) -> bool:
         from dedup.plugin.responses import DedupResponseMiddleware
 
-        return self._crawler.get_spider_middleware(DedupResponseMiddleware) is not None
+        return spider_middleware(self._crawler, DedupResponseMiddleware) is not None
 
     def _was_given(self, response: Response) -> bool:
         """Return whether *response* reached its callback; otherwise the output is that of an errback."""

@@ -19,6 +19,7 @@ from dedup.plugin.feeds import DroppedFeed, flush_feeds
 from dedup.plugin.judge import Answered, Judge
 from dedup.plugin.looking import only_looks
 from dedup.plugin.marking import CannotMark, known_item_classes, mark_of_copies, marker_of
+from dedup.plugin.older import item_pipeline
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, read_settings
@@ -83,7 +84,7 @@ class DedupPipeline:
         return pipeline
 
     def open_spider(self, spider: Any = None) -> None:
-        if tracking := self._crawler.get_item_pipeline(TrackingPipeline):
+        if tracking := item_pipeline(self._crawler, TrackingPipeline):
             self._tracker = tracking.tracker
         self._before = self._predecessors()
         run = self.judge.open()

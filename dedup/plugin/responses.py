@@ -19,6 +19,7 @@ from dedup.plugin.errors import Explanation
 from dedup.plugin.judge import Judge
 from dedup.plugin.looking import only_looks
 from dedup.plugin.middleware import is_exempt
+from dedup.plugin.older import item_pipeline
 from dedup.plugin.outputs import begun, outputs_of
 from dedup.plugin.pages import located, page_from_response
 from dedup.plugin.pipeline import DedupPipeline
@@ -84,7 +85,7 @@ class DedupResponseMiddleware:
     @cached_property
     def _pipeline(self) -> DedupPipeline | None:
         """The pipeline of this crawl, None in one that has switched it off."""
-        return self._crawler.get_item_pipeline(DedupPipeline)
+        return item_pipeline(self._crawler, DedupPipeline)
 
     @property
     def _judge(self) -> Judge | None:

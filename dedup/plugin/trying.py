@@ -48,6 +48,11 @@ class TrialSpider(Spider):
         self._hosts = {host_of(url)}
 
     async def start(self) -> AsyncIterator[Request]:
+        for request in self.start_requests():
+            yield request
+
+    def start_requests(self) -> Iterator[Request]:
+        """Yield what `start` does, before Scrapy 2.13."""
         yield Request(self._url, self.parse, errback=self.failed)
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:

@@ -10,6 +10,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from dedup.index.url_rules import HeldBack
 from dedup.plugin.looking import only_looks
+from dedup.plugin.older import item_pipeline
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import read_settings
 from dedup.plugin.waiting import Later, Seat
@@ -48,7 +49,7 @@ class UrlRulesMiddleware:
     @cached_property
     def rules(self) -> CrawlRules | None:
         """The rules of this crawl, None in one whose pipeline is switched off."""
-        pipeline = self._crawler.get_item_pipeline(DedupPipeline)
+        pipeline = item_pipeline(self._crawler, DedupPipeline)
         return pipeline.judge.rules if pipeline else None
 
     def process_request(self, request: Request, spider: Any = None) -> Any:

@@ -1,0 +1,53 @@
+"""What Scrapy 2.11 and 2.12 do not have; each part goes with the last release that lacks it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from scrapy import version_info
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+_T = TypeVar("_T")
+
+HAS_LOG_LEVEL = version_info >= (2, 13)
+"""Whether an item can say at which level it is logged that it was dropped."""
+
+
+def item_pipeline(crawler: Crawler, kind: type[_T]) -> _T | None:
+    """Return the pipeline of *kind* that *crawler* has, None for none."""
+    if hasattr(crawler, "get_item_pipeline"):
+        return crawler.get_item_pipeline(kind)
+    return _first(crawler.engine.scraper.itemproc, kind)
+
+
+def spider_middleware(crawler: Crawler, kind: type[_T]) -> _T | None:
+    """Return the spider middleware of *kind* that *crawler* has, None for none."""
+    if hasattr(crawler, "get_spider_middleware"):
+        return crawler.get_spider_middleware(kind)
+    return _first(crawler.engine.scraper.spidermw, kind)
+
+
+def extension(crawler: Crawler, kind: type[_T]) -> _T | None:
+    """Return the extension of *kind* that *crawler* has, None for none."""
+    if hasattr(crawler, "get_extension"):
+        return crawler.get_extension(kind)
+    return _first(crawler.extensions, kind)
+
+
+def _first(manager: Any, kind: type[_T]) -> _T | None:
+    return next((one for one in manager.middlewares if isinstance(one, kind)), None)
+
+
+def put_component(settings: BaseSettings, name: str, component: type, priority: int) -> None:
+    """Put *component* into the setting *name*, unless it is there."""
+    if hasattr(settings, "setdefault_in_component_priority_dict"):
+        settings.setdefault_in_component_priority_dict(name, component, priority)
+        return
+    from scrapy.utils.misc import load_object
+
+    there = settings.getdict(name)
+    if not any(load_object(one) is component for one in there):
+        settings.set(name, {**there, component: priority}, settings.getpriority(name) or 0)
