@@ -32,7 +32,8 @@ from tests.archives.plain import Plain, nearer
 from tests.feeds import formats
 from tests.pages import text
 
-pytestmark = [needs_spark, pytest.mark.slow]
+# One worker: each would start a Java of its own.
+pytestmark = [needs_spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 
 class Killed(Exception):

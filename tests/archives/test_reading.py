@@ -162,7 +162,7 @@ def test_no_pyspark_is_one_sentence(missing: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     "recipe",
-    ["both", pytest.param("simhash", marks=pytest.mark.slow), "default,candidates=simhash"],
+    ["both", pytest.param("candidates=simhash", marks=pytest.mark.slow), "default,candidates=simhash"],
 )
 def test_other_candidates_are_refused(recipe: str) -> None:
     done = run("spark", "x.jsonl", "-o", "out", "-s", f"DEDUP_RECIPE={recipe}")

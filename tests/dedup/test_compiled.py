@@ -143,6 +143,7 @@ def kinds() -> dict[str, int]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_every_character_that_is_not_strange_is_taken_as_python_takes_it() -> None:
     kept = [character for character, kind in kinds().items() if kind != compiled.STRANGE]
     assert len(kept) > 200_000
