@@ -22,7 +22,7 @@ BIN = $(VENV)/bin
 INSTALL = -m pip install --disable-pip-version-check
 # Tests spend more time waiting for crawls than computing.
 WORKERS ?= $(shell expr 3 '*' $$(getconf _NPROCESSORS_ONLN) / 2)
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
 SEED ?= $(shell $(PYTHON) -c "import random; print(random.randrange(10**9))")
 HISTORIES ?= 500
 # What the compiled code is made of, and what it must agree with.

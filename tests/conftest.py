@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -17,6 +20,26 @@ settings.register_profile("quick", _COMMON, derandomize=True, database=None, max
 settings.register_profile("search", _COMMON, max_examples=100)
 settings.register_profile("long", _COMMON, max_examples=1000)
 settings.load_profile("quick")
+
+
+# Tests that share what takes long to make (a Java, a crawl), or a port: one worker has all of a group.
+# Not by `xdist_group`: what xdist 3.8 makes of that pytest 9.2 does not see.
+GROUPS = re.compile(
+    r"tests/archives/test_flow\.py|tests/documentation/test_examples\.py::test_a_document_does"
+    r"|tests/dedup/index/test_clients\.py|tests/attacks/test_combinations\.py::\w+\[\w+"
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            group = GROUPS.match(nodeid)
+            return group[0] if group else nodeid
+
+    return Scheduling(config, log)
 
 
 def pytest_sessionstart() -> None:

@@ -43,9 +43,9 @@ def _project_settings() -> dict[str, Any]:
 def _scrapy_project() -> ModuleType | None:
     """Return the module that reads the project, None where Scrapy is not installed."""
     try:
-        from dedup.plugin import project
+        from dedup.plugin import settings
     except ModuleNotFoundError as error:
         if error.name != "scrapy":
             raise
         return None
-    return project
+    return settings

@@ -1,17 +1,23 @@
-"""What the pipeline raises: to drop an item, to refuse a crawl."""
+"""What the pipeline raises, and how it ends a crawl."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DropItem
+from scrapy.utils.defer import deferred_from_coro
 
 from dedup.plugin.older import HAS_LOG_LEVEL
+from dedup.plugin.waiting import has_asyncio
 from dedup.rule.loss import loses
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 from dedup.values.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
 
 _LONGEST_NAME = 80
 
@@ -70,3 +76,12 @@ class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
 
     # Scrapy logs it with its traceback, which tells a user nothing.
     __traceback__ = None
+
+
+def close_spider(crawler: Crawler, reason: str) -> Any:
+    """Begin to close the spider; return what must be kept alive until it is closed."""
+    engine: Any = crawler.engine
+    if not hasattr(engine, "close_spider_async"):  # before Scrapy 2.14
+        return engine.close_spider(crawler.spider, reason)
+    closing = engine.close_spider_async(reason=reason)
+    return asyncio.ensure_future(closing) if has_asyncio() else deferred_from_coro(closing)

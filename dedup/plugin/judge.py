@@ -15,16 +15,12 @@ from dedup.front.settings import DedupSettings
 from dedup.front.summary import summary
 from dedup.index import Index, Run, Sighting, SQLiteIndex, Withheld, is_address, open_index
 from dedup.index.detector import Detector
-from dedup.plugin.clerk import LONGEST_ANSWER, Answer, Clerk
 from dedup.plugin.counting import Counts
-from dedup.plugin.ending import close_spider
-from dedup.plugin.errors import CannotBegin
-from dedup.plugin.jobs import job_of
-from dedup.plugin.notices import Notices
-from dedup.plugin.patience import LONGEST_WAIT, Patience
-from dedup.plugin.rehearsing import Rehearsal
+from dedup.plugin.errors import CannotBegin, close_spider
+from dedup.plugin.index_writer import LONGEST_ANSWER, LONGEST_WAIT, Answer, Clerk, Patience
+from dedup.plugin.notices import Notices, Rehearsal
 from dedup.plugin.rules import CrawlRules
-from dedup.plugin.settings import index_path
+from dedup.plugin.settings import index_path, job_of
 from dedup.plugin.waiting import Later, Seat, WaitingRoom, waiting_room
 from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of

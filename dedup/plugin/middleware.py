@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, MutableMapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, MutableMapping
+from contextlib import suppress
 from functools import cached_property
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.misc import arg_to_iter
+from twisted.internet.defer import Deferred
 
 from dedup.front.settings import DedupSettings
-from dedup.plugin.looking import only_looks
 from dedup.plugin.older import item_pipeline, spider_middleware
-from dedup.plugin.outputs import begun
 from dedup.plugin.pages import key_of
 from dedup.plugin.pipeline import DedupPipeline
-from dedup.plugin.settings import read_settings
+from dedup.plugin.settings import only_looks, read_settings
 from dedup.plugin.tracking import Fate, Handed, Tracker, TrackingPipeline
 from dedup.plugin.wanted import wanted_requests
 
@@ -227,3 +230,33 @@ def is_exempt(response: Response) -> bool:
 
 def _is_item(output: Any) -> bool:
     return output is not None and not isinstance(output, Request)
+
+
+async def outputs_of(result: Any) -> AsyncIterator[Any]:
+    """Yield all that a callback gives, whatever kind of function it is."""
+    if isinstance(result, Deferred):
+        result = maybe_deferred_to_future(result)
+    if isawaitable(result):
+        result = await result
+    if isinstance(result, AsyncIterable):
+        async for output in result:
+            yield output
+    else:
+        for output in arg_to_iter(result):
+            yield output
+
+
+async def begun(result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    """Let *result* come to its first output, or its end; return all of it."""
+    outputs = aiter(result)
+    first = []
+    with suppress(StopAsyncIteration):
+        first.append(await anext(outputs))
+    return _chained(first, outputs)
+
+
+async def _chained(first: list[Any], outputs: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    for output in first:
+        yield output
+    async for output in outputs:
+        yield output

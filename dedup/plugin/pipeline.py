@@ -13,16 +13,20 @@ from scrapy.exceptions import NotConfigured
 
 from dedup.front.settings import DedupSettings
 from dedup.index import Sighting, is_address, shown_place
-from dedup.plugin.ending import close_spider
-from dedup.plugin.errors import DuplicatePage, Explanation
-from dedup.plugin.feeds import DroppedFeed, flush_feeds
+from dedup.plugin.errors import DuplicatePage, Explanation, close_spider
+from dedup.plugin.feeds import (
+    CannotMark,
+    DroppedFeed,
+    flush_feeds,
+    known_item_classes,
+    mark_of_copies,
+    marker_of,
+)
 from dedup.plugin.judge import Answered, Judge
-from dedup.plugin.looking import only_looks
-from dedup.plugin.marking import CannotMark, known_item_classes, mark_of_copies, marker_of
 from dedup.plugin.older import item_pipeline
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
-from dedup.plugin.settings import index_path, read_settings
+from dedup.plugin.settings import index_path, only_looks, read_settings
 from dedup.plugin.tracking import Fate, Token, Tracker, TrackingPipeline
 from dedup.plugin.unread import Copy, Net
 from dedup.plugin.waiting import Later, Seat

@@ -17,13 +17,11 @@ from dedup.front.settings import DedupSettings
 from dedup.index import Sighting
 from dedup.plugin.errors import Explanation
 from dedup.plugin.judge import Judge
-from dedup.plugin.looking import only_looks
-from dedup.plugin.middleware import is_exempt
+from dedup.plugin.middleware import begun, is_exempt, outputs_of
 from dedup.plugin.older import item_pipeline
-from dedup.plugin.outputs import begun, outputs_of
 from dedup.plugin.pages import located, page_from_response
 from dedup.plugin.pipeline import DedupPipeline
-from dedup.plugin.settings import read_settings
+from dedup.plugin.settings import only_looks, read_settings
 from dedup.plugin.wanted import kept_request
 from dedup.reading.page import Page
 from dedup.rule.match import match

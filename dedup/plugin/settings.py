@@ -1,21 +1,30 @@
-"""The settings of a Scrapy project: its `DEDUP_` ones, and where its index is."""
+"""What a project and its command say: the settings of dedup, checked, and where its index is."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.project import data_path
+from scrapy.utils.project import data_path, get_project_settings, inside_project
 
 from dedup.front import names, reading
 from dedup.front.settings import DedupSettings
 from dedup.index import is_address
+from dedup.values.printable import printable
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
+
+
+logger = logging.getLogger(__name__)
+# The file in a JOBDIR whose text names the job.
+TOKEN = "dedup.job"  # noqa: S105 - a name, no secret
+_LONGEST = 100
 
 
 def read_settings(settings: BaseSettings) -> DedupSettings:
@@ -54,3 +63,51 @@ def _passed_over(settings: BaseSettings) -> list[str]:
         and names.normal_form(name) in known
         and names.normal_form(name) not in settings
     ]
+
+
+def project_index() -> str | None:
+    """Return the path of the index of the Scrapy project here, None outside of any."""
+    return index_path(read_settings(get_project_settings())) if inside_project() else None
+
+
+def project_settings() -> dict[str, Any]:
+    """Return the settings of the Scrapy project here by name, none outside of any."""
+    return named_settings(get_project_settings()) if inside_project() else {}
+
+
+def only_looks() -> bool:
+    """Return whether this code runs inside a command that only shows pages.
+
+    A crawler does not know the command that made it, and a project may override every setting that
+    such a command sets; but until it ends, the command is on the stack.
+    """
+    from scrapy.commands import check, fetch, parse, shell  # of no use to a command line
+
+    showing = (check.Command, fetch.Command, parse.Command, shell.Command)  # `view` is a `fetch`
+    frame: Any = sys._getframe()
+    while frame:
+        if frame.f_code.co_name == "run" and isinstance(frame.f_locals.get("self"), showing):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def job_of(folder: str | None) -> str:
+    """Return the name of the job in *folder*, "" for none; a new folder gets a new name."""
+    if not folder:
+        return ""
+    path = Path(folder, TOKEN)
+    try:
+        if path.exists() and (name := path.read_text("utf-8", "replace").strip()):
+            return name[:_LONGEST]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        name = uuid.uuid4().hex
+        path.write_text(name + "\n", "utf-8")
+    except OSError as error:
+        logger.warning(
+            "%s cannot be written (%s): a crawl that is resumed in this JOBDIR will be another run",
+            printable(str(path)),
+            error.strerror,
+        )
+        return ""
+    return name

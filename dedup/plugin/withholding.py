@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from dedup.index.url_rules import HeldBack
-from dedup.plugin.looking import only_looks
 from dedup.plugin.older import item_pipeline
 from dedup.plugin.pipeline import DedupPipeline
-from dedup.plugin.settings import read_settings
+from dedup.plugin.settings import only_looks, read_settings
 from dedup.plugin.waiting import Later, Seat
 
 if TYPE_CHECKING:

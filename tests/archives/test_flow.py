@@ -32,8 +32,7 @@ from tests.archives.plain import Plain, nearer
 from tests.feeds import formats
 from tests.pages import text
 
-# One worker: each would start a Java of its own.
-pytestmark = [needs_spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [needs_spark, pytest.mark.slow]
 
 
 class Killed(Exception):

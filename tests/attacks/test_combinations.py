@@ -57,7 +57,6 @@ def test_there_are_so_many() -> None:
     [
         pytest.param(
             *found,
-            marks=pytest.mark.xdist_group(KINDS[found[0]].__name__),
             id=f"{KINDS[found[0]].__name__}-{found[1]}-{getattr(PIPELINES[found[2]], '__name__', None)}",
         )
         for found in COMBINATIONS

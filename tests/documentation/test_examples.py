@@ -23,8 +23,6 @@ from tests.documentation.shell import STAND_INS, Shell, commands
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Where the links of the README lead, which is also read elsewhere.
 BLOB = "https://github.com/scrapy-dedup/scrapy-dedup/blob/main/"
-# The example site has one port.
-ONE_AT_A_TIME = pytest.mark.xdist_group("example site")
 _FILE = re.compile(r"^<!-- file: (\S+) -->\n+^```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _RUN = re.compile(r"^```(console|python)$", re.MULTILINE)
 
@@ -38,7 +36,7 @@ def documents_to_run() -> list[Any]:
     for document in DOCUMENTS:
         languages = set(_RUN.findall(document.read_text("utf-8")))
         if languages:
-            marks = [pytest.mark.slow, ONE_AT_A_TIME] if "console" in languages else []
+            marks = [pytest.mark.slow] if "console" in languages else []
             found.append(pytest.param(document, id=name(document), marks=marks))
     return found
 

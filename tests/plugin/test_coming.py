@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dedup.plugin.coming import MOST_IN_VAIN, Coming
+from dedup.plugin.waiting import MOST_IN_VAIN, Coming
 from dedup.urls.parts import Parts, parts_of
 
 

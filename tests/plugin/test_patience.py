@@ -6,10 +6,10 @@ from scrapy.crawler import Crawler
 from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup.front.settings import DedupSettings
-from dedup.plugin import patience
+from dedup.plugin import index_writer
 from dedup.plugin.counting import Counts
+from dedup.plugin.index_writer import Patience
 from dedup.plugin.notices import Notices
-from dedup.plugin.patience import Patience
 from dedup.values.errors import IndexUnavailable
 
 
@@ -44,7 +44,7 @@ def impatient() -> Patience:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(patience, "monotonic", clock)
+    monkeypatch.setattr(index_writer, "monotonic", clock)
     return clock
 
 

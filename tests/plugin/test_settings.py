@@ -18,7 +18,7 @@ from dedup import DedupConfig, Page
 from dedup.front import reading
 from dedup.front.names import setting_names
 from dedup.front.settings import DedupSettings
-from dedup.plugin.marking import known_item_classes
+from dedup.plugin.feeds import known_item_classes
 from dedup.plugin.settings import index_path, read_settings
 from dedup.recipes.recipe import PARAMETERS, RECIPES
 from dedup.values.errors import ConfigError

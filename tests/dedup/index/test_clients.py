@@ -137,7 +137,6 @@ def lost_unnoticed(rows: list[Row]) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("clients")
 def test_no_two_clients_keep_the_same() -> None:
     rows = crawled()
     assert len(rows) == CLIENTS * TEXTS
@@ -146,7 +145,6 @@ def test_no_two_clients_keep_the_same() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("clients")
 def test_nothing_leans_on_what_was_lost() -> None:
     rows = crawled(lost=0.3)
     assert {row.outcome for row in rows} > {Outcome.RELEASED, Outcome.ORPHANED}
@@ -155,12 +153,10 @@ def test_nothing_leans_on_what_was_lost() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("clients")
 def test_the_proof_would_find_clients_that_do_not_ask_again() -> None:
     assert pairs_kept_twice(crawled(fault="never asks again")) > 0
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("clients")
 def test_the_proof_would_find_clients_that_lean_on_what_was_lost() -> None:
     assert any(lost_unnoticed(crawled(lost=0.3, fault="forgets the epoch")) for _ in range(5))

@@ -1,4 +1,4 @@
-"""Questions to an index on a server: a thread asks them in turn, so that a crawl never waits for it."""
+"""How a crawl asks its index: a file at once, a server in a thread, and neither while it is away."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from threading import Event, Thread
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from dedup.plugin.counting import Counts
+from dedup.plugin.notices import Notices
 from dedup.plugin.waiting import has_asyncio
 from dedup.values.errors import ServerAway, TooSlow
 
@@ -25,6 +27,12 @@ _MOST_FAILURES, _PAUSE = 2, 5.0
 _MOST_SLOW = 3
 # Seconds between two tries of a crawl that waits for the server, at first and at most.
 _FIRST_TRY, _LAST_TRY = 0.2, 5.0
+# Seconds that one question waits for a lock, and the share of a crawl that all questions wait.
+LONGEST_WAIT = 2.0
+_WAITING_SHARE = 0.01
+# A shorter wait is not counted; after one that was in vain the index is not asked for ten times as long.
+_NOTABLE = 0.5
+_PAUSE_TIMES = 10
 
 
 class Answer(NamedTuple, Generic[_T]):
@@ -129,3 +137,49 @@ def _caller() -> Callable[..., Any]:
 
     call: Callable[..., Any] = reactor.callFromThread
     return call
+
+
+class Patience:
+    """Asks the index, or does not for a while; begins with the crawl.
+
+    After a wait that was in vain, or too many of them, pages are better kept without being judged.
+    """
+
+    def __init__(self, counts: Counts, notices: Notices) -> None:
+        self._counts = counts
+        self._notices = notices
+        self._begun = monotonic()
+        self._waited = 0.0
+        self._resumes = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the index is not asked now."""
+        return monotonic() < self._resumes
+
+    def renew(self) -> None:
+        """Ask again at once."""
+        self._resumes = 0.0
+
+    def attempt(self, ask: Callable[[], _T]) -> _T | None:
+        """Return what *ask* returns, None where it fails, or where the index is not asked now."""
+        begin = monotonic()
+        if begin < self._resumes:
+            self._counts.add("not_asked")
+            return None
+        answer, is_answered = None, False
+        try:
+            answer = self._counts.timed("index", ask)
+            is_answered = True
+        except Exception as error:  # whatever it is, to lose the page would be worse
+            self._notices.failed(error)
+        if (seconds := monotonic() - begin) >= _NOTABLE:
+            self._note(seconds, in_vain=not is_answered)
+        return answer
+
+    def _note(self, seconds: float, *, in_vain: bool) -> None:
+        self._waited += seconds
+        if in_vain:
+            self._resumes = monotonic() + _PAUSE_TIMES * seconds
+        if in_vain or self._waited > LONGEST_WAIT:
+            self._resumes = max(self._resumes, self._begun + self._waited / _WAITING_SHARE)
