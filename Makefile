@@ -44,7 +44,7 @@ nightly: $(VENV)/dev
 	$(PYTEST) -m slow --ignore tests/benchmarks
 
 pure: $(VENV)/test
-	DEDUP_PURE=1 $(PYTEST) -m "not slow" tests/dedup tests/plugin/test_crawl.py tests/plugin/test_foresight.py
+	DEDUP_PURE=1 $(PYTEST) -m "not slow" tests/dedup tests/plugin/test_crawl.py tests/plugin/test_read_ahead.py
 
 search: SEED := $(SEED)
 search: $(VENV)/test

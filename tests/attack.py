@@ -70,14 +70,14 @@ class Target:
 
     def __post_init__(self) -> None:
         self.smallest = np.full(len(self.sketch), _NOTHING)
-        self._wanted = np.frombuffer(self.sketch, np.uint8)
+        self._restored = np.frombuffer(self.sketch, np.uint8)
         self._shift = np.uint64(65 - len(self.sketch).bit_length())
 
     def look(self, taken: list[int]) -> None:
         """See what each word of the pool would do after those that were taken."""
         self.shingles = self.shingled(self.pool[taken[1 - SIZE :]], self.pool)
         self.bins = (self.shingles >> self._shift).astype(np.int64)
-        fits = _values(self.shingles) == self._wanted[self.bins]
+        fits = _values(self.shingles) == self._restored[self.bins]
         counts = self.shingles < self.smallest[self.bins]
         self.helps = fits & counts & ~self.made[self.bins]
         self.harms = ~fits & counts & self.made[self.bins]
@@ -85,11 +85,11 @@ class Target:
     @property
     def made(self) -> Flags:
         """Which bins are as wanted."""
-        made: Flags = (_values(self.smallest) == self._wanted) & (self.smallest < _NOTHING)
+        made: Flags = (_values(self.smallest) == self._restored) & (self.smallest < _NOTHING)
         return made
 
     def is_made(self, share: float) -> bool:
-        return bool(self.made.sum() >= share * np.count_nonzero(self._wanted))
+        return bool(self.made.sum() >= share * np.count_nonzero(self._restored))
 
     def take(self, number: int) -> None:
         place, shingle = self.bins[number], self.shingles[number]

@@ -46,7 +46,9 @@ def find_or_add(
 ) -> Verdict:
     """Call `Ledger.find_or_add` with a `sighting`; *about* are arguments of either."""
     choices = {
-        name: about.pop(name) for name in ("confirmed", "is_wanted", "wait_for", "page") if name in about
+        name: about.pop(name)
+        for name in ("confirmed", "is_restored", "wait_for", "page")
+        if name in about
     }
     return index.ledger.find_or_add(
         sighting(fingerprint, url, run=run, config=config, **about), config, **choices

@@ -77,7 +77,9 @@ def crawled(folder: Path, url: str, peers: str, settings: dict[str, Any]) -> Cra
     with SQLiteIndex(index) as opened:
         run = max(run.id for run in opened.runs())
         rows = list(opened.rows(run))
-        held = frozenset(one.url for one in UrlRules(opened.store).held_back(run) if not one.was_made)
+        held = frozenset(
+            one.url for one in UrlRules(opened.store).withheld_requests(run) if not one.was_made
+        )
     texts = {row.sighting.url: row.sighting.fingerprint.token_digest for row in rows}
     kept = frozenset(row.sighting.fingerprint.token_digest for row in rows if row.verdict.kept)
     return Crawled(found["stats"]["downloader/request_count"], texts, held, kept, found)

@@ -91,13 +91,13 @@ class SiteSpider(PageSpider):
         for link in dict.fromkeys(links):
             try:
                 whole = response.urljoin(link)
-                if (url := without_fragment(whole)) not in met and self._is_wanted(whole):
+                if (url := without_fragment(whole)) not in met and self._is_restored(whole):
                     met.add(url)
                     yield Request(url, self.parse)
             except ValueError:  # a link that is not a URL
                 continue
 
-    def _is_wanted(self, url: str) -> bool:
+    def _is_restored(self, url: str) -> bool:
         if not is_web_url(url) or splitext(urlsplit(url).path)[1].lower() in _IGNORED:
             return False
         if self._allow and not self._allow.search(url):

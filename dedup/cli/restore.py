@@ -81,7 +81,7 @@ def _count(counts: dict[str, int], *, as_json: bool) -> None:
 def _listed(index: Index, what: str, run: int | None) -> list[dict[str, Any]]:
     """Return what is in a list, of one *run* or of all."""
     if what == "withheld":
-        held = UrlRules(index.store).held_back(run)
+        held = UrlRules(index.store).withheld_requests(run)
         return [
             *({"url": one.url, "row": one.row, "run": one.run} for one in index.book.never_met(run)),
             *(

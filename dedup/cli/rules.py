@@ -69,7 +69,7 @@ def rules(
                 one.standing = _STANDINGS[standing]
                 one.renew()
                 book.set_standing(one)
-        held = book.held_back() if names else []
+        held = book.withheld_requests() if names else []
     screen, learner = console(), Learner(records)
     opinions = [(url, *learner.opinion(url)) for url in urls]
     if as_json:

@@ -109,7 +109,7 @@ class Detector:
         page: Page | None = None,
         *,
         confirmed: bool = False,
-        is_wanted: bool = False,
+        is_restored: bool = False,
         wait_for: Collection[int] = (),
     ) -> Verdict:
         """Judge and record *sighting*, with its *page* if pages are stored; see `Ledger.find_or_add`."""
@@ -117,7 +117,7 @@ class Detector:
             self._record,
             sighting,
             confirmed=confirmed,
-            is_wanted=is_wanted,
+            is_restored=is_restored,
             wait_for=wait_for,
             page=pack(page) if page and self.config.store_pages else b"",
         )

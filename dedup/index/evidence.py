@@ -43,8 +43,8 @@ class Evidence:
         self.crawl = self.facts.crawl(self.sighting.run)
         self.dry_runs = self.crawl.alive if self.sighting.is_dry else _NO_RUNS
 
-    def past(self, config: DedupConfig, *, is_wanted: bool = False) -> Past:
-        """Return what `decide` asks about; what *is_wanted* is kept, whatever it repeats."""
+    def past(self, config: DedupConfig, *, is_restored: bool = False) -> Past:
+        """Return what `decide` asks about; what *is_restored* is kept, whatever it repeats."""
         versions = self.versions()
         return Past(
             versions=versions,
@@ -52,7 +52,7 @@ class Evidence:
             declared=self._declared() if config.canonical_link == "decide" else None,
             standing=self.standing,
             rivals=self.rivals,
-            is_restored=is_wanted or self._is_wanted(versions),
+            is_restored=is_restored or self._is_restored(versions),
             site=lambda: self.site(config),
             originals=lambda: self.originals(config.exceptions),
             is_stranger=self._strangers(config.exceptions),
@@ -178,7 +178,7 @@ class Evidence:
 
     def rivals(self, canonical: Canonical) -> list[Canonical]:
         """Return what it is compared with of the cluster of *canonical*, but for that one."""
-        if not self.facts.has_stand_ins():
+        if not self.facts.has_substitutes():
             return []
         members = list(self.store.rows(Query(cluster=canonical.cluster)))
         if canonical.cluster != canonical.id:
@@ -286,9 +286,9 @@ class Evidence:
 
     # What somebody wants back
 
-    def _is_wanted(self, versions: Sequence[Version]) -> bool:
+    def _is_restored(self, versions: Sequence[Version]) -> bool:
         """Whether somebody wants back what it shows, or what was there before it changed."""
-        wanted = self.wanted()
+        wanted = self.restored()
         if not wanted:
             return False
         page = self.sighting.fingerprint
@@ -296,9 +296,9 @@ class Evidence:
             return True
         return not any(version.shows(page) for version in versions)
 
-    def wanted(self) -> list[Row]:
+    def restored(self) -> list[Row]:
         """Return the rows of the same identity that somebody wants back."""
-        if not self.facts.has_wanted():
+        if not self.facts.has_restored():
             return []
         seen = self.sighting
         rows = self.store.rows(Query(group=(seen.kind, seen.scope), outcomes=(Outcome.RESTORED,)))

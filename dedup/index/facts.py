@@ -38,11 +38,11 @@ class Facts:
         upcoming = Run(run, "", "", "", 0.0, began=next_event(runs))
         return crawl_of(next((one for one in runs if one.id == run), upcoming), runs)
 
-    def has_wanted(self) -> bool:
+    def has_restored(self) -> bool:
         """Return whether somebody wants any page back that was dropped."""
         return self._fact("wanted", lambda: self._is_any(_WANTED))
 
-    def has_stand_ins(self) -> bool:
+    def has_substitutes(self) -> bool:
         """Return whether any page was kept in the place of another one that a crawl had not met."""
         return self._fact("stand-ins", lambda: self._is_any(_STAND_INS))
 

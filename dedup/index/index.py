@@ -232,7 +232,7 @@ class SQLiteIndex(Index):
         super().__init__(store)
         try:
             if not read_only:
-                self.book.bury()
+                self.book.end_dead_runs()
         except BaseException:
             self.close()
             raise
@@ -268,7 +268,7 @@ class PostgresIndex(Index):
         super().__init__(PostgresStore(address_of(address), create=create, read_only=read_only))
         try:
             if not read_only:
-                self.book.bury()
+                self.book.end_dead_runs()
         except BaseException:
             self.close()
             raise

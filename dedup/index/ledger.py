@@ -63,15 +63,15 @@ class Ledger:
         return self.ask(sighting, config)[0]
 
     def ask(
-        self, sighting: Sighting, config: DedupConfig, *, is_wanted: bool = False
+        self, sighting: Sighting, config: DedupConfig, *, is_restored: bool = False
     ) -> tuple[Verdict, Ticket]:
         """Return the verdict on *sighting*, and what `claim` takes to tell if it still holds."""
         sighting = sighting.bounded()
-        with self._store.looking():
+        with self._store.snapshot():
             token = self._store.token((sighting.kind, sighting.scope))
-            verdict = self._verdict(sighting, config, is_wanted=is_wanted)
+            verdict = self._verdict(sighting, config, is_restored=is_restored)
             is_plain = not (
-                self._facts.has_wanted() or (verdict.represents and not self._facts.has_stand_ins())
+                self._facts.has_restored() or (verdict.represents and not self._facts.has_substitutes())
             )
             return verdict, Ticket(token, is_plain)
 
@@ -132,7 +132,7 @@ class Ledger:
         config: DedupConfig,
         *,
         confirmed: bool = True,
-        is_wanted: bool = False,
+        is_restored: bool = False,
         wait_for: Collection[int] = (),
         page: bytes = b"",
     ) -> Verdict:
@@ -143,12 +143,13 @@ class Ledger:
         keys.  The row is confirmed at once, or else pending until `confirm` or `release`.  A page that
         repeats one whose fate in a run of *wait_for* is open is not recorded: its verdict has no row,
         and it can be asked about again when the row that its standing names is settled.  What is seen
-        by a dry run drops nothing in other runs; what *is_wanted* is kept, whatever it repeats.  *page*
-        is stored with the row, for `page_of`: what `dedup.reading.stored.pack` returns, b"" for nothing.
+        by a dry run drops nothing in other runs; what *is_restored* is kept, whatever it repeats.
+        *page* is stored with the row, for `page_of`: what `dedup.reading.stored.pack` returns, b"" for
+        nothing.
         """
         self._settle_doubts()
         for _ in range(_TRIES if self._store.is_shared else 0):
-            verdict, ticket = self.ask(sighting, config, is_wanted=is_wanted)
+            verdict, ticket = self.ask(sighting, config, is_restored=is_restored)
             if _waits(verdict, wait_for):
                 return verdict
             claimed = self.claim(sighting, verdict, ticket, config, confirmed=confirmed, page=page)
@@ -156,7 +157,7 @@ class Ledger:
                 return replace(verdict, row=claimed.id)
         sighting = sighting.bounded()
         with self._recording(sighting), self._store.transaction(writing=True):
-            verdict = self._verdict(sighting, config, is_wanted=is_wanted)
+            verdict = self._verdict(sighting, config, is_restored=is_restored)
             if _waits(verdict, wait_for):
                 return verdict
             row = self._record(sighting, verdict, confirmed=confirmed, page=page)
@@ -185,8 +186,8 @@ class Ledger:
         """Return what is known about the page of *sighting*."""
         return Evidence(self._store, self._facts, sighting, self.frozen)
 
-    def _verdict(self, sighting: Sighting, config: DedupConfig, *, is_wanted: bool = False) -> Verdict:
-        past = self.evidence(sighting).past(config, is_wanted=is_wanted)
+    def _verdict(self, sighting: Sighting, config: DedupConfig, *, is_restored: bool = False) -> Verdict:
+        past = self.evidence(sighting).past(config, is_restored=is_restored)
         verdict = decide(sighting.fingerprint, past, config)
         is_rehearsed = not (verdict.kept or sighting.is_dry) and self._rehearses(config.rehearse)
         return replace(verdict, is_rehearsed=True) if is_rehearsed else verdict
@@ -217,7 +218,7 @@ class Ledger:
         """Record that the page of a pending *row* was kept to the end; others lean on it from now on."""
         pending = Query(ids=(row,), outcomes=(Outcome.PENDING,), replaces=False)
         with self._store.transaction(writing=True, beside=True):
-            is_plain = not self._facts.has_wanted()  # as nearly all: there is nothing else to do
+            is_plain = not self._facts.has_restored()  # as nearly all: there is nothing else to do
             if is_plain and self._store.change(pending, outcome=Outcome.CONFIRMED):
                 return
         with self._store.transaction(writing=True):
@@ -249,7 +250,7 @@ class Ledger:
         if row.sighting.is_dry:
             return
         self._supersede(row)
-        if row.verdict.kept and self._facts.has_wanted():
+        if row.verdict.kept and self._facts.has_restored():
             for answered in self._answered(row):
                 self._settle(answered, Outcome.FORGOTTEN)
 
@@ -263,7 +264,7 @@ class Ledger:
 
     def _answered(self, row: Row) -> list[Row]:
         """Return the rows that were wanted back and that *row*, which was kept, gives."""
-        wanted = self.evidence(row.sighting).wanted()
+        wanted = self.evidence(row.sighting).restored()
         shown = [one for one in wanted if one.as_version(one).shows(row.sighting.fingerprint)]
         return shown or (wanted[:1] if row.verdict.reason is not Reason.UNCHANGED else [])
 

@@ -79,7 +79,7 @@ class RunBook:
         self._store.put(replace(run, ended=time.time(), ending=ending, over=next_event(runs)))
         self._facts.changed()
 
-    def bury(self) -> None:
+    def end_dead_runs(self) -> None:
         """End the runs whose process is gone: nobody holds them any more."""
         for run in self.all():
             if run.ended is not None or self._store.is_leased(run.id):

@@ -37,7 +37,7 @@ class Seen(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class HeldBack:
+class WithheldRequest:
     """A request that was not made because of *rules*, by their ids, for the page of *url*.
 
     *page* is the URL that shows the same, *row* its row; *request* is what Scrapy makes it of again, ""
@@ -120,7 +120,7 @@ class UrlRules:
 
     # What is withheld
 
-    def withhold(self, held: HeldBack, rows: Iterable[int]) -> bool:
+    def withhold(self, held: WithheldRequest, rows: Iterable[int]) -> bool:
         """Record *held*, if its page is still there: all of *rows* are confirmed rows of its run.
 
         Returns whether that is so, and nobody wants the page of its URL back; if not, it must be made.
@@ -135,12 +135,12 @@ class UrlRules:
             self._store.put(_withheld(held))
         return True
 
-    def held_back(self, run: int | None = None) -> list[HeldBack]:
+    def withheld_requests(self, run: int | None = None) -> list[WithheldRequest]:
         """Return what was withheld because of rules, by *run* or by all, in order."""
         fields: dict[str, Any] = {"what": WITHHELD} | ({} if run is None else {"run": run})
         return [found for one in self._store.select(Withheld, **fields) if (found := _held(one))]
 
-    def note_made(self, held: Iterable[HeldBack]) -> None:
+    def note_made(self, held: Iterable[WithheldRequest]) -> None:
         """Record that requests were made after all."""
         with self._store.transaction(writing=True):
             self._store.put(*(_withheld(replace(one, was_made=True, request="")) for one in held))
@@ -152,7 +152,7 @@ class UrlRules:
         with self._store.transaction(writing=False):
             notes = self._store.select(Note, name=Prefix(_RULE))
             tallies = self._tallies()
-            held = self.held_back()
+            held = self.withheld_requests()
         return {
             "rules": {note.name.removeprefix(_RULE): json.loads(note.value) for note in notes},
             "tallies": [
@@ -203,7 +203,7 @@ def _lists(found: object, length: int) -> list[list[Any]]:
     return [one for one in lists if isinstance(one, list) and len(one) == length]
 
 
-def _imported(one: list[Any], runs: Mapping[int, int], rows: Sequence[int]) -> HeldBack | None:
+def _imported(one: list[Any], runs: Mapping[int, int], rows: Sequence[int]) -> WithheldRequest | None:
     run, row, url, page, rules, size, was_made = one
     if not isinstance(run, int) or run not in runs:
         return None
@@ -212,7 +212,7 @@ def _imported(one: list[Any], runs: Mapping[int, int], rows: Sequence[int]) -> H
     if not (isinstance(url, str) and isinstance(page, str) and isinstance(size, int)):
         return None
     names = tuple(map(str, rules)) if isinstance(rules, list) else ()
-    return HeldBack(runs[run], rows[row], url, page, names, size=size, was_made=was_made is True)
+    return WithheldRequest(runs[run], rows[row], url, page, names, size=size, was_made=was_made is True)
 
 
 def _tally_name(run: int, rule: str) -> str:
@@ -278,7 +278,7 @@ def _wrong_of(found: Mapping[str, Any]) -> Wrong:
     )
 
 
-def _withheld(held: HeldBack) -> Withheld:
+def _withheld(held: WithheldRequest) -> Withheld:
     about = {
         "rules": held.rules,
         "page": held.page,
@@ -289,10 +289,10 @@ def _withheld(held: HeldBack) -> Withheld:
     return Withheld(held.row, held.url, WITHHELD, _text(about), held.run)
 
 
-def _held(one: Withheld) -> HeldBack | None:
+def _held(one: Withheld) -> WithheldRequest | None:
     try:
         about = json.loads(one.request)
-        return HeldBack(
+        return WithheldRequest(
             *(one.run, one.row, one.url),
             page=str(about["page"]),
             rules=tuple(map(str, about["rules"])),

@@ -85,7 +85,7 @@ class Views:
         """Return the rows of copies that were delivered in a rehearsal."""
         return list(self._store.rows(Query(outcomes=(Outcome.REHEARSED,))))
 
-    def wanted(self) -> list[Row]:
+    def restored(self) -> list[Row]:
         """Return the rows of copies that somebody wants back and that no crawl has kept since."""
         return list(self._store.rows(Query(outcomes=(Outcome.RESTORED,))))
 

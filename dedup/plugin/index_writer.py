@@ -53,11 +53,11 @@ class _Question(NamedTuple):
     then: Callable[[Answer[Any]], None]
 
 
-class Clerk:
+class IndexWriter:
     """Asks in a thread of its own, first in, first out; answers come in that order too.
 
     With *waits* a question is asked until the server answers, unless it never answers that one in time;
-    *tell* hears of the first failure.  What hears anything is called in the thread that made the clerk,
+    *tell* hears of the first failure.  What hears anything is called in the thread that made the writer,
     by its event loop.
     """
 
@@ -69,7 +69,7 @@ class Clerk:
         self._failures = 0
         self._resumes = 0.0
         self._call: Callable[..., Any] = _caller()
-        self._thread = Thread(target=self._work, name="dedup clerk", daemon=True)
+        self._thread = Thread(target=self._work, name="dedup writer", daemon=True)
         self._thread.start()
 
     @property
@@ -139,7 +139,7 @@ def _caller() -> Callable[..., Any]:
     return call
 
 
-class Patience:
+class CircuitBreaker:
     """Asks the index, or does not for a while; begins with the crawl.
 
     After a wait that was in vain, or too many of them, pages are better kept without being judged.

@@ -17,11 +17,11 @@ from dedup.index import Index, Run, Sighting, SQLiteIndex, Withheld, is_address,
 from dedup.index.detector import Detector
 from dedup.plugin.counting import Counts
 from dedup.plugin.errors import CannotBegin, close_spider
-from dedup.plugin.index_writer import LONGEST_ANSWER, LONGEST_WAIT, Answer, Clerk, Patience
+from dedup.plugin.index_writer import LONGEST_ANSWER, LONGEST_WAIT, Answer, CircuitBreaker, IndexWriter
 from dedup.plugin.notices import Notices, Rehearsal
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
-from dedup.plugin.waiting import Later, Seat, WaitingRoom, waiting_room
+from dedup.plugin.waiting import Future, Waiter, WaitingRoom, waiting_room
 from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
 from dedup.recipes.fingerprinter import fingerprint
@@ -51,7 +51,7 @@ _LONGEST_CLOSING = 30.0
 
 _NO_RUN = Run(0, "", "", "", 0.0)
 
-Answered = tuple[Verdict | None, Seat | None]
+Answered = tuple[Verdict | None, Waiter | None]
 """A verdict, None where there is none, and where to wait if it leans on a row that is still pending."""
 
 
@@ -59,7 +59,8 @@ class Judge:
     """One crawl's run of the index.
 
     Of a page that cannot be judged there is None instead of a verdict; its door keeps it.  A file is
-    asked at once (`ask`); a server is asked by a `Clerk`, and the door awaits the answer (`ask_later`).
+    asked at once (`ask`); a server is asked by an
+    `IndexWriter`, and the door awaits the answer (`ask_later`).
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -76,10 +77,10 @@ class Judge:
         """Whether the index is on a server: its answers come later."""
         self._detector: Detector | None = None
         self._run = _NO_RUN
-        self._clerk: Clerk | None = None
+        self._writer: IndexWriter | None = None
         self._room = WaitingRoom()
         self._notices = Notices(settings, self.counts)
-        self._patience = Patience(self.counts, self._notices)
+        self._breaker = CircuitBreaker(self.counts, self._notices)
         self._rehearsal = Rehearsal(settings)
         self.rules = CrawlRules(crawler, settings, self.counts)
         """The rules for URLs of this crawl."""
@@ -87,7 +88,7 @@ class Judge:
         self._unsettled: dict[int, bool] = {}
         self._hosts: dict[str, None] = {}
         self._visiting: set[str] = set()
-        self._wanted: list[tuple[str, str]] = []
+        self._restored: list[tuple[str, str]] = []
         self._ending: Any = None
         self._unjudged = ""
 
@@ -110,7 +111,7 @@ class Judge:
             detector = self._detector_on(index)
             run = detector.run
             detector.visit("")  # items without a response are met in every crawl
-            self._wanted = _wanted(index, run.spider)
+            self._restored = _restored(index, run.spider)
             self._rehearsal.open(index)
             self.rules.open(
                 index, run, self._do, goes_on=run.id in before, is_rehearsal=self._rehearsal.is_on
@@ -121,7 +122,9 @@ class Judge:
             raise
         self._detector, self._run = detector, run
         if self.is_remote:
-            self._clerk = Clerk(waits=self.settings.unavailable == "wait", tell=self._notices.failed)
+            self._writer = IndexWriter(
+                waits=self.settings.unavailable == "wait", tell=self._notices.failed
+            )
         self._room = waiting_room(index)
         self._room.runs.add(run.id)
         return run
@@ -147,13 +150,13 @@ class Judge:
         self._unjudged = unjudged
         if self._detector is None:
             return None
-        self._patience.renew()
+        self._breaker.renew()
         self._catch_up()
         self.rules.close(reason)
         detector, self._detector = self._detector, None
-        clerk, self._clerk = self._clerk, None
-        if clerk:
-            return self._close_later(clerk, detector, reason)
+        writer, self._writer = self._writer, None
+        if writer:
+            return self._close_later(writer, detector, reason)
         try:
             detector.close(reason)
             self._sum_up(self._report(detector.index, self._run, self.counts.own()))
@@ -163,22 +166,22 @@ class Judge:
             self._leave(detector.index)
         return None
 
-    async def _close_later(self, clerk: Clerk, detector: Detector, reason: str) -> None:
-        """Let *clerk* answer what is asked, and end the run; for a while only."""
-        timer = Timer(_LONGEST_CLOSING, clerk.hurry)
+    async def _close_later(self, writer: IndexWriter, detector: Detector, reason: str) -> None:
+        """Let *writer* answer what is asked, and end the run; for a while only."""
+        timer = Timer(_LONGEST_CLOSING, writer.hurry)
         timer.start()
         try:
-            ended = await _answer(clerk, partial(_done, detector.close, reason))
+            ended = await _answer(writer, partial(_done, detector.close, reason))
             ask = partial(self._report, detector.index, self._run, self.counts.own())
-            report = await _answer(clerk, ask)
+            report = await _answer(writer, ask)
             if ended.value and report.value:
                 self._sum_up(report.value)
             else:
                 logger.error("The run could not be ended: %s", ended.error or report.error)
-            await _answer(clerk, detector.index.close)
+            await _answer(writer, detector.index.close)
         finally:
             timer.cancel()
-            clerk.close()
+            writer.close()
             self._room.leave(self._run.id)
 
     def _report(self, index: Index, run: Run, counts: Mapping[str, int]) -> tuple[str, Statistics]:
@@ -215,54 +218,54 @@ class Judge:
         return self.counts.timed("fingerprint", self._detector.sighting, page, kind=kind)
 
     def ask(
-        self, sighting: Sighting, page: Page | None = None, *, is_wanted: bool = False
+        self, sighting: Sighting, page: Page | None = None, *, is_restored: bool = False
     ) -> Verdict | None:
         """Judge and record; a verdict without row repeats what is pending in this process.
 
-        *page* is what was sighted, for an index that stores pages; what *is_wanted* is kept, whatever
+        *page* is what was sighted, for an index that stores pages; what *is_restored* is kept, whatever
         it repeats.
         """
         self._catch_up()
-        verdict = self._attempt(self._question(sighting, page, is_wanted=is_wanted))
+        verdict = self._attempt(self._question(sighting, page, is_restored=is_restored))
         if verdict is not None:
             self._note(sighting, verdict)
         return verdict
 
     def ask_later(
-        self, sighting: Sighting, page: Page | None = None, *, is_wanted: bool = False
-    ) -> Later[Answered]:
-        """Judge and record as `ask` does, in its turn; a verdict without row comes with a seat."""
+        self, sighting: Sighting, page: Page | None = None, *, is_restored: bool = False
+    ) -> Future[Answered]:
+        """Judge and record as `ask` does, in its turn; a verdict without row comes with a waiter."""
         self._catch_up()
-        later: Later[Answered] = Later()
-        question = self._question(sighting, page, is_wanted=is_wanted)
+        later: Future[Answered] = Future()
+        question = self._question(sighting, page, is_restored=is_restored)
 
         def answered(verdict: Verdict | None) -> None:
             if verdict is not None:
                 self._note(sighting, verdict)
             # Taken now: the row that it leans on may be settled before the door goes on.
-            seat = self.seat(verdict) if verdict and verdict.row is None else None
-            later.come((verdict, seat))
+            waiter = self.waiter(verdict) if verdict and verdict.row is None else None
+            later.come((verdict, waiter))
 
         self._do(question, answered)
         return later
 
     async def answer(
-        self, sighting: Sighting, page: Page | None = None, *, is_wanted: bool = False
+        self, sighting: Sighting, page: Page | None = None, *, is_restored: bool = False
     ) -> Answered:
-        """Return the verdict, and a seat for one without row; a file is asked without a pause."""
+        """Return the verdict, and a waiter for one without row; a file is asked without a pause."""
         if self.is_remote:
-            return await self.ask_later(sighting, page, is_wanted=is_wanted)
-        verdict = self.ask(sighting, page, is_wanted=is_wanted)
-        return verdict, self.seat(verdict) if verdict and verdict.row is None else None
+            return await self.ask_later(sighting, page, is_restored=is_restored)
+        verdict = self.ask(sighting, page, is_restored=is_restored)
+        return verdict, self.waiter(verdict) if verdict and verdict.row is None else None
 
     def _question(
-        self, sighting: Sighting, page: Page | None, *, is_wanted: bool
+        self, sighting: Sighting, page: Page | None, *, is_restored: bool
     ) -> Callable[[], Verdict]:
         def ask() -> Verdict:
             assert detector is not None
             if is_new:
                 detector.visit(host)
-            return detector.submit(sighting, page, is_wanted=is_wanted, wait_for=runs)
+            return detector.submit(sighting, page, is_restored=is_restored, wait_for=runs)
 
         detector, runs, host = self._detector, frozenset(self._room.runs), sighting.host
         is_new = host not in self._hosts
@@ -307,13 +310,13 @@ class Judge:
 
     def _do(self, ask: Callable[[], _T], then: Callable[[_T | None], None]) -> None:
         """Ask the index, and call *then* with the answer, None where there is none."""
-        if self._clerk is None:
+        if self._writer is None:
             then(self._attempt(ask))
         else:
-            self._clerk.put(ask, lambda answer: then(self._taken(answer)))
+            self._writer.put(ask, lambda answer: then(self._taken(answer)))
 
     def _attempt(self, ask: Callable[[], _T]) -> _T | None:
-        return self._patience.attempt(ask) if self._detector else None
+        return self._breaker.attempt(ask) if self._detector else None
 
     def _taken(self, answer: Answer[_T]) -> _T | None:
         """Count an answer of the server, and return what it is."""
@@ -367,7 +370,7 @@ class Judge:
             index, run = self._detector.index, self._detector.run
             self._do(partial(index.book.withhold, run, requests), lambda _: None)
 
-    def want_back(self, rows: Sequence[int]) -> None:
+    def restore(self, rows: Sequence[int]) -> None:
         """Let what was dropped as *rows* be kept when it is met again, in this crawl or a later one."""
         if self._detector:
             self._do(partial(self._detector.index.ledger.restore_copies, rows), lambda _: None)
@@ -376,26 +379,26 @@ class Judge:
         """Warn that the page at *url*, and the *other*, are no copies; *again* are requested again."""
         self._notices.swallowing(url, verdict, other, again)
 
-    def wanted(self) -> list[tuple[str, str]]:
+    def restored(self) -> list[tuple[str, str]]:
         """Return the URLs, and the requests, of skipped pages that were restored."""
-        return self._wanted
+        return self._restored
 
     # Settling
 
-    def seat(self, verdict: Verdict) -> Seat:
-        """Return a seat to wait in for the row that *verdict*, which has none, leans on."""
+    def waiter(self, verdict: Verdict) -> Waiter:
+        """Return what waits for the row that *verdict*, which has none, leans on."""
         assert verdict.standing is not None
         return self._room.enter(verdict.standing.row)
 
     async def ask_again(
-        self, ask: Callable[[], Coroutine[Any, Any, Answered]], seat: Seat
+        self, ask: Callable[[], Coroutine[Any, Any, Answered]], waiter: Waiter
     ) -> Verdict | None:
-        """Wait in *seat*, call *ask* again, and so on, until there is a verdict with a row.
+        """Wait with *waiter*, call *ask* again, and so on, until there is a verdict with a row.
 
         Raises `TimeoutError` after `WAIT` seconds.
         """
         deadline = monotonic() + WAIT
-        taken: Seat | None = seat
+        taken: Waiter | None = waiter
         while taken is not None:
             if not await taken.wait(deadline - monotonic()):
                 raise TimeoutError
@@ -435,12 +438,12 @@ class Judge:
 
     @property
     def _is_pausing(self) -> bool:
-        return self._clerk.is_pausing if self._clerk else self._patience.is_over
+        return self._writer.is_pausing if self._writer else self._breaker.is_over
 
 
-async def _answer(clerk: Clerk, ask: Callable[[], _T]) -> Answer[_T]:
-    later: Later[Answer[_T]] = Later()
-    clerk.put(ask, later.come)
+async def _answer(writer: IndexWriter, ask: Callable[[], _T]) -> Answer[_T]:
+    later: Future[Answer[_T]] = Future()
+    writer.put(ask, later.come)
     return await later
 
 
@@ -455,10 +458,10 @@ def _done(change: Callable[..., object], *args: Any) -> bool:
     return True
 
 
-def _wanted(index: Index, spider: str) -> list[tuple[str, str]]:
+def _restored(index: Index, spider: str) -> list[tuple[str, str]]:
     """Return the URLs, and the requests, of pages that *spider* skipped and somebody restored."""
     own = {run.id for run in index.runs() if run.spider == spider}
-    wanted = {row.id for row in index.views.wanted() if row.sighting.run in own}
+    wanted = {row.id for row in index.views.restored() if row.sighting.run in own}
     return [
         (one.url, one.request)
         for one in (index.book.withheld() if wanted else ())

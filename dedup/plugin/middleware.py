@@ -18,9 +18,9 @@ from dedup.front.settings import DedupSettings
 from dedup.plugin.older import item_pipeline, spider_middleware
 from dedup.plugin.pages import key_of
 from dedup.plugin.pipeline import DedupPipeline
+from dedup.plugin.restored import restored_requests
 from dedup.plugin.settings import only_looks, read_settings
-from dedup.plugin.tracking import Fate, Handed, Tracker, TrackingPipeline
-from dedup.plugin.wanted import wanted_requests
+from dedup.plugin.tracking import Delivery, Handed, Tracker, TrackingPipeline
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -54,7 +54,7 @@ class DedupSpiderMiddleware:
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Yield requests for the pages that were restored, then what the spider starts with."""
         if self._judge:
-            for request in wanted_requests(self._judge, self._crawler):
+            for request in restored_requests(self._judge, self._crawler):
                 yield request
             for request in self._judge.rules.again():
                 yield request
@@ -64,28 +64,28 @@ class DedupSpiderMiddleware:
     def process_start_requests(self, start: Iterable[Any], spider: Any = None) -> Iterator[Any]:
         """Do what `process_start` does, before Scrapy 2.13."""
         if self._judge:
-            yield from wanted_requests(self._judge, self._crawler)
+            yield from restored_requests(self._judge, self._crawler)
             yield from self._judge.rules.again()
         yield from start
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
-        fate: Fate | None = None
+        delivery: Delivery | None = None
         rules = self._judge.rules if self._judge else None
         watch = rules.watch(response) if rules and not is_exempt(response) else None
         has_ended = False
         try:
             if self._skips and self._judge and self._judge.is_remote:
                 result = await begun(result)  # there is no verdict before
-            fate = self._fate(response)
-            async for output in self._handed_over(result, response, fate):
+            delivery = self._delivery(response)
+            async for output in self._handed_over(result, response, delivery):
                 if rules and isinstance(output, Request):
                     rules.link(watch, output)
                 yield output
             has_ended = True
         finally:  # the callback may have failed, or another middleware
-            self._settle(response, fate, kept=has_ended)
+            self._settle(response, delivery, kept=has_ended)
             if rules and watch:
                 rules.ended(watch, is_whole=has_ended)
 
@@ -102,23 +102,23 @@ class DedupSpiderMiddleware:
         tracker.hand_over(handed, response)
 
     def _handed_over(
-        self, result: AsyncIterator[Any], response: Response, fate: Fate | None
+        self, result: AsyncIterator[Any], response: Response, delivery: Delivery | None
     ) -> AsyncIterator[Any]:
         """Return *result*, whose items the tracker is told of."""
         tracker = self._tracker
         if tracker is None:
             return result
         if not is_exempt(response) and self._judges_responses and self._was_given(response):
-            return self._with_page(result, response, tracker, fate)
-        return self._with_items(result, response, tracker, fate)
+            return self._with_page(result, response, tracker, delivery)
+        return self._with_items(result, response, tracker, delivery)
 
     async def _with_items(
-        self, result: AsyncIterator[Any], response: Response, tracker: Tracker, fate: Fate | None
+        self, result: AsyncIterator[Any], response: Response, tracker: Tracker, delivery: Delivery | None
     ) -> AsyncIterator[Any]:
-        is_wanted, exempt = self._is_wanted(response), is_exempt(response)
+        is_restored, exempt = self._is_restored(response), is_exempt(response)
         async for output in result:
             if _is_item(output):
-                handed = Handed(output, is_exempt=exempt, is_wanted=is_wanted, fate=fate)
+                handed = Handed(output, is_exempt=exempt, is_restored=is_restored, delivery=delivery)
                 self._hand_over(tracker, handed, response)
             yield output
 
@@ -148,11 +148,11 @@ class DedupSpiderMiddleware:
         judge = self._judge
         return judge is None or not self._has_page_door or response in judge.given
 
-    def _is_wanted(self, response: Response) -> bool:
+    def _is_restored(self, response: Response) -> bool:
         verdict = self._verdicts().get(response)
         return verdict is not None and verdict.is_restored
 
-    def _fate(self, response: Response) -> Fate | None:
+    def _delivery(self, response: Response) -> Delivery | None:
         """Return the fate that a page shares with its items, None where it has one of its own.
 
         Where links or callbacks of its copies are skipped, all is lost if its own items are.
@@ -160,15 +160,15 @@ class DedupSpiderMiddleware:
         verdict = self._verdicts().get(response)
         if not (self._skips and verdict and verdict.kept and verdict.row is not None):
             return None
-        return Fate(verdict.row)
+        return Delivery(verdict.row)
 
     async def _with_page(
-        self, result: AsyncIterator[Any], response: Response, tracker: Tracker, fate: Fate | None
+        self, result: AsyncIterator[Any], response: Response, tracker: Tracker, delivery: Delivery | None
     ) -> AsyncIterator[Any]:
         """Yield all of *result*; an item that is the only one comes last and stands for *response*."""
         held: list[Any] = []
         is_only = True
-        is_wanted = self._is_wanted(response)
+        is_restored = self._is_restored(response)
         outputs = aiter(result)
         while True:
             try:
@@ -177,7 +177,9 @@ class DedupSpiderMiddleware:
                 break
             except BaseException:  # even a cancelled callback: what it yielded before is not lost
                 for item in held:
-                    self._hand_over(tracker, Handed(item, fate=fate, is_wanted=is_wanted), response)
+                    self._hand_over(
+                        tracker, Handed(item, delivery=delivery, is_restored=is_restored), response
+                    )
                     yield item
                 raise
             if not _is_item(output):
@@ -189,22 +191,24 @@ class DedupSpiderMiddleware:
             else:
                 is_only = False
                 for item in [*held, output]:
-                    self._hand_over(tracker, Handed(item, fate=fate, is_wanted=is_wanted), response)
+                    self._hand_over(
+                        tracker, Handed(item, delivery=delivery, is_restored=is_restored), response
+                    )
                     yield item
                 held.clear()
         for item in held:
-            self._hand_over(tracker, self._only(item, response, fate), response)
+            self._hand_over(tracker, self._only(item, response, delivery), response)
             yield item
 
-    def _only(self, item: Any, response: Response, fate: Fate | None) -> Handed:
+    def _only(self, item: Any, response: Response, delivery: Delivery | None) -> Handed:
         if key_of(item, self._fields):  # the verdict on the response was given without the key
-            return Handed(item, is_only=True, fate=fate)
+            return Handed(item, is_only=True, delivery=delivery)
         verdict = self._verdicts().pop(response, None)
         if verdict is None or verdict.row is None:
             return Handed(item, is_only=True)
         return Handed(item, verdict=verdict, url=response.url)
 
-    def _settle(self, response: Response, fate: Fate | None, *, kept: bool) -> None:
+    def _settle(self, response: Response, delivery: Delivery | None, *, kept: bool) -> None:
         """Settle a response that was judged before its callback, unless its items decide later."""
         verdict = self._verdicts().pop(response, None)
         pipeline = self._pipeline
@@ -212,9 +216,9 @@ class DedupSpiderMiddleware:
             pipeline.judge.rules.judged_page(watch, verdict)
         if pipeline is None or verdict is None or not verdict.kept or verdict.row is None:
             return
-        if fate and kept:
-            fate.has_ended = True
-            pipeline.settle_page(fate)
+        if delivery and kept:
+            delivery.has_ended = True
+            pipeline.settle_page(delivery)
         else:
             pipeline.judge.settle(verdict.row, kept=kept)
 

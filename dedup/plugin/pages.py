@@ -66,7 +66,7 @@ class ItemReader:
         self._of_project = settings.page_from_item
         self._rule = settings.fields
         self._max_bytes = settings.config.max_bytes
-        self._foresight = Foresight()
+        self._read_ahead = ReadAhead()
 
     @property
     def own(self) -> PageFromItem | None:
@@ -84,7 +84,7 @@ class ItemReader:
         if (
             isinstance(response, HtmlResponse)
             and len(response.body) <= self._max_bytes
-            and self._foresight.is_worth_reading(response)
+            and self._read_ahead.is_worth_reading(response)
             and _is_well_decoded(response)
         ):
             _page_of(response, self._max_bytes)
@@ -113,8 +113,8 @@ class ItemReader:
     def _from_item(self, item: Any, response: Response | None) -> Page | None:
         own = self.own
         if own is None:
-            limit, foresight = self._max_bytes, self._foresight
-            return page_from_item(item, self._rule, response, max_bytes=limit, foresight=foresight)
+            limit, read_ahead = self._max_bytes, self._read_ahead
+            return page_from_item(item, self._rule, response, max_bytes=limit, read_ahead=read_ahead)
         page = own(item)
         if page is None:
             return None
@@ -136,12 +136,12 @@ def page_from_item(
     response: Response | None = None,
     *,
     max_bytes: int = MAX_BYTES,
-    foresight: Foresight | None = None,
+    read_ahead: ReadAhead | None = None,
 ) -> Page | None:
     """Return the page that *item* holds by *rule*, None where it holds no text.
 
     An item without a URL has that of its *response*.  HTML that is the text of *response* is not read
-    again if `page_from_response` has read it; *foresight* is told of it.  Raises `NoHtml` for an item
+    again if `page_from_response` has read it; *read_ahead* is told of it.  Raises `NoHtml` for an item
     that is no page.
     """
     if not ItemAdapter.is_item(item):
@@ -152,8 +152,8 @@ def page_from_item(
     if not raw.url and response is not None:
         raw = replace(raw, url=response.url)
     if raw.html and isinstance(response, HtmlResponse) and _is_all_of(response, raw.html):
-        if foresight:
-            foresight.note(response)
+        if read_ahead:
+            read_ahead.note(response)
         if page := _page_of_all(response, raw, max_bytes):
             return page.of_record(raw, max_bytes=max_bytes)
     return Page.from_raw(raw, max_bytes=max_bytes)
@@ -264,7 +264,7 @@ class _Tally:
     since: int = 0
 
 
-class Foresight:
+class ReadAhead:
     """Tells by the items of a callback whether its next response is worth reading.
 
     A callback that lists links and one that makes items differ in this, so each, by its name, is counted

@@ -27,9 +27,9 @@ from dedup.plugin.older import item_pipeline
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, only_looks, read_settings
-from dedup.plugin.tracking import Fate, Token, Tracker, TrackingPipeline
+from dedup.plugin.tracking import Delivery, Token, Tracker, TrackingPipeline
 from dedup.plugin.unread import Copy, Net
-from dedup.plugin.waiting import Later, Seat
+from dedup.plugin.waiting import Future, Waiter
 from dedup.reading.fields import NoHtml
 from dedup.reading.page import Page
 from dedup.values.urls import url_key
@@ -120,31 +120,31 @@ class DedupPipeline:
             return self._act(item, token, verdict)
         if (sighted := self._sighted(item, token)) is None:
             return self._keep_unjudged(item)
-        judge, is_wanted = self.judge, token.handed.is_wanted
-        ask = partial(judge.answer, *sighted, is_wanted=is_wanted)
+        judge, is_restored = self.judge, token.handed.is_restored
+        ask = partial(judge.answer, *sighted, is_restored=is_restored)
         if judge.is_remote:  # asked now, as items are judged in the order in which they come
-            return self._await(item, token, ask, judge.ask_later(*sighted, is_wanted=is_wanted))
-        verdict = judge.ask(*sighted, is_wanted=is_wanted)
+            return self._await(item, token, ask, judge.ask_later(*sighted, is_restored=is_restored))
+        verdict = judge.ask(*sighted, is_restored=is_restored)
         if verdict is None:
             return self._keep_unjudged(item)
         if verdict.row is None:
-            return self._wait(item, token, sighted[1], ask, judge.seat(verdict))
+            return self._wait(item, token, sighted[1], ask, judge.waiter(verdict))
         if self._is_unread(item, token, verdict, sighted[1]):
-            verdict = judge.ask(*sighted, is_wanted=True) or verdict
+            verdict = judge.ask(*sighted, is_restored=True) or verdict
         return self._act(item, token, verdict, sighted[1])
 
-    async def _await(self, item: Any, token: Token, ask: _Ask, later: Later[Answered]) -> Any:
-        verdict, seat = await later
+    async def _await(self, item: Any, token: Token, ask: _Ask, later: Future[Answered]) -> Any:
+        verdict, waiter = await later
         page: Page = ask.args[1]
-        if seat:
-            return await self._wait(item, token, page, ask, seat)
+        if waiter:
+            return await self._wait(item, token, page, ask, waiter)
         return await self._act_later(item, token, verdict, page, ask)
 
     async def _act_later(
         self, item: Any, token: Token, verdict: Verdict | None, page: Page, ask: _Ask
     ) -> Any:
         if verdict is not None and self._is_unread(item, token, verdict, page):
-            again, _ = await ask(is_wanted=True)
+            again, _ = await ask(is_restored=True)
             verdict = again or verdict
         return self._keep_unjudged(item) if verdict is None else self._act(item, token, verdict, page)
 
@@ -166,10 +166,10 @@ class DedupPipeline:
             logger.exception("An item could not be judged and is kept")
         return None
 
-    async def _wait(self, item: Any, token: Token, page: Page, ask: _Ask, seat: Seat) -> Any:
+    async def _wait(self, item: Any, token: Token, page: Page, ask: _Ask, waiter: Waiter) -> Any:
         """Hold a copy back until the fate of the item that it repeats is known."""
         try:
-            verdict = await self.judge.ask_again(ask, seat)
+            verdict = await self.judge.ask_again(ask, waiter)
         except TimeoutError:
             self._counts.add("wait_timeout")
             return self._keep_unjudged(item)
@@ -190,7 +190,7 @@ class DedupPipeline:
         if not (markup and self._net.swallows(verdict.canonical, markup, page.text, copy)):
             return False
         before = [one for one in self._net.copies(verdict.canonical) if one.row != verdict.row]
-        self.judge.want_back([one.row for one in before] + [verdict.row])
+        self.judge.restore([one.row for one in before] + [verdict.row])
         self._counts.add("unread", len(before) + 1)
         if before:
             again = sum(self._request_again(one) for one in before)
@@ -300,15 +300,15 @@ class DedupPipeline:
             self._settle_row(token.row, kept=kept)
         if watch := token.handed.watch:
             self.judge.rules.settled(watch, is_delivered=kept or delivered)
-        if fate := token.handed.fate:
-            fate.settled += 1
-            fate.delivered += delivered
-            self.settle_page(fate)
+        if delivery := token.handed.delivery:
+            delivery.settled += 1
+            delivery.delivered += delivered
+            self.settle_page(delivery)
 
-    def settle_page(self, fate: Fate) -> None:
+    def settle_page(self, delivery: Delivery) -> None:
         """Settle a page that shares the fate of its items, if that is known."""
-        if not fate.is_open:
-            self._settle_row(fate.row, kept=not fate.is_lost)
+        if not delivery.is_open:
+            self._settle_row(delivery.row, kept=not delivery.is_lost)
 
     def _settle_row(self, row: int, *, kept: bool) -> None:
         if kept:

@@ -21,8 +21,8 @@ from dedup.plugin.middleware import begun, is_exempt, outputs_of
 from dedup.plugin.older import item_pipeline
 from dedup.plugin.pages import located, page_from_response
 from dedup.plugin.pipeline import DedupPipeline
+from dedup.plugin.restored import kept_request
 from dedup.plugin.settings import only_looks, read_settings
-from dedup.plugin.wanted import kept_request
 from dedup.reading.page import Page
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
@@ -116,8 +116,8 @@ class DedupResponseMiddleware:
             sighted = _sighted(response, judge)
             verdict = None
             if sighted:
-                verdict, seat = await judge.answer(sighted[1], sighted[0])
-                del seat  # it need not wait: what leans on a pending page is followed
+                verdict, waiter = await judge.answer(sighted[1], sighted[0])
+                del waiter  # it need not wait: what leans on a pending page is followed
             callback = partial(own or spider._parse, response, **given)
             try:
                 self._act(response, judge, sighted, verdict)

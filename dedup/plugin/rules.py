@@ -17,10 +17,10 @@ from scrapy.http.request import NO_CALLBACK
 
 from dedup.front.settings import DedupSettings
 from dedup.index.index import Index
-from dedup.index.url_rules import HeldBack, UrlRules, seen_of
+from dedup.index.url_rules import UrlRules, WithheldRequest, seen_of
 from dedup.plugin.counting import Counts
-from dedup.plugin.waiting import Coming, Later, Seat
-from dedup.plugin.wanted import kept_request, request_again
+from dedup.plugin.restored import kept_request, request_again
+from dedup.plugin.waiting import Future, InFlight, Waiter
 from dedup.urls.evidence import State
 from dedup.urls.learner import OTHER_CONTENT, OTHER_LINKS, Learner, Prediction, Record
 from dedup.urls.learning import MOST_COUNTED, Clearness
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Answered = HeldBack | Later[HeldBack | None] | Seat | None
-"""Why a request is not to be made, now or later, None to make it; a seat to wait in and ask again."""
+Answered = WithheldRequest | Future[WithheldRequest | None] | Waiter | None
+"""Why a request is not to be made, now or later; None to make it; a waiter, to wait and ask again."""
 
 COUNTED_STATES = (State.CANDIDATE, State.TRIAL, State.ACTIVE, State.SUSPENDED)
 # Seconds between two times that what was learned is stored.
@@ -137,9 +137,9 @@ class CrawlRules:
         self._watches: WeakKeyDictionary[Response, Watch] = WeakKeyDictionary()
         # By row, what a page that was kept stands for.
         self._represents: dict[int, int] = {}
-        self._coming = Coming(crawler.settings.getint("CONCURRENT_REQUESTS") // 2)
+        self._in_flight = InFlight(crawler.settings.getint("CONCURRENT_REQUESTS") // 2)
         self._clearness = Clearness()
-        self._held: list[HeldBack] = []
+        self._held: list[WithheldRequest] = []
         # Withheld when their rule was found wrong: these are made at once, others again.
         self._made_at_once: set[str] = set()
         self._stored = 0.0
@@ -162,14 +162,14 @@ class CrawlRules:
         self._learner = Learner(self._book.records(run.id), self._changed)
         for page in self._book.take_pages(run.id) if goes_on else ():
             self._learner.page(page)
-        self._held = self._book.held_back(run.id) if goes_on else []
+        self._held = self._book.withheld_requests(run.id) if goes_on else []
         self._stored = monotonic()
 
     def again(self) -> Iterator[Request]:
         """Yield the requests that an earlier part of this run has withheld by rules that act no more."""
         active = {one.rule.id for one in self._learner.records.values() if one.state is State.ACTIVE}
-        held_back, self._held = self._held, []
-        for held in held_back:
+        withheld_requests, self._held = self._held, []
+        for held in withheld_requests:
             if not held.was_made and not active.issuperset(held.rules):
                 yield from self._made([held])
 
@@ -202,7 +202,7 @@ class CrawlRules:
     def give_up(self) -> None:
         """Do nothing any more."""
         self._book = None
-        self._coming.clear()
+        self._in_flight.clear()
 
     @property
     def _active(self) -> int:
@@ -261,17 +261,17 @@ class CrawlRules:
             return None
         return self._withhold(request, acting)
 
-    def _first(self, request: Request, asked: Asked, *, can_wait: bool) -> Seat | None:
-        """Return a seat to wait for another page that rules say is the same, None to make *request*."""
+    def _first(self, request: Request, asked: Asked, *, can_wait: bool) -> Waiter | None:
+        """Return what waits for another page that rules say is the same, None to make *request*."""
         left = self._learner.left(request.url)
         if left is None:
             return None
         key, is_matched = left
         if self.uses and asked.signature is not None:
             may_wait = is_matched and can_wait and is_link(request)
-            if may_wait and (seat := self._coming.seat(key, asked.signature)):
-                return seat
-            if self._coming.begin(key, asked.signature):
+            if may_wait and (waiter := self._in_flight.waiter(key, asked.signature)):
+                return waiter
+            if self._in_flight.begin(key, asked.signature):
                 asked.key = key
         if is_matched:
             self._counts.add("rules/no_representative")
@@ -283,16 +283,16 @@ class CrawlRules:
         if not self.uses or not (meta.get("redirect_urls") or meta.get("retry_times")):
             return
         if left := self._learner.left(str((meta.get("redirect_urls") or [request.url])[-1])):
-            self._coming.ended(left[0])
+            self._in_flight.ended(left[0])
 
     def _came(self, asked: Asked) -> None:
         if asked.key is not None:
-            self._coming.ended(asked.key)
+            self._in_flight.ended(asked.key)
 
-    async def wait(self, seat: Seat) -> None:
-        """Wait in a *seat* that `ask` has given."""
+    async def wait(self, waiter: Waiter) -> None:
+        """Wait with a *waiter* that `ask` has given."""
         self._counts.add("rules/waited")
-        if not await self._coming.wait(seat):
+        if not await self._in_flight.wait(waiter):
             self._counts.add("rules/waited_in_vain")
 
     def gone(self, request: Request) -> None:
@@ -304,14 +304,14 @@ class CrawlRules:
         book, run, page = self._book, self._run, acting.page
         assert book is not None
         assert run is not None
-        held = HeldBack(
+        held = WithheldRequest(
             *(run.id, page.rows[0], request.url, page.url),
             rules=tuple(record.rule.id for record in acting.records),
             request="" if request.errback else kept_request(request, self._crawler),
             size=page.size,
         )
-        answers: list[HeldBack | None] = []
-        later: list[Later[HeldBack | None]] = []
+        answers: list[WithheldRequest | None] = []
+        later: list[Future[WithheldRequest | None]] = []
 
         def answered(is_recorded: bool | None) -> None:
             answer = self._withheld(held, acting) if is_recorded else None
@@ -322,10 +322,10 @@ class CrawlRules:
         self._do(lambda: book.withhold(held, page.rows), answered)
         if answers:
             return answers[0]
-        later.append(Later())
+        later.append(Future())
         return later[0]
 
-    def _withheld(self, held: HeldBack, acting: Prediction) -> HeldBack | None:
+    def _withheld(self, held: WithheldRequest, acting: Prediction) -> WithheldRequest | None:
         """Count what was recorded as withheld; return None if a rule was found wrong meanwhile."""
         if any(record.state is not State.ACTIVE for record in acting.records):
             self._made_at_once.add(held.url)
@@ -336,7 +336,7 @@ class CrawlRules:
         self._counts.add("rules/withheld_bytes", held.size)
         return held
 
-    def words(self, held: HeldBack) -> str:
+    def words(self, held: WithheldRequest) -> str:
         """Return why a request is not made, for people."""
         known = {record.rule.id: record.rule.words for record in self._learner.records.values()}
         why = " and ".join(known[rule] for rule in held.rules if rule in known)
@@ -509,7 +509,7 @@ class CrawlRules:
         if book is None or run is None:
             return
 
-        def found(held: list[HeldBack] | None) -> None:
+        def found(held: list[WithheldRequest] | None) -> None:
             again = [
                 one
                 for one in held or ()
@@ -519,11 +519,11 @@ class CrawlRules:
                 assert self._crawler.engine is not None
                 self._crawler.engine.crawl(request)
 
-        self._do(lambda: book.held_back(run.id), found)
+        self._do(lambda: book.withheld_requests(run.id), found)
 
-    def _made(self, held: Iterable[HeldBack]) -> Iterator[Request]:
+    def _made(self, held: Iterable[WithheldRequest]) -> Iterator[Request]:
         """Yield the requests of what was withheld, where they can be made; then note that they were."""
-        made: list[HeldBack] = []
+        made: list[WithheldRequest] = []
         for one in held:
             if one.request and (request := request_again(one.request, self._crawler)):
                 yield request
@@ -531,7 +531,7 @@ class CrawlRules:
                 made.append(one)
         self._note_made(made)
 
-    def _note_made(self, held: list[HeldBack]) -> None:
+    def _note_made(self, held: list[WithheldRequest]) -> None:
         if held and (book := self._book):
             self._do(lambda: book.note_made(held), _ignored)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Fate:
+class Delivery:
     """What becomes of a page whose items are judged by themselves; *row* is its own, pending row.
 
     It is lost if it gave items and none of them was *delivered*, that is, came through all pipelines
@@ -53,17 +53,17 @@ class Handed:
     """What the spider middleware knows of an item.
 
     *is_only* says that its response is to be judged in its place, *is_exempt* that nothing is to be
-    judged, *is_wanted* that its page was restored.  *verdict* is one already given, on the page *url*;
-    *fate* is that of its page, if the item has a part in it, *watch* what rules for URLs learn from.
+    judged, *is_restored* that its page was restored.  *verdict* is one already given, on the page *url*;
+    *delivery* is that of its page, if the item has a part in it, *watch* what rules for URLs learn from.
     """
 
     item: Any
     is_only: bool = False
     is_exempt: bool = False
-    is_wanted: bool = False
+    is_restored: bool = False
     verdict: Verdict | None = None
     url: str = ""
-    fate: Fate | None = None
+    delivery: Delivery | None = None
     watch: Watch | None = None
 
 
@@ -107,8 +107,8 @@ class Tracker:
         self._responses[id(handed.item)] = ref(response)
         if handed.is_exempt:
             self._exempt.add(response)
-        if handed.fate:
-            handed.fate.items += 1
+        if handed.delivery:
+            handed.delivery.items += 1
         if handed.watch:
             handed.watch.items += 1
 

@@ -32,28 +32,28 @@ class WaitingRoom:
 
     def __init__(self) -> None:
         self.runs: set[int] = set()
-        self._seats: defaultdict[int, list[Seat]] = defaultdict(list)
+        self._waiters: defaultdict[int, list[Waiter]] = defaultdict(list)
 
-    def enter(self, row: int) -> Seat:
-        """Return a seat that is called when *row* is settled, from now on."""
-        seat = Seat()
-        self._seats[row].append(seat)
-        return seat
+    def enter(self, row: int) -> Waiter:
+        """Return a waiter that is called when *row* is settled, from now on."""
+        waiter = Waiter()
+        self._waiters[row].append(waiter)
+        return waiter
 
     def settled(self, row: int) -> None:
         """Wake all copies that wait for *row*."""
-        for seat in self._seats.pop(row, ()):
-            seat.call()
+        for waiter in self._waiters.pop(row, ()):
+            waiter.call()
 
     def leave(self, run: int) -> None:
         """Wake all copies: *run* is over, and nothing of it is pending any more."""
         self.runs.discard(run)
-        for row in list(self._seats):
+        for row in list(self._waiters):
             self.settled(row)
 
 
-class Seat:
-    """A copy that waits for a row; the seat may be called before the copy begins to wait.
+class Waiter:
+    """A copy that waits for a row; the waiter may be called before the copy begins to wait.
 
     Scrapy 2.13 runs the coroutine of a pipeline in a task of its own, which begins after the copy was
     judged: by then the item that it repeats may have come through.
@@ -70,7 +70,7 @@ class Seat:
             self._wake()
 
     async def wait(self, seconds: float) -> bool:
-        """Wait until the seat is called; return False if it was not within *seconds*."""
+        """Wait until the waiter is called; return False if it was not within *seconds*."""
         if self._is_called or seconds <= 0:
             return self._is_called
         return await (self._wait_asyncio if has_asyncio() else self._wait_twisted)(seconds)
@@ -99,7 +99,7 @@ class Seat:
         return await maybe_deferred_to_future(settled)
 
 
-class Later(Generic[_T]):
+class Future(Generic[_T]):
     """A value that comes later, to be awaited once."""
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ def has_asyncio() -> bool:
     return True
 
 
-class Coming:
+class InFlight:
     """The pages under way of one crawl, by what rules leave of their URLs.
 
     At most *most* requests wait for them, for *seconds*.
@@ -148,7 +148,7 @@ class Coming:
     def __init__(self, most: int, seconds: float = LONGEST_WAIT) -> None:
         self._most = most
         self._seconds = seconds
-        self._pages: dict[Parts, tuple[str, list[Seat]]] = {}
+        self._pages: dict[Parts, tuple[str, list[Waiter]]] = {}
         self._waiting = self._in_vain = 0
 
     def begin(self, key: Parts, signature: str) -> bool:
@@ -158,19 +158,19 @@ class Coming:
         self._pages[key] = (signature, [])
         return True
 
-    def seat(self, key: Parts, signature: str) -> Seat | None:
+    def waiter(self, key: Parts, signature: str) -> Waiter | None:
         """Return where to wait for the page of *key*; None if none is under way, or too many wait."""
-        asked, seats = self._pages.get(key, ("", []))
+        asked, waiters = self._pages.get(key, ("", []))
         if asked != signature or self._waiting >= self._most or not self._seconds:
             return None
-        seats.append(seat := Seat())
-        return seat
+        waiters.append(waiter := Waiter())
+        return waiter
 
-    async def wait(self, seat: Seat) -> bool:
+    async def wait(self, waiter: Waiter) -> bool:
         """Wait until the fate of the page is known, but not for too long; return whether it is."""
         self._waiting += 1
         try:
-            is_known = await seat.wait(self._seconds)
+            is_known = await waiter.wait(self._seconds)
         finally:
             self._waiting -= 1
         self._in_vain += not is_known
@@ -180,8 +180,8 @@ class Coming:
 
     def ended(self, key: Parts) -> None:
         """Let all go on that wait for *key*: its fate is known, or nobody will know it."""
-        for seat in self._pages.pop(key, ("", []))[1]:
-            seat.call()
+        for waiter in self._pages.pop(key, ("", []))[1]:
+            waiter.call()
 
     def clear(self) -> None:
         """Let all go on."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
-from dedup.index.url_rules import HeldBack
+from dedup.index.url_rules import WithheldRequest
 from dedup.plugin.older import item_pipeline
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.settings import only_looks, read_settings
-from dedup.plugin.waiting import Later, Seat
+from dedup.plugin.waiting import Future, Waiter
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 class RequestWithheld(IgnoreRequest):
     """The request would bring a page that this crawl has; *held* says by which rule, and which page."""
 
-    def __init__(self, held: HeldBack, words: str) -> None:
+    def __init__(self, held: WithheldRequest, words: str) -> None:
         super().__init__(words)
         self.held = held
 
@@ -57,15 +57,15 @@ class UrlRulesMiddleware:
         if rules is None:
             return None
         answered = _answer(rules, request)
-        if isinstance(answered, Later | Seat):
+        if isinstance(answered, Future | Waiter):
             return self._wait(answered, request, rules)
         return _act(answered, rules)
 
     async def _wait(self, answered: Answered, request: Request, rules: CrawlRules) -> None:
-        if isinstance(answered, Seat):
+        if isinstance(answered, Waiter):
             await rules.wait(answered)
             answered = _answer(rules, request, can_wait=False)
-        _act(await answered if isinstance(answered, Later) else answered, rules)
+        _act(await answered if isinstance(answered, Future) else answered, rules)
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
         """Note a response that is no page."""
@@ -89,7 +89,7 @@ def _answer(rules: CrawlRules, request: Request, *, can_wait: bool = True) -> An
 
 
 def _act(held: Answered, rules: CrawlRules) -> None:
-    if isinstance(held, HeldBack):
+    if isinstance(held, WithheldRequest):
         words = rules.words(held)
         logger.info("Withheld: %s", words)
         raise RequestWithheld(held, words)

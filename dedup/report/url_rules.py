@@ -31,7 +31,7 @@ def shown_rules(index: Index) -> ShownRules:
     book = UrlRules(index.store)
     records = [record for record in book.records() if record.state in _SHOWN]
     records.sort(key=lambda one: (_SHOWN.index(one.state), -one.evidence.groups, one.rule))
-    held = [one for one in book.held_back() if not one.was_made]
+    held = [one for one in book.withheld_requests() if not one.was_made]
     return ShownRules(
         [_row(record) for record in records[:MOST_RULES]],
         [(printable(one.url), printable(one.page)) for one in held[:MOST_URLS]],

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from dedup import Page, SQLiteIndex
 from dedup.cli import main
 from dedup.index.detector import Detector
-from dedup.index.url_rules import HeldBack, UrlRules, seen_of
+from dedup.index.url_rules import UrlRules, WithheldRequest, seen_of
 from dedup.urls.edits import Edit, Form
 from dedup.urls.evidence import Tally, Wrong
 from dedup.urls.learner import Record
@@ -42,7 +42,9 @@ def index(tmp_path: Path) -> Path:
         wrong = Wrong(1, "/x", "http://a.example/\x1b[2J", "http://a.example/", "other content", True)
         records = [Record(SID, own=TALLY), Record(HOSTILE, own=Tally().with_wrong(wrong))]
         book.save(1, map(seen_of, records))
-        held = HeldBack(1, 1, "http://a.example/p?sid=7", "http://a.example/p", (SID.id,), "secret")
+        held = WithheldRequest(
+            1, 1, "http://a.example/p?sid=7", "http://a.example/p", (SID.id,), "secret"
+        )
         assert book.withhold(held, [1])
     return path
 
@@ -111,7 +113,7 @@ def test_an_export_takes_rules_along_and_no_stored_requests(index: Path, tmp_pat
         book = UrlRules(opened.store)
         records = {record.rule: record for record in book.records()}
         assert records[SID].evidence == Record(SID, own=TALLY).evidence
-        assert [one.url for one in book.held_back()] == ["http://a.example/p?sid=7"]
+        assert [one.url for one in book.withheld_requests()] == ["http://a.example/p?sid=7"]
 
 
 def test_to_forget_a_run_takes_back_what_it_has_seen_and_withheld(index: Path) -> None:

@@ -52,7 +52,7 @@ def made_of_all(spider: SiteSpider, response: HtmlResponse, page: Page) -> list[
     for link in dict.fromkeys(page.links):
         with suppress(ValueError):
             url = response.urljoin(link.strip())
-            if spider._is_wanted(url):
+            if spider._is_restored(url):
                 requests.append(Request(url))
     return requests
 

@@ -52,7 +52,7 @@ class Held:
 
 
 class Gated:
-    """Makes the file *reached* of an item, waits for its file *until*, then obeys its *fate*."""
+    """Makes the file *reached* of an item, waits for its file *until*, then obeys its *delivery*."""
 
     async def process_item(self, item: Any, spider: Any = None) -> Any:
         if item.get("reached"):

@@ -10,7 +10,7 @@ import pytest
 from scrapy import version_info
 
 from dedup import SQLiteIndex
-from dedup.index.url_rules import HeldBack, UrlRules, seen_of
+from dedup.index.url_rules import UrlRules, WithheldRequest, seen_of
 from dedup.urls.edits import Edit, Form
 from dedup.urls.evidence import Standing, State, Tally
 from dedup.urls.learner import Record
@@ -56,10 +56,10 @@ def small(
     return crawl(folder, f"tests.plugin.rule_spiders.{spider}", {**SMALL, **settings}, arguments)
 
 
-def held(folder: Path) -> list[HeldBack]:
+def held(folder: Path) -> list[WithheldRequest]:
     with SQLiteIndex(folder / "pages.db") as index:
         assert index.problems() == []
-        return UrlRules(index.store).held_back()
+        return UrlRules(index.store).withheld_requests()
 
 
 def fetched(done: Crawl) -> set[str]:
@@ -383,15 +383,15 @@ def test_withheld_rows_need_confirmed_rows_of_their_run(tmp_path: Path) -> None:
         book = UrlRules(index.store)
         rows = {row.sighting.url: row for row in index.rows()}
         row = rows[f"{HOST}/p"]
-        one = HeldBack(row.sighting.run, row.id, f"{HOST}/p?sid=77", f"{HOST}/p", (SID.id,))
+        one = WithheldRequest(row.sighting.run, row.id, f"{HOST}/p?sid=77", f"{HOST}/p", (SID.id,))
         assert row.outcome is Outcome.CONFIRMED
         assert book.withhold(one, [row.id])
         assert not book.withhold(one, [])
         assert not book.withhold(one, [row.id, 999])
-        assert not book.withhold(HeldBack(7, row.id, one.url, one.page, one.rules), [row.id])
+        assert not book.withhold(WithheldRequest(7, row.id, one.url, one.page, one.rules), [row.id])
         index.book.forget(row.sighting.run)
         assert not book.withhold(one, [row.id])
-        assert book.held_back() == []
+        assert book.withheld_requests() == []
 
 
 def test_a_copy_of_a_page_elsewhere_stands_for_nothing(tmp_path: Path) -> None:

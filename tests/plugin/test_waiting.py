@@ -5,21 +5,21 @@ from time import monotonic
 
 import pytest
 
-from dedup.plugin.waiting import Seat, WaitingRoom
+from dedup.plugin.waiting import Waiter, WaitingRoom
 
 LONG = 60.0
 
 
-def waits(seat: Seat, seconds: float) -> bool:
-    return asyncio.run(seat.wait(seconds))
+def waits(waiter: Waiter, seconds: float) -> bool:
+    return asyncio.run(waiter.wait(seconds))
 
 
 def test_a_seat_is_called_when_its_row_is_settled() -> None:
     room = WaitingRoom()
 
     async def meet() -> list[bool]:
-        seats = [room.enter(row) for row in (1, 1, 2)]
-        tasks = [asyncio.create_task(seat.wait(0.2)) for seat in seats]
+        waiters = [room.enter(row) for row in (1, 1, 2)]
+        tasks = [asyncio.create_task(waiter.wait(0.2)) for waiter in waiters]
         await asyncio.sleep(0)
         room.settled(1)
         return await asyncio.gather(*tasks)
@@ -29,10 +29,10 @@ def test_a_seat_is_called_when_its_row_is_settled() -> None:
 
 def test_a_row_that_is_settled_before_its_copy_begins_to_wait_is_not_missed() -> None:
     room = WaitingRoom()
-    seat = room.enter(1)
+    waiter = room.enter(1)
     room.settled(1)
     began = monotonic()
-    assert waits(seat, LONG)
+    assert waits(waiter, LONG)
     assert monotonic() - began < LONG / 2
 
 

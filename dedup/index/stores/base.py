@@ -149,7 +149,7 @@ class Store(Protocol):
         What changes nothing that others lean on may be done *beside* them.
         """
 
-    def looking(self) -> AbstractContextManager[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """See one state, or where that `is_shared` what `claim` can tell from it."""
         return self.transaction(writing=False)
 

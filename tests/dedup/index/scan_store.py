@@ -306,10 +306,10 @@ def matching(query: Query, rows: list[Row]) -> list[Row]:
 
 
 def _fits(record: object, fields: dict[str, Any]) -> bool:
-    return all(_is_wanted(getattr(record, name), wanted) for name, wanted in fields.items())
+    return all(_is_restored(getattr(record, name), wanted) for name, wanted in fields.items())
 
 
-def _is_wanted(value: Any, wanted: Any) -> bool:
+def _is_restored(value: Any, wanted: Any) -> bool:
     if isinstance(wanted, Prefix):
         return str(value).startswith(wanted)
     if isinstance(wanted, Collection) and not isinstance(wanted, str | bytes):

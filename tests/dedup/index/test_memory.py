@@ -18,7 +18,7 @@ def test_it_is_on_no_disk_and_shares_nothing(tmp_path: Path, monkeypatch: pytest
         assert os.listdir(tmp_path) == []
         for name in (one.name, f"{one.name}-run-{'0' * 32}", "memory", ":memory:"):
             (tmp_path / name).write_text("of somebody else")
-        one.book.bury()
+        one.book.end_dead_runs()
         assert [run.ended for run in one.runs()] == [None], "its process lives"
         found = one.views.statistics()
         assert (found.rows, found.bytes, other.views.statistics().rows) == (1, 0, 0)

@@ -232,7 +232,7 @@ def test_nothing_is_added_to_a_run_that_others_have_ended(address: str) -> None:
         run, asked = index.begin_run("s"), index.ledger.ask
         store: Any = other.store
         store._server.execute("UPDATE runs SET lease = now() - interval '1 hour'")
-        other.book.bury()
+        other.book.end_dead_runs()
 
         def ask(*given: Any, **how: Any) -> Any:
             found = asked(*given, **how)

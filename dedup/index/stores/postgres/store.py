@@ -72,7 +72,7 @@ class PostgresStore(Store):
         self._seen = 0
         self._undone = 0
         self._is_told = False
-        self._is_looking = False
+        self._is_in_snapshot = False
         self._banding: tuple[Hashable, Banding | None] = ((), None)
         self._counts = Counts(self._server)
         self._records = Records(self._server)
@@ -116,21 +116,21 @@ class PostgresStore(Store):
             self._epoch = None
 
     @contextmanager
-    def looking(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         # No transaction: of what others do meanwhile, `claim` learns all that matters.
-        self._is_looking = not self._server.is_inside
-        if self._is_looking:
+        self._is_in_snapshot = not self._server.is_inside
+        if self._is_in_snapshot:
             self._epoch = None
         try:
             yield
         finally:
-            if self._is_looking:
-                self._is_looking, self._epoch = False, None
+            if self._is_in_snapshot:
+                self._is_in_snapshot, self._epoch = False, None
 
     @property
     def _remembers(self) -> bool:
         """Whether the epoch is asked for once only."""
-        return self._is_looking or self._server.is_inside
+        return self._is_in_snapshot or self._server.is_inside
 
     def _begin(self, *, beside: bool) -> str:
         lock = "pg_advisory_xact_lock_shared" if beside else "pg_advisory_xact_lock"

@@ -41,10 +41,10 @@ def kept_request(request: Request | None, crawler: Crawler) -> str:
     return text if len(text) <= _MAX_REQUEST else ""
 
 
-def wanted_requests(judge: Judge, crawler: Crawler) -> Iterator[Request]:
+def restored_requests(judge: Judge, crawler: Crawler) -> Iterator[Request]:
     """Yield a request for each page that was skipped and then restored."""
     try:
-        skipped = judge.wanted()
+        skipped = judge.restored()
     except IndexUnavailable as error:
         logger.error("Restored pages cannot be requested: %s", error)
         return

@@ -8,7 +8,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 from dedup.front.settings import DedupSettings
 from dedup.plugin import index_writer
 from dedup.plugin.counting import Counts
-from dedup.plugin.index_writer import Patience
+from dedup.plugin.index_writer import CircuitBreaker
 from dedup.plugin.notices import Notices
 from dedup.values.errors import IndexUnavailable
 
@@ -22,7 +22,7 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
-    def waits(self, patience: Patience, seconds: float, *, in_vain: bool) -> None:
+    def waits(self, patience: CircuitBreaker, seconds: float, *, in_vain: bool) -> None:
         """Ask an index that keeps the crawl waiting."""
 
         def ask() -> str:
@@ -34,11 +34,11 @@ class Clock:
         assert patience.attempt(ask) == (None if in_vain else "answer")
 
 
-def impatient() -> Patience:
+def impatient() -> CircuitBreaker:
     crawler = Crawler(Spider)
     crawler.stats = MemoryStatsCollector(crawler)
     counts = Counts(crawler)
-    return Patience(counts, Notices(DedupSettings(), counts))
+    return CircuitBreaker(counts, Notices(DedupSettings(), counts))
 
 
 @pytest.fixture
