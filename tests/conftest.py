@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from tests.forking import start
 from tests.guards import nothing_is_tried  # noqa: F401 - a fixture
 
 guards.guard()
+# What a shell runs in the background ignores Ctrl-C, and so would all that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Loading jieba takes longer than hypothesis lets a first example take.
 _COMMON = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])

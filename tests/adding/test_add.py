@@ -210,9 +210,7 @@ def test_interrupted_and_resumed_is_uninterrupted(
 
 
 def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
-    # Ctrl-C is ignored by what a shell runs in the background, and so by all that it starts.
-    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{heard}; import sys; from dedup.cli import main; main()"
+    code = "import sys; from dedup.cli import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", code, "add", *(str(argument) for argument in arguments)],
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
