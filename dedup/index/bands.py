@@ -20,7 +20,7 @@ from dedup.index.files import Damaged
 from dedup.recipes.bands import Banding, sketch_keys
 from dedup.values.hashes import Hashes, mixed
 
-# Fewer than there is room for: small lists stay dense, and a place of ten million pages is 20 chunks.
+# Fewer bits than there is room for: small lists stay dense; with ten million pages a place is 20 chunks.
 _PLACE_BITS = 16
 _ROW_BITS = 36
 _PLACE_SHIFT = np.uint64(64 - _PLACE_BITS)
@@ -29,7 +29,7 @@ _CHUNK_SHIFT = np.uint64(CHUNK_BITS)
 # Rows whose entries are sorted and written at once; some 2 KB each.
 _ROWS_AT_ONCE = 20_000
 
-# A row's number and sketch: most rows are ruled out by it, and the rest of them is never read.
+# A row's number and sketch: most rows are ruled out by the sketch, and nothing else of them is read.
 Sketched = tuple[int, bytes]
 
 
@@ -127,7 +127,7 @@ def _checks(keys: Hashes) -> Hashes:
 
 
 def _is_among(entries: Hashes, few: Hashes) -> NDArray[np.bool_]:
-    """Return for each of *entries* whether it is one of *few*; some times faster than `np.isin`."""
+    """Return for each of *entries* whether it is one of *few*; several times faster than `np.isin`."""
     few = np.sort(few)
     found: NDArray[np.bool_] = few[np.minimum(np.searchsorted(few, entries), len(few) - 1)] == entries
     return found

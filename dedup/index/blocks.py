@@ -121,7 +121,7 @@ class BlockIndex:
         return pairs.near_pairs(simhashes, max_distance)
 
     def verify(self) -> list[str]:
-        """Return `problems`, under their first name."""
+        """Return what `problems` does: this is its former name."""
         return self.problems()
 
     def problems(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Columns of tables: what may stand in them, as SQL and as Python say it, and what it stands for."""
+"""Columns of tables: which values are valid, in SQL and in Python, and what they stand for."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ class Column:
 
     @property
     def is_required(self) -> bool:
-        """Whether there is neither NULL nor a default for it."""
+        """Whether it may not be NULL and has no default."""
         return not self.optional and self.default is _REQUIRED
 
     @property
     def absent(self) -> Any:
-        """The value where it is missing, of one that is not required."""
+        """The value of a column that is not required, where it is missing."""
         return None if self.optional else self.default
 
     @property
@@ -139,7 +139,7 @@ class Column:
 class Table:
     """A table: its *columns*, the *key* that no two rows share, and *options* of `CREATE TABLE`.
 
-    Without a *key* the column that is declared as the primary one is it.
+    Without a *key*, the column that is declared as the primary key is the key.
     """
 
     name: str
@@ -173,7 +173,7 @@ class Table:
         return f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({marks})"
 
     def put(self, names: Collection[str], *, renew: bool) -> str:
-        """Return `insert`, where a row that has the key already is changed if they *renew*, or stays."""
+        """Return `insert`; a row that has the key already is changed if they *renew*, and else stays."""
         key = self.key or self.primary
         changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
         does = f"UPDATE SET {changes}" if renew else "NOTHING"
@@ -252,7 +252,7 @@ TEXT = Kind("TEXT")
 BYTES = Kind("BLOB")
 TIME = Kind("REAL", within=(EARLIEST, LATEST))
 SIMILARITY = Kind("REAL", within=(0, 1))
-# To look a distance up is faster than to compare it twice.
+# Looking a distance up is faster than comparing it twice.
 _DISTANCES = {bits: bits for bits in range(SIMHASH_BITS + 1)}
 DISTANCE = Kind("INTEGER", within=(0, SIMHASH_BITS), values=_DISTANCES)
 SIMHASH = Kind("INTEGER", read=unsigned, write=signed)
@@ -264,6 +264,6 @@ URLS = Kind("TEXT", read=_urls, write=_lines)
 FLAG = Kind("INTEGER", values={0: False, 1: True})
 REASON = Kind("TEXT", values={reason.value: reason for reason in Reason})
 OUTCOME = Kind("TEXT", values={outcome.value: outcome for outcome in Outcome})
-# Of which row and run it is, `canonical` and its run say.
+# `canonical` and its run say which row and run it is of.
 ELSEWHERE = Standing(0, 0, is_elsewhere=True)
 STANDING = Kind("INTEGER", values={0: None, 1: ELSEWHERE}, write=_is_elsewhere)

@@ -26,7 +26,7 @@ _PRAGMAS = (
     "PRAGMA wal_autocheckpoint = 16384",
 )
 _WAL_PAUSE = 0.02
-# So much is told of an error of SQLite's: it may quote a statement or a schema.
+# So many characters are shown of an SQLite error: it may quote a statement or a schema.
 _LONGEST = 300
 
 # What brings a schema to the next version, by the version it starts from: statements, and functions
@@ -40,14 +40,14 @@ class Database:
 
     Without a *path* it is in memory, and lives as long as the object.
 
-    *application_id* tells this kind of file from all others, *version* is its schema; an older
-    one is brought up by *migrations* in one transaction.  A newer one is refused, and so is one from
-    which no migrations lead to *version*.  Raises `IndexUnavailable`, and leaves a file alone that is
-    not of this kind.  With *read_only* nothing is changed whatever happens: no folder is made, an
-    older schema is refused.
+    *application_id* tells this kind of file from all others, *version* is its schema; an older one is
+    brought up by *migrations* in one transaction.  A newer one is refused, and so is one from which no
+    migrations lead to *version*.  Raises `IndexUnavailable`, and leaves alone a file that is not of this
+    kind.  With *read_only* nothing is changed whatever happens: no folder is made, an older schema is
+    refused.
 
-    *began* is called at the beginning of each transaction, and *ended* behind it, with whether it was
-    undone; who wants to be called sets them.
+    *began* is called at the beginning of each transaction, and *ended* after it, with whether it was
+    undone; whoever wants to be called sets them.
     """
 
     began: Callable[[], None] = staticmethod(lambda: None)
@@ -96,7 +96,7 @@ class Database:
     def changes(self) -> int:
         """Return a number that changes when another connection has changed the file.
 
-        Inside a transaction; it says nothing of what this connection changed itself.
+        To be called inside a transaction; changes of this connection itself do not count.
         """
         return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
 
@@ -105,12 +105,12 @@ class Database:
         return _Transaction(self, "BEGIN")
 
     def writing(self) -> AbstractContextManager[None]:
-        """Change the file, all or nothing; other writers wait.  Inside another one, part of it."""
+        """Change the file, all or nothing; other writers wait.  Inside a transaction, be part of it."""
         return self._errors if self.connection.in_transaction else _Transaction(self, "BEGIN IMMEDIATE")
 
     @contextmanager
     def unmapped(self) -> Iterator[None]:
-        """Read without a map of the file: what it maps counts as memory of the process."""
+        """Read without mapping the file: what is mapped counts as memory of the process."""
         with self.errors():
             self.connection.execute("PRAGMA mmap_size = 0")
         try:
@@ -242,7 +242,7 @@ class Database:
 
 
 class _Transaction:
-    """A transaction of a database: like `_PlainErrors` no generator."""
+    """A transaction of a database; like `_PlainErrors`, it is no generator."""
 
     __slots__ = ("_begin", "_database")
 
@@ -277,7 +277,7 @@ class _Transaction:
 
 
 class _PlainErrors:
-    """The context of `Database.errors`: no generator, it is entered many times for every page."""
+    """The context of `Database.errors`; not a generator, as it is entered many times for every page."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -300,7 +300,7 @@ def _explained(error: sqlite3.Error) -> str:
         return "the disk is full"
     text = _on_one_line(error)
     for part, explanation in (
-        # First, as the text quotes what stands in the file, which may be any of the others.
+        # First, as the text quotes what is in the file, which may contain any of the others.
         ("malformed", f"the file is damaged ({text})"),
         ("not a database", f"the file is damaged ({text})"),
         ("locked", "another process held the index for too long"),

@@ -63,7 +63,7 @@ class Detector:
 
     @property
     def run(self) -> Run:
-        """The run that this detector records; begins it."""
+        """The run that this detector records, begun if it was not yet."""
         if self._run is None:
             self._run = self._begun()
         return self._run
@@ -77,7 +77,7 @@ class Detector:
         return self._fingerprinter(page)
 
     def sighting(self, page: Page, *, kind: str = "page") -> Sighting:
-        """Return the sighting of *page*, "page" or "item" by *kind*, in this run and now.
+        """Return the sighting of *page* in this run and now; *kind* is "page" or "item".
 
         Its fingerprint is one for this index, with a check sketch.
         """

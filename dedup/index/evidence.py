@@ -44,7 +44,7 @@ class Evidence:
         self.dry_runs = self.crawl.alive if self.sighting.is_dry else _NO_RUNS
 
     def past(self, config: DedupConfig, *, is_restored: bool = False) -> Past:
-        """Return what `decide` asks about; what *is_restored* is kept, whatever it repeats."""
+        """Return what `decide` asks about; a page that *is_restored* is kept, whatever it repeats."""
         versions = self.versions()
         return Past(
             versions=versions,
@@ -59,10 +59,10 @@ class Evidence:
         )
 
     def site(self, config: DedupConfig) -> SiteContext:
-        """Return what stands on the pages of its site that this crawl delivers, or that any did.
+        """Return what is on the pages of its site that this crawl delivers, or that any crawl did.
 
-        Where unchanged pages are dropped, what any crawl has kept is delivered.  What has no
-        URL is a site of its own.  What is *frozen* takes the place of all that.
+        Where unchanged pages are dropped, whatever any crawl has kept counts as delivered.  Pages
+        without a URL are a site of their own.  What is *frozen* takes the place of all that.
         """
         seen = self.sighting
         if self.frozen is not None:
@@ -75,7 +75,7 @@ class Evidence:
     def versions(self) -> list[Version]:
         """Return the own versions of the last earlier run that this crawl has not met again yet.
 
-        With them own canonicals that show the same, of whatever earlier run, if none of the others do.
+        If none of them is a canonical that shows the same, those of any earlier run that do are added.
         """
         seen = self.sighting
         if not seen.is_named:
@@ -89,9 +89,9 @@ class Evidence:
         return versions
 
     def _last_met(self) -> tuple[int, list[Row]]:
-        """Return the last earlier run of another crawl that met it, and the rows of that and its own.
+        """Return the last earlier run of another crawl that met the page, and rows of it and this crawl.
 
-        0 where there is no such run.
+        The run is 0 where there is none.
         """
         own, latest = self.crawl.own, self._latest_rows()
         earlier = [row.sighting.run for row in latest if self._is_earlier(row)]
@@ -109,13 +109,13 @@ class Evidence:
         return row.sighting.run < self.sighting.run and row.sighting.run not in self.crawl.own
 
     def _latest_rows(self) -> list[Row]:
-        """Return the latest rows of the same identity, as many as mostly tell all that is asked."""
+        """Return the latest rows of the same identity, as many as are mostly enough."""
         if self._latest is None:
             self._latest = list(self.store.rows(self._of_it(order=Order.LAST_RUN, limit=_FEW)))
         return self._latest
 
     def _of_it(self, **conditions: Any) -> Query:
-        """Return the query of the rows of the same identity that count and were not taken back."""
+        """Return a query for the rows of the same identity that count and were not taken back."""
         return self._same(outcomes=NOT_UNDONE, **conditions)
 
     def _same(self, **conditions: Any) -> Query:
@@ -132,7 +132,7 @@ class Evidence:
         return row.as_version(next(known, None) or the_row(self.store, canonical))
 
     def _still_shown(self, met_again: Collection[int | None]) -> list[Version]:
-        """Return own canonicals that show the same, of whatever earlier crawl, unless met again."""
+        """Return own canonicals of any earlier crawl that show the same and were not met again."""
         seen, page = self.sighting, self.sighting.fingerprint
         conditions: dict[str, Any] = {"before_run": seen.run, "not_runs": self.crawl.own}
         if page.tokens:
@@ -154,7 +154,7 @@ class Evidence:
     # Other pages
 
     def pool(self) -> Pool:
-        """Return what it is compared with: no own versions, unless its crawl has met them again."""
+        """Return what the page is compared with: of own versions only those its crawl has met again."""
         seen = self.sighting
         group = (seen.kind, seen.scope)
         if not (seen.is_named and self._latest_rows()):
@@ -167,7 +167,7 @@ class Evidence:
         return Pool(group, frozenset(without), self.dry_runs)
 
     def candidates(self, config: DedupConfig) -> Iterable[Candidates]:
-        """Return what it may repeat, in the order of `nearness`; what has a key, all of that key."""
+        """Return what the page may repeat, in the order of `nearness`; with a key, all of that key."""
         seen, pool = self.sighting, self.pool()
         if not seen.item_key:
             return self.store.candidates(seen.fingerprint, pool, config)
@@ -177,7 +177,7 @@ class Evidence:
         return [Candidates(canonicals, len(canonicals))]
 
     def rivals(self, canonical: Canonical) -> list[Canonical]:
-        """Return what it is compared with of the cluster of *canonical*, but for that one."""
+        """Return the others in the cluster of *canonical* that the page is compared with."""
         if not self.facts.has_substitutes():
             return []
         members = list(self.store.rows(Query(cluster=canonical.cluster)))
@@ -190,7 +190,7 @@ class Evidence:
         return [row.as_canonical() for row in others if row.id != canonical.id]
 
     def _declared(self) -> Canonical | None:
-        """Return the canonical that the URL leads to which the page declares as its own, if one does."""
+        """Return the canonical that the page's declared URL (``rel=canonical``) leads to, if to any."""
         seen = self.sighting
         if seen.canonical_key in ("", seen.url_key):
             return None
@@ -207,7 +207,7 @@ class Evidence:
     # What somebody said of pairs
 
     def originals(self, exceptions: Exceptions) -> list[Canonical]:
-        """Return the canonicals at the URLs that its page is said to be a copy of, themselves kept."""
+        """Return the canonicals that were kept at the URLs that the page is said to be a copy of."""
         seen = self.sighting
         group = (seen.kind, seen.scope)
         found: list[Canonical] = []
@@ -218,9 +218,9 @@ class Evidence:
         return found
 
     def _strangers(self, exceptions: Exceptions) -> Callable[[Canonical], bool]:
-        """Return what tells whether a canonical is a page that its page is said to differ from.
+        """Return what tells whether a canonical is a page that this one is said to differ from.
 
-        It is that also if such a page was dropped for it: it stands in the place of that page.
+        This also holds for a canonical that such a page was dropped for: it stands in that page's place.
         """
         seen = self.sighting
         if not exceptions.different or not (keys := exceptions.strangers(seen.url_key)):
@@ -238,9 +238,9 @@ class Evidence:
     def standing(self, canonical: Canonical) -> Standing | None:
         """Return how *canonical* stands in the crawl, None where it does not.
 
-        It stands if the crawl has kept it or met it again, or if it is on a host that the crawl has
-        not visited, unless a crawl that did, and came to its end, has missed it since.  For who visits
-        no hosts, as `dedup add`, everything stands.
+        It stands if the crawl has kept it or met it again, or if it is on a host that the crawl has not
+        visited, unless a later crawl that visited it came to its end without meeting the page.  For a
+        crawl that visits no hosts, such as `dedup add`, everything stands.
         """
         alive, scope = self.crawl.alive, self.sighting.scope
         by_itself = Standing(canonical.id, canonical.run, canonical.is_pending)
@@ -256,7 +256,7 @@ class Evidence:
         return Standing(canonical.id, canonical.run, canonical.is_pending, is_elsewhere=True)
 
     def met(self, canonical: int, runs: frozenset[int]) -> Row | None:
-        """Return the row of one of *runs* that met *canonical* again, a confirmed one if it can."""
+        """Return a row of one of *runs* that met *canonical* again, preferably kept and confirmed."""
         dry_runs = runs if self.sighting.is_dry else _NO_RUNS
         found = self.store.rows(Query(canonical=canonical, met_again=True, runs=runs, dry_runs=dry_runs))
         return min(
@@ -268,7 +268,7 @@ class Evidence:
     def _was_missed(self, canonical: Canonical) -> bool:
         """Whether a later run was on its host, came to its end, and did not meet *canonical*.
 
-        Later is what began after the end of the last run that met it.
+        A later run is one that began after the end of the last run that met it.
         """
         runs = {run.id: run for run in self.store.select(Run)}
         met = self.store.rows(

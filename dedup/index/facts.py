@@ -1,4 +1,4 @@
-"""What rules ask again with every page, and what seldom changes: which runs are one crawl, and such."""
+"""What rules ask for with every page and what seldom changes, such as which runs are one crawl."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dedup.values.verdict import Outcome
 _T = TypeVar("_T")
 
 _WANTED = Query(outcomes=(Outcome.RESTORED,), limit=1)
-# The note that is another one whenever rows were forgotten.
+# The note whose value changes whenever rows are forgotten.
 FORGETTING = "forgetting"
 _STAND_INS = Query(represents=True, limit=1)
 
 
 class Facts:
-    """The facts of one *store*; kept until `changed`, or until somebody else changes it."""
+    """The facts of one *store*; kept until `changed`, or until somebody else changes the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -30,7 +30,7 @@ class Facts:
         self._sites = Sites(store)
 
     def crawl(self, run: int) -> Crawl:
-        """Return the crawl of *run*, or the one of a run of that number that would begin now."""
+        """Return the crawl of *run*; if there is none yet, that of a run that would begin now."""
         return self._fact(run, lambda: self._crawl(run))
 
     def _crawl(self, run: int) -> Crawl:
@@ -60,7 +60,7 @@ class Facts:
         return next((note.value for note in self._store.select(Note, name=FORGETTING)), "")
 
     def note_forgetting(self) -> None:
-        """Note that rows were forgotten: what stood on them is known no more."""
+        """Note that rows were forgotten: what was on their pages is no longer known."""
         self._store.put(Note(FORGETTING, token_hex()))
         self.changed()
 
@@ -69,14 +69,14 @@ class Facts:
         return self._fact(("visited", runs), lambda: self._are_visits(run=runs))
 
     def is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool:
-        """Return whether one of *runs* was on *host*, under that scope or the one of all."""
+        """Return whether one of *runs* was on *host*, under *scope* or the scope of all pages."""
         return self._are_visits(scope=(scope, ""), host=host, run=runs)
 
     def _are_visits(self, **fields: Any) -> bool:
         return bool(self._store.select(Visit, limit=1, **fields))
 
     def changed(self) -> None:
-        """Forget all: something that facts tell was changed here; others learn of it too."""
+        """Forget all facts: something that they tell has changed here; others learn of it too."""
         self._known.clear()
         self._store.announce()
 

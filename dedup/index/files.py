@@ -102,7 +102,7 @@ class RunLock:
         """Give the lock back and remove its file."""
         if self._lock.is_locked:
             self._lock.release(force=True)
-            with suppress(OSError):  # what stays is removed at an opening
+            with suppress(OSError):  # what stays is removed when the index is opened next
                 self._path.unlink()
 
 

@@ -186,7 +186,7 @@ class Index:
 
     def problems(self) -> list[str]:
         """Return what is wrong with the stored data, a line for each; nothing is repaired."""
-        self.recipe()  # raises where it is none
+        self.recipe()  # raises if it is damaged
         return self.store.problems()
 
     def close(self) -> None:
@@ -210,11 +210,11 @@ class MemoryIndex(Index):
 class SQLiteIndex(Index):
     """The index in the file *path*, made there with its folders if there is none.
 
-    The file can be shared by several processes of one host.  With *create* False a missing file is
-    an error; with *read_only* it is one too, nothing is ever changed, and dead runs look like living
-    ones.  *blocks* (4 to 8) tunes the posting lists of a new file and changes no answer.  *timeout*
-    is how many seconds a lock of another process is waited for.  Raises `IndexUnavailable` for a file
-    that cannot be opened or is no index; such a file is left as it is.
+    The file can be shared by several processes of one host.  With *create* False a missing file is an
+    error; with *read_only* it is one too, nothing is ever changed, and dead runs look like living ones.
+    *blocks* (4 to 8) tunes the posting lists of a new file and changes no answer.  *timeout* is how many
+    seconds to wait for a lock of another process.  Raises `IndexUnavailable` for a file that cannot be
+    opened or is no index; such a file is left as it is.
     """
 
     store: SQLiteStore

@@ -31,9 +31,9 @@ class AskAgain:
 
 
 class Ticket(NamedTuple):
-    """What `Ledger.ask` gives for `Ledger.claim`: the state of the group, and of what facts tell.
+    """What `Ledger.ask` gives to `Ledger.claim`: the state of the group, and of what facts tell.
 
-    *is_plain* says that nothing follows from adding a row that replaces none.
+    *is_plain* says that adding a row that replaces no other one has no further consequences.
     """
 
     token: Token
@@ -50,7 +50,7 @@ class Ledger:
     def __init__(self, store: Store, facts: Facts) -> None:
         self._store = store
         self._facts = facts
-        # What is known of sites where that was counted elsewhere, None where the rows tell it.
+        # What is known of sites if that was counted elsewhere, None if the rows tell it.
         self.frozen: FrozenSites | None = None
         self._rehearsed = 0
         # What was claimed when a server went away: nobody knows whether it was added.
@@ -103,7 +103,7 @@ class Ledger:
 
     @contextmanager
     def _recording(self, sighting: Sighting) -> Iterator[None]:
-        """Note that *sighting* may have been recorded, where the answer to that is lost."""
+        """Note that *sighting* may have been recorded, if the answer of the server is lost."""
         try:
             yield
         except ServerAway:
@@ -111,7 +111,7 @@ class Ledger:
             raise
 
     def _settle_doubts(self) -> None:
-        """Take back what was added while the answer was lost: whoever asks again was not told of it."""
+        """Take back what was added though the answer was lost: whoever asks again was not told of it."""
         while self._in_doubt:
             seen = self._in_doubt[-1]
             of_it: dict[str, Any] = {"runs": frozenset((seen.run,)), "kept": True}
@@ -193,7 +193,7 @@ class Ledger:
         return replace(verdict, is_rehearsed=True) if is_rehearsed else verdict
 
     def _rehearses(self, pages: int) -> bool:
-        """Return whether fewer than *pages* are in the index; more there will always be."""
+        """Return whether the index has fewer than *pages*; once it has them, it always will."""
         if self._rehearsed < pages:
             self._rehearsed = self._store.last()
         return self._rehearsed < pages
@@ -215,7 +215,7 @@ class Ledger:
     # Settling
 
     def confirm(self, row: int) -> None:
-        """Record that the page of a pending *row* was kept to the end; others lean on it from now on."""
+        """Record that the page of a pending *row* was kept to the end; now others may lean on it."""
         pending = Query(ids=(row,), outcomes=(Outcome.PENDING,), replaces=False)
         with self._store.transaction(writing=True, beside=True):
             is_plain = not self._facts.has_restored()  # as nearly all: there is nothing else to do
@@ -263,7 +263,7 @@ class Ledger:
             self._store.change(Query(ids=(old.id,)), listed=False)
 
     def _answered(self, row: Row) -> list[Row]:
-        """Return the rows that were wanted back and that *row*, which was kept, gives."""
+        """Return the rows that were wanted back and that *row*, which was kept, brings back."""
         wanted = self.evidence(row.sighting).restored()
         shown = [one for one in wanted if one.as_version(one).shows(row.sighting.fingerprint)]
         return shown or (wanted[:1] if row.verdict.reason is not Reason.UNCHANGED else [])
@@ -271,8 +271,8 @@ class Ledger:
     def _miss(self, run: int) -> None:
         """Make orphans of what *run* dropped for pages that its crawl was to meet later, and did not.
 
-        So too for the runs of its crawl that have ended before: they could not know which hosts this
-        one would visit.  What was met after all, when a run has gone on, is no orphan any more.
+        The same goes for runs of its crawl that ended before: they could not know which hosts this one
+        would visit.  What was met after all, by a run that went on, is no longer an orphan.
         """
         over = {other.id for other in self._store.select(Run) if other.over}
         for number in sorted(over & self._facts.crawl(run).alive | {run}):
@@ -289,7 +289,7 @@ class Ledger:
                     self._settle(row, outcome)
 
     def _elsewhere(self, run: int) -> list[Row]:
-        """Return the copies of *run* that lean on a host which its crawl had not visited."""
+        """Return the copies of *run* that lean on a page of a host which its crawl had not visited."""
         return list(
             self._store.rows(
                 Query(
@@ -337,7 +337,7 @@ class Ledger:
         return self._want_back(Query(runs=frozenset((run,)), kept=False))
 
     def restore_copies(self, rows: Collection[int]) -> list[Row]:
-        """Let whatever crawl meets them next, this one too, keep what was dropped as *rows*."""
+        """Let the next crawl that meets them, even this one, keep the pages dropped as *rows*."""
         return self._want_back(Query(ids=tuple(rows), kept=False)) if rows else []
 
     def restore_url_copies(self, url: str) -> list[Row]:
@@ -361,7 +361,7 @@ class Ledger:
             self._store.change(leaning, outcome=Outcome.ORPHANED)
 
     def _leaning_on(self, row: Row) -> Query | None:
-        """Return what was dropped for *row*, or in its crawl for what it showed to stand there still."""
+        """Return what was dropped for *row*, or, in its crawl, for what only *row* has met again."""
         dropped = Query(kept=False, outcomes=(Outcome.CONFIRMED,), dry_runs=frozenset())
         if not row.is_met_again:
             return dropped._replace(canonical=row.id)
@@ -391,6 +391,6 @@ def _outcome(verdict: Verdict, *, confirmed: bool) -> Outcome:
 
 
 def _waits(verdict: Verdict, runs: Collection[int]) -> bool:
-    """Whether *verdict* leans on a row that may still be lost, of one of *runs*."""
+    """Whether *verdict* leans on a row of one of *runs* that may still be lost."""
     standing = verdict.standing
     return standing is not None and standing.is_pending and standing.run in runs

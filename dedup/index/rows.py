@@ -27,16 +27,16 @@ Picker = Callable[[Sequence[Any]], tuple[Any, ...]]
 
 
 class Reader:
-    """Makes values of ours of what a SELECT of *columns* gives, in their order.
+    """Turns what a SELECT of *columns* gives, in their order, into values of ours.
 
-    *noun* names in errors what they are columns of, "{}" in it is the first of them.  Made once for
+    *noun* says in errors what they are columns of; "{}" in it stands for the first value.  Made once for
     each SELECT: indexes read millions of rows.
     """
 
     def __init__(self, noun: str, columns: Iterable[Column]) -> None:
         self.columns = tuple(columns)
         self._noun = noun
-        # Of those at the end that are looked up, no type is asked for: it takes as long as the look-up.
+        # The types of looked-up columns at the end are not checked: that takes as long as the look-up.
         self._types: tuple[Any, ...] = tuple(column.types for column in _but_looked_up(self.columns))
         readers = enumerate(column.reader for column in self.columns)
         self._readers = [(place, reader) for place, reader in readers if reader]
@@ -54,7 +54,7 @@ class Reader:
         return values
 
     def picker(self, cls: type, path: str = "") -> Picker:
-        """Return what picks those of the values that are fields of *cls*, in their order.
+        """Return what picks, of the values, the fields of *cls*, in their order.
 
         *path* leads to the object of *cls* and ends with a dot.
         """
@@ -199,7 +199,7 @@ REQUEST = Reader("row {}", WITHHELD.select(field.name for field in fields(Withhe
 
 
 def withheld_of(stored: Sequence[Any]) -> Withheld:
-    """Return what was withheld, of its row, URL, kind, request and run; raises `Damaged`."""
+    """Return what was withheld, from its row, URL, kind, request and run; raises `Damaged`."""
     return Withheld(*REQUEST.values(stored))
 
 
@@ -207,7 +207,7 @@ def withheld_of(stored: Sequence[Any]) -> Withheld:
 
 
 def secret_of(found: Sequence[Any] | None) -> bytes:
-    """Return the secret behind what `meta` gave, if it did; raises `Damaged`, which quotes nothing."""
+    """Return the secret that `meta` gave; raises `Damaged`, which quotes nothing, if it gave none."""
     with suppress(TypeError, ValueError):
         secret = bytes.fromhex(found[0].decode() if found else "")
         if len(secret) == SECRET_SIZE:

@@ -102,7 +102,7 @@ class RunBook:
     # What a run leaves beside its rows
 
     def visit(self, run: Run, scope: str, host: str) -> None:
-        """Record that *run* is on *host*: what it keeps of it is a whole copy, on its own.
+        """Record that *run* is on *host*: what it keeps of that host is complete on its own.
 
         A page on a host that was visited is a reason to drop others only when the crawl of *run* has
         met it.  A run that visits nothing leans on all pages that the index holds.
@@ -140,23 +140,23 @@ class RunBook:
         rows = self._store.rows(Query(url_key=link.url_key)) if link.url_key else ()
         return any(row.sighting.run >= link.run for row in rows)
 
-    # Long works in batches
+    # Long tasks in batches
 
     def journal(self, run: int) -> list[str]:
         """Return what `extend_journal` has written for *run*, in order."""
         return [note.value for note in self._store.select(Note, name=_journal(run))]
 
     def extend_journal(self, run: int, number: int, entry: str) -> None:
-        """Write the entry of that *number*: how far a long work is that is done in batches.
+        """Write the entry of that *number*: how far a long task done in batches has come.
 
-        Inside of `Index.batch` it stands or falls with what is recorded there, so that a work that
-        is interrupted can go on where its last batch ended.
+        Inside of `Index.batch` it stands or falls with what is recorded there, so that an interrupted
+        task can go on where its last batch ended.
         """
         with self._store.transaction(writing=True):
             self._store.put(Note(f"{_journal(run)}{number:012}", entry))
 
     def end_journal(self, run: int) -> None:
-        """Remove the entries of *run*: it needs not go on."""
+        """Remove the entries of *run*: it need not go on."""
         with self._store.transaction(writing=True):
             self._store.delete(Note, name=_journal(run))
 

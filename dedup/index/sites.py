@@ -1,7 +1,7 @@
-"""What stands on the pages of a site that were kept: how many of them have a shingle.
+"""What is on the kept pages of a site: how many of them have each shingle.
 
-All is read from the rows, in the transaction that decides, and only where a verdict asks for it.  It
-reaches back to the latest rows (`SPAN`): by their numbers, so that the same rows give the same verdicts.
+All is read from the rows, in the transaction that decides, and only if a verdict asks for it.  Only the
+latest rows count (`SPAN`), by their numbers, so that the same rows give the same verdicts.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dedup.rule.site import Flags, is_common
 from dedup.values.row import KeptText
 from dedup.values.verdict import Outcome
 
-# What is known goes back to between SPAN and twice SPAN rows.  It takes 6 bytes for each different
-# shingle that was sampled on a site: some 600 for a page of 500 words, so some 12 MB; and at most
-# 6 KB for a page of any size.
+# What is known goes back between SPAN and twice SPAN rows.  It takes 6 bytes for each different shingle
+# that was sampled on a site: some 600 for a page of 500 words, so some 12 MB; and at most 6 KB for a
+# page of any size.
 SPAN = 10_000
 
 Counts = NDArray[np.uint16]
@@ -35,9 +35,9 @@ class _Part(NamedTuple):
 
 @dataclass(slots=True)
 class Shingles:
-    """How many of some pages have each of the shingles that were sampled.
+    """For each shingle that was sampled, how many of some pages have it.
 
-    New pages make a part of their own; two parts become one when the older is less than twice as large.
+    New pages make a new part; the last two parts become one while the older is less than twice as large.
     """
 
     pages: int = 0
@@ -104,7 +104,7 @@ class Sites:
     def as_of(self, forgetting: str) -> None:
         """Forget all if rows were forgotten since it was read, or the transaction was undone.
 
-        *forgetting* is the note that tells the one, see `dedup.index.facts`.
+        *forgetting* is the note that tells the former, see `dedup.index.facts`.
         """
         if (state := (forgetting, self._store.undone)) != self._state:
             self.clear()
@@ -115,13 +115,13 @@ class Sites:
     ) -> Site:
         """Return what is known of *host* in *group* by pages of *runs*.
 
-        With None it is by the first page of each URL, in whatever run.  Of dry runs only those of
-        *dry_runs* count.
+        If *runs* is None, the first page of each URL counts, in any run.  Of dry runs only *dry_runs*
+        count.
         """
         return Site(self, group, (host,), runs, dry_runs, cache(self.renew))
 
     def shingles(self, site: Site, host: str) -> list[Shingles]:
-        """Return what the pages of *host* have that count for *site*."""
+        """Return the shingles of the pages of *host* that count for *site*."""
         return [
             shingles
             for span in self._spans.values()
@@ -130,7 +130,7 @@ class Sites:
         ]
 
     def renew(self) -> None:
-        """Read what was kept since the last time, and what of the pages that were pending then."""
+        """Read the pages kept since the last time, and again those that were pending then."""
         oldest = _oldest(self._store.last())
         self._spans = {number: span for number, span in self._spans.items() if number >= oldest}
         self._last = max(self._last, oldest * SPAN - 1)
@@ -162,15 +162,15 @@ def _oldest(last: int) -> int:
 def _counts(site: Site, pages: _Pages) -> bool:
     if pages.is_dry and pages.run not in site.dry_runs:
         return False
-    # Of all runs each URL counts once.
+    # Over all runs each URL counts once.
     return pages.is_new if site.runs is None else pages.run in site.runs
 
 
 @dataclass(slots=True)
 class Site:
-    """See `dedup.rule.site.SiteContext`; of the first of *hosts*, beside the others.
+    """See `dedup.rule.site.SiteContext`; it is that of the first of *hosts*, beside the others.
 
-    It is for one page: what is new is read once, when it is asked the first question.
+    It serves one page: what is new is read once, when the first question is asked.
     """
 
     sites: Sites

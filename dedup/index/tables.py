@@ -208,7 +208,7 @@ INVALID = {
     "visits": VISITS.count_invalid,
     "withheld": WITHHELD.count_invalid,
 }
-"""How many of them contain invalid values, and the first one; of visits, its run."""
+"""Statements that count those with invalid values and give the first one; of visits, its run."""
 
 
 def create(connection: sqlite3.Connection, blocks: int) -> None:

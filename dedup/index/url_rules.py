@@ -1,7 +1,7 @@
 """The rules for URLs in an index: as notes, one for each rule and one for what a run has seen of it.
 
-So every store has them as it has its other notes; what was not requested because of a rule is withheld
-(`dedup.values.row.Withheld`), with the rules in the place of its request.
+So every store has them as it has its other notes.  A request not made because of a rule is recorded as
+withheld (`dedup.values.row.Withheld`), with the rules in the place of its request.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WithheldRequest:
-    """A request that was not made because of *rules*, by their ids, for the page of *url*.
+    """A request for *url* that was not made because of *rules*, given by their ids.
 
-    *page* is the URL that shows the same, *row* its row; *request* is what Scrapy makes it of again, ""
-    where that is not known; *size* is that of the page in bytes.  It *was_made* after all when a rule
+    *page* is the URL that shows the same, *row* its row; *request* is what Scrapy can rebuild it from,
+    "" where that is not known; *size* is that of the page in bytes.  It *was_made* after all when a rule
     turned out to be wrong.
     """
 
@@ -123,7 +123,7 @@ class UrlRules:
     def withhold(self, held: WithheldRequest, rows: Iterable[int]) -> bool:
         """Record *held*, if its page is still there: all of *rows* are confirmed rows of its run.
 
-        Returns whether that is so, and nobody wants the page of its URL back; if not, it must be made.
+        Returns whether that is so and nobody wants its page back; if not, the request must be made.
         """
         key, numbers = url_key(held.url), tuple(rows)
         with self._store.transaction(writing=True):
@@ -182,7 +182,7 @@ class UrlRules:
     # Pages of a job that is paused
 
     def save_pages(self, run: int, pages: Iterable[Page]) -> None:
-        """Store the pages that others need not be fetched for, until *run* goes on."""
+        """Store the pages that make other requests needless, until *run* goes on."""
         with self._store.transaction(writing=True):
             self._store.put(Note(f"{_PAGES}{run:012}", _text([list(page) for page in pages])))
 

@@ -58,7 +58,7 @@ class Views:
                 yield found[number]
 
     def glances(self, after: int = 0, outcome: Outcome | None = None) -> Iterator[Glance]:
-        """Yield `glance_of` every row behind number *after*, in the order of `rows`.
+        """Yield `glance_of` every row with a number above *after*, in the order of `rows`.
 
         With *outcome* only the rows that have it.
         """
@@ -72,7 +72,7 @@ class Views:
     def with_body(self, body_digest: bytes, limit: int) -> list[Row]:
         """Return the listed canonicals of that *body_digest*, at most *limit*, the oldest first.
 
-        Of all kinds and scopes; b"" is the digest of none.
+        Of all kinds and scopes; b"" finds none.
         """
         query = Query(body_digest=body_digest, listed=True, limit=limit)
         return list(self._store.rows(query)) if body_digest else []
@@ -135,8 +135,8 @@ class Views:
     def candidates_of(self, row: Row, config: DedupConfig) -> list[Canonical]:
         """Return what *row* would be compared with if it came now, in the order of `nearness`.
 
-        These are the listed canonicals within the thresholds of *config*, less itself, the versions
-        of its URL and those that its sketch rules out.
+        These are the listed canonicals within the thresholds of *config*, except itself, the versions of
+        its URL and those that its sketch rules out.
         """
         newest = replace(row.sighting, run=_LATER)
         with self._store.transaction(writing=False):

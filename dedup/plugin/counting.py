@@ -19,7 +19,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-# Seconds after which at the latest a count is among Scrapy's stats.
+# A count is among Scrapy's stats after so many seconds at the latest.
 WRITTEN_AFTER = 1.0
 
 
@@ -27,8 +27,8 @@ class Counts:
     """The counts of *crawler*, which has a stats collector when its crawl begins.
 
     They are added up here, because a page has a dozen of them and a call of Scrapy's collector costs a
-    microsecond or two.  The collector gets them a second after the first that it has not, and all of
-    them at the end.  Without an asyncio loop, and so without a clock, it gets each at once.
+    microsecond or two.  The collector gets them a second after the first new one, and the rest at the
+    end.  Without an asyncio loop, and so without a clock, it gets each at once.
     """
 
     def __init__(self, crawler: Crawler) -> None:

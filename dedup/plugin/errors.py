@@ -37,7 +37,7 @@ class DuplicatePage(DropItem):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What `explained` returns, put together where somebody reads it: most logs leave it out."""
+    """What `explained` returns, built only when somebody reads it: most logs leave it out."""
 
     url: str
     verdict: Verdict

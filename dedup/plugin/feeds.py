@@ -1,4 +1,4 @@
-"""What is written: marks into items, and dropped items into a feed of Scrapy's."""
+"""What is written: marks into items, and dropped items into a Scrapy feed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MARKS = {f"dedup_{attribute}": attribute for attribute in _ATTRIBUTES}
 class DroppedFeed:
     """The feed of dropped items: one of Scrapy's own, at the URI *uri*.
 
-    Its format is that of its ending, as with the option ``-o``.  Raises `ConfigError` for a URI that
+    The ending of *uri* gives its format, as with the option ``-o``.  Raises `ConfigError` for a URI that
     Scrapy cannot write to.
     """
 
@@ -46,7 +46,7 @@ class DroppedFeed:
             if feed["format"] == "csv":
                 raise ValueError("CSV has only the columns of its first item; use .jsonl")
             _spare(place, crawler, index)
-            # All items whole, whatever the project says of its feeds.
+            # All items with all their fields, whatever the project sets for its feeds.
             feeding.settings.set(
                 "FEEDS", {place: {**feed, "fields": None, "batch_item_count": 0}}, "cmdline"
             )
@@ -129,7 +129,7 @@ class CannotMark(DedupError):  # noqa: N818
 
 
 class Marker:
-    """Writes verdicts into the *fields* of items, which *setting* asks for; without it nothing does."""
+    """Writes verdicts into *fields* of items, as *setting* asks; errors name *without* as a way out."""
 
     def __init__(self, fields: Mapping[str, str], setting: str, without: str) -> None:
         self.fields = fields
@@ -151,7 +151,7 @@ class Marker:
             raise CannotMark(f"{type(item).__qualname__} refuses a mark: {error}") from error
 
     def missing(self, item_class: type) -> list[str]:
-        """Return the fields that *item_class* does not have; a dict may have all.
+        """Return the fields that *item_class* does not have; a dict can have any.
 
         Raises TypeError for what is no item class.
         """

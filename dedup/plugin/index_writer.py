@@ -23,11 +23,11 @@ _T = TypeVar("_T")
 LONGEST_ANSWER = 10.0
 # After so many failures in a row the server is not asked for some seconds.
 _MOST_FAILURES, _PAUSE = 2, 5.0
-# A crawl that waits asks once more so often if the server answers others and not this question in time.
+# How often a crawl that waits repeats a question that is too slow for a server that answers others.
 _MOST_SLOW = 3
 # Seconds between two tries of a crawl that waits for the server, at first and at most.
 _FIRST_TRY, _LAST_TRY = 0.2, 5.0
-# Seconds that one question waits for a lock, and the share of a crawl that all questions wait.
+# Seconds that one question may wait for a lock, and the share of a crawl's time that all may wait.
 LONGEST_WAIT = 2.0
 _WAITING_SHARE = 0.01
 # A shorter wait is not counted; after one that was in vain the index is not asked for ten times as long.
@@ -54,11 +54,11 @@ class _Question(NamedTuple):
 
 
 class IndexWriter:
-    """Asks in a thread of its own, first in, first out; answers come in that order too.
+    """Asks in a thread of its own, one question after the other; answers come in the same order.
 
-    With *waits* a question is asked until the server answers, unless it never answers that one in time;
-    *tell* hears of the first failure.  What hears anything is called in the thread that made the writer,
-    by its event loop.
+    With *waits*, a question is repeated until the server answers, unless that question is always too
+    slow; *tell* is called with its first failure.  Callbacks run in the event loop of the thread that
+    made the writer.
     """
 
     def __init__(self, *, waits: bool, tell: Callable[[Exception], None]) -> None:
@@ -74,7 +74,7 @@ class IndexWriter:
 
     @property
     def is_pausing(self) -> bool:
-        """Whether the server is not asked now: it did not answer."""
+        """Whether the server is not being asked at the moment, because it did not answer."""
         return monotonic() < self._resumes
 
     def put(self, ask: Callable[[], _T], then: Callable[[Answer[_T]], None]) -> None:
@@ -117,7 +117,7 @@ class IndexWriter:
             return Answer()
         try:
             value = ask()
-        except Exception as error:  # whatever it is, to lose the page would be worse
+        except Exception as error:  # whatever it is, losing the page would be worse
             self._note(error)
             return Answer(error=error, seconds=max(monotonic() - begin, 1e-9))
         self._failures = 0
@@ -140,9 +140,9 @@ def _caller() -> Callable[..., Any]:
 
 
 class CircuitBreaker:
-    """Asks the index, or does not for a while; begins with the crawl.
+    """Asks the index, except while it pauses; made when the crawl begins.
 
-    After a wait that was in vain, or too many of them, pages are better kept without being judged.
+    After waiting in vain, or for too long in all, it is better to keep pages without judging them.
     """
 
     def __init__(self, counts: Counts, notices: Notices) -> None:
@@ -171,7 +171,7 @@ class CircuitBreaker:
         try:
             answer = self._counts.timed("index", ask)
             is_answered = True
-        except Exception as error:  # whatever it is, to lose the page would be worse
+        except Exception as error:  # whatever it is, losing the page would be worse
             self._notices.failed(error)
         if (seconds := monotonic() - begin) >= _NOTABLE:
             self._note(seconds, in_vain=not is_answered)

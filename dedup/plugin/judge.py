@@ -42,25 +42,25 @@ _T = TypeVar("_T")
 
 # Seconds that a copy waits for the fate of the item that it repeats.
 WAIT = 30.0
-# How many rows may fail to be settled before the next question, each after a wait for a lock.
+# How many rows may fail to be settled, each after a wait for a lock, before the next question is asked.
 _MOST_FAILURES = 2
 # Hosts that are remembered as visited; others are recorded again.
 _MAX_HOSTS = 20_000
-# Seconds that a server has for what is still to be told when a crawl ends.
+# Seconds that a server has, when a crawl ends, to answer what is still to be asked.
 _LONGEST_CLOSING = 30.0
 
 _NO_RUN = Run(0, "", "", "", 0.0)
 
 Answered = tuple[Verdict | None, Waiter | None]
-"""A verdict, None where there is none, and where to wait if it leans on a row that is still pending."""
+"""A verdict or None, and a waiter if the verdict leans on a row that is still pending."""
 
 
 class Judge:
     """One crawl's run of the index.
 
-    Of a page that cannot be judged there is None instead of a verdict; its door keeps it.  A file is
-    asked at once (`ask`); a server is asked by an
-    `IndexWriter`, and the door awaits the answer (`ask_later`).
+    A page that cannot be judged gets None instead of a verdict, and its door keeps it.  An index in a
+    file is asked at once (`ask`); one on a server is asked by an `IndexWriter`, and the door awaits the
+    answer (`ask_later`).
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -84,7 +84,7 @@ class Judge:
         self._rehearsal = Rehearsal(settings)
         self.rules = CrawlRules(crawler, settings, self.counts)
         """The rules for URLs of this crawl."""
-        # Rows whose fate is known but not yet in the index, which failed when it was to be stored.
+        # Rows whose fate is known but not yet in the index, because storing it failed.
         self._unsettled: dict[int, bool] = {}
         self._hosts: dict[str, None] = {}
         self._visiting: set[str] = set()
@@ -167,7 +167,7 @@ class Judge:
         return None
 
     async def _close_later(self, writer: IndexWriter, detector: Detector, reason: str) -> None:
-        """Let *writer* answer what is asked, and end the run; for a while only."""
+        """Let *writer* answer what was asked, and end the run; wait for the server for a while only."""
         timer = Timer(_LONGEST_CLOSING, writer.hurry)
         timer.start()
         try:
@@ -210,7 +210,7 @@ class Judge:
     # Asking
 
     def sighting(self, page: Page, kind: str) -> Sighting:
-        """Return the sighting of *page*, "page" or "item" by *kind*, as `ask` takes it."""
+        """Return the sighting of *page* that `ask` takes; *kind* is "page" or "item"."""
         if page.excess:
             self._notices.over_limit(page.url, page.excess)
         if self._detector is None:  # no index will be asked
@@ -220,10 +220,10 @@ class Judge:
     def ask(
         self, sighting: Sighting, page: Page | None = None, *, is_restored: bool = False
     ) -> Verdict | None:
-        """Judge and record; a verdict without row repeats what is pending in this process.
+        """Judge and record; a verdict without a row repeats a page that is pending in this process.
 
-        *page* is what was sighted, for an index that stores pages; what *is_restored* is kept, whatever
-        it repeats.
+        *page* is the page that was sighted, for an index that stores pages; if it *is_restored*, it is
+        kept, whatever it repeats.
         """
         self._catch_up()
         verdict = self._attempt(self._question(sighting, page, is_restored=is_restored))
@@ -234,7 +234,7 @@ class Judge:
     def ask_later(
         self, sighting: Sighting, page: Page | None = None, *, is_restored: bool = False
     ) -> Future[Answered]:
-        """Judge and record as `ask` does, in its turn; a verdict without row comes with a waiter."""
+        """Judge and record as `ask` does, in its turn; a verdict without a row comes with a waiter."""
         self._catch_up()
         later: Future[Answered] = Future()
         question = self._question(sighting, page, is_restored=is_restored)
@@ -252,7 +252,7 @@ class Judge:
     async def answer(
         self, sighting: Sighting, page: Page | None = None, *, is_restored: bool = False
     ) -> Answered:
-        """Return the verdict, and a waiter for one without row; a file is asked without a pause."""
+        """Return the verdict, and a waiter if it has no row; a file is asked without a pause."""
         if self.is_remote:
             return await self.ask_later(sighting, page, is_restored=is_restored)
         verdict = self.ask(sighting, page, is_restored=is_restored)
@@ -288,7 +288,7 @@ class Judge:
             self._do(partial(self._rehearsal.told, self._detector.index), _log)
 
     def _follow_run(self) -> None:
-        """Note the run that took the place of one that others have ended, and what it visits."""
+        """Go on in the run that replaced ours, if others have ended it; record its visits again."""
         if self._detector is None or self._detector.run.id in self._room.runs:
             return
         self._run = self._detector.run
@@ -305,7 +305,7 @@ class Judge:
             self._visit(host)
 
     def is_of_another_run(self, verdict: Verdict) -> bool:
-        """Whether what *verdict* names was kept by another run than this one."""
+        """Whether the page that *verdict* names was kept by another run."""
         return self._detector is not None and verdict.canonical_run != self._detector.run.id
 
     def _do(self, ask: Callable[[], _T], then: Callable[[_T | None], None]) -> None:
@@ -319,7 +319,7 @@ class Judge:
         return self._breaker.attempt(ask) if self._detector else None
 
     def _taken(self, answer: Answer[_T]) -> _T | None:
-        """Count an answer of the server, and return what it is."""
+        """Count an answer of the server, and return its value."""
         self.counts.add("seconds/index", answer.seconds)
         if not answer.is_asked:
             self.counts.add("not_asked")
@@ -371,7 +371,7 @@ class Judge:
             self._do(partial(index.book.withhold, run, requests), lambda _: None)
 
     def restore(self, rows: Sequence[int]) -> None:
-        """Let what was dropped as *rows* be kept when it is met again, in this crawl or a later one."""
+        """Let pages dropped as *rows* be kept when they are met again, in this crawl or a later one."""
         if self._detector:
             self._do(partial(self._detector.index.ledger.restore_copies, rows), lambda _: None)
 
@@ -386,7 +386,7 @@ class Judge:
     # Settling
 
     def waiter(self, verdict: Verdict) -> Waiter:
-        """Return what waits for the row that *verdict*, which has none, leans on."""
+        """Return a waiter for the row that *verdict*, which has no row of its own, leans on."""
         assert verdict.standing is not None
         return self._room.enter(verdict.standing.row)
 
@@ -425,7 +425,7 @@ class Judge:
         self._do(partial(_done, index.ledger.confirm if kept else index.ledger.release, row), settled)
 
     def _catch_up(self) -> None:
-        """Settle what could not be settled; a row that never can be does not block the others."""
+        """Settle rows that could not be settled yet; one that never can be does not block the others."""
         if not self._unsettled or self._is_pausing:
             return
         failures = 0
@@ -453,7 +453,7 @@ def _log(text: str | None) -> None:
 
 
 def _done(change: Callable[..., object], *args: Any) -> bool:
-    """Do *change*, and say so."""
+    """Do *change*, and return True."""
     change(*args)
     return True
 

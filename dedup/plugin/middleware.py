@@ -34,9 +34,9 @@ class DedupSpiderMiddleware:
     """Tells the pipeline which items are exempt, and hands it the response that gave an item.
 
     With ``DEDUP_SOURCE = "response"`` an item stands for its response if it is the only one that the
-    callback gave, so the first is held back until the callback yields a second item or ends;
-    requests pass at once.  What was decided on the response before its callback is settled here,
-    when that has ended.  Pages that were restored are requested when the crawl starts.
+    callback gave, so the first is held back until the callback yields a second item or ends; requests
+    pass at once.  A verdict given on the response before its callback is settled here, when the callback
+    has ended.  Pages that were restored are requested when the crawl starts.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -104,7 +104,7 @@ class DedupSpiderMiddleware:
     def _handed_over(
         self, result: AsyncIterator[Any], response: Response, delivery: Delivery | None
     ) -> AsyncIterator[Any]:
-        """Return *result*, whose items the tracker is told of."""
+        """Return *result*, and tell the tracker of its items."""
         tracker = self._tracker
         if tracker is None:
             return result
@@ -155,7 +155,7 @@ class DedupSpiderMiddleware:
     def _delivery(self, response: Response) -> Delivery | None:
         """Return the fate that a page shares with its items, None where it has one of its own.
 
-        Where links or callbacks of its copies are skipped, all is lost if its own items are.
+        Where links or callbacks of its copies are skipped, everything is lost if its own items are.
         """
         verdict = self._verdicts().get(response)
         if not (self._skips and verdict and verdict.kept and verdict.row is not None):
@@ -165,7 +165,7 @@ class DedupSpiderMiddleware:
     async def _with_page(
         self, result: AsyncIterator[Any], response: Response, tracker: Tracker, delivery: Delivery | None
     ) -> AsyncIterator[Any]:
-        """Yield all of *result*; an item that is the only one comes last and stands for *response*."""
+        """Yield all of *result*; if there is only one item, it comes last and stands for *response*."""
         held: list[Any] = []
         is_only = True
         is_restored = self._is_restored(response)
@@ -251,7 +251,7 @@ async def outputs_of(result: Any) -> AsyncIterator[Any]:
 
 
 async def begun(result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    """Let *result* come to its first output, or its end; return all of it."""
+    """Advance *result* to its first output, or its end; return it with that output."""
     outputs = aiter(result)
     first = []
     with suppress(StopAsyncIteration):

@@ -112,7 +112,7 @@ class Notices:
             )
 
     def swallowing(self, url: str, verdict: Verdict, other: str, again: int) -> None:
-        """Warn of a page that is kept although it is a copy by its text, as *other* should have been."""
+        """Warn of a page that is kept though a copy by its text, as *other* should have been too."""
         if self._is_first(f"unread {host_of(url)}"):
             logger.warning(
                 "<%s> and <%s> are copies of <%s> by the text that is read, but say other things in "
@@ -128,7 +128,7 @@ class Notices:
 
 
 class Rehearsal:
-    """The first pages of an index, of which all is delivered; of an index that has them, nothing."""
+    """The first pages of an index, all of which are delivered; does nothing once it has them."""
 
     def __init__(self, settings: DedupSettings) -> None:
         drops = settings.action == "drop" and not settings.dry_run
@@ -137,7 +137,7 @@ class Rehearsal:
         """Whether copies are delivered: then this crawl tells what would have been dropped."""
 
     def open(self, index: Index) -> None:
-        """Begin, or go on, if *index* has not enough pages."""
+        """Begin, or go on, if *index* does not have enough pages yet."""
         seen = index.store.last() if self._pages else 0
         self.is_on = seen < self._pages
         if self.is_on:
@@ -154,5 +154,5 @@ class Rehearsal:
         return is_last
 
     def told(self, index: Index) -> str:
-        """Return what it says up to now; see `dedup.report.rehearsal.rehearsal`."""
+        """Return the report so far; see `dedup.report.rehearsal.rehearsal`."""
         return rehearsal(index, self._pages)

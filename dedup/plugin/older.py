@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 HAS_LOG_LEVEL = version_info >= (2, 13)
-"""Whether an item can say at which level it is logged that it was dropped."""
+"""Whether `DropItem` can set the level at which the drop is logged."""
 
 
 def item_pipeline(crawler: Crawler, kind: type[_T]) -> _T | None:

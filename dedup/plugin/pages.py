@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 # A response is read once, for the spider and the pipeline; it can hold no attribute of ours.
 _pages: WeakKeyDictionary[Response, Page] = WeakKeyDictionary()
-# Responses whose items may still be on their way; more without such an item, and no more are read.
+# So many responses may have items that are still on their way.  After more of them in a row without an
+# item that holds their text, no more are read ahead.
 _UNDER_WAY = 16
 # To read a response in vain costs a third of what is saved by reading one that has such an item, in
 # Python three times as much.  So they are read where two of three have one.
 _SHARE = 2 / 3
-# Of older responses half are forgotten.
+# After so many responses the counts are halved, so that older ones weigh less.
 _REMEMBERED = 256
 
 
@@ -76,10 +77,10 @@ class ItemReader:
         return own
 
     def read_ahead(self, response: Response) -> None:
-        """Read *response* before its callback, if the items of that have held the text of others.
+        """Read *response* before its callback, if items of that have held the text of their responses.
 
-        Such an item is not parsed again, and a callback may change the tree meanwhile.  Raises whatever
-        a tree raises that cannot be read.
+        Such an item need not be parsed again then, and the callback has not changed the tree yet.
+        Raises whatever an unreadable tree raises.
         """
         if (
             isinstance(response, HtmlResponse)
@@ -90,7 +91,7 @@ class ItemReader:
             _page_of(response, self._max_bytes)
 
     def read(self, item: Any, response: Response | None, *, is_only: bool) -> tuple[Page | None, str]:
-        """Return the page to judge for *item* of *response*, None for nothing, and its kind.
+        """Return the page to judge for *item* of *response*, or None, and its kind.
 
         If the item *is_only*, the one item of an HTML response, this is the page of the response.
         Raises `NoHtml` for an item that is no page, or whatever a function of the project raises.
@@ -101,7 +102,7 @@ class ItemReader:
         return page and located(page, response), "item"
 
     def markup(self, item: Any, response: Response | None, *, is_only: bool) -> str:
-        """Return the markup that was read of *item*, "" where it is not known, or a text was read."""
+        """Return the markup that *item* was read from, "" where it is unknown or text was read."""
         if self.own is not None:
             return ""
         if is_only and isinstance(response, HtmlResponse):
@@ -160,10 +161,10 @@ def page_from_item(
 
 
 def _page_of_all(response: HtmlResponse, raw: RawPage, max_bytes: int) -> Page | None:
-    """Return the page of *raw*, which holds all of *response*, None where it is to be read by itself.
+    """Return the page of *raw*, which holds all of *response*, None where it must be read by itself.
 
-    What the bytes of the response say is judged: where they were decoded badly, the texts of different
-    pages may be equal, and so may the digests of these texts.
+    The bytes of the response are judged: where they were decoded badly, different pages may have equal
+    texts, and so equal digests.
     """
     if isinstance(raw.html, str) and ("\ufffd" in raw.html or not _is_well_decoded(response)):
         page = page_after_callback(response, max_bytes=max_bytes)
@@ -206,7 +207,7 @@ def _other_host(url: str, page_url: str) -> str | None:
 
 
 def name_of(page: Page) -> str:
-    """Return what the log calls *page* beside its URL: its key, or without a URL its first line."""
+    """Return what the log calls *page* beside its URL: its key, or, if it has no URL, its first line."""
     if page.item_key or page.url:
         return page.item_key
     return next((line.strip() for line in page.text.splitlines() if line.strip()), "")
@@ -223,7 +224,8 @@ def _page_of(response: HtmlResponse, max_bytes: int) -> Page:
 
 def _read(response: HtmlResponse, max_bytes: int) -> Page:
     body, url = response.body, response.url
-    # Decoders do not agree on what they cannot decode: the bytes are read by ours, before and after.
+    # Decoders differ in what they make of undecodable bytes: ours reads them, before and after
+    # callbacks.
     if "\ufffd" in response.text or not _is_well_decoded(response):
         encoding = _header_encoding(response)
         return Page.from_html(body, url=url, encoding=encoding, max_bytes=max_bytes)
@@ -234,7 +236,8 @@ def _read(response: HtmlResponse, max_bytes: int) -> Page:
 
 
 def _header_encoding(response: HtmlResponse) -> str | None:
-    # Not `response.encoding`: without a declaration that is a guess, another one in each Scrapy.
+    # Not `response.encoding`: without a declaration that is a guess, which differs between Scrapy
+    # versions.
     content_type = response.headers.get("Content-Type") or b""
     return http_content_type_encoding(content_type.decode("latin-1"))
 
@@ -257,7 +260,7 @@ def _is_all_of(response: HtmlResponse, value: str | bytes) -> bool:
 
 @dataclass(slots=True)
 class _Tally:
-    """The responses that a callback got, the items that had the text of theirs, and responses since."""
+    """Responses given to a callback, items that held the text of theirs, responses since the last."""
 
     given: int = 0
     met: int = 0
@@ -265,10 +268,10 @@ class _Tally:
 
 
 class ReadAhead:
-    """Tells by the items of a callback whether its next response is worth reading.
+    """Tells from the items of a callback whether its next response is worth reading.
 
-    A callback that lists links and one that makes items differ in this, so each, by its name, is counted
-    by itself.  What its items hold is known whether responses are read ahead or not.
+    A callback that lists links differs in this from one that makes items, so each is counted by itself,
+    by its name.  What the items hold is known whether or not responses are read ahead.
     """
 
     def __init__(self) -> None:

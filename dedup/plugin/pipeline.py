@@ -198,7 +198,8 @@ class DedupPipeline:
         return True
 
     def _drops(self, verdict: Verdict) -> bool:
-        # What was a copy in an earlier crawl too is one of those of its page.
+        # A page that was a copy in an earlier crawl too (UNCHANGED) counts among the copies of its
+        # canonical.
         is_near = verdict.reason in (Reason.NEAR_DUPLICATE, Reason.UNCHANGED) and verdict.repeats_another
         is_let_go = verdict.is_rehearsed or self._settings.dry_run or self._marks_copies
         return is_near and not is_let_go
@@ -212,7 +213,7 @@ class DedupPipeline:
         return True
 
     def _act(self, item: Any, token: Token, verdict: Verdict, page: Page | None = None) -> Any:
-        """Keep, mark or drop *item*; its *page* is None where the verdict is that on its response."""
+        """Keep, mark or drop *item*; *page* is None where the verdict was given on its response."""
         self._counts.add(verdict.reason)
         if watch := token.handed.watch:
             self.judge.rules.judged(watch, verdict)
@@ -306,7 +307,7 @@ class DedupPipeline:
             self.settle_page(delivery)
 
     def settle_page(self, delivery: Delivery) -> None:
-        """Settle a page that shares the fate of its items, if that is known."""
+        """Settle a page that shares the fate of its items, if that fate is known."""
         if not delivery.is_open:
             self._settle_row(delivery.row, kept=not delivery.is_lost)
 

@@ -28,7 +28,7 @@ _MARKUP = re.compile(r"<(?:!doctype|html|body|article|div|p|h[1-6]|table|ul)\b[^
 _DEEPEST = 5
 # The usual names of texts, for an item that has no long one.
 _USUAL_TEXTS: tuple[str, ...] = ("text", "description", "content", "summary")
-# So many items that all have a key of their own are no chance; more keys are not remembered.
+# That so many items all have keys of their own is no coincidence; `_MOST_KEYS` are remembered at most.
 MIN_KEYS = 20
 _MOST_KEYS = 10_000
 
@@ -40,16 +40,16 @@ _EMPTY = "there is nothing in the pages"
 
 
 class RecordNotice:
-    """Warns, each thing once, of items that are records and of named fields that no item has.
+    """Warns, once each, of items that are records and of named fields that no item has.
 
-    What is said at the end of a crawl is that of `closing`, and the `reason` why nothing was judged.
+    At the end of a crawl come the warnings of `closing`, and the `reason` why nothing was judged.
     """
 
     def __init__(self, settings: DedupSettings) -> None:
         self._settings = settings
         self._reasons: Counter[str] = Counter()
         self._was_given = False
-        # The fields that each setting names, until an item has one of them; and those that none has had.
+        # The fields that each setting names, and those of them that no item has had so far.
         self._named = _named(settings)
         self._never_found = dict.fromkeys(name for names in self._named.values() for name in names)
         self._has_missed: set[str] = set()
@@ -67,7 +67,7 @@ class RecordNotice:
         logger.warning("%s", advice(record, comes_again=drops_unchanged, of_page=of_page))
 
     def seen(self, item: Any, page: Page | None, before: str) -> None:
-        """Note what of the named fields *item* has; *before* names the pipelines before ours."""
+        """Note which of the named fields *item* has; *before* names the pipelines before ours."""
         self._items += 1
         if page is None and not self._settings.fields.names:
             self._reasons[_NOT_ASKED] += 1
@@ -106,7 +106,7 @@ class RecordNotice:
         return self._reasons.most_common(1)[0][0] if self._reasons else _EMPTY
 
     def closing(self) -> list[str]:
-        """Return what is to be said of named fields now that all items were seen."""
+        """Return the warnings about named fields, now that all items were seen."""
         said = []
         if self._keys is not None and len(self._keys) >= MIN_KEYS:
             keys = ", ".join(map(printable, self._settings.key_fields))
@@ -160,9 +160,9 @@ does a pipeline before ours empty the field?
 def advice(record: Mapping[str, Any], *, comes_again: bool, of_page: bool = False) -> str:
     """Return the warning about *record*, an item without HTML.
 
-    *comes_again* says that unchanged pages are dropped, which such items are not, *of_page* that it was
-    made of an HTML response.  No field is proposed as a key: a key that is different in every item would
-    switch deduplication off, and one item does not tell.
+    *comes_again* says that unchanged pages are dropped, though such items are not; *of_page* says that
+    it was made from an HTML response.  No field is proposed as a key: a key that is different in every
+    item would switch deduplication off, and one item does not tell whether it is.
 
     >>> print(advice({"id": 7, "title": "Sea", "text": "The tide. " * 30}, comes_again=False))
     An item has no HTML (its fields are id, title, text): it is kept and not judged, and so are all \

@@ -1,4 +1,4 @@
-"""The page door: responses are judged before their callback; of copies links or callback are skipped."""
+"""The page door: judges responses before their callback, and skips the links or callback of copies."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The share (0 to 1) of copies of which nothing is skipped all the same.
+# The share (0 to 1) of copies that are followed all the same.
 EXPLORED = 0.05
-# Saved requests whose URLs are remembered: one that many copies link to counts once.
+# So many URLs of saved requests are remembered: one that many copies link to counts once.
 _REMEMBERED = 20_000
 
 
@@ -55,9 +55,9 @@ class DedupResponseMiddleware:
     """Judges responses, and skips the links or the callback of those that are copies.
 
     With ``DEDUP_SKIP = "nothing"`` there is a `ReadingMiddleware` in its place.  Start pages and a share
-    of the copies (`EXPLORED`, chosen by URL, the same ones each time) are followed
-    nevertheless, so that a crawl does not run out of links.  A response that repeats one whose callback
-    is still running is not judged.
+    of the copies (`EXPLORED`, chosen by URL, the same ones each time) are followed nevertheless, so that
+    a crawl does not run out of links.  A response that repeats one whose callback is still running is
+    not judged.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -102,9 +102,9 @@ class DedupResponseMiddleware:
         self._act(response, judge, sighted, verdict)
 
     def _judge_later(self, response: Response, judge: Judge) -> None:
-        """Put a callback in the place of the response's own that runs it when there is a verdict.
+        """Replace the callback of the response with one that runs it when there is a verdict.
 
-        The callback is put back before it runs: what it makes of its request is not to hold ours.
+        The callback is put back before it runs, so that requests made from its request do not hold ours.
         """
         request, spider = response.request, self._crawler.spider
         assert request is not None
@@ -173,7 +173,7 @@ class DedupResponseMiddleware:
         return True
 
     def _was_followed(self, response: Response, sighting: Sighting, verdict: Verdict) -> bool:
-        """Return whether the crawl has followed a copy of the same canonical that this page repeats too.
+        """Return whether the crawl followed another copy of its canonical, which this page repeats too.
 
         Otherwise a trap on a site that has moved would never end, because the canonical of all its pages
         is on the old site, which this crawl does not visit.
@@ -240,7 +240,7 @@ class DedupResponseMiddleware:
 class ReadingMiddleware(DedupResponseMiddleware):
     """Reads responses before a callback can change their trees, and judges none.
 
-    With ``DEDUP_SOURCE = "item"`` only those whose items will probably hold their text.
+    With ``DEDUP_SOURCE = "item"`` it reads only those whose items will probably hold their text.
     """
 
     # Scrapy passes the output of a callback through each middleware that has this method.

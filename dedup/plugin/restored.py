@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Of a longer request only the URL is used.
+# Only the URL of a longer request is used.
 _MAX_REQUEST = 16_000
 
 
@@ -59,7 +59,7 @@ def restored_requests(judge: Judge, crawler: Crawler) -> Iterator[Request]:
 
 
 def request_again(text: str, crawler: Crawler) -> Request | None:
-    """Return the request that `kept_request` has written, not to be filtered, None where it is none."""
+    """Return the request that `kept_request` wrote, exempt from filters, None where it is unreadable."""
     try:
         fields = json.loads(text)
         fields["body"] = fields["body"].encode("ascii")

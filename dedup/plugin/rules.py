@@ -40,18 +40,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Answered = WithheldRequest | Future[WithheldRequest | None] | Waiter | None
-"""Why a request is not to be made, now or later; None to make it; a waiter, to wait and ask again."""
+"""Why a request is not to be made, now or later; None to make it; a waiter to wait and ask again."""
 
 COUNTED_STATES = (State.CANDIDATE, State.TRIAL, State.ACTIVE, State.SUSPENDED)
-# Seconds between two times that what was learned is stored.
+# What was learned is stored at most once in so many seconds.
 _STORED_EVERY = 5.0
 _MOST_ROBOTS = 500_000
 _P = ParamSpec("_P")
 
 Do = Callable[[Callable[[], Any], Callable[[Any], None]], None]
-"""Asks the index, and calls what takes the answer, None where there is none."""
-# Who handed a request out: the spider, by way of the scheduler.  Its value goes with the URL only, since
-# callbacks copy the meta of responses into requests that they make themselves.
+"""Asks the index, and calls the second function with the answer, None where there is none."""
+# Marks a request that the spider handed out, by way of the scheduler.  Its value fits one URL only,
+# since callbacks copy the meta of responses into requests that they make themselves.
 LINK = "dedup_link"
 # Meta that says nothing of what a page shows.
 _NEUTRAL = frozenset(
@@ -69,7 +69,7 @@ def _ignored(_: object) -> None:
 def _guarded(
     method: Callable[Concatenate[CrawlRules, _P], None],
 ) -> Callable[Concatenate[CrawlRules, _P], None]:
-    """Return *method* of `CrawlRules` as one that cannot fail: then there are no rules in this crawl."""
+    """Return *method* of `CrawlRules` so that it cannot fail: after an error this crawl has no rules."""
 
     def guarded(self: CrawlRules, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
         try:
@@ -85,7 +85,7 @@ def _guarded(
 class Asked:
     """A request under way: how it was made, and what rules say of its page.
 
-    By *key* others wait for it.
+    Others wait for it by *key*.
     """
 
     signature: str | None
@@ -98,8 +98,8 @@ class Asked:
 class Watch:
     """What becomes of a response: what its items are judged to be, and where it leads.
 
-    *rows* are those that were kept for its contents.  *new* are the predictions by which it led to
-    something that this crawl had not met.  What *is_spoiled* says nothing.
+    *rows* are the kept rows that have its contents.  *new* are the predictions by which it led to
+    something new to this crawl.  Nothing is learned from one that *is_spoiled*.
     """
 
     response: Response
@@ -117,9 +117,9 @@ class Watch:
 
 
 class CrawlRules:
-    """Rules in one crawl; of one that has none of them every method does nothing.
+    """The rules of one crawl; in a crawl without any, every method does nothing.
 
-    With ``DEDUP_RULES = "learn"`` nothing of the crawl changes.
+    With ``DEDUP_RULES = "learn"`` nothing in the crawl changes.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings, counts: Counts) -> None:
@@ -135,12 +135,12 @@ class CrawlRules:
         self._knows_all = True
         self._asked: WeakKeyDictionary[Request, Asked] = WeakKeyDictionary()
         self._watches: WeakKeyDictionary[Response, Watch] = WeakKeyDictionary()
-        # By row, what a page that was kept stands for.
+        # By row: the canonical that a kept page was kept in place of.
         self._represents: dict[int, int] = {}
         self._in_flight = InFlight(crawler.settings.getint("CONCURRENT_REQUESTS") // 2)
         self._clearness = Clearness()
         self._held: list[WithheldRequest] = []
-        # Withheld when their rule was found wrong: these are made at once, others again.
+        # URLs withheld as their rule was found wrong: these requests go on, others are made again.
         self._made_at_once: set[str] = set()
         self._stored = 0.0
         self._saved = [0, 0]
@@ -151,8 +151,8 @@ class CrawlRules:
     def open(self, index: Index, run: Run, do: Do, *, goes_on: bool, is_rehearsal: bool = False) -> None:
         """Begin with what *index* knows; a run that *goes_on* has met pages that nobody remembers.
 
-        In a crawl that begins as a rehearsal nothing is withheld.
-        From then on the index is asked by *do*: a file at once, a server in its turn.
+        In a crawl that begins as a rehearsal nothing is withheld.  From then on the index is asked
+        through *do*: a file at once, a server when it is its turn.
         """
         if not self.learns:
             return
@@ -166,7 +166,7 @@ class CrawlRules:
         self._stored = monotonic()
 
     def again(self) -> Iterator[Request]:
-        """Yield the requests that an earlier part of this run has withheld by rules that act no more."""
+        """Yield the requests that an earlier part of this run withheld by rules that no longer act."""
         active = {one.rule.id for one in self._learner.records.values() if one.state is State.ACTIVE}
         withheld_requests, self._held = self._held, []
         for held in withheld_requests:
@@ -174,7 +174,7 @@ class CrawlRules:
                 yield from self._made([held])
 
     def close(self, reason: str) -> None:
-        """Store what was learned; of a job that was paused also which pages were seen."""
+        """Store what was learned, and, for a paused job, which pages were seen."""
         if self._book is None or self._run is None:
             return
         self._store()
@@ -196,7 +196,7 @@ class CrawlRules:
         self.give_up()
 
     def follow_run(self, run: Run) -> None:
-        """Go on in another run, which took the place of one that others have ended."""
+        """Go on in *run*, which replaces one that others have ended."""
         self._run = run
 
     def give_up(self) -> None:
@@ -228,9 +228,10 @@ class CrawlRules:
     # Requests
 
     def ask(self, request: Request, *, can_wait: bool = True) -> Answered:
-        """Note *request*, which is about to be made; return why it is not to be, None to make it.
+        """Note *request*, which is about to be made; return why it should not be, or None to make it.
 
-        A server says so later.  One that *can_wait* may be asked about again after `wait`.
+        With an index on a server, the answer may come later.  For a request that *can_wait* it may be a
+        waiter: ask again after `wait`.
         """
         if self._book is None:
             return None
@@ -262,7 +263,7 @@ class CrawlRules:
         return self._withhold(request, acting)
 
     def _first(self, request: Request, asked: Asked, *, can_wait: bool) -> Waiter | None:
-        """Return what waits for another page that rules say is the same, None to make *request*."""
+        """Return a waiter for another page that rules say is the same, None to make *request* now."""
         left = self._learner.left(request.url)
         if left is None:
             return None
@@ -351,7 +352,7 @@ class CrawlRules:
     # Responses
 
     def watch(self, response: Response) -> Watch | None:
-        """Return what *response* is watched by from now on, None where nothing is to be learned."""
+        """Return the `Watch` of *response*, None where nothing is to be learned from it."""
         if self._book is None or response.request is None or not 200 <= response.status < 300:
             return None
         if (found := self._watches.get(response)) is None:
@@ -380,13 +381,13 @@ class CrawlRules:
 
     @_guarded
     def judged_page(self, watch: Watch, verdict: Verdict) -> None:
-        """Note the verdict on a response that its items do not stand for."""
+        """Note the verdict on a response for which no item stands."""
         watch.pages += 1
         self.judged(watch, verdict)
 
     @_guarded
     def judged(self, watch: Watch, verdict: Verdict) -> None:
-        """Note the verdict on an item of a response, or on itself."""
+        """Note the verdict on an item of a response, or on the response itself."""
         content = self._content(verdict)
         if verdict.row is None or content is None:
             watch.is_spoiled = True
@@ -466,9 +467,9 @@ class CrawlRules:
             self._learner.page(page, can_stand=watch.is_own)
 
     def _score(self, one: Prediction, watch: Watch, content: tuple[int, ...] | None) -> None:
-        """Count whether what a rule has said of a page was right."""
+        """Count whether what a rule predicted of a page was right."""
         is_right = content == one.page.content
-        # Where others meet pages, too, or too many are met, what looks new may not be.
+        # Where other runs meet pages too, or too many are met to remember, what looks new may not be.
         may_be_met = not self._knows_all or self._learner.is_full
         url = watch.response.url
         if content is None or (is_right and one in watch.new and may_be_met):
@@ -537,7 +538,7 @@ class CrawlRules:
 
 
 def _is_worth_storing(record: Record) -> bool:
-    """Return whether a later run must know of it: most that is seen is chance, and of one page only."""
+    """Return whether a later run needs it: most of what is seen is chance, and about one page only."""
     if record.state is not State.SEEN and record.state is not State.REFUTED:
         return True
     evidence = record.evidence
@@ -545,7 +546,7 @@ def _is_worth_storing(record: Record) -> bool:
 
 
 def signature_of(request: Request) -> str | None:
-    """Return what the data of a page depend on beside its URL, None where nobody can say.
+    """Return what the data of a page depend on besides its URL, None where that cannot be told.
 
     That is the callback with its arguments, cookies, headers, and what is in its meta.
     """
@@ -599,7 +600,7 @@ def mark_link(request: Request) -> None:
 
 
 def is_link(request: Request) -> bool:
-    """Return whether a callback has yielded *request*; what was requested by other ways waits for it."""
+    """Return whether a callback has yielded *request*; for one made in another way somebody waits."""
     return request.meta.get(LINK) == _mark(request.url)
 
 

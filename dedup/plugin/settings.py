@@ -52,7 +52,7 @@ def index_path(settings: DedupSettings) -> str:
 
 
 def _passed_over(settings: BaseSettings) -> list[str]:
-    """Return our names in small letters in the module of the project: Scrapy reads capitals only."""
+    """Return names of ours that the project's module has in lower case: Scrapy reads upper case only."""
     module = sys.modules.get(os.environ.get("SCRAPY_SETTINGS_MODULE", ""))
     written = [name for name, value in vars(module).items() if not callable(value)] if module else []
     known = names.setting_names()

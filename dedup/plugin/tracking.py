@@ -137,7 +137,7 @@ class Tracker:
         return token
 
     def judged(self, item: Any) -> Token:
-        """Return the token of *item* as the pipeline sees it; begins one where nobody has."""
+        """Return the token of *item* as the pipeline sees it, a new one if it has none."""
         token = self._tokens.get(id(item)) or self._current()
         if token is None or token.judged is not None:
             token = self.begin(item)
@@ -161,7 +161,7 @@ class Tracker:
         return token
 
     def _current(self) -> Token | None:
-        """Return the token of this context: one of ours (crawlers may share a thread), under way."""
+        """Return the token of this context if it is ours (crawlers may share a thread) and under way."""
         token = _current.get()
         return token if token and token.tracker is self and not token.is_settled else None
 

@@ -60,7 +60,7 @@ class TrialSpider(Spider):
             self._told["not HTML"] += 1
             return
         if not response.meta.get("depth"):
-            self._hosts.add(host_of(response.url))  # the site may have moved the visitor on
+            self._hosts.add(host_of(response.url))  # the site may have redirected the visitor
         if self._told["pages"] >= self._pages or host_of(response.url) not in self._hosts:
             return
         self._told["pages"] += 1
@@ -74,7 +74,7 @@ class TrialSpider(Spider):
                 yield Request(link.url, self.parse)
 
     def failed(self, failure: Any) -> None:
-        """Note why the first page could not be had."""
+        """Note why the first page could not be fetched."""
         status = getattr(getattr(failure.value, "response", None), "status", None)
         self._told[f"status {status}" if status else str(failure.value) or failure.type.__name__] += 1
 
@@ -88,8 +88,8 @@ def try_site(
 ) -> Counter[str]:
     """Crawl at most *pages* of the site of *url* into a new *index*, as a dry run; return what was met.
 
-    *settings* are those of dedup.  *tell* is called with how many pages there are so far.  It starts a
-    reactor, so a process can do it once.
+    *settings* are those of dedup.  *tell* is called with how many pages there are so far.  This starts a
+    reactor, so a process can call it only once.
     """
     told: Counter[str] = Counter()
     addon = {"ADDONS": {"dedup.plugin.Addon": 500}}

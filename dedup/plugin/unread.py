@@ -1,8 +1,9 @@
-"""The last net: a page that swallows others although they say much that nobody has read.
+"""The last safety net, for a page that swallows others although they say much that nobody has read.
 
-The verdict is about the text that we read.  Where scripts make the text of a page, that is its shell,
-and one page kept swallows all others.  Their texts stand in their markup nevertheless: in embedded data,
-in attributes, in the frame.  Copies have the same there, but for ids and times, which are no words.
+The verdict is about the text that we read.  Where scripts make the text of a page, we read only its
+shell, and one kept page swallows all others.  Their texts are in their markup nevertheless: in embedded
+data, in attributes, in the frame.  Real copies have the same there, except for ids and times, which are
+not words.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 
 Pairs = NDArray[np.int64]
 
-# Of so many copies of a page that say something else each the last is kept, the others are given back.
+# When so many copies of a page each say something else, the last is kept, the others are given back.
 MOST_SWALLOWED = 5
-# So many pairs of words that were not read, and stand on no other copy, are a text of its own, if they
-# are half as many as were read: ads and links beside a text change as well.  On nine sites, 11,909
-# pages, no page has five such copies.
+# So many pairs of words that were not read, and are on no other copy, make a text of its own, if they
+# are at least half as many as were read: ads and links beside a text change as well.  On nine sites,
+# 11,909 pages, no page has five such copies.
 OWN_PAIRS = 50
 _OF_READ = 0.5
 # Pairs that are remembered of the copies of a page.
@@ -38,7 +39,7 @@ _MIXED = np.int64(0x9E3779B97F4A7C1)
 
 
 class Copy(NamedTuple):
-    """What was dropped as *row*, and how it is had again."""
+    """A page dropped as *row*, and how to get it again."""
 
     row: int
     url: str
@@ -47,7 +48,7 @@ class Copy(NamedTuple):
 
 @dataclass(slots=True)
 class Swallowing:
-    """What copies of one page said that was not read, each another thing."""
+    """What the copies of one page said that was not read, each something else."""
 
     seen: Pairs
     copies: list[Copy] = field(default_factory=list)
@@ -61,7 +62,7 @@ class Net:
         self._watched: OrderedDict[int, Swallowing] = OrderedDict()
 
     def swallows(self, canonical: int, markup: str, text: str, copy: Copy) -> bool:
-        """Note a *copy* of the page *canonical*, of which *text* was read of its *markup*.
+        """Note a *copy* of the page *canonical*; *text* is what was read of its *markup*.
 
         Returns whether it is the fifth, or a later one, that has a text of its own.
         """
@@ -85,7 +86,7 @@ class Net:
         return known.count >= MOST_SWALLOWED
 
     def copies(self, canonical: int) -> list[Copy]:
-        """Return the copies of *canonical* that said something else each, and forget them."""
+        """Return the copies of *canonical* that each said something else, and forget them."""
         known = self._watched[canonical]
         found, known.copies = known.copies, []
         return found
@@ -93,7 +94,7 @@ class Net:
 
 def _pairs(text: str) -> Pairs:
     """Return a sample of the pairs of words that stand together in *text*."""
-    # Python's hashes differ from process to process; these are kept in none but this one.
+    # Python's hashes differ from process to process; these never leave this one.
     hashes = np.fromiter(map(hash, words_of(text)), np.int64)
     with np.errstate(over="ignore"):
         pairs = hashes[:-1] * _MIXED ^ hashes[1:]

@@ -17,7 +17,7 @@ from dedup.urls.parts import Parts
 _T = TypeVar("_T")
 # Crawlers of one process that share an index share its room, and have no other place for it.
 _rooms: WeakValueDictionary[str, WaitingRoom] = WeakValueDictionary()
-# Seconds that a request waits at most; after so many that waited in vain none does any more.
+# Seconds that a request waits at most; once so many have waited in vain, no more do.
 LONGEST_WAIT = 10.0
 MOST_IN_VAIN = 3
 # Pages that are known to be under way.
@@ -27,7 +27,7 @@ _MOST_PAGES = 10_000
 class WaitingRoom:
     """Where copies wait for rows of one index to be settled.
 
-    *runs* are the runs of this process: only for their pending rows can a copy wait.
+    *runs* are the runs of this process: a copy can wait for their pending rows only.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Future(Generic[_T]):
             self._future = Deferred()
 
     def come(self, value: _T) -> None:
-        """Let go on who awaits it."""
+        """Set the value, and let whoever awaits it go on."""
         if isinstance(self._future, Deferred):
             if not self._future.called:
                 self._future.callback(value)
@@ -140,9 +140,9 @@ def has_asyncio() -> bool:
 
 
 class InFlight:
-    """The pages under way of one crawl, by what rules leave of their URLs.
+    """The pages of one crawl that are under way, by what rules leave of their URLs.
 
-    At most *most* requests wait for them, for *seconds*.
+    At most *most* requests wait for them, for *seconds* each.
     """
 
     def __init__(self, most: int, seconds: float = LONGEST_WAIT) -> None:
@@ -179,11 +179,11 @@ class InFlight:
         return is_known
 
     def ended(self, key: Parts) -> None:
-        """Let all go on that wait for *key*: its fate is known, or nobody will know it."""
+        """Wake all that wait for *key*: its fate is known, or never will be."""
         for waiter in self._pages.pop(key, ("", []))[1]:
             waiter.call()
 
     def clear(self) -> None:
-        """Let all go on."""
+        """Wake all that wait."""
         for key in list(self._pages):
             self.ended(key)

@@ -1,4 +1,4 @@
-"""The downloader middleware: what a rule says is a copy is not downloaded."""
+"""The downloader middleware: it does not download what a rule says is a copy."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _act(held: Answered, rules: CrawlRules) -> None:
 
 
 class RobotsReadingMiddleware(UrlRulesMiddleware):
-    """The same where robots.txt is fetched: what that says of parameters is evidence."""
+    """The same for crawls that fetch robots.txt: what it says about parameters is evidence."""
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
         """Read a robots.txt that passes."""

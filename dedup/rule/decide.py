@@ -14,7 +14,7 @@ from dedup.values.fingerprint import Fingerprint
 from dedup.values.match import Match
 from dedup.values.verdict import Candidates, Canonical, Reason, Standing, Verdict, Version
 
-# What somebody said decided: the page is a copy, or it is none.
+# Decided by what somebody said: the page is a copy, or it is not.
 SAID, STRANGER = "said", "stranger"
 _SAID = "The file of exceptions says that the page is a copy of it."
 _STRANGER = "The file of exceptions says that the pages are different."
@@ -26,13 +26,13 @@ class Past:
 
     *versions* are the rows of the same URL or key in the last earlier run that saw it, without those
     that this crawl has met again already, and its canonicals of other crawls that show the same.
-    *candidates* gives other canonicals in batches, in the order of `nearness`; it is asked for the
-    next batch only if the last one had no match.  *declared* is the canonical that the page names as
-    its ``rel=canonical``, where such links decide.  *standing* tells why this crawl may count on a
-    canonical, None if it may not; *rivals* are other canonicals of its cluster.  *is_restored* says
-    that the page was dropped and somebody wants it back.  *site* gives what is known about its site.
-    *originals* are what somebody says that the page is a copy of, and *is_stranger* tells what somebody
-    says that it is no copy of: it is never dropped for that, whatever its text, link or past say.
+    *candidates* gives other canonicals in batches, in the order of `nearness`; it is asked for the next
+    batch only if the last one had no match.  *declared* is the canonical that the page names as its
+    ``rel=canonical``, where such links decide.  *standing* tells why this crawl may count on a
+    canonical, None if it may not; *rivals* are other canonicals of its cluster.  *is_restored* says that
+    the page was dropped and somebody wants it back.  *site* gives what is known about its site.
+    *originals* are the pages that somebody says it is a copy of, and *is_stranger* tells which pages
+    somebody says it is no copy of: it is never dropped for those, whatever its text, link or past say.
     """
 
     versions: Sequence[Version] = ()
@@ -50,7 +50,7 @@ def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
     """Return the verdict on *page*.
 
     Where unchanged pages are kept, each crawl delivers all that it visits once: a page is dropped only
-    for one that this crawl may count on (`Standing`), and else it is kept in place of that one.
+    for one that this crawl may count on (`Standing`), and is otherwise kept in place of that one.
     """
     return _Case(page, past, config).verdict()
 
@@ -59,7 +59,7 @@ def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
 class _Case:
     """A page and its past; *looked_at* counts the candidates that it has met so far.
 
-    Of its *site* most pages ask nothing.
+    Most pages ask nothing about their *site*.
     """
 
     page: Fingerprint
@@ -91,7 +91,7 @@ class _Case:
         return self._kept(represents=absent.cluster if absent else None)
 
     def _matches(self) -> Iterator[tuple[Match, Canonical]]:
-        """Yield what the page repeats, the best first: as somebody says, as it says, by the rule."""
+        """Yield what the page repeats, best first: as somebody says, as it says itself, by the rule."""
         for original in self.past.originals():
             if not self.past.is_stranger(original):
                 yield self._as_said(original), original
@@ -105,7 +105,7 @@ class _Case:
                     yield matched, canonical
 
     def _match(self, canonical: Canonical) -> Match:
-        """Return how the page stands to *canonical* by the rule; it repeats no stranger."""
+        """Return how the page relates to *canonical* by the rule; it never repeats a stranger."""
         self.site = self.site or self.past.site()
         site = self.site.beside(canonical.host)
         matched = match(canonical.fingerprint, self.page, self.config, site)
@@ -115,7 +115,7 @@ class _Case:
         return matched
 
     def _as_said(self, original: Canonical) -> Match:
-        """Return how the page stands to what somebody says that it is a copy of."""
+        """Return how the page relates to one that somebody says it is a copy of."""
         matched = self._match(original)
         if matched.is_duplicate:
             return matched
@@ -168,7 +168,7 @@ class _Case:
         return None
 
     def _still_repeats(self, version: Version) -> bool:
-        """Return whether a page that was a duplicate is one by the rule and the pages of today."""
+        """Return whether a page that was a duplicate still is one by today's rule and pages."""
         canonical, declared = version.canonical, self.past.declared
         assert canonical is not None
         if self.past.is_stranger(canonical):

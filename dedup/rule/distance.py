@@ -48,7 +48,7 @@ class DistanceVerifier:
         return [True] * len(sketches)
 
     def loosened(self) -> DedupConfig:
-        """See `Verifier`; it is its keys that reach farther."""
+        """See `Verifier`; its keys reach farther instead."""
         return self.config
 
 

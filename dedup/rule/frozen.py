@@ -1,7 +1,7 @@
-"""What stands on the pages of sites as it was counted once: the same for every page that is judged.
+"""What is on the pages of sites, counted once: the same for every page that is judged.
 
-A crawl learns its sites while it goes; many machines that judge at a time cannot.  What is frozen is
-counted before the first verdict, of pages that are kept whatever the verifier says.
+A crawl learns its sites as it goes; many machines that judge at the same time cannot.  What is frozen is
+counted before the first verdict, on pages that are kept whatever the verifier says.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from dedup.values.hashes import digest
 
 Counts = NDArray[np.uint16]
 
-# Of one host about so many pages are counted at most: 6 bytes for each different shingle that was
+# About so many pages of one host are counted at most: 6 bytes for each different shingle that was
 # sampled, some 12 MB for pages of 500 words, and at most 123 MB (1,024 of a page count).
 MOST_PAGES = 20_000
 _MOST_COUNT = 2**16 - 1
 
 
 class HostCounts(NamedTuple):
-    """How many of *pages* of a host have each of *hashes*, which are different and in order."""
+    """How many of *pages* of a host have each of *hashes*, which are distinct and sorted."""
 
     pages: int
     hashes: Sampled
@@ -69,9 +69,9 @@ def counted(samples: Iterable[bytes]) -> HostCounts:
 
 @dataclass(frozen=True, slots=True)
 class FrozenSites:
-    """What is known of all sites, by host; of others it is known that no page of them is known.
+    """What is known of all sites, by host; of other hosts no page is known.
 
-    *name* tells two of them apart: a digest of what they were read from.
+    *name* tells two of these apart: it is a digest of what they were read from.
     """
 
     hosts: Mapping[str, HostCounts]
@@ -85,7 +85,7 @@ class FrozenSites:
 
 @dataclass(frozen=True, slots=True)
 class FrozenSite:
-    """See `dedup.rule.site.SiteContext`; of *host*, beside other hosts where *common* has more."""
+    """See `dedup.rule.site.SiteContext`; of *host*, beside another one where *compared* has two."""
 
     sites: FrozenSites
     host: str

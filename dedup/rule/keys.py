@@ -1,4 +1,4 @@
-"""What makes a page a candidate: keys that lead to pages kept which it may repeat.
+"""What makes a page a candidate: keys that lead to the kept pages it may repeat.
 
 A key finds, a verifier confirms (`dedup.rule.verifier`): no key makes a duplicate on its own.
 """
@@ -26,7 +26,7 @@ MIN_EQUAL_TOKENS = 4
 
 
 class SimhashKey(NamedTuple):
-    """The simhashes of two pages; the one finds the other up to a *distance* of *bound* (inclusive).
+    """The simhashes of two pages; one finds the other up to a *distance* of *bound* (inclusive).
 
     *field* is "content" or "structure"; *distance* is 0 to 64 bits, None where a page has no such
     simhash.  *is_used* says that simhashes of this field find such pages at all.
@@ -104,7 +104,7 @@ class Keys(NamedTuple):
 
     @property
     def structure(self) -> SimhashKey:
-        """The structure simhashes; pages without content are not found by them, they look all alike."""
+        """The structure simhashes; pages without content are not found by them: they all look alike."""
         one, other = self.kept.structure_simhash, self.page.structure_simhash
         distance, bound = simhash_distance(one, other), self.config.structure_max_distance
         has_content = self.content.distance is not None
@@ -142,7 +142,7 @@ class Keys(NamedTuple):
 
 
 def ways(config: DedupConfig) -> Iterator[str]:
-    """Yield how candidates are found, each way to follow "pages "."""
+    """Yield how candidates are found, each way a clause to follow "pages"."""
     if uses_content(config):
         yield f"whose content simhashes differ in at most {config.max_distance} bits"
     if uses_structure(config):
@@ -157,7 +157,7 @@ def content_bound(config: DedupConfig) -> int | None:
 
 
 def loosened(config: DedupConfig) -> DedupConfig:
-    """Return *config* with keys that reach pages which are borderline outside."""
+    """Return *config* with keys that also reach borderline pages outside its bounds."""
     return replace(config, max_distance=min(config.max_distance + EDGE, MAX_DISTANCE))
 
 
@@ -175,7 +175,7 @@ def has_equal_text(kept: Fingerprint, page: Fingerprint) -> bool:
 
 
 def text_digest(page: Fingerprint) -> bytes:
-    """Return the digest that pages have in common which `has_equal_text`, b"" with too few tokens."""
+    """Return the digest that pages with equal text share (`has_equal_text`), b"" with too few tokens."""
     return page.token_digest if page.tokens >= MIN_EQUAL_TOKENS else b""
 
 
@@ -216,7 +216,7 @@ def shared_bands(a: bytes, b: bytes, config: DedupConfig) -> int:
 
 @lru_cache(maxsize=4096)
 def _sketch_keys(sketch: bytes, banding: Banding) -> Hashes:
-    """Return `sketch_keys`; a page meets many others."""
+    """Return `sketch_keys`, cached: a page is compared with many others."""
     return sketch_keys(sketch, banding)
 
 

@@ -1,7 +1,7 @@
-"""Pages are duplicates if little would be lost with them: words that stand on no page kept.
+"""Pages are duplicates if little would be lost with them: few words that are on no kept page.
 
-Similarity alone does not tell that: a page with a text of its own inside of the frame of its site is
-like its neighbours.  Measured on whole sites whose drops were read (docs/explanation/judging.md).
+Similarity alone does not tell: a page with a text of its own inside the frame of its site is like its
+neighbours.  Measured on whole sites whose drops were read (docs/explanation/judging.md).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ FEW, OWN, ELSEWHERE, LOST = "few_words", "own_words", "elsewhere", "lost_words"
 
 # So few words are hardly a text of their own.
 FEW_WORDS = 15
-# Of a page with more words than this, a share would be a text of its own.
+# However long a page is, more words than this would be a text of their own.
 MOST_WORDS = 100
-# Who allows fewer words allows fewer of long pages too: so many times as many.
+# A long page may lose so many times `max_lost_words` at most: a lower setting holds for it too.
 MOST_TIMES = 2.5
 # No page loses more than this share of its words.
 MOST_SHARE = 1 / 3
 # What two pages must share of what is not common on their site, where more than a few words are lost.
 OWN_SIMILARITY = 0.7
-# Of fewer pages of a site it is not known what is common on it.
+# With fewer pages of a site, it is not known what is common on it.
 KNOWN_PAGES = 100
-# So few words may stand on no page kept where all others do.
+# So few words may be on no kept page if all the others are on one.
 MISSING_WORDS = 8
-# In fewer sampled shingles than this, words that stand nowhere can be missed.
+# With fewer sampled shingles than this, words that are nowhere else can be missed.
 LEAST_SAMPLED = 8
 # A drop is refused where more may be lost than is allowed: of 100 pages that lose more, 99 are kept.
 DEVIATIONS = 2.33
@@ -47,9 +47,9 @@ _UNKNOWN = "; nothing is known here of its site"
 class LossVerifier:
     """Asks for similarity, and then how many words of the page would be lost with it.
 
-    The page passes in one of three ways.  It would lose a few words at most that are not on the page
-    kept.  Or it would lose more, within the bounds of the configuration, and is like the page kept in
-    what is not common on their site.  Or its words stand on other pages kept, as those of a list do.
+    The page passes in one of three ways.  It would lose at most a few words that are not on the kept
+    page.  Or it would lose more, within the bounds of the configuration, and is like the kept page in
+    what is not common on their site.  Or its words are on other kept pages, as those of a list are.
     """
 
     config: DedupConfig
@@ -91,7 +91,7 @@ class LossVerifier:
 
     @staticmethod
     def _is_like(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> tuple[bool, str]:
-        """Return whether two pages are alike in what is not common on their site, and what says so."""
+        """Return whether two pages are alike in what is not common on their site, and why."""
         if not site.is_known:
             return True, _UNKNOWN
         if site.pages < KNOWN_PAGES:
@@ -105,7 +105,7 @@ class LossVerifier:
     def _elsewhere(
         self, check: Check, page: Fingerprint, site: SiteContext, why: str, allowed: float
     ) -> Check:
-        """Return what the pages of *site* say, where the page kept is not enough; *why* says so."""
+        """Return what the pages of *site* say, where the kept page is not enough; *why* says why not."""
         check = check._replace(margin=min(check.margin, 0.0))
         if not site.is_known:
             return _told(check, page, LOST, f"{why}{_UNKNOWN}")
@@ -135,12 +135,12 @@ def lost_words(
 ) -> float:
     """Return about how many words of *page* are not on the page *kept*, 0 or more.
 
-    With *deviations* it is how many they are at most, so many standard deviations of the estimate away.
+    With *deviations* it is how many they are at most: so many standard deviations above the estimate.
 
-    *similarity* is that of their sketches: of n and m shingles that share J of all, J(n + m) / (1 + J)
-    are on both.  Their samples tell it too, and better of long pages; the two are weighed by their
-    variances.  A word that is changed inside of a text is lost with its shingles, as up to four words.
-    What the page has more than the page kept is lost for certain.
+    *similarity* is that of their sketches: if n and m shingles share J of all, J(n + m) / (1 + J) are on
+    both.  Their samples tell it too, and better for long pages; the two estimates are weighted by their
+    variances.  A changed word inside a text is lost with its shingles, and counts as up to four words.
+    What the page has more than the kept page is lost for certain.
     """
     shingles, more = shingles_of(page), shingles_of(page) - shingles_of(kept)
     # As many successes and failures are added as a test by *deviations* asks for, see `sketch.agrees`.
@@ -166,7 +166,7 @@ def _by_sketches(of_kept: int, of_page: int, similarity: float) -> tuple[float, 
 
 
 def _by_samples(lost: int, of: int, shingles: int, added: float) -> tuple[float, float]:
-    """Return the same by samples, where so many of *of* that are sampled are lost."""
+    """Return the same by samples: of the *of* shingles that are sampled, *lost* are lost."""
     smooth = (lost + 1) / (of + 2)
     unseen = max(0.0, 1 - of / max(shingles, 1))
     share = (lost + added * unseen / 2) / (of + added * unseen)
@@ -193,7 +193,7 @@ def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
 
 
 def _most_missing(page: Fingerprint, site: SiteContext) -> float:
-    """Return how many these are at most, as `lost_words` does."""
+    """Return how many `missing_words` there are at most, as `lost_words` does with *deviations*."""
     unknown = site.unknown(of_site(page.sample))
     added = DEVIATIONS**2
     missing, variance = _by_samples(int(unknown.sum()), len(unknown), shingles_of(page), added)
@@ -203,7 +203,7 @@ def _most_missing(page: Fingerprint, site: SiteContext) -> float:
 def own_similarity(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float | None:
     """Return what two pages share of those shingles that are not common on their site, 0 to 1.
 
-    That is None, as much as of all, where nothing on them is common, and 0 where everything is.
+    None where nothing on them is common: then it is what they share of all.  0 where everything is.
     """
     here, there = of_site(page.sample), of_site(kept.sample)
     if not (site.common(here).any() or site.common(there).any()):
@@ -217,12 +217,12 @@ def own_similarity(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> f
 
 
 def shingles_of(page: Fingerprint) -> int:
-    """Return how many different shingles *page* has; of rows that do not tell, at most so many."""
+    """Return how many different shingles *page* has; for rows that do not tell, how many at most."""
     return page.shingles if page.words else max(page.tokens - 3, 0)
 
 
 def words_of(page: Fingerprint) -> int:
-    """Return how many words *page* has; rows that do not tell have their tokens."""
+    """Return how many words *page* has; for rows that do not tell, how many tokens."""
     return page.words or page.tokens
 
 
@@ -232,7 +232,7 @@ def words_a_token(page: Fingerprint) -> float:
 
 
 def _comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sampled]:
-    """Return the beginnings of two samples, *most* at most, that are in neither for its size alone."""
+    """Return the parts of two samples that are comparable: one of *most* says nothing beyond its end."""
     both = sampled(one), sampled(other)
     if ends := [hashes[-1] for hashes in both if len(hashes) == most]:
         first, second = (hashes[: hashes.searchsorted(min(ends), "right")] for hashes in both)

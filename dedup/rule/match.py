@@ -22,8 +22,8 @@ _DEFAULT = DedupConfig()
 def compare(a: Page | Fingerprint, b: Page | Fingerprint, config: DedupConfig = _DEFAULT) -> Match:
     """Return what would happen to *b* after *a* at another URL, two pages or two fingerprints.
 
-    Of other pages of their site nothing is known here: in a crawl that can keep pages which
-    share only what is common on the site, and drop those whose words stand on other pages kept.
+    Nothing is known here of other pages of their site.  In a crawl, that knowledge can keep pages which
+    share only what is common on the site, and drop those whose words are on other kept pages.
     """
     return match(_fingerprint(a, config), _fingerprint(b, config), config)
 
@@ -31,7 +31,7 @@ def compare(a: Page | Fingerprint, b: Page | Fingerprint, config: DedupConfig = 
 def match(
     kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext = NO_SITE
 ) -> Match:
-    """Return how *page* stands to one that was *kept*: the whole rule for two pages.
+    """Return how *page* relates to one that was *kept*: the whole rule for two pages.
 
     Equal bytes are an exact duplicate, the same text with `MIN_EQUAL_TOKENS` tokens or more is
     a near-duplicate, and so is a candidate, by content, structure or a band, that the verifier of

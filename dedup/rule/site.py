@@ -29,7 +29,7 @@ class SiteContext(Protocol):
 
     @property
     def pages(self) -> int:
-        """How many pages of the site are known that were kept."""
+        """How many kept pages of the site are known."""
 
     def common(self, sample: bytes) -> Flags:
         """Return what of *sample* is common on the site: the frame of its pages, not their text."""
@@ -38,7 +38,7 @@ class SiteContext(Protocol):
         """Return what of *sample* is on no page of the site that was kept."""
 
     def beside(self, host: str) -> SiteContext:
-        """Return what is known where a page of *host* is compared: what is common there is, too."""
+        """Return what is known beside a page of *host*: what is common there counts as common, too."""
 
 
 def is_common(counts: NDArray[Any], pages: int) -> Flags:

@@ -17,7 +17,7 @@ from dedup.values.match import Check
 class Verifier(Protocol):
     """Says whether a candidate is a duplicate of a page that was kept.
 
-    It is made of a configuration, and a pure function of what it is given: the same pages and the
+    It is made from a configuration, and is a pure function of what it is given: the same pages and the
     same site give the same check.  What is equal byte by byte or token by token is never asked about.
     """
 
@@ -27,19 +27,19 @@ class Verifier(Protocol):
 
     @property
     def bounds(self) -> Mapping[str, float]:
-        """Its bounds, inclusive, by the name of the number of a `Check` that they limit."""
+        """Its inclusive bounds, by the field of a `Check` that each of them limits."""
 
     def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
         """Return what it says of *page*, which came after *kept*."""
 
     def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
-        """Return for each of *sketches* whether a page kept that has it could pass, whatever the site.
+        """Return for each of *sketches* whether a kept page that has it could pass, whatever the site.
 
-        True where the sketch alone does not tell: who is ruled out here is never read.
+        True where the sketch alone does not tell: a page that is ruled out here is never read.
         """
 
     def loosened(self) -> DedupConfig:
-        """Return a configuration that passes also those pages that are borderline outside."""
+        """Return a configuration that also passes borderline pages outside the bounds."""
 
 
 VERIFIERS: dict[str, Callable[[DedupConfig], Verifier]] = {

@@ -34,7 +34,7 @@ class IndexMismatch(IndexUnavailable):
 
 
 def shown(value: object) -> str:
-    """Return *value* as messages on it show it: its repr, cut where it is long, whatever it is.
+    """Return *value* as messages about it show it: its repr, cut if it is long, whatever it is.
 
     >>> shown("sea"), shown(10**5000)
     ("'sea'", 'a value of type int')

@@ -28,9 +28,9 @@ class Said(NamedTuple):
 class Exceptions:
     """Pairs of pages by their URLs in canonical form, in order.
 
-    Of pages that are *different* neither is dropped for the other: a pair stands there in both ways.
-    The first of *copies* is dropped for the second, never the second for the first: who reads a
-    pair says that nothing is lost with the one that was dropped.
+    Of two *different* pages neither is dropped for the other: each pair is there in both orders.  The
+    first of *copies* is dropped for the second, never the second for the first: whoever judged the pair
+    says that nothing is lost with the one that was dropped.
     """
 
     different: Keys = ()
@@ -38,7 +38,7 @@ class Exceptions:
 
     @classmethod
     def of(cls, said: Iterable[Said]) -> Self:
-        """Return what was *said*; raises `ConfigError` for a bad pair, or for two sayings of one pair.
+        """Return what was *said*; raises `ConfigError` for bad or contradictory pairs.
 
         >>> Exceptions.of([Said("http://a/2", "http://a/1", "copy")]).originals("http://a/2")
         ['http://a/1']

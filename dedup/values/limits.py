@@ -13,9 +13,9 @@ MAX_DEPTH = 2000
 MAX_TITLE = 500
 """A title is cut after so many characters."""
 MAX_URL = 8000
-"""Of a longer URL the beginning and a digest are kept, in so many characters."""
+"""A longer URL is kept as its beginning and a digest, so many characters in all."""
 MAX_REDIRECTS = 20
-"""Of a chain of redirects so many URLs are kept, the first ones."""
+"""So many URLs of a chain of redirects are kept, the first ones."""
 
 
 class Excess(StrEnum):

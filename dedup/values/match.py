@@ -1,4 +1,4 @@
-"""How one page stands to another one: numbers, a verdict on the two, and a sentence for people."""
+"""How one page relates to another one: numbers, a verdict on the two, and a sentence for people."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Check(NamedTuple):
     far the value is from its bound: 0 or more if the page *passes*, 0 or less if not, and up to 1
     in size where the two are borderline.
 
-    *lost* is how many words of the page, about, are not on the one that was kept, and *missing* how
-    many are on no page kept; None where that was not asked.
+    *lost* is about how many words of the page are not on the one that was kept, and *missing* about how
+    many are on no kept page; None where that was not asked.
     """
 
     passes: bool
@@ -66,12 +66,12 @@ class Match:
 
     @property
     def lost(self) -> int | None:
-        """How many words of the page, about, are not on the page kept; None where none was counted."""
+        """About how many words of the page are not on the kept page; None if that was not counted."""
         return self.check.lost
 
     @property
     def missing(self) -> int | None:
-        """How many words of the page, about, are on no page kept; None where that was not asked."""
+        """About how many words of the page are on no kept page; None if that was not asked."""
         return self.check.missing
 
     @property

@@ -11,7 +11,7 @@ NO_URL = "(no URL)"
 
 
 def printable(text: str, limit: int = LIMIT) -> str:
-    r"""Return *text* on one line, with characters that act rather than show escaped, and cut at *limit*.
+    r"""Return *text* on one line, cut at *limit*, with controls and other unsafe characters escaped.
 
     >>> printable("a\x1b[31mb\nc")
     'a\\x1b[31mb\\nc'

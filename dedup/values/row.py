@@ -13,7 +13,7 @@ from dedup.values.verdict import Canonical, Outcome, Reason, Verdict, Version
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How much an index holds: rows, of these by outcome, and bytes on disk (0 in memory)."""
+    """How much an index holds: rows, in all and of some outcomes, and bytes on disk (0 in memory)."""
 
     rows: int
     orphans: int
@@ -84,7 +84,7 @@ class Row:
 class Glance(NamedTuple):
     """What reports count of a `Row`: a tenth of its size, and of the time to read it.
 
-    *structure* is the structure simhash, 0 for none as in a `Fingerprint`; elsewhere None is none.
+    *structure* is the structure simhash, 0 for none as in a `Fingerprint`; other fields have None.
     """
 
     id: int
@@ -178,7 +178,7 @@ class Withheld:
     """A request that was not made because the page of *row* is a copy.
 
     *what* is "link" for one that the copy links to, "callback" for the copy itself, whose callback was
-    skipped; *request* is what Scrapy makes it of again, as JSON, "" where only its URL is known.
+    skipped; *request* is JSON that Scrapy can rebuild it from, "" where only its URL is known.
     """
 
     row: int

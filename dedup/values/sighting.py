@@ -47,7 +47,8 @@ class Sighting:
     def identity(self) -> tuple[str, str | bytes]:
         """What identifies it in a later crawl: a field of it, or of its fingerprint, and the value.
 
-        Its key, else its URL; without either the digest of its tokens, or without tokens of its bytes.
+        Its key, or else its URL; with neither, the digest of its tokens, or, if it has none, of its
+        bytes.
         """
         if self.item_key:
             return "item_key", self.item_key

@@ -1,4 +1,4 @@
-"""URLs as keys: which two are one, how an index keeps them, and the host of one."""
+"""URLs as keys: which are the same, how an index keeps them, and their hosts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _IS_CANONICAL = re.compile(
     r"(?!.*/\.)https?://[a-z0-9]+(?:[.-][a-z0-9]+)*(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}))?"
     r"/[A-Za-z0-9._~/-]*"
 )
-# URLs whose host stands there as it is: all but a few, and to split a URL takes five times longer.
+# URLs that show their host as it is: all but a few, and splitting a URL takes five times longer.
 _PLAIN_HOST = re.compile(r"https?://([a-z0-9][a-z0-9.-]{0,252})(?::[0-9]{0,5})?(?:[/?#]|\Z)")
 
 
@@ -37,7 +37,7 @@ def url_key(url: str) -> str:
 
 
 def bounded_url(url: str) -> str:
-    """Return *url* as an index stores it: in at most `MAX_URL` characters, all of which UTF-8 can have.
+    """Return *url* as an index stores it: in at most `MAX_URL` characters, all of them valid in UTF-8.
 
     The end of a longer one is a digest of the whole, so that different URLs stay different.
     """
@@ -49,7 +49,7 @@ def bounded_url(url: str) -> str:
 
 
 def valid(text: str) -> str:
-    """Return *text* with what UTF-8 cannot have, lone surrogates, written as ``\\udc80``."""
+    """Return *text* with lone surrogates, which UTF-8 cannot encode, written as ``\\udc80``."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -43,7 +43,7 @@ class Outcome(StrEnum):
 
     @property
     def is_undone(self) -> bool:
-        """Whether the row counts no more, as if the page had not been seen."""
+        """Whether the row no longer counts, as if the page had not been seen."""
         return self in UNDONE
 
     @property
@@ -53,7 +53,7 @@ class Outcome(StrEnum):
 
 
 UNDONE = (Outcome.RELEASED, Outcome.FORGOTTEN)
-"""The outcomes of rows that count no more."""
+"""The outcomes of rows that no longer count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +110,9 @@ class Candidates:
 class Version:
     """What an earlier run saw at the URL of the page.
 
-    *origin* is the first row that showed this version.  *canonical* is the canonical that the version
-    is or repeats, None where that one counts no more; *is_own* says that it is the canonical itself,
-    that is, that the page repeated no other page.
+    *origin* is the first row that showed this version.  *canonical* is the canonical that the version is
+    or repeats, None where that one no longer counts; *is_own* says that it is the canonical itself, that
+    is, that the page repeated no other page.
     """
 
     origin: int

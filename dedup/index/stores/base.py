@@ -1,6 +1,6 @@
 """What a store does for the rules above it: it holds rows, records and lists, and knows no rule.
 
-A new one implements `Store`; `tests/dedup/index/test_stores.py` says whether it does so rightly.
+A new one implements `Store`; `tests/dedup/index/test_stores.py` says whether it does so correctly.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Order(StrEnum):
 class Query(NamedTuple):
     """Conditions on rows, which must all hold; None is no condition.
 
-    *after* is the number of a row.  *runs* and *not_runs* are the runs that rows may,
-    or may not, be of.  With *dry_runs* rows of dry runs count only if they are of one of these.
-    *cluster* is the canonical in whose place a row was kept.  *replaces*, *represents* and *elsewhere*
-    say whether a row replaces another one, was kept in the place of one, and leans on a page of a host
-    that its crawl had not visited; *met_again* takes `Row.is_met_again` only.  *unseen_since* takes
-    rows from before a moment that no later row repeats, unless that one is forgotten.
+    *after* is the number of a row.  *runs* and *not_runs* are the runs that rows may, or may not, be of.
+    With *dry_runs* rows of dry runs count only if they are of one of these.  *cluster* is the canonical
+    in whose place a row was kept.  *replaces*, *represents* and *elsewhere* say whether a row replaces
+    another one, was kept in the place of one, and leans on a page of a host that its crawl had not
+    visited; *met_again* takes `Row.is_met_again` only.  *unseen_since* takes rows from before a moment
+    that no row since then repeats; forgotten ones do not count.
     """
 
     ids: Sequence[int] | None = None
@@ -77,7 +77,7 @@ NOT_UNDONE = tuple(outcome for outcome in Outcome if outcome not in UNDONE)
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The canonicals that a page is compared with: the listed rows of a group but some.
+    """The canonicals that a page is compared with: the listed rows of a group except some.
 
     *without* are rows that are left out, *dry_runs* the only dry runs whose rows count.
     """
@@ -150,26 +150,26 @@ class Store(Protocol):
         """
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """See one state, or where that `is_shared` what `claim` can tell from it."""
+        """See one state; a store that `is_shared` may show later ones, which `claim` then notices."""
         return self.transaction(writing=False)
 
     def add(self, row: Row, page: bytes = b"") -> Row:
         """Add *row*, and its *page* unless that is b""; return it with its number, the highest yet."""
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
-        """Change the rows *which*, to an outcome, or put them into the lists or out; return how many."""
+        """Give the rows *which* an outcome, or put them into or out of the lists; return how many."""
 
     def rows(self, query: Query) -> Iterator[Row]:
         """Yield the rows of *query*.
 
-        Without a limit and from the oldest on they are read in batches, each as it is by then.
+        Without a limit, and oldest first, they are read in batches, each as it is by then.
         """
 
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         """Yield what in *pool* may repeat *page*, by `nearness`, found only when asked for."""
 
     def token(self, group: Group) -> Token:
-        """Return the state of *group*: who has searched without a lock learns if that still holds."""
+        """Return the state of *group*: it tells whoever searched without a lock if that still holds."""
 
     @property
     def is_shared(self) -> bool:
@@ -185,8 +185,8 @@ class Store(Protocol):
     ) -> Row | None:
         """Add *row* as `add` does, in a transaction; None if its verdict may be out of date.
 
-        It is not if the group is as *token* says, or if nothing was added that *config* compares it
-        with.  Raises `RunEnded` if others have ended its run.
+        It is up to date if the group is as *token* says, or if nothing was added that *config* would
+        compare it with.  Raises `RunEnded` if others have ended its run.
         """
         with self.transaction(writing=True):
             if self.token((row.sighting.kind, row.sighting.scope)) != token:
@@ -195,22 +195,22 @@ class Store(Protocol):
 
     @property
     def undone(self) -> int:
-        """How many transactions were undone: what was read in them was not to stay."""
+        """How many transactions were undone: what was read in them must not be remembered."""
 
     def state(self) -> Hashable:
         """Return a value that changes when others have changed anything, or a transaction was undone.
 
-        Rules remember by it what they would else ask for with every page.
+        With it rules can remember what they would otherwise ask for with every page.
         """
 
     def announce(self) -> None:
-        """Let `state` change for others: something has that rules remember."""
+        """Let `state` change for others: something that rules remember has changed."""
         return
 
     # The few things beside rows, whose tables are alike
 
     def put(self, *records: Record, renew: bool = True) -> None:
-        """Store records; one with the key of another takes its place if they *renew*."""
+        """Store records; one with the key of a stored one takes its place only if they *renew*."""
 
     def select(
         self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
@@ -224,9 +224,9 @@ class Store(Protocol):
         """Remove the records that `select` would return."""
 
     def add_run(self, run: Run) -> Run:
-        """Store a new run, and return it with its number, the highest so far: the store's to give."""
+        """Store a new run; return it with the number that the store gives it, the highest so far."""
 
-    # Whether the process of a run still lives, which only a store can tell that others reach
+    # Whether the process of a run still lives, which only a store that others reach can tell
 
     def lease(self, run: int) -> None:
         """Hold *run* as long as this process lives, or until `release`, or the transaction is undone."""
@@ -237,18 +237,18 @@ class Store(Protocol):
     def is_leased(self, run: int) -> bool:
         """Return whether a living process holds *run*."""
 
-    # What would mean to read a million rows
+    # What would otherwise mean reading a million rows
 
     def last(self) -> int:
         """Return the highest number of a row, 0 if there is none."""
 
     def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
-        """Yield all rows behind *after*, or those of an outcome, at a glance; in batches like `rows`."""
+        """Yield glances of rows above number *after*, all or of an outcome; in batches like `rows`."""
 
     def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
-        """Yield what the pages tell that were kept and have a text, in order.
+        """Yield the `KeptText` of the pages that were kept and have a text, in order.
 
-        Of the rows behind *after*, or of those numbers in *rows*.
+        Of the rows with numbers above *after*, or of those with the numbers *rows*.
         """
 
     def statistics(self) -> Statistics:
@@ -273,13 +273,13 @@ class Store(Protocol):
         max_distance: int,
         limit: int,
     ) -> list[tuple[int, int]]:
-        """Return distances and numbers of the listed rows within *max_distance* of *simhash*, not 0.
+        """Return distances and numbers of listed rows within *max_distance* of a *simhash* other than 0.
 
         By the simhash *field*, "content" or "structure", the nearest first, then the oldest; exact.
         """
 
     def urls_around(self, url_key: str) -> list[str]:
-        """Return keys of URLs that stand next to *url_key* in the order of the alphabet, or all."""
+        """Return keys of URLs that are next to *url_key* in alphabetical order, or all."""
 
     # Upkeep
 
@@ -303,7 +303,7 @@ class Store(Protocol):
         """Wait no longer than that for others, from now on."""
 
     def unmapped(self) -> AbstractContextManager[None]:
-        """Return a context in which who reads everything stays small."""
+        """Return a context in which reading everything takes little memory."""
         return nullcontext()
 
     @property

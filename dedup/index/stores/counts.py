@@ -11,7 +11,7 @@ from dedup.values.row import Glance, KeptText, Statistics
 from dedup.values.verdict import Outcome
 
 _GLANCES = 10_000
-# How many URLs before and behind another one are looked at for one that may be meant.
+# How many URLs before and after another one are looked at for one that may be meant.
 _AROUND = 100
 
 

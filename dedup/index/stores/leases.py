@@ -22,7 +22,7 @@ class Leases:
         self._taken: list[int] = []
 
     def take(self, run: int) -> None:
-        """Hold *run*, in a transaction: nobody sees the lock without its run, and takes it for stray."""
+        """Hold *run*, in a transaction, so that nobody sees its lock without it, as a stray."""
         if self._path is None:
             return
         lock = RunLock(self._path)

@@ -1,7 +1,7 @@
 """The sketches of the newest pages of each template, held in memory.
 
-Nearly all pages of a site may have one structure simhash.  To compare a page with the newest of them
-means to read as many rows, the same ones page after page.
+Nearly all pages of a site may have one structure simhash.  Comparing a page with the newest of them
+would mean reading that many rows, the same ones page after page.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dedup.index.stores.base import Pool
 from dedup.values.sighting import Sighting
 from dedup.values.simhashes import signed
 
-# Of so many templates, those that were asked about last; a page takes some 400 bytes.
+# So many templates are held, those that were asked about last; a page takes some 400 bytes.
 _MOST_TEMPLATES = 512
-# Of each at most so many; who asks for more than half of that is not answered.
+# Of each at most so many pages; a question for more than half of that is not answered.
 _MOST_PAGES = 128
 
 

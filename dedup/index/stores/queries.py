@@ -23,7 +23,7 @@ _ORDERS = {
     Order.NEWEST: "p.id DESC",
     Order.LAST_RUN: "p.run DESC, p.id DESC",
 }
-# What nothing is among.
+# In the place of an empty list: nothing is among these.
 _NO_NUMBER, _NO_TEXT = "SELECT 0 WHERE FALSE", "SELECT '' WHERE FALSE"
 # Looked up in indexes that begin with the scope; those of texts leave empty ones out.
 _TEXTS = ("url_key", "item_key")
@@ -46,10 +46,10 @@ _CONDITIONS = {
 
 
 class Dialect(NamedTuple):
-    """How a database says what each says in its own way.
+    """What each database says in its own way.
 
-    *conditions* take what is bound, *listed* makes of a sequence what is bound in its place, and
-    *unlimited* is bound for no limit.
+    *conditions* are those with bound values, *listed* turns a sequence into the value to bind, and
+    *unlimited* is bound where there is no limit.
     """
 
     conditions: Mapping[str, str]
@@ -80,7 +80,7 @@ _FLAGS = {
 
 
 def numbers(values: Iterable[int]) -> str:
-    """Return *values* as SQL takes them behind ``IN``; for those that are the same page after page."""
+    """Return *values* as SQL takes them after ``IN``; for those that are the same page after page."""
     return f"({','.join(map(str, sorted(values))) or _NO_NUMBER})"
 
 
@@ -119,7 +119,7 @@ def condition(query: Query, scope: int, dialect: Dialect = SQLITE) -> tuple[str,
 def clauses(
     query: Query, scope: int, limit: int | None, dialect: Dialect = SQLITE
 ) -> tuple[str, list[Any]]:
-    """Return all that stands behind the tables of a SELECT: ``WHERE``, ``ORDER BY`` and ``LIMIT``."""
+    """Return all that follows the tables of a SELECT: ``WHERE``, ``ORDER BY`` and ``LIMIT``."""
     compiled, values = _filled(query, scope, dialect)
     values.append(dialect.unlimited if limit is None else limit)
     return compiled.clauses, values

@@ -34,7 +34,7 @@ class Search(Searching):
     """The search in the lists of an index in SQLite; *scope* is the number of its group.
 
     *content* and *structure* are the posting lists of the group, *newest* has sketches of all groups,
-    *bands* is its list of bands, None where bands find no candidates.
+    *bands* is the list of bands of the group, None where bands find no candidates.
     """
 
     connection: sqlite3.Connection
@@ -121,7 +121,7 @@ class Search(Searching):
     def _newest_with(self, simhashes: Hashes, limit: int) -> list[Sketched]:
         """Return the newest canonicals of *simhashes*, as far as they are among the newest pages of all.
 
-        On a site of one template nearly all pages are; asking one by one reads many times as many.
+        On a site of one template nearly all are; asking for each simhash reads many times as many rows.
         """
         wanted = set(simhashes.view(np.int64).tolist())
         rows = self.connection.execute(

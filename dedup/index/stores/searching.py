@@ -1,4 +1,4 @@
-"""The search for the canonicals near one page: in which order they are asked for, wherever they are."""
+"""The search for the canonicals near one page: in which order they are asked for, in whatever store."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Searching(ABC):
     def near_bands(self) -> Iterable[Sketched]:
         """Return the canonicals with most bands in common, of equal ones the oldest, up to the cap.
 
-        None where bands find no candidates.
+        Nothing where bands find no candidates.
         """
 
     @abstractmethod

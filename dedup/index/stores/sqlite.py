@@ -52,9 +52,9 @@ class SQLiteStore(Store):
     """The store in the file *path*, made there with its folders if there is none, or in memory.
 
     With *create* False a missing file is an error; with *read_only* it is one too, and nothing is ever
-    changed.  *blocks* (4 to 8) tunes the posting lists of a new file and changes no answer.
-    *timeout* is how many seconds a lock of another process is waited for.  Raises `IndexUnavailable`
-    for a file that cannot be opened or is no index; such a file is left as it is.
+    changed.  *blocks* (4 to 8) tunes the posting lists of a new file and changes no answer.  *timeout*
+    is how many seconds to wait for a lock of another process.  Raises `IndexUnavailable` for a file that
+    cannot be opened or is no index; such a file is left as it is.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class SQLiteStore(Store):
 
     @property
     def secret(self) -> bytes:
-        # As bytes: an error of text that is none would quote it.
+        # As bytes: the error about text that cannot be decoded would quote it.
         with self._database.errors():
             statement = "SELECT CAST(value AS BLOB) FROM meta WHERE name = 'secret'"
             return secret_of(self._connection.execute(statement).fetchone())
@@ -326,14 +326,14 @@ class SQLiteStore(Store):
     def rebuild(self, blocks: int | None = None, progress: Progress | None = None) -> None:
         """Make the posting lists anew from the rows, with another number of *blocks* if given.
 
-        One transaction: until it is whole, the file is what it was.  *progress* is told how many
+        One transaction: until it is complete, the file is what it was.  *progress* is told how many
         lists are done, of how many.  Raises `IndexUnavailable` while a crawl is using the index.
         """
         with self._changing_lists("rebuild it"):
             self._lists.rebuild(blocks or self.blocks, progress)
 
     def band(self, banding: Banding | None, progress: Progress | None = None) -> None:
-        """Make lists of bands from the rows, or with None take them out, as `rebuild` makes others."""
+        """Make lists of bands from the rows, or with None take them out; see `rebuild`."""
         with self._changing_lists("change its bands"):
             self._lists.band(banding, progress)
 
@@ -347,7 +347,7 @@ class SQLiteStore(Store):
     def problems(self) -> list[str]:
         problems = self._database.integrity()
         with self.transaction(writing=False):
-            _ = self.secret  # raises where it is none
+            _ = self.secret  # raises if it is gone
             return problems + list(problems_of(self._connection, self._lists))
 
     def wait_at_most(self, seconds: float) -> None:
