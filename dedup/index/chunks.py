@@ -75,7 +75,7 @@ class Chunks:
         return self._connection.execute(_lookup(len(starts)), starts)
 
     def _append(self, starts: Iterable[int], entry: int) -> None:
-        """Append *entry* at several places, at none of which it is."""
+        """Append *entry* at several places, none of which has it yet."""
         data = entry.to_bytes(_ENTRY_BYTES, "little")
         chunks = [(start, data) for start in starts]
         if self._connection.executemany(_APPEND_FIRST, chunks).rowcount < len(chunks):
@@ -174,9 +174,9 @@ def joined(rows: Iterable[tuple[bytes]]) -> Hashes:
 
 
 def near_in(rows: Iterable[tuple[bytes]], simhash: int, max_distance: int) -> Hashes:
-    """Return what in several chunks of simhashes is within *max_distance* bits (inclusive) of one.
+    """Return the simhashes of several chunks within *max_distance* bits (inclusive) of *simhash*.
 
-    It is in order, and each once; raises `Damaged`.
+    They are sorted and distinct; raises `Damaged`.
     """
     compiled = native.search()
     if compiled is None:
@@ -191,7 +191,7 @@ def near_in(rows: Iterable[tuple[bytes]], simhash: int, max_distance: int) -> Ha
 
 
 def near_of(simhashes: Hashes, simhash: int, max_distance: int) -> Hashes:
-    """Return what of *simhashes* is within *max_distance* bits (inclusive), in order and each once."""
+    """Return those of *simhashes* within *max_distance* bits (inclusive), sorted and distinct."""
     return distinct(simhashes[np.bitwise_count(simhashes ^ np.uint64(simhash)) <= max_distance])
 
 

@@ -29,8 +29,9 @@ _RADII = 3
 
 # So many simhashes are held at once, of all lists: those that were asked last.
 MOST_HELD = 1 << 20
-# Reading a list takes as long as a search for so many rows of the index.  Where others change the file
-# after every few searches it never pays, and in no index it takes longer than so many of them.
+# Reading a list takes as long as one search for every so many rows of the index, and never longer than
+# the last number of searches.  Where others change the file after every few searches (the second
+# number), it never pays.
 _ROWS_A_SEARCH, _LEAST_SEARCHES, _MOST_SEARCHES = 50, 4, 500
 _MOST_LISTS = 1000
 
@@ -49,7 +50,7 @@ class Held:
 
     def __init__(self, simhashes: Hashes) -> None:
         self._set_blocks([])
-        # With room behind the first so many.
+        # Only the first `_size` are in use; behind them is room.
         self._tail, self._size = simhashes[:0], 0
         # What stands in the blocks, but was taken out.
         self._gone: set[int] = set()
@@ -131,7 +132,7 @@ class Held:
 
 @cache
 def _masks(max_distance: int) -> tuple[Numbers, ...]:
-    """Return for each block how keys may differ of which some lead to all within *max_distance* bits."""
+    """Return, for each block, how keys may differ for all within *max_distance* bits to be found."""
     radius, extra = divmod(max_distance, len(_LAYOUT))
     return tuple(
         np.array(key_masks(width, radius if block <= extra else radius - 1), np.int64)
@@ -165,7 +166,7 @@ class HeldList(PostingList):
         return self.held.near(simhash, max_distance)
 
     def may_have(self, simhash: int) -> bool:
-        """Return False if *simhash* is not in the list for sure."""
+        """Return False if *simhash* is certainly not in the list."""
         return self.held is None or simhash in self.held
 
     def add(self, simhash: int) -> None:
@@ -187,7 +188,7 @@ class HeldList(PostingList):
 
 
 class Shelf:
-    """The posting lists of an index, those held that were asked last.
+    """The posting lists of an index; those that were asked last are held.
 
     It is right as long as the file is changed by these lists only: whoever uses it calls `clear` when
     anybody else has changed it, or a transaction was undone.
@@ -209,7 +210,7 @@ class Shelf:
         if found is None:
             found = self._lists[field, scope] = HeldList(self._connection, field, scope, blocks=blocks)
             self._make_room()
-        self._lists.move_to_end((field, scope))  # before room is made, or it would make room itself
+        self._lists.move_to_end((field, scope))  # before room is made, or it might be dropped itself
         if found.held is None and found.searches >= self._patience():
             self._hold(found)
         return found

@@ -43,7 +43,7 @@ _ENTRY_BYTES = SIMHASH_BITS // 8
 _KEYS_A_STATEMENT = 500
 # Up to so many simhashes, asking for each is faster than reading the whole list.
 _FEW = 10_000
-# Further from a simhash than its keys within two bits, reading the whole list is as fast.
+# Where keys within two bits of that of a simhash are not enough, reading the whole list is as fast.
 _RADII = 3
 
 
@@ -96,7 +96,7 @@ class PostingList(Chunks):
     def near(self, simhash: int, max_distance: int) -> Hashes:
         """Return the simhashes within *max_distance* bits (inclusive) of *simhash* as a sorted array.
 
-        Further than a few bits a block, that is found by looking at all simhashes.
+        At more than a few bits a block, all simhashes are looked at.
         """
         if max_distance >= len(self._layout) * _RADII:
             return near_in(self._chunks(0), simhash, max_distance)
@@ -108,7 +108,7 @@ class PostingList(Chunks):
         return parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
 
     def nearest(self, simhash: int, max_distance: int = SIMHASH_BITS) -> tuple[int, Hashes] | None:
-        """Return the smallest distance to *simhash* and all at it, sorted; None if none is within.
+        """Return the smallest distance to *simhash* and all at that distance, sorted; None for none.
 
         Looks ever further around, and at all simhashes where nothing is near.
         """

@@ -106,7 +106,7 @@ def hashes_of(features: Collection[str], hasher: Hasher = murmur3) -> Hashes:
 
 
 def keyed_hashes(features: Sequence[str], secret: bytes) -> Hashes:
-    """Return hashes of *features*, in their order, of which nobody can tell anything without *secret*.
+    """Return hashes of *features*, in their order, that tell nobody anything without *secret*.
 
     A hash is the exclusive or of one random number for each byte of UTF-8 at its place, all of them
     drawn from the secret; a feature of more than 23 bytes has a keyed BLAKE2b digest.  No feature may
