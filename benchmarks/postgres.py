@@ -38,7 +38,8 @@ from rich.table import Table
 
 from benchmarks.index import _canonical, _fill, _random_page
 from dedup import DedupConfig, Page, SQLiteIndex, fingerprint
-from dedup.index import Index, PostgresIndex, Sighting, open_index
+from dedup.index import Index, PostgresIndex, Sighting
+from dedup.index.index import open_index
 from dedup.index.rows import INSERTED, values_of
 from dedup.reading.sighting import sighting_of
 from dedup.rule.match import match

@@ -30,7 +30,7 @@ RUNNING_ATTRIBUTES = {"system", "popen", "execv", "execve", "execvp", "spawnl", 
 RUNNING_OPTIONS = {"shell", "allow_pickle"}
 # Where a dotted path that the operator gave is loaded; it may run anything.
 LOADERS = {
-    *("recipes/functions", "plugin/marking", "cli/group", "plugin/__init__", "__init__"),
+    *("recipes/functions", "plugin/feeds", "cli/group", "plugin/__init__", "__init__"),
     "native/__init__",  # by constant names
 }
 FETCHING_MODULES = {

@@ -25,7 +25,7 @@ from dedup import SQLiteIndex
 from dedup.index.url_rules import UrlRules
 from dedup.urls.edits import reading_of
 from dedup.urls.evidence import State
-from dedup.urls.learner import Record
+from dedup.urls.learner import RuleRecord
 from dedup.urls.parts import patterns_of
 
 MOST_PAGES = 6_000
@@ -112,7 +112,7 @@ def lost(truth: Crawled, run: Crawled) -> tuple[int, int]:
     return len(missing), sum(not urls[text] & run.held for text in missing)
 
 
-def wrong_rules(truth: Crawled, records: list[Record]) -> list[str]:
+def wrong_rules(truth: Crawled, records: list[RuleRecord]) -> list[str]:
     """Return the rules that act though two pages kept in the truth are one by them."""
     wrong = []
     for record in records:
@@ -180,7 +180,7 @@ def _measured(name: str, folder: Path, url: str, peers: str) -> dict[str, Any]:
     return result
 
 
-def _peers(folder: Path, crawl: Any, truth: Crawled, active: list[Record]) -> dict[str, Any]:
+def _peers(folder: Path, crawl: Any, truth: Crawled, active: list[RuleRecord]) -> dict[str, Any]:
     fingerprinter = {"REQUEST_FINGERPRINTER_CLASS": "duplicate_url_discarder.Fingerprinter"}
     entries, _ = dud.exported(one.rule for one in active)
     rules = folder / "dud.json"

@@ -24,7 +24,8 @@ from dedup.cli.options import (
 from dedup.cli.output import bars
 from dedup.cli.terminal import print_json
 from dedup.front.summary import summary
-from dedup.index import Index, open_index
+from dedup.index import Index
+from dedup.index.index import open_index
 from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import DedupError
 from dedup.values.limits import Excess

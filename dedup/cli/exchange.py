@@ -19,7 +19,7 @@ from dedup.cli.output import named, progress_bar
 from dedup.files.exchange.files import Exported, export_lines, writing
 from dedup.files.exchange.merge import Imported, check_recipes, import_export
 from dedup.files.outputs import replacing
-from dedup.index import open_index
+from dedup.index.index import open_index
 from dedup.values.printable import printable
 
 _NO_CHECK = (

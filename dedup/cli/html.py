@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from dedup.cli.output import rate_of, rated_bars, text_output
-from dedup.index import Index, glance_of, short_name
+from dedup.index import Index
+from dedup.index.index import short_name
 from dedup.recipes.config import DedupConfig
 from dedup.report.contents import Choices, Track
 from dedup.report.html import write_report
 from dedup.report.replay import Replay
 from dedup.report.selection import Selection
 from dedup.report.side_by_side import stored_texts
+from dedup.values.row import glance_of
 
 T = TypeVar("T")
 

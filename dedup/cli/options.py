@@ -15,7 +15,8 @@ from dedup.files.outputs import check_target
 from dedup.front.names import INDEX, RECIPE
 from dedup.front.reading import read_recipe, read_settings
 from dedup.front.settings import DedupSettings
-from dedup.index import Index, is_address, open_index
+from dedup.index import Index
+from dedup.index.index import is_address, open_index
 from dedup.recipes.config import FILES, DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import ConfigError, DedupError, IndexMismatch, require_text

@@ -28,7 +28,8 @@ from dedup.cli.options import (
 from dedup.cli.output import progress_bar, text_output
 from dedup.cli.terminal import working
 from dedup.files.outputs import replacing
-from dedup.index import Index, Row, Run, SQLiteIndex, glance_of, open_index, shown_place
+from dedup.index import Index, Row, Run, SQLiteIndex
+from dedup.index.index import open_index, shown_place
 from dedup.report.clusters import KEEPS, Report, report_of
 from dedup.report.columns import columns_of
 from dedup.report.export import COLUMNS, records, write_csv, write_json, write_jsonl
@@ -36,6 +37,7 @@ from dedup.report.replay import Replay, replayed
 from dedup.report.selection import Selection, Source
 from dedup.report.text import CLUSTERS, Kind, Line, Told, outline_of
 from dedup.values.errors import DedupError
+from dedup.values.row import glance_of
 
 _LINES = {"jsonl": write_jsonl, "csv": write_csv}
 _FORMATS = ("text", "json", *_LINES, "html", "parquet")

@@ -14,14 +14,14 @@ from dedup.cli.options import json_option, named_index_option, opened
 from dedup.cli.pages import is_address
 from dedup.cli.terminal import console, print_json
 from dedup.index.url_rules import UrlRules
-from dedup.urls.evidence import Standing, State
-from dedup.urls.learner import Learner, Record
+from dedup.urls.evidence import RuleStanding, State
+from dedup.urls.learner import Learner, RuleRecord
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 
 _ORDER = tuple(State)
 _LISTED = frozenset(_ORDER) - {State.SEEN, State.REFUTED}
-_STANDINGS = {str(one) or "learned": one for one in Standing}
+_STANDINGS = {str(one) or "learned": one for one in RuleStanding}
 _SHOWN_URL = 100
 
 
@@ -87,7 +87,7 @@ def rules(
             _tell(screen, *opinion)
 
 
-def _sorted(records: list[Record]) -> list[Record]:
+def _sorted(records: list[RuleRecord]) -> list[RuleRecord]:
     """Return all rules, the most important first."""
     return sorted(
         records,
@@ -98,7 +98,7 @@ def _sorted(records: list[Record]) -> list[Record]:
     )
 
 
-def _listed(records: list[Record]) -> list[Record]:
+def _listed(records: list[RuleRecord]) -> list[RuleRecord]:
     """Return those that a person wants to see; of one edit only the widest in each state."""
     shown = [one for one in records if one.state in _LISTED]
     wide = {(one.rule.host, one.rule.edit, one.state) for one in shown if one.rule.pattern == "*"}
@@ -109,7 +109,7 @@ def _listed(records: list[Record]) -> list[Record]:
     ]
 
 
-def _print(screen: Console, records: list[Record]) -> None:
+def _print(screen: Console, records: list[RuleRecord]) -> None:
     if not records:
         screen.print(Text("no rules were learned yet"))
         return
@@ -127,7 +127,7 @@ def _url(url: str) -> str:
     return printable(url, _SHOWN_URL)
 
 
-def _record(one: Record) -> dict[str, Any]:
+def _record(one: RuleRecord) -> dict[str, Any]:
     """Return a rule for JSON."""
     seen, rule = one.evidence, one.rule
     return {
@@ -152,7 +152,7 @@ def _record(one: Record) -> dict[str, Any]:
     }
 
 
-def _show(screen: Console, one: Record, made: list[bool]) -> None:
+def _show(screen: Console, one: RuleRecord, made: list[bool]) -> None:
     """Print all that is known of a rule; *made* says of each request that it withheld if it was made."""
     seen = one.evidence
     screen.print(Text(f"{printable(one.rule.host)}: {one.rule.words}", "bold"))
@@ -170,7 +170,7 @@ def _show(screen: Console, one: Record, made: list[bool]) -> None:
 
 
 def _tell(
-    screen: Console, url: str, key: str, active: tuple[Record, ...], tested: tuple[Record, ...]
+    screen: Console, url: str, key: str, active: tuple[RuleRecord, ...], tested: tuple[RuleRecord, ...]
 ) -> None:
     """Print what the rules make of *url*."""
     screen.print(Text(printable(url, _SHOWN_URL), "bold"))
@@ -180,7 +180,7 @@ def _tell(
     screen.print(Text(f"  {same if active else 'is fetched'}"))
 
 
-def _named(records: list[Record], name: str) -> Record:
+def _named(records: list[RuleRecord], name: str) -> RuleRecord:
     found = [one for one in records if one.rule.id.startswith(name)]
     if len(found) != 1:
         raise DedupError(

@@ -15,7 +15,8 @@ from dedup.cli.html import is_installed, write_html
 from dedup.cli.options import given_config, settings_option
 from dedup.cli.output import named, progress_bar
 from dedup.front.names import setting_of
-from dedup.index import Index, open_index
+from dedup.index import Index
+from dedup.index.index import open_index
 from dedup.recipes.config import DedupConfig
 from dedup.report.columns import columns_of
 from dedup.report.selection import Selection

@@ -13,7 +13,7 @@ from typing import Any
 from dedup.front.exceptions import read_exceptions
 from dedup.front.names import DRY_RUN, INDEX, RECIPE, refuse_unknown, setting_names, setting_of
 from dedup.front.settings import DedupSettings
-from dedup.index import is_address
+from dedup.index.index import is_address
 from dedup.recipes.config import FILES, DedupConfig
 from dedup.recipes.fingerprinter import require_recipe
 from dedup.recipes.functions import own_function

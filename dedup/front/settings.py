@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dedup.index import shown_place
+from dedup.index.index import shown_place
 from dedup.reading.fields import FieldRule
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 from dedup.index.blocks import BlockIndex
-from dedup.index.index import (
-    Index,
-    MemoryIndex,
-    PostgresIndex,
-    SQLiteIndex,
-    is_address,
-    open_index,
-    scheme_of,
-    short_name,
-    shown_place,
-)
-from dedup.values.row import (
-    Glance,
-    Neighbour,
-    Row,
-    Statistics,
-    Visit,
-    Withheld,
-    glance_of,
-)
+from dedup.index.index import Index, MemoryIndex, PostgresIndex, SQLiteIndex
+from dedup.values.row import Neighbour, Row, Statistics
 from dedup.values.run import Run
 from dedup.values.sighting import Sighting
 
 __all__ = [
     "BlockIndex",
-    "Glance",
     "Index",
     "MemoryIndex",
     "Neighbour",
@@ -38,12 +19,4 @@ __all__ = [
     "SQLiteIndex",
     "Sighting",
     "Statistics",
-    "Visit",
-    "Withheld",
-    "glance_of",
-    "is_address",
-    "open_index",
-    "scheme_of",
-    "short_name",
-    "shown_place",
 ]

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from dedup.index.stores.base import Note, Prefix, Query, Store, first
 from dedup.urls.edits import Edit, Form
-from dedup.urls.evidence import Standing, Tally, Wrong
-from dedup.urls.learner import Record
+from dedup.urls.evidence import RuleStanding, Tally, Wrong
+from dedup.urls.learner import RuleRecord
 from dedup.urls.rule import Rule
 from dedup.urls.views import Page
 from dedup.values.row import Withheld
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
     """A rule, what persons and its site say of it, and what one run has seen."""
 
     rule: Rule
-    standing: Standing
+    standing: RuleStanding
     is_declared: bool
     tally: Tally
 
@@ -55,7 +55,7 @@ class WithheldRequest:
     was_made: bool = False
 
 
-def seen_of(record: Record) -> Seen:
+def seen_of(record: RuleRecord) -> Seen:
     """Return what is stored of *record*."""
     return Seen(record.rule, record.standing, record.is_declared, record.own)
 
@@ -68,7 +68,7 @@ class UrlRules:
 
     # Rules and what runs have seen of them
 
-    def records(self, run: int = 0) -> list[Record]:
+    def records(self, run: int = 0) -> list[RuleRecord]:
         """Return all rules; what *run* itself has seen is their own tally, so it can go on.
 
         What cannot be read is left out: it would be learned again.
@@ -105,7 +105,7 @@ class UrlRules:
             self._store.put(*notes[1::2])
         return True
 
-    def set_standing(self, record: Record) -> None:
+    def set_standing(self, record: RuleRecord) -> None:
         """Store what a person says of a rule."""
         with self._store.transaction(writing=True):
             text = _rule_text(record.rule, record.standing, record.is_declared)
@@ -220,29 +220,31 @@ def _tally_name(run: int, rule: str) -> str:
 
 
 def _record(
-    rule: Rule, standing: Standing, is_declared: bool, tallies: Mapping[int, Tally], run: int
-) -> Record:
+    rule: Rule, standing: RuleStanding, is_declared: bool, tallies: Mapping[int, Tally], run: int
+) -> RuleRecord:
     earlier = tuple(tallies[number] for number in sorted(tallies) if number != run)
-    return Record(rule, earlier, tallies.get(run, Tally()), standing=standing, is_declared=is_declared)
+    return RuleRecord(
+        rule, earlier, tallies.get(run, Tally()), standing=standing, is_declared=is_declared
+    )
 
 
 def _text(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _rule_text(rule: Rule, standing: Standing, is_declared: bool) -> str:
+def _rule_text(rule: Rule, standing: RuleStanding, is_declared: bool) -> str:
     host, edit, pattern = rule
     return _text([host, *edit, pattern, standing, is_declared])
 
 
-def _rule_of(text: str) -> tuple[Rule, Standing, bool] | None:
+def _rule_of(text: str) -> tuple[Rule, RuleStanding, bool] | None:
     try:
         host, form, name, value, pattern, standing, is_declared = json.loads(text)
         if not all(isinstance(one, str) for one in (host, name, value, pattern)):
             return None
         return (
             Rule(host, Edit(Form(form), name, value), pattern),
-            Standing(standing),
+            RuleStanding(standing),
             is_declared is True,
         )
     except (TypeError, ValueError, RecursionError):

@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 WRITTEN_AFTER = 1.0
 
 
-class Counts:
+class CrawlStats:
     """The counts of *crawler*, which has a stats collector when its crawl begins.
 
     They are added up here, because a page has a dozen of them and a call of Scrapy's collector costs a

@@ -30,13 +30,13 @@ class DuplicatePage(DropItem):
     """
 
     def __init__(self, url: str, verdict: Verdict, name: str = "") -> None:
-        message: Any = Explanation(url, verdict, name)
+        message: Any = DropReason(url, verdict, name)
         super().__init__(message, **({"log_level": "DEBUG"} if HAS_LOG_LEVEL else {}))
         self.verdict = verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class DropReason:
     """What `explained` returns, built only when somebody reads it: most logs leave it out."""
 
     url: str

@@ -10,7 +10,7 @@ from threading import Event, Thread
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from dedup.plugin.counting import Counts
+from dedup.plugin.counting import CrawlStats
 from dedup.plugin.notices import Notices
 from dedup.plugin.waiting import has_asyncio
 from dedup.values.errors import ServerAway, TooSlow
@@ -145,7 +145,7 @@ class CircuitBreaker:
     After waiting in vain, or for too long in all, it is better to keep pages without judging them.
     """
 
-    def __init__(self, counts: Counts, notices: Notices) -> None:
+    def __init__(self, counts: CrawlStats, notices: Notices) -> None:
         self._counts = counts
         self._notices = notices
         self._begun = monotonic()

@@ -13,9 +13,10 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from dedup.front.settings import DedupSettings
 from dedup.front.summary import summary
-from dedup.index import Index, Run, Sighting, SQLiteIndex, Withheld, is_address, open_index
+from dedup.index import Index, Run, Sighting, SQLiteIndex
 from dedup.index.detector import Detector
-from dedup.plugin.counting import Counts
+from dedup.index.index import is_address, open_index
+from dedup.plugin.counting import CrawlStats
 from dedup.plugin.errors import CannotBegin, close_spider
 from dedup.plugin.index_writer import LONGEST_ANSWER, LONGEST_WAIT, Answer, CircuitBreaker, IndexWriter
 from dedup.plugin.notices import Notices, Rehearsal
@@ -27,7 +28,7 @@ from dedup.reading.sighting import sighting_of
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.values.errors import IndexUnavailable, ServerAway
 from dedup.values.hashes import digest
-from dedup.values.row import Statistics
+from dedup.values.row import Statistics, Withheld
 from dedup.values.run import DRY_RUN
 from dedup.values.urls import host_of
 from dedup.values.verdict import Verdict
@@ -65,7 +66,7 @@ class Judge:
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self.settings = settings
-        self.counts = Counts(crawler)
+        self.counts = CrawlStats(crawler)
         """The stats of the crawl."""
         self.verdicts: WeakKeyDictionary[Response, Verdict] = WeakKeyDictionary()
         """The verdicts on responses that were judged before their callback."""

@@ -7,7 +7,7 @@ import logging
 from dedup.front.settings import DedupSettings
 from dedup.front.shares import DOUBTFUL_SIMILARITY, DOUBTFUL_WORDS, Shares, Swallowed, doubtful
 from dedup.index import Index
-from dedup.plugin.counting import Counts
+from dedup.plugin.counting import CrawlStats
 from dedup.report.rehearsal import rehearsal
 from dedup.values.errors import IndexUnavailable
 from dedup.values.limits import MAX_ATTRIBUTES, MAX_DEPTH, Excess
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 class Notices:
     """The warnings of one crawl."""
 
-    def __init__(self, settings: DedupSettings, counts: Counts) -> None:
+    def __init__(self, settings: DedupSettings, counts: CrawlStats) -> None:
         self._settings = settings
         self._counts = counts
         self._shares = Shares()

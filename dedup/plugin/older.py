@@ -46,8 +46,8 @@ def put_component(settings: BaseSettings, name: str, component: type, priority: 
     if hasattr(settings, "setdefault_in_component_priority_dict"):
         settings.setdefault_in_component_priority_dict(name, component, priority)
         return
-    from scrapy.utils.misc import load_object
-
     there = settings.getdict(name)
-    if not any(load_object(one) is component for one in there):
+    path = f"{component.__module__}.{component.__qualname__}"
+    shorter = f"dedup.plugin.{component.__qualname__}"
+    if not {component, path, shorter} & there.keys():
         settings.set(name, {**there, component: priority}, settings.getpriority(name) or 0)

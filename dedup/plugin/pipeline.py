@@ -12,8 +12,9 @@ from scrapy import Request, signals
 from scrapy.exceptions import NotConfigured
 
 from dedup.front.settings import DedupSettings
-from dedup.index import Sighting, is_address, shown_place
-from dedup.plugin.errors import DuplicatePage, Explanation, close_spider
+from dedup.index import Sighting
+from dedup.index.index import is_address, shown_place
+from dedup.plugin.errors import DropReason, DuplicatePage, close_spider
 from dedup.plugin.feeds import (
     CannotMark,
     DroppedFeed,
@@ -228,7 +229,7 @@ class DedupPipeline:
         elif self.judge.is_of_another_run(verdict):
             self._counts.add("dropped_for_earlier_run")
         if verdict.is_rehearsed or self._settings.dry_run or self._marks_copies:
-            return self._let_go(item, Explanation(url, verdict, name), verdict)
+            return self._let_go(item, DropReason(url, verdict, name), verdict)
         self._counts.add("dropped")
         copy = DuplicatePage(url, verdict, name)
         logger.info("Dropped %s", copy)
@@ -251,7 +252,7 @@ class DedupPipeline:
         index = None if is_address(place) else Path(place)
         return DroppedFeed(self._crawler, self._settings.dropped_feed, mark_of_copies(), index)
 
-    def _let_go(self, item: Any, copy: Explanation, verdict: Verdict) -> Any:
+    def _let_go(self, item: Any, copy: DropReason, verdict: Verdict) -> Any:
         if verdict.is_rehearsed and not self._marks_copies:
             logger.info("Would drop, after the dry run, %s", copy)
             return self._marked(item, verdict)

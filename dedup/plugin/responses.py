@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 
 from dedup.front.settings import DedupSettings
 from dedup.index import Sighting
-from dedup.plugin.errors import Explanation
+from dedup.plugin.errors import DropReason
 from dedup.plugin.judge import Judge
 from dedup.plugin.middleware import begun, is_exempt, outputs_of
 from dedup.plugin.older import item_pipeline
@@ -46,7 +46,7 @@ class DuplicateResponse(IgnoreRequest):
     """The response repeats a page that was seen, so its callback is not run; *verdict* names it."""
 
     def __init__(self, response: Response, verdict: Verdict) -> None:
-        super().__init__(Explanation(response.url, verdict))
+        super().__init__(DropReason(response.url, verdict))
         self.response = response
         self.verdict = verdict
 
@@ -150,7 +150,7 @@ class DedupResponseMiddleware:
         judge.counts.add(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
         if verdict.row is None or not self._skips(response, sighting, verdict, judge):
             return
-        logger.info("Skipped the %s of %s", self._settings.skip, Explanation(response.url, verdict))
+        logger.info("Skipped the %s of %s", self._settings.skip, DropReason(response.url, verdict))
         if self._settings.skip == "callback":
             judge.counts.add("callbacks_skipped")
             links = self._saved_now([joined_key(response.url, link) for link in page.links], judge)

@@ -18,11 +18,11 @@ from scrapy.http.request import NO_CALLBACK
 from dedup.front.settings import DedupSettings
 from dedup.index.index import Index
 from dedup.index.url_rules import UrlRules, WithheldRequest, seen_of
-from dedup.plugin.counting import Counts
+from dedup.plugin.counting import CrawlStats
 from dedup.plugin.restored import kept_request, request_again
 from dedup.plugin.waiting import Future, InFlight, Waiter
 from dedup.urls.evidence import State
-from dedup.urls.learner import OTHER_CONTENT, OTHER_LINKS, Learner, Prediction, Record
+from dedup.urls.learner import OTHER_CONTENT, OTHER_LINKS, Learner, Prediction, RuleRecord
 from dedup.urls.learning import MOST_COUNTED, Clearness
 from dedup.urls.names import clean_params
 from dedup.urls.parts import Parts
@@ -122,7 +122,7 @@ class CrawlRules:
     With ``DEDUP_RULES = "learn"`` nothing in the crawl changes.
     """
 
-    def __init__(self, crawler: Crawler, settings: DedupSettings, counts: Counts) -> None:
+    def __init__(self, crawler: Crawler, settings: DedupSettings, counts: CrawlStats) -> None:
         self.uses = settings.rules == "use" and not settings.dry_run
         self.learns = settings.rules != "off"
         self._crawler = crawler
@@ -489,7 +489,7 @@ class CrawlRules:
 
     # When a rule turns out to be wrong
 
-    def _changed(self, record: Record, before: State) -> None:
+    def _changed(self, record: RuleRecord, before: State) -> None:
         rule, state = record.rule, record.state
         if state is State.ACTIVE:
             logger.info(
@@ -537,7 +537,7 @@ class CrawlRules:
             self._do(lambda: book.note_made(held), _ignored)
 
 
-def _is_worth_storing(record: Record) -> bool:
+def _is_worth_storing(record: RuleRecord) -> bool:
     """Return whether a later run needs it: most of what is seen is chance, and about one page only."""
     if record.state is not State.SEEN and record.state is not State.REFUTED:
         return True

@@ -14,7 +14,7 @@ from scrapy.utils.project import data_path, get_project_settings, inside_project
 
 from dedup.front import names, reading
 from dedup.front.settings import DedupSettings
-from dedup.index import is_address
+from dedup.index.index import is_address
 from dedup.values.printable import printable
 
 if TYPE_CHECKING:

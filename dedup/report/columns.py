@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.index import Glance
 from dedup.values.hashes import Hashes
 from dedup.values.printable import printable
+from dedup.values.row import Glance
 from dedup.values.urls import host_of
 from dedup.values.verdict import Outcome, Reason
 

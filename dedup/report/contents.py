@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Protocol, TypeVar
 
-from dedup.index import Glance, Index, Run
+from dedup.index import Index, Run
 from dedup.recipes.config import DedupConfig
 from dedup.report.answer import Answer, answer_of
 from dedup.report.book import Book, ShownCluster, shown_clusters
@@ -17,6 +17,7 @@ from dedup.report.overview import Overview, overview_of
 from dedup.report.side_by_side import SideBySide, TextOf, side_by_side, stored_texts
 from dedup.report.templates import Templates, templates_of
 from dedup.values.errors import ConfigError
+from dedup.values.row import Glance
 
 MAX_PAGES = 100_000
 # The texts of so many pairs of pages are shown.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from dedup.index import Index
 from dedup.index.url_rules import UrlRules
 from dedup.urls.evidence import State
-from dedup.urls.learner import Record
+from dedup.urls.learner import RuleRecord
 from dedup.values.printable import printable
 
 _SHOWN = (State.ACTIVE, State.SUSPENDED, State.RETIRED, State.TRIAL, State.CANDIDATE, State.OFF)
@@ -40,7 +40,7 @@ def shown_rules(index: Index) -> ShownRules:
     )
 
 
-def _row(record: Record) -> tuple[str, ...]:
+def _row(record: RuleRecord) -> tuple[str, ...]:
     seen = record.evidence
     example = " = ".join(map(printable, seen.examples[0])) if seen.examples else ""
     against = "; ".join(f"{printable(one.url)} ≠ {printable(one.other)}" for one in seen.wrongs[:1])

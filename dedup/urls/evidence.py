@@ -100,7 +100,7 @@ class Tally:
         return self == Tally()
 
 
-class Standing(StrEnum):
+class RuleStanding(StrEnum):
     """What a person has said of a rule."""
 
     LEARNED = ""
@@ -164,14 +164,14 @@ def _together(one: tuple[Wrong, ...], other: tuple[Wrong, ...]) -> tuple[Wrong, 
 
 
 def state_of(
-    evidence: Evidence, standing: Standing = Standing.LEARNED, *, is_known: bool = False
+    evidence: Evidence, standing: RuleStanding = RuleStanding.LEARNED, *, is_known: bool = False
 ) -> State:
     """Return the state of a rule; *is_known* says that its name is one of tracking or sessions.
 
     What a person has said holds whatever the evidence is.
     """
-    if standing in (Standing.OFF, Standing.PINNED):
-        return State.OFF if standing is Standing.OFF else State.ACTIVE
+    if standing in (RuleStanding.OFF, RuleStanding.PINNED):
+        return State.OFF if standing is RuleStanding.OFF else State.ACTIVE
     if any(wrong.is_final for wrong in evidence.wrongs):
         return State.REFUTED
     if len(evidence.wrongs) >= MOST_WRONG:

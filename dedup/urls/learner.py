@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from dedup.urls.edits import Edit, Form, Reading, edits_of, reading_of
-from dedup.urls.evidence import Evidence, Standing, State, Tally, Wrong, evidence_of, state_of
+from dedup.urls.evidence import Evidence, RuleStanding, State, Tally, Wrong, evidence_of, state_of
 from dedup.urls.groups import Groups, Shift
 from dedup.urls.names import is_declared, is_known
 from dedup.urls.parts import ANY_PATH, Parts, parts_of, patterns_of, without_anchor
@@ -31,13 +31,13 @@ EARLY_MATCHES, EARLY_SHARE, SHARE = 300, 0.10, 0.05
 
 
 @dataclass(slots=True, eq=False)
-class Record:
+class RuleRecord:
     """A rule under way: what earlier runs have seen of it, what this one has, and what follows."""
 
     rule: Rule
     earlier: tuple[Tally, ...] = ()
     own: Tally = field(default_factory=Tally)
-    standing: Standing = Standing.LEARNED
+    standing: RuleStanding = RuleStanding.LEARNED
     is_declared: bool = False
     looks: int = 0
     state: State = field(init=False)
@@ -61,38 +61,38 @@ class Record:
 
     def covers(self, pattern: str) -> bool:
         """Return whether it speaks of paths of that narrowest *pattern*."""
-        return self.standing is Standing.PINNED or pattern not in self.evidence.except_paths
+        return self.standing is RuleStanding.PINNED or pattern not in self.evidence.except_paths
 
 
 class Prediction(NamedTuple):
     """The page of a request will repeat *page*, by *records*; if it *acts*, it need not be fetched."""
 
-    records: tuple[Record, ...]
+    records: tuple[RuleRecord, ...]
     key: Parts
     page: Page
     acts: bool
 
 
-Changed = Callable[[Record, State], None]
+Changed = Callable[[RuleRecord, State], None]
 
 
-def _unheard(record: Record, before: State) -> None:
+def _unheard(record: RuleRecord, before: State) -> None:
     """Nobody wants to know."""
 
 
 class Learner:
     """The rules of one crawl.  *changed* is told of a rule whose state has changed, and the old one."""
 
-    def __init__(self, records: Iterable[Record] = (), changed: Changed = _unheard) -> None:
-        self.records: dict[Rule, Record] = {}
-        self.changed_records: set[Record] = set()
+    def __init__(self, records: Iterable[RuleRecord] = (), changed: Changed = _unheard) -> None:
+        self.records: dict[Rule, RuleRecord] = {}
+        self.changed_records: set[RuleRecord] = set()
         """Those that were changed since somebody cleared this."""
         self._changed = changed
         self._groups = Groups()
-        self._of_host: dict[str, list[Record]] = {}
+        self._of_host: dict[str, list[RuleRecord]] = {}
         self._patterns: dict[tuple[str, Edit], int] = {}
         # By host, the rules that predict.
-        self._acting: dict[str, list[Record]] = {}
+        self._acting: dict[str, list[RuleRecord]] = {}
         self._pages: dict[str, list[Page]] = {}
         self._standing = 0
         self._met: set[str] = set()
@@ -105,7 +105,7 @@ class Learner:
         for host in self._of_host:
             self._act_again(host)
 
-    def _keep(self, record: Record) -> None:
+    def _keep(self, record: RuleRecord) -> None:
         rule = record.rule
         self.records[rule] = record
         self._of_host.setdefault(rule.host, []).append(record)
@@ -132,10 +132,10 @@ class Learner:
             return
         self._each(shift, lambda record: self._contradicted(record, shift, group))
 
-    def _contradicted(self, record: Record, shift: Shift, group: int) -> Tally:
+    def _contradicted(self, record: RuleRecord, shift: Shift, group: int) -> Tally:
         return _wronged(record, group, shift.key, (shift.url, shift.other), OTHER_CONTENT)
 
-    def _each(self, shift: Shift, tallied: Callable[[Record], Tally]) -> None:
+    def _each(self, shift: Shift, tallied: Callable[[RuleRecord], Tally]) -> None:
         """Change the tallies of the rules that a group speaks of."""
         patterns = patterns_of(shift.key.path)
         for pattern in patterns:
@@ -143,7 +143,7 @@ class Learner:
             if record and record.covers(patterns[-1]):
                 self._tally(record, tallied(record))
 
-    def _record(self, rule: Rule) -> Record | None:
+    def _record(self, rule: Rule) -> RuleRecord | None:
         """Return the record of *rule*, a new one if there is room."""
         if (record := self.records.get(rule)) is not None:
             return record
@@ -153,7 +153,7 @@ class Learner:
             return None
         if self._patterns.get((rule.host, rule.edit), 0) >= _MOST_PATTERNS:
             return None
-        record = Record(rule, is_declared=self._is_declared(rule))
+        record = RuleRecord(rule, is_declared=self._is_declared(rule))
         self._keep(record)
         return record
 
@@ -163,7 +163,7 @@ class Learner:
         record = self.records.get(parameter)
         return record is not None and bool(record.evidence.wrongs)
 
-    def _tally(self, record: Record, tally: Tally) -> None:
+    def _tally(self, record: RuleRecord, tally: Tally) -> None:
         if tally is record.own:
             return
         before, record.own = record.state, tally
@@ -177,7 +177,7 @@ class Learner:
                 self._act_again(record.rule.host, at_once=before is State.ACTIVE)
             self._changed(record, before)
 
-    def count_withheld(self, records: Iterable[Record]) -> None:
+    def count_withheld(self, records: Iterable[RuleRecord]) -> None:
         """Count a request that was withheld by *records*."""
         for record in records:
             self._tally(record, replace(record.own, withheld=record.own.withheld + 1))
@@ -252,7 +252,7 @@ class Learner:
         read = self._read(url)
         return read and read.parts
 
-    def opinion(self, url: str) -> tuple[str, tuple[Record, ...], tuple[Record, ...]]:
+    def opinion(self, url: str) -> tuple[str, tuple[RuleRecord, ...], tuple[RuleRecord, ...]]:
         """Return what is left of *url* by the rules that act, these, and those that predict only."""
         if (seen := self._seen(url)) is None:
             return url, (), ()
@@ -384,7 +384,7 @@ class Learner:
 
 
 def _wronged(
-    record: Record,
+    record: RuleRecord,
     group: int,
     key: Parts,
     pair: tuple[str, str],

@@ -12,7 +12,7 @@ from dedup.urls.parts import Parts, patterns_of, width_of
 from dedup.values.hashes import murmur3
 
 if TYPE_CHECKING:
-    from dedup.urls.learner import Record
+    from dedup.urls.learner import RuleRecord
 
 # A view that is behind is made again when so many more URLs were met, or this share more.
 _BEHIND, _BEHIND_SHARE = 50, 2
@@ -39,9 +39,11 @@ class View:
     is on trial is made too, for the URLs that it changes.
     """
 
-    def __init__(self, records: Iterable[Record], pages: Iterable[Page], urls: Iterable[str]) -> None:
-        self.active: dict[Edit, list[Record]] = {}
-        self.tested: dict[Edit, list[Record]] = {}
+    def __init__(
+        self, records: Iterable[RuleRecord], pages: Iterable[Page], urls: Iterable[str]
+    ) -> None:
+        self.active: dict[Edit, list[RuleRecord]] = {}
+        self.tested: dict[Edit, list[RuleRecord]] = {}
         for record in sorted(records, key=lambda one: width_of(one.rule.pattern)):
             of = self.active if record.state is State.ACTIVE else self.tested
             of.setdefault(record.rule.edit, []).append(record)
@@ -87,10 +89,10 @@ class View:
 
     # Questions
 
-    def normal(self, read: Reading) -> tuple[Parts, tuple[Record, ...]]:
+    def normal(self, read: Reading) -> tuple[Parts, tuple[RuleRecord, ...]]:
         """Return what is left of a URL by the rules that act, and these."""
         key: Parts = read.parts
-        used: list[Record] = []
+        used: list[RuleRecord] = []
         if self.active:
             for edit in read.edits:
                 if edit in self.active and (record := _speaking(self.active[edit], edit, read.parts)):
@@ -98,7 +100,7 @@ class View:
                     used.append(record)
         return key, tuple(used)
 
-    def on_trial(self, read: Reading) -> Iterator[Record]:
+    def on_trial(self, read: Reading) -> Iterator[RuleRecord]:
         """Yield the rules on trial that speak of a URL."""
         for edit in read.edits:
             if edit in self.tested:
@@ -136,7 +138,7 @@ def hash_of(key: Parts) -> int:
     return murmur3(key.text)
 
 
-def _speaking(records: list[Record], edit: Edit, parts: Parts) -> Record | None:
+def _speaking(records: list[RuleRecord], edit: Edit, parts: Parts) -> RuleRecord | None:
     """Return the widest of *records*, all about *edit*, that speaks of a URL."""
     patterns = patterns_of(edit.applied(parts).path)
     for record in records:

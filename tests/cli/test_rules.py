@@ -14,7 +14,7 @@ from dedup.index.detector import Detector
 from dedup.index.url_rules import UrlRules, WithheldRequest, seen_of
 from dedup.urls.edits import Edit, Form
 from dedup.urls.evidence import Tally, Wrong
-from dedup.urls.learner import Record
+from dedup.urls.learner import RuleRecord
 from dedup.urls.rule import Rule
 from tests.pages import text
 
@@ -40,7 +40,7 @@ def index(tmp_path: Path) -> Path:
                 assert detector.check(Page.from_text(text(number), url=url)).row
         book = UrlRules(opened.store)
         wrong = Wrong(1, "/x", "http://a.example/\x1b[2J", "http://a.example/", "other content", True)
-        records = [Record(SID, own=TALLY), Record(HOSTILE, own=Tally().with_wrong(wrong))]
+        records = [RuleRecord(SID, own=TALLY), RuleRecord(HOSTILE, own=Tally().with_wrong(wrong))]
         book.save(1, map(seen_of, records))
         held = WithheldRequest(
             1, 1, "http://a.example/p?sid=7", "http://a.example/p", (SID.id,), "secret"
@@ -112,7 +112,7 @@ def test_an_export_takes_rules_along_and_no_stored_requests(index: Path, tmp_pat
     with SQLiteIndex(other) as opened:
         book = UrlRules(opened.store)
         records = {record.rule: record for record in book.records()}
-        assert records[SID].evidence == Record(SID, own=TALLY).evidence
+        assert records[SID].evidence == RuleRecord(SID, own=TALLY).evidence
         assert [one.url for one in book.withheld_requests()] == ["http://a.example/p?sid=7"]
 
 

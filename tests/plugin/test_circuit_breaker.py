@@ -7,7 +7,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup.front.settings import DedupSettings
 from dedup.plugin import index_writer
-from dedup.plugin.counting import Counts
+from dedup.plugin.counting import CrawlStats
 from dedup.plugin.index_writer import CircuitBreaker
 from dedup.plugin.notices import Notices
 from dedup.values.errors import IndexUnavailable
@@ -37,7 +37,7 @@ class Clock:
 def impatient() -> CircuitBreaker:
     crawler = Crawler(Spider)
     crawler.stats = MemoryStatsCollector(crawler)
-    counts = Counts(crawler)
+    counts = CrawlStats(crawler)
     return CircuitBreaker(counts, Notices(DedupSettings(), counts))
 
 

@@ -16,7 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup.plugin import counting, errors
-from dedup.plugin.counting import Counts
+from dedup.plugin.counting import CrawlStats
 from dedup.plugin.errors import DuplicatePage
 from dedup.values.verdict import Reason, Verdict
 from tests.crawling import crawl
@@ -55,7 +55,7 @@ def looked_at(candidates: int) -> Verdict:
 
 def replay(events: list[tuple[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
     counting, plain = crawler(), crawler()
-    counts, oracle = Counts(counting), Plain(plain.stats)  # type: ignore[arg-type]
+    counts, oracle = CrawlStats(counting), Plain(plain.stats)  # type: ignore[arg-type]
     for kind, what in events:
         if kind == "add":
             counts.add(*what)
@@ -83,7 +83,7 @@ def test_the_totals_are_those_of_counting_at_once(events: list[tuple[str, Any]])
 
 def test_without_a_clock_nothing_is_held_back() -> None:
     made = crawler()
-    Counts(made).add("seen")
+    CrawlStats(made).add("seen")
     assert made.stats.get_stats() == {"dedup/seen": 1}
 
 
@@ -92,7 +92,7 @@ def test_others_see_every_count_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     made = crawler()
 
     async def count() -> list[int]:
-        counts, seen = Counts(made), []
+        counts, seen = CrawlStats(made), []
         for _ in range(2):  # the clock is wound up again
             counts.add("seen")
             counts.add("seen")

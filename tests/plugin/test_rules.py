@@ -12,8 +12,8 @@ from scrapy import version_info
 from dedup import SQLiteIndex
 from dedup.index.url_rules import UrlRules, WithheldRequest, seen_of
 from dedup.urls.edits import Edit, Form
-from dedup.urls.evidence import Standing, State, Tally
-from dedup.urls.learner import Record
+from dedup.urls.evidence import RuleStanding, State, Tally
+from dedup.urls.learner import RuleRecord
 from dedup.urls.rule import Rule
 from dedup.values.verdict import Outcome
 from tests.crawling import Crawl, crawl
@@ -43,10 +43,10 @@ SITE: dict[str, Any] = {
 }
 
 
-def pin(folder: Path, *rules: Rule, standing: Standing = Standing.PINNED) -> None:
+def pin(folder: Path, *rules: Rule, standing: RuleStanding = RuleStanding.PINNED) -> None:
     with SQLiteIndex(folder / "pages.db") as index:
         for rule in rules:
-            UrlRules(index.store).set_standing(Record(rule, standing=standing))
+            UrlRules(index.store).set_standing(RuleRecord(rule, standing=standing))
 
 
 def small(
@@ -262,10 +262,10 @@ def test_what_was_restored_is_fetched(tmp_path: Path) -> None:
     assert "/p?sid=3" in fetched(small(tmp_path))
 
 
-def proven() -> Record:
+def proven() -> RuleRecord:
     """Return a rule that acts by its evidence."""
     numbers = tuple((number, number) for number in range(10))
-    return Record(SID, own=Tally(groups=numbers, right=tuple(range(10)), since=30, rights=30))
+    return RuleRecord(SID, own=Tally(groups=numbers, right=tuple(range(10)), since=30, rights=30))
 
 
 def prove(folder: Path) -> None:
@@ -322,7 +322,7 @@ def test_a_paused_job_makes_what_its_first_part_withheld(tmp_path: Path) -> None
     assert first.stats["finish_reason"] == "closespider_pagecount"
     (one,) = held(tmp_path)
     assert (one.url, one.was_made) == (f"{HOST}/p?sid=3", False)
-    pin(tmp_path, SID, standing=Standing.OFF)
+    pin(tmp_path, SID, standing=RuleStanding.OFF)
     second = small(tmp_path, site, **job)
     assert fetched(second) == {"/p?sid=3", "/r", "/p?sid=8"} | (fetched(second) & {"/q?sid=4"})
     assert all(one.was_made for one in held(tmp_path))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dedup.index import Index, glance_of
+from dedup.index import Index
 from dedup.report.columns import columns_of
 from dedup.report.selection import Selection
 from dedup.report.text import CLUSTERS, Told, outline_of
+from dedup.values.row import glance_of
 
 
 def told(

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.index import Index, glance_of
+from dedup.index import Index
 from dedup.report.clusters import KEEPS, report_of
 from dedup.report.columns import columns_of
 from dedup.report.export import write_jsonl
 from dedup.report.selection import Selection
 from dedup.report.text import outline_of
+from dedup.values.row import glance_of
 from dedup.values.verdict import Reason
 from tests.pages import edited, page, text
 from tests.report.telling import told

@@ -18,9 +18,9 @@ from lxml import etree
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.cli import main
-from dedup.index import glance_of
 from dedup.report import html as html_report
 from dedup.values.errors import ConfigError, DedupError
+from dedup.values.row import glance_of
 from tests.browser.reports import honest_index, hostile_index, html
 from tests.crawling import ROOT
 from tests.pages import edited, page, text, told_elsewhere

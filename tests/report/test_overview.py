@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex
-from dedup.index import Glance
 from dedup.recipes.sketch import BINS, similarity
 from dedup.report.borderline import borderline_of
 from dedup.report.columns import MAX_SITES, NO_SITE, OTHER_SITES, Columns, SiteNames, columns_of
@@ -20,6 +19,7 @@ from dedup.report.likeness import least_alike
 from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS, overview_of
 from dedup.report.templates import templates_of
 from dedup.values.printable import printable
+from dedup.values.row import Glance
 from dedup.values.urls import host_of
 from dedup.values.verdict import Outcome, Reason
 from tests.pages import edited, page, text

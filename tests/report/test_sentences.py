@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, MemoryIndex
-from dedup.index import Glance, Row
+from dedup.index import Row
 from dedup.report.columns import NONE, columns_of, is_known, listed
 from dedup.report.contents import Choices, contents_of
 from dedup.report.embedded import embedded
@@ -22,6 +22,7 @@ from dedup.report.side_by_side import MAX_TEXT, Paragraphs, Same, Span, one_line
 from dedup.rule.loss import LOST
 from dedup.rule.similarity import NOT_ALIKE
 from dedup.values.match import Check
+from dedup.values.row import Glance
 from dedup.values.verdict import Outcome, Reason, Verdict
 from tests.browser.reports import hostile_index
 from tests.pages import text

@@ -6,7 +6,7 @@ interrupted pass goes on, `output` writes what was kept.
 
 from __future__ import annotations
 
-from dedup.files.adding.adding import Adding, Choices, Event, Tally
+from dedup.files.adding.adding import Added, Adding, Choices, Event
 from dedup.files.adding.output import check_output, write_output
 
-__all__ = ["Adding", "Choices", "Event", "Tally", "check_output", "write_output"]
+__all__ = ["Added", "Adding", "Choices", "Event", "check_output", "write_output"]

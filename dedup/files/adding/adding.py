@@ -64,7 +64,7 @@ class Event:
 
 
 @dataclass(slots=True)
-class Tally:
+class Added:
     """What was counted so far.
 
     *counts* are by verdict, with `seen`, `kept`, `dropped`, `dropped_for_earlier_run`, `bad`
@@ -116,7 +116,7 @@ class Adding:
         self._feeds = inputs.feeds
         self._choices = choices
         self._tell = tell
-        self.tally = Tally()
+        self.tally = Added()
         self.entries: list[Entry] = []
         self.run: Run | None = None
         self._journal: Journal | None = None
@@ -149,7 +149,7 @@ class Adding:
         self.tally.records += len(entry.fates)
         self.tally.counts.update(entry.counts)
 
-    def work(self) -> Iterator[Tally]:
+    def work(self) -> Iterator[Added]:
         """Go through all records; yields the tally after each batch."""
         choices = self._choices
         settings = WorkerSettings(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import SQLiteIndex
-from dedup.index import Row, Sighting, glance_of, rows
+from dedup.index import Row, Sighting, rows
 from dedup.index.columns import Column, Table
 from dedup.index.files import Damaged
 from dedup.index.postings import DEFAULT_BLOCKS
@@ -30,6 +30,7 @@ from dedup.index.tables import PAGES, RUNS, SCOPES, VISITS, WITHHELD, create
 from dedup.recipes.sketch import BINS, CHECK_BINS
 from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
+from dedup.values.row import glance_of
 from dedup.values.run import EARLIEST, LATEST, Run
 from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dedup import DedupConfig, Detector, SQLiteIndex
-from dedup.index import Index, glance_of
-from dedup.values.row import NoSuchRow
+from dedup.index import Index
+from dedup.values.row import NoSuchRow, glance_of
 from dedup.values.verdict import Outcome
 from tests.dedup.index.scan_store import ScanIndex
 from tests.pages import edited, page, text

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dedup.front.settings import DedupSettings
-from dedup.index import open_index, scheme_of
+from dedup.index.index import open_index, scheme_of
 from dedup.values.errors import ConfigError, IndexUnavailable
 
 

@@ -25,7 +25,8 @@ from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex, fingerprint
 from dedup.cli import main
 from dedup.front.reading import read_settings
 from dedup.front.settings import DedupSettings
-from dedup.index import Index, PostgresIndex, Run, ledger, open_index, shown_place
+from dedup.index import Index, PostgresIndex, Run, ledger
+from dedup.index.index import open_index, shown_place
 from dedup.index.ledger import AskAgain
 from dedup.index.stores.postgres.address import address_of
 from dedup.values.errors import ConfigError, IndexUnavailable, RunEnded, ServerAway

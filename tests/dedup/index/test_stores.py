@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.index import Row, Sighting, glance_of
+from dedup.index import Row, Sighting
 from dedup.index.stores import SQLiteStore, Store
 from dedup.index.stores.base import NOT_UNDONE, Note, Order, Prefix, Query, StoredPage, the_row
 from dedup.index.stores.postgres.address import address_of
 from dedup.recipes.sketch import BINS
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import NoSuchRow, Visit, Withheld
+from dedup.values.row import NoSuchRow, Visit, Withheld, glance_of
 from dedup.values.run import Run
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
 from tests import postgres

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.urls.evidence import Evidence, Standing, State, Tally, Wrong, evidence_of, state_of
+from dedup.urls.evidence import Evidence, RuleStanding, State, Tally, Wrong, evidence_of, state_of
 
 WRONGS = st.builds(
     Wrong,
@@ -76,8 +76,8 @@ def test_groups_of_one_canonical_are_no_evidence() -> None:
 
 
 def test_what_persons_say_and_imports() -> None:
-    assert state_of(Evidence(), Standing.PINNED) is State.ACTIVE
-    assert state_of(Evidence(), Standing.OFF) is State.OFF
+    assert state_of(Evidence(), RuleStanding.PINNED) is State.ACTIVE
+    assert state_of(Evidence(), RuleStanding.OFF) is State.OFF
     proven = Evidence(10, 10, 10, 10)
     assert state_of(proven) is State.TRIAL
     assert state_of(proven, is_known=True) is State.ACTIVE

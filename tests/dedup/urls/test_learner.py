@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from dedup.urls import evidence as evidence_module
 from dedup.urls import learner as learner_module
 from dedup.urls.edits import Edit, Form, reading_of
-from dedup.urls.evidence import Standing, State
+from dedup.urls.evidence import RuleStanding, State
 from dedup.urls.groups import Groups
-from dedup.urls.learner import Learner, Prediction, Record
+from dedup.urls.learner import Learner, Prediction, RuleRecord
 from dedup.urls.rule import Rule
 from dedup.urls.views import Page
 from tests.budget import examples
@@ -183,8 +183,8 @@ def test_links_are_new_unless_they_were_met_under_the_rule_that_is_tested() -> N
 
 
 def test_a_pinned_rule_acts_whatever_is_seen_and_one_that_is_off_never() -> None:
-    for standing, state in ((Standing.PINNED, State.ACTIVE), (Standing.OFF, State.OFF)):
-        learner = Learner([Record(parameter("s"), standing=standing)])
+    for standing, state in ((RuleStanding.PINNED, State.ACTIVE), (RuleStanding.OFF, State.OFF)):
+        learner = Learner([RuleRecord(parameter("s"), standing=standing)])
         learner.page(Page(f"{HOST}/p", (1,), (1,), "", 1))
         learner.page(Page(f"{HOST}/p?s=1", (2,), (1,), "", 1))
         assert learner.records[parameter("s")].state is state

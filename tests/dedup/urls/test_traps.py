@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 import pytest
 
 from dedup.urls.evidence import State
-from dedup.urls.learner import OTHER_CONTENT, OTHER_LINKS, Learner, Prediction, Record
+from dedup.urls.learner import OTHER_CONTENT, OTHER_LINKS, Learner, Prediction, RuleRecord
 from dedup.urls.views import Page
 from tests.plugin.trapsite import HOST, TrapSite
 
@@ -24,7 +24,7 @@ class Trapped:
     uses: bool
     shown: set[str] = field(default_factory=set)
     fetched: int = 0
-    held: dict[str, tuple[Record, ...]] = field(default_factory=dict)
+    held: dict[str, tuple[RuleRecord, ...]] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)
     _todo: list[str] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
@@ -88,7 +88,7 @@ class Trapped:
         if shows not in ("login", "gone"):  # most pages of a large cluster are no evidence
             self.learner.page(Page(url, content, (1,), "", 1))
 
-    def _changed(self, record: Record, before: State) -> None:
+    def _changed(self, record: RuleRecord, before: State) -> None:
         if before is State.ACTIVE:
             for url in [url for url, records in self.held.items() if record in records]:
                 del self.held[url]
@@ -99,7 +99,7 @@ class Trapped:
 def later(learner: Learner) -> Learner:
     """Return what the next run begins with."""
     return Learner(
-        Record(record.rule, (*record.earlier, record.own), standing=record.standing)
+        RuleRecord(record.rule, (*record.earlier, record.own), standing=record.standing)
         for record in learner.records.values()
     )
 
