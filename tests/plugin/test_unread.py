@@ -40,10 +40,10 @@ def test_random_links_beside_a_text_are_no_text_of_a_copy(teasers: int) -> None:
     assert let_through([(markup, read) for markup in copies]) == 0
 
 
-def test_half_as_much_as_was_read_is_a_text_of_its_own() -> None:
+def test_more_than_was_read_is_a_text_of_its_own() -> None:
     read = prose(1)
     copies = [
-        f"<p>{read}</p><script>{json.dumps(prose(100 + number, 240))}</script>" for number in range(20)
+        f"<p>{read}</p><script>{json.dumps(prose(100 + number, 450))}</script>" for number in range(20)
     ]
     assert let_through([(markup, read) for markup in copies]) == 20 - (MOST_SWALLOWED - 1)
 
