@@ -34,7 +34,9 @@ GROUPS = re.compile(
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
+    if config.option.markexpr == "not slow":  # nobody shares anything, and any worker may have any test
+        return None
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):  # type: ignore[misc]

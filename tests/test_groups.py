@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import GROUPS
 from tests.crawling import ROOT
 
@@ -33,6 +35,7 @@ def workers(folder: Path, name: str) -> set[str]:
     return set((folder / "workers").read_text().split())
 
 
+@pytest.mark.slow
 def test_a_group_has_one_worker_and_others_have_all(tmp_path: Path) -> None:
     assert len(workers(tmp_path / "a", "tests/archives/test_flow.py")) == 1
     assert len(workers(tmp_path / "b", "tests/archives/test_other.py")) == 2

@@ -24,7 +24,11 @@ COPIES = {
 
 
 @pytest.mark.parametrize(
-    ("source", "arguments"), [("response", {}), ("item", {"html": "1"})], ids=["response", "item"]
+    ("source", "arguments"),
+    [
+        pytest.param("response", {}, id="response", marks=pytest.mark.slow),
+        pytest.param("item", {"html": "1"}, id="item"),
+    ],
 )
 def test_sloppy_pages_with_words_of_their_own_are_kept(
     tmp_path: Path, source: str, arguments: dict[str, str]

@@ -169,6 +169,7 @@ class SameAnswersByTwo(SameAnswers):
         super().teardown()
 
 
+@pytest.mark.slow
 def test_all_laws_hold_where_another_process_changes_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
     run_state_machine_as_test(SameAnswersByTwo, settings=LAWS)
