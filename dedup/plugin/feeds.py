@@ -25,7 +25,7 @@ from dedup.values.verdict import Verdict
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
+
 # The fields of a mark, and the attributes of a verdict that fill them.
 _ATTRIBUTES = ("reason", "canonical_url", "content_distance", "structure_distance", "similarity", "lost")
 MARKS = {f"dedup_{attribute}": attribute for attribute in _ATTRIBUTES}

@@ -35,9 +35,6 @@ _UNLIKE = (
 )
 
 
-logger = logging.getLogger(__name__)
-
-
 class Notices:
     """The warnings of one crawl."""
 

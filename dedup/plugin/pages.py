@@ -21,7 +21,6 @@ from dedup.values.urls import host_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 # A response is read once, for the spider and the pipeline; it can hold no attribute of ours.
 _pages: WeakKeyDictionary[Response, Page] = WeakKeyDictionary()

@@ -349,8 +349,8 @@ def _facts(row: Row) -> tuple[int, Verdict, Outcome, bool, str, int]:
     return (row.id, facts, row.outcome, row.listed, row.sighting.url_key, row.sighting.run)  # type: ignore[return-value]
 
 
-class SameAnswersOfLonger(SameAnswers):
-    """With rehearsals."""
+class SameAnswersOfDryRuns(SameAnswers):
+    """With dry runs of the first pages."""
 
     configs = LATER
     prints = PRINTS + LONGER
@@ -386,13 +386,13 @@ class SameAnswersByBandsOnPostgres(SameAnswersOnPostgres):
 
 
 TestSameAnswers = SameAnswers.TestCase
-TestSameAnswersOfLonger = SameAnswersOfLonger.TestCase
+TestSameAnswersOfDryRuns = SameAnswersOfDryRuns.TestCase
 TestSameAnswersInMemory = SameAnswersInMemory.TestCase
 TestSameAnswersByBands = pytest.mark.slow(SameAnswersByBands.TestCase)
 TestSameAnswersOnPostgres = SameAnswersOnPostgres.TestCase
 TestSameAnswersByBandsOnPostgres = SameAnswersByBandsOnPostgres.TestCase
 TestSameAnswers.settings = settings(max_examples=examples(50), stateful_step_count=40, deadline=None)
-TestSameAnswersOfLonger.settings = TestSameAnswers.settings
+TestSameAnswersOfDryRuns.settings = TestSameAnswers.settings
 TestSameAnswersByBands.settings = TestSameAnswers.settings
 TestSameAnswersInMemory.settings = TestSameAnswersOnPostgres.settings = settings(
     max_examples=examples(15), stateful_step_count=40, deadline=None
