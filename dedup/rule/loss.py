@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.sample import MOST, MOST_OF_SITE, Sampled, of_site, places, sampled
+from dedup.recipes.sample import MOST, MOST_OF_SITE, SAMPLED_BYTES, Sampled, of_site, places, sampled
 from dedup.recipes.sketch import BINS
 from dedup.rule.similarity import SimilarityVerifier
 from dedup.rule.site import SiteContext
@@ -36,7 +36,8 @@ KNOWN_PAGES = 100
 MISSING_WORDS = 8
 # With fewer sampled shingles than this, words that are nowhere else can be missed.
 LEAST_SAMPLED = 8
-# A drop is refused where more may be lost than is allowed: of 100 pages that lose more, 99 are kept.
+# Of pages whose sample was cut off, estimates err more: a drop is refused where even the upper end of
+# the estimate is not allowed.  Of 100 such pages that lose more, 99 are kept.
 DEVIATIONS = 2.33
 # Losses this near to the bound are borderline, in words.
 EDGE_WORDS = 15
@@ -78,7 +79,7 @@ class LossVerifier:
         if not check.passes:
             return check
         allowed = allowed_words(page, self.config)
-        most = lost_words(kept, page, check.similarity, DEVIATIONS)
+        most = max(lost_words(kept, page, check.similarity, _deviations(page.sample, MOST)), 1.0)
         check = check._replace(margin=min(check.margin, (allowed - most) / EDGE_WORDS))
         if most <= allowed and lost <= FEW_WORDS:
             return _told(check, page, FEW, "too few for a text of their own")
@@ -193,11 +194,16 @@ def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
 
 
 def _most_missing(page: Fingerprint, site: SiteContext) -> float:
-    """Return how many `missing_words` there are at most, as `lost_words` does with *deviations*."""
+    """Return how many `missing_words` there are at most, 1 or more, as `lost_words` does."""
     unknown = site.unknown(of_site(page.sample))
-    added = DEVIATIONS**2
-    missing, variance = _by_samples(int(unknown.sum()), len(unknown), shingles_of(page), added)
-    return (missing + DEVIATIONS * sqrt(variance)) * words_a_token(page)
+    deviations = _deviations(page.sample, MOST_OF_SITE)
+    missing, variance = _by_samples(int(unknown.sum()), len(unknown), shingles_of(page), deviations**2)
+    return max((missing + deviations * sqrt(variance)) * words_a_token(page), 1.0)
+
+
+def _deviations(sample: bytes, most: int) -> float:
+    """Return how many deviations above an estimate by at most *most* hashes a loss may be."""
+    return DEVIATIONS if len(sample) >= most * SAMPLED_BYTES else 0.0
 
 
 def own_similarity(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float | None:

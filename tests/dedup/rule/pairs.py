@@ -159,13 +159,4 @@ def _loses_little(kept: Fingerprint, page: Fingerprint, alike: float, config: De
     lost = max(0.0, of_page - alike * (of_page + of_kept) / (1 + alike))
     share = min(100, 2.5 * config.max_lost_words, config.max_lost_share * page.tokens)
     allowed = min(page.tokens / 3, max(config.max_lost_words, share))
-    return lost <= allowed and _loses_at_most(of_kept, of_page, alike) <= allowed
-
-
-def _loses_at_most(of_kept: int, of_page: int, alike: float) -> float:
-    """2.33 standard deviations away, with as many successes and failures added as that test asks for."""
-    smooth = (alike * BINS + 2.33**2 / 2) / (BINS + 2.33**2)
-    lost = max(0.0, of_page - smooth * (of_page + of_kept) / (1 + smooth))
-    smooth = (smooth * BINS + 1) / (BINS + 2)
-    deviation = (of_page + of_kept) / (1 + smooth) ** 2 * (smooth * (1 - smooth) / BINS) ** 0.5
-    return float(min(of_page, max(of_page - of_kept, lost + 2.33 * deviation)))
+    return max(lost, of_page - of_kept, 1) <= allowed
