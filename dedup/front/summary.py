@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from shlex import quote
+from types import MappingProxyType
 
 from dedup.front.shares import Swallowed
 from dedup.index import Index, Run
@@ -35,12 +36,15 @@ def summary(
     counts: Mapping[str, int],
     index: Index,
     run: Run,
+    *,
     swallowed: Sequence[Swallowed] = (),
     unjudged: str = "",
+    leant_on: Mapping[str, int] = MappingProxyType({}),
 ) -> str:
     """Return the summary of a *run* from its *counts*, several lines; a missing count is 0.
 
-    *unjudged* is the reason if nothing was judged.
+    *unjudged* is the reason if nothing was judged; *leant_on* says for how many copies pages stand that
+    were kept on a host which this run has not visited.
     """
     counts = Counter(counts)
     label, name = _COPIES.get(run.action, _DRY_RUN)
@@ -52,7 +56,13 @@ def summary(
     ]
     lines.append(f"  {label:<18}{copies:>10,}  ({share:.1%} of all seen)")
     lines += _unjudged(counts, unjudged)
-    lines += _rehearsed(counts) + _earlier(counts, run) + _skipped(counts) + _troubles(counts)
+    lines += (
+        _rehearsed(counts)
+        + _earlier(counts, run)
+        + _not_visited(leant_on)
+        + _skipped(counts)
+        + _troubles(counts)
+    )
     lines += [_warning(one) for one in swallowed[:LARGEST]]
     if swallowed[LARGEST:]:
         lines.append(f"  and {len(swallowed) - LARGEST:,} more such warnings in the log")
@@ -83,6 +93,15 @@ def _earlier(counts: Counter[str], run: Run) -> list[str]:
         f"  {earlier:,} of them for a page that ANOTHER run kept "
         f"(a run is undone with: dedup forget --run N; this one was {run.id})"
     ]
+
+
+def _not_visited(leant_on: Mapping[str, int]) -> list[str]:
+    lines = [
+        f"  {count:,} of them for pages of {printable(host)}, which this crawl did not visit"
+        for host, count in list(leant_on.items())[:LARGEST]
+    ]
+    more = len(leant_on) - LARGEST
+    return [*lines, f"  and of {more:,} more such hosts"] if more > 0 else lines
 
 
 def _skipped(counts: Counter[str]) -> list[str]:

@@ -110,6 +110,7 @@ class Detector:
         *,
         confirmed: bool = False,
         is_restored: bool = False,
+        siblings: Collection[int] | None = None,
         wait_for: Collection[int] = (),
     ) -> Verdict:
         """Judge and record *sighting*, with its *page* if pages are stored; see `Ledger.find_or_add`."""
@@ -118,6 +119,7 @@ class Detector:
             sighting,
             confirmed=confirmed,
             is_restored=is_restored,
+            siblings=siblings,
             wait_for=wait_for,
             page=pack(page) if page and self.config.store_pages else b"",
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from dedup.index.facts import Facts
@@ -13,7 +14,9 @@ from dedup.rule.decide import Past
 from dedup.rule.frozen import FrozenSites
 from dedup.rule.keys import nearness
 from dedup.rule.site import SiteContext
+from dedup.urls.names import is_one_address
 from dedup.values.exceptions import Exceptions
+from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Row
 from dedup.values.run import DRY_RUN, Crawl, Run
 from dedup.values.sighting import Sighting
@@ -22,6 +25,11 @@ from dedup.values.verdict import Candidates, Canonical, Outcome, Standing, Versi
 
 _NO_RUNS: frozenset[int] = frozenset()
 _FEW = 2
+_SEEN = (Outcome.PENDING, Outcome.CONFIRMED)
+# So many rows of one URL tell what a crawl has kept of it.
+_RECENT = 50
+# With so many things of one key, a page is compared with the newest and with those that are near.
+MOST_OF_KEY = 50
 
 
 @dataclass(slots=True)
@@ -43,17 +51,29 @@ class Evidence:
         self.crawl = self.facts.crawl(self.sighting.run)
         self.dry_runs = self.crawl.alive if self.sighting.is_dry else _NO_RUNS
 
-    def past(self, config: DedupConfig, *, is_restored: bool = False) -> Past:
-        """Return what `decide` asks about; a page that *is_restored* is kept, whatever it repeats."""
+    def past(
+        self,
+        config: DedupConfig,
+        *,
+        is_restored: bool = False,
+        siblings: Collection[int] | None = None,
+    ) -> Past:
+        """Return what `decide` asks about; a page that *is_restored* is kept, whatever it repeats.
+
+        *siblings* are the rows of the same response, if that was asked for by the URL of the page.
+        """
         versions = self.versions()
         return Past(
             versions=versions,
+            again=None if siblings is None else self._again(siblings),
             candidates=lambda: self.candidates(config),
             declared=self._declared() if config.canonical_link == "decide" else None,
-            standing=self.standing,
+            standing=partial(self.standing, reach=config.scope),
             rivals=self.rivals,
             is_restored=is_restored or self._is_restored(versions),
             site=lambda: self.site(config),
+            is_own_address=self._is_own_address,
+            dropped=self._dropped,
             originals=lambda: self.originals(config.exceptions),
             is_stranger=self._strangers(config.exceptions),
         )
@@ -67,7 +87,7 @@ class Evidence:
         seen = self.sighting
         if self.frozen is not None:
             return self.frozen.site(seen.host)
-        runs = None if config.unchanged == "drop" else self.crawl.alive
+        runs = None if config.unchanged == "drop" else self.facts.begun_with(self.crawl)
         return self.facts.site((seen.kind, seen.scope), seen.host, runs, self.dry_runs)
 
     # Own versions
@@ -88,6 +108,33 @@ class Evidence:
             versions += self._still_shown(met_again)
         return versions
 
+    def _again(self, siblings: Collection[int]) -> Version | None:
+        """Return what this crawl has kept of the same URL by an earlier request, None for nothing.
+
+        Where that gave several items, it is the one that shows the same, if one does.
+        """
+        own = self.crawl.own
+        if not any(row.sighting.run in own for row in self._latest_rows()):
+            return None
+        query = self._same(runs=own, outcomes=_SEEN, order=Order.NEWEST, limit=_RECENT)
+        rows = [row for row in self.store.rows(query) if row.id not in siblings]
+        replaced = {row.verdict.replaces for row in rows}
+        roots = {row.id: row for row in map(self._kept_as, rows) if row and row.id not in replaced}
+        found = [replace(row.as_version(row), canonical=row.as_canonical()) for row in roots.values()]
+        if len(found) > 1:
+            found = [version for version in found if version.shows(self.sighting.fingerprint)]
+        return found[0] if found else None
+
+    def _kept_as(self, row: Row) -> Row | None:
+        """Return the listed row of what was kept, or met again, as *row*, None for a copy."""
+        if row.listed:
+            return row
+        if not row.is_met_again:
+            return None
+        assert row.verdict.canonical is not None
+        root = the_row(self.store, row.verdict.canonical)
+        return root if root.listed else None
+
     def _last_met(self) -> tuple[int, list[Row]]:
         """Return the last earlier run of another crawl that met the page, and rows of it and this crawl.
 
@@ -103,7 +150,11 @@ class Evidence:
         if not (newest := first(self.store.rows(query))):
             return 0, latest
         last = newest.sighting.run
-        return last, list(self.store.rows(self._of_it(runs=own | {last})))
+        query = self._of_it(runs=own | {last}, order=Order.NEWEST, limit=MOST_OF_KEY)
+        rows = list(self.store.rows(query))
+        if len(rows) == MOST_OF_KEY:  # of so many things of one name only what shows the same matters
+            rows = list(self.store.rows(query._replace(limit=None, **self._same_text())))
+        return last, rows
 
     def _is_earlier(self, row: Row) -> bool:
         return row.sighting.run < self.sighting.run and row.sighting.run not in self.crawl.own
@@ -134,11 +185,7 @@ class Evidence:
     def _still_shown(self, met_again: Collection[int | None]) -> list[Version]:
         """Return own canonicals of any earlier crawl that show the same and were not met again."""
         seen, page = self.sighting, self.sighting.fingerprint
-        conditions: dict[str, Any] = {"before_run": seen.run, "not_runs": self.crawl.own}
-        if page.tokens:
-            conditions["token_digest"] = page.token_digest
-        else:
-            conditions["body_digest"] = page.body_digest
+        conditions = {"before_run": seen.run, "not_runs": self.crawl.own, **self._same_text()}
         if not seen.is_named:
             conditions |= {"url_key": "", "item_key": ""}
         rows = self.store.rows(self._same(listed=True, outcomes=(Outcome.CONFIRMED,), **conditions))
@@ -150,6 +197,13 @@ class Evidence:
             and version.origin not in met_again
             and (seen.is_named or not self.met(version.origin, self.crawl.own))
         ]
+
+    def _same_text(self) -> dict[str, Any]:
+        """Return the condition that a row shows the same text, or without tokens the same bytes."""
+        page = self.sighting.fingerprint
+        if page.tokens:
+            return {"token_digest": page.token_digest}
+        return {"body_digest": page.body_digest}
 
     # Other pages
 
@@ -168,13 +222,28 @@ class Evidence:
 
     def candidates(self, config: DedupConfig) -> Iterable[Candidates]:
         """Return what the page may repeat, in the order of `nearness`; with a key, all of that key."""
-        seen, pool = self.sighting, self.pool()
+        seen = self.sighting
         if not seen.item_key:
-            return self.store.candidates(seen.fingerprint, pool, config)
-        rows = self.store.rows(self._same(listed=True))
-        canonicals = [row.as_canonical() for row in rows if pool.has(row)]
+            return self.store.candidates(seen.fingerprint, self.pool(), config)
+        newest = self.store.rows(self._same(listed=True, order=Order.NEWEST, limit=MOST_OF_KEY))
+        rows = {row.id: row for row in newest}
+        if len(rows) == MOST_OF_KEY:  # of the others those that are near
+            rows |= self._near_of_key(config)
+        canonicals = [row.as_canonical() for row in rows.values() if self._is_met(row)]
         canonicals.sort(key=lambda canonical: nearness(seen.fingerprint, canonical))
         return [Candidates(canonicals, len(canonicals))]
+
+    def _near_of_key(self, config: DedupConfig) -> dict[int, Row]:
+        seen = self.sighting
+        pool = Pool((seen.kind, seen.scope), dry_runs=self.dry_runs)
+        batches = self.store.candidates(seen.fingerprint, pool, config)
+        near = (the_row(self.store, one.id) for batch in batches for one in batch.canonicals)
+        return {row.id: row for row in near if row.sighting.item_key == seen.item_key}
+
+    def _is_met(self, row: Row) -> bool:
+        """Return whether this crawl has kept a row of the same identity, or has met it again."""
+        own = self.crawl.own
+        return row.sighting.run in own or self.met(row.id, own) is not None
 
     def rivals(self, canonical: Canonical) -> list[Canonical]:
         """Return the others in the cluster of *canonical* that the page is compared with."""
@@ -195,14 +264,42 @@ class Evidence:
         if seen.canonical_key in ("", seen.url_key):
             return None
         group = (seen.kind, seen.scope)
-        rows = self.store.rows(Query(group=group, url_key=seen.canonical_key, dry_runs=_NO_RUNS))
-        for row in reversed(list(rows)):
+        query = Query(group=group, url_key=seen.canonical_key, dry_runs=_NO_RUNS)
+        for row in self.store.rows(query._replace(order=Order.NEWEST, limit=_RECENT)):
             number = row.verdict.canonical
             canonical = row if number is None else the_row(self.store, number)
             is_own = canonical.sighting.url_key == seen.url_key
             if canonical.listed and not is_own and canonical.sighting.item_key == seen.item_key:
                 return canonical.as_canonical()
         return None
+
+    # Other addresses of the page
+
+    def _is_own_address(self, url: str) -> bool:
+        """Return whether *url* differs from that of the page only in what is known not to matter."""
+        seen = self.sighting
+        keys = {key for key in (seen.url_key, seen.canonical_key) if key}
+        return any(is_one_address(key, url, self.facts.harmless()) for key in keys)
+
+    def _dropped(self) -> Iterator[Fingerprint]:
+        """Yield what the page showed when it was last dropped as a copy, at each of its addresses."""
+        seen = self.sighting
+        if not seen.url_key:
+            return
+        around = (key for key in self.store.urls_around(seen.url_key) if self._is_own_address(key))
+        for key in {seen.url_key, *around}:
+            query = Query(
+                group=(seen.kind, seen.scope),
+                url_key=key,
+                outcomes=NOT_UNDONE,
+                not_runs=self.crawl.own,
+                dry_runs=self.dry_runs,
+                order=Order.NEWEST,
+                limit=1,
+            )
+            for row in self.store.rows(query):
+                if not row.is_own and row.sighting.item_key == seen.item_key:
+                    yield row.sighting.fingerprint
 
     # What somebody said of pairs
 
@@ -235,22 +332,26 @@ class Evidence:
 
     # How another page stands
 
-    def standing(self, canonical: Canonical) -> Standing | None:
+    def standing(self, canonical: Canonical, *, reach: str = "") -> Standing | None:
         """Return how *canonical* stands in the crawl, None where it does not.
 
-        It stands if the crawl has kept it or met it again, or if it is on a host that the crawl has not
-        visited, unless a later crawl that visited it came to its end without meeting the page.  For a
-        crawl that visits no hosts, such as `dedup add`, everything stands.
+        It stands if the crawl has kept it or met it again.  On a host that the crawl has not visited it
+        stands too if pages of all spiders are compared, or if no crawl kept it but `dedup add` did,
+        unless a later crawl that visited the host came to its end without meeting the page.  For a crawl
+        that visits no hosts, such as `dedup add`, everything stands.  *reach* is the name of the scope.
         """
         alive, scope = self.crawl.alive, self.sighting.scope
         by_itself = Standing(canonical.id, canonical.run, canonical.is_pending)
-        if canonical.run in alive:
+        if self.crawl.has(canonical.run, canonical.id):
             return by_itself
         if met := self.met(canonical.id, alive):
             is_pending = met.outcome is Outcome.PENDING
             return Standing(met.id, met.sighting.run, is_pending, is_kept=met.verdict.kept)
         if not self.facts.has_visited(alive):
             return by_itself
+        # The site may have moved: its user has nothing of it in what this crawl delivers.
+        if reach == "spider" and self.facts.has_visited(frozenset((canonical.run,))):
+            return None
         if self.facts.is_visited(scope, canonical.host, alive) or self._was_missed(canonical):
             return None
         return Standing(canonical.id, canonical.run, canonical.is_pending, is_elsewhere=True)
@@ -260,7 +361,7 @@ class Evidence:
         dry_runs = runs if self.sighting.is_dry else _NO_RUNS
         found = self.store.rows(Query(canonical=canonical, met_again=True, runs=runs, dry_runs=dry_runs))
         return min(
-            found,
+            (row for row in found if self.crawl.has(row.sighting.run, row.id)),
             key=lambda row: (not row.verdict.kept, row.outcome is Outcome.PENDING, row.id),
             default=None,
         )

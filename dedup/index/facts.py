@@ -8,8 +8,12 @@ from typing import Any, TypeVar
 
 from dedup.index.sites import Site, Sites
 from dedup.index.stores.base import Group, Note, Query, Store, first
+from dedup.index.url_rules import UrlRules
+from dedup.urls.edits import Edit
+from dedup.urls.evidence import State
 from dedup.values.row import Visit
 from dedup.values.run import Crawl, Run, crawl_of
+from dedup.values.urls import with_or_without_www
 from dedup.values.verdict import Outcome
 
 _T = TypeVar("_T")
@@ -36,7 +40,31 @@ class Facts:
     def _crawl(self, run: int) -> Crawl:
         runs = self._store.select(Run)
         upcoming = Run(run, "", "", "", 0.0, began=next_event(runs))
-        return crawl_of(next((one for one in runs if one.id == run), upcoming), runs)
+        return crawl_of(next((one for one in runs if one.id == run), upcoming), runs, self._since)
+
+    def _since(self, own: frozenset[int]) -> int:
+        """Return the last row when the first of the runs *own* began, 0 where none tells."""
+        begun = self._store.select(Visit, host="", run=own)
+        return min((visit.after for visit in begun), default=0)
+
+    def begun_with(self, crawl: Crawl) -> frozenset[int]:
+        """Return the runs of *crawl* all of whose rows count there."""
+        return self._fact(("begun", crawl), lambda: self._begun_with(crawl))
+
+    def _begun_with(self, crawl: Crawl) -> frozenset[int]:
+        if not crawl.since:
+            return crawl.alive
+        begun = self._store.select(Visit, host="", run=crawl.alive)
+        return crawl.own | {visit.run for visit in begun if visit.after >= crawl.since}
+
+    def harmless(self) -> frozenset[Edit]:
+        """Return what rules for URLs say does not matter, whatever is known of them but that it does."""
+        return self._fact("harmless", self._harmless)
+
+    def _harmless(self) -> frozenset[Edit]:
+        wrong = (State.REFUTED, State.OFF)
+        records = UrlRules(self._store).records()
+        return frozenset(record.rule.edit for record in records if record.state not in wrong)
 
     def has_restored(self) -> bool:
         """Return whether somebody wants any page back that was dropped."""
@@ -69,8 +97,11 @@ class Facts:
         return self._fact(("visited", runs), lambda: self._are_visits(run=runs))
 
     def is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool:
-        """Return whether one of *runs* was on *host*, under *scope* or the scope of all pages."""
-        return self._are_visits(scope=(scope, ""), host=host, run=runs)
+        """Return whether one of *runs* was on *host*, under *scope* or the scope of all pages.
+
+        A host with ``www.`` in front and the one without it are one.
+        """
+        return self._are_visits(scope=(scope, ""), host=with_or_without_www(host), run=runs)
 
     def _are_visits(self, **fields: Any) -> bool:
         return bool(self._store.select(Visit, limit=1, **fields))

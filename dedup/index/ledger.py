@@ -63,13 +63,18 @@ class Ledger:
         return self.ask(sighting, config)[0]
 
     def ask(
-        self, sighting: Sighting, config: DedupConfig, *, is_restored: bool = False
+        self,
+        sighting: Sighting,
+        config: DedupConfig,
+        *,
+        is_restored: bool = False,
+        siblings: Collection[int] | None = None,
     ) -> tuple[Verdict, Ticket]:
         """Return the verdict on *sighting*, and what `claim` takes to tell if it still holds."""
         sighting = sighting.bounded()
         with self._store.snapshot():
             token = self._store.token((sighting.kind, sighting.scope))
-            verdict = self._verdict(sighting, config, is_restored=is_restored)
+            verdict = self._verdict(sighting, config, is_restored=is_restored, siblings=siblings)
             is_plain = not (
                 self._facts.has_restored() or (verdict.represents and not self._facts.has_substitutes())
             )
@@ -133,6 +138,7 @@ class Ledger:
         *,
         confirmed: bool = True,
         is_restored: bool = False,
+        siblings: Collection[int] | None = None,
         wait_for: Collection[int] = (),
         page: bytes = b"",
     ) -> Verdict:
@@ -144,12 +150,14 @@ class Ledger:
         repeats one whose fate in a run of *wait_for* is open is not recorded: its verdict has no row,
         and it can be asked about again when the row that its standing names is settled.  What is seen
         by a dry run drops nothing in other runs; what *is_restored* is kept, whatever it repeats.
+        *siblings* are the rows of the same response, where that was requested by the URL of the page:
+        if another request of this run gave it before, it is `updated`, or else `unchanged` and dropped.
         *page* is stored with the row, for `page_of`: what `dedup.reading.stored.pack` returns, b"" for
         nothing.
         """
         self._settle_doubts()
         for _ in range(_TRIES if self._store.is_shared else 0):
-            verdict, ticket = self.ask(sighting, config, is_restored=is_restored)
+            verdict, ticket = self.ask(sighting, config, is_restored=is_restored, siblings=siblings)
             if _waits(verdict, wait_for):
                 return verdict
             claimed = self.claim(sighting, verdict, ticket, config, confirmed=confirmed, page=page)
@@ -157,7 +165,7 @@ class Ledger:
                 return replace(verdict, row=claimed.id)
         sighting = sighting.bounded()
         with self._recording(sighting), self._store.transaction(writing=True):
-            verdict = self._verdict(sighting, config, is_restored=is_restored)
+            verdict = self._verdict(sighting, config, is_restored=is_restored, siblings=siblings)
             if _waits(verdict, wait_for):
                 return verdict
             row = self._record(sighting, verdict, confirmed=confirmed, page=page)
@@ -186,8 +194,15 @@ class Ledger:
         """Return what is known about the page of *sighting*."""
         return Evidence(self._store, self._facts, sighting, self.frozen)
 
-    def _verdict(self, sighting: Sighting, config: DedupConfig, *, is_restored: bool = False) -> Verdict:
-        past = self.evidence(sighting).past(config, is_restored=is_restored)
+    def _verdict(
+        self,
+        sighting: Sighting,
+        config: DedupConfig,
+        *,
+        is_restored: bool = False,
+        siblings: Collection[int] | None = None,
+    ) -> Verdict:
+        past = self.evidence(sighting).past(config, is_restored=is_restored, siblings=siblings)
         verdict = decide(sighting.fingerprint, past, config)
         is_rehearsed = not (verdict.kept or sighting.is_dry) and self._rehearses(config.rehearse)
         return replace(verdict, is_rehearsed=True) if is_rehearsed else verdict
@@ -259,7 +274,8 @@ class Ledger:
         if row.verdict.replaces is None:
             return
         old, evidence = the_row(self._store, row.verdict.replaces), self.evidence(row.sighting)
-        if old.listed and not evidence.met(old.id, evidence.crawl.own):
+        is_of_it = old.sighting.run in evidence.crawl.own
+        if old.listed and (is_of_it or not evidence.met(old.id, evidence.crawl.own)):
             self._store.change(Query(ids=(old.id,)), listed=False)
 
     def _answered(self, row: Row) -> list[Row]:

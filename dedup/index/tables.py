@@ -107,6 +107,7 @@ PAGES = Table(
         _of_page("words", COUNT, default=0),
         _of_page("shingles", COUNT, default=0),
         _of_page("sample", SAMPLE, default=b""),
+        _of_page("sentences", DIGEST, default=b""),
         _of_verdict("lost", COUNT, optional=True),
         _of_verdict("missing", COUNT, optional=True),
     ),

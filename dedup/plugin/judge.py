@@ -187,7 +187,15 @@ class Judge:
 
     def _report(self, index: Index, run: Run, counts: Mapping[str, int]) -> tuple[str, Statistics]:
         """Return the summary of *run*, and what the index holds at its end."""
-        parts = [summary(counts, index, run, self._notices.swallowed(), self._unjudged)]
+        notices = self._notices
+        parts = [
+            summary(
+                *(counts, index, run),
+                swallowed=notices.swallowed(),
+                unjudged=self._unjudged,
+                leant_on=notices.leant_on(self._hosts),
+            )
+        ]
         if self._rehearsal.is_on:
             parts.append(self._rehearsal.told(index))
         return "\n".join(parts), index.views.statistics()
@@ -219,26 +227,38 @@ class Judge:
         return self.counts.timed("fingerprint", self._detector.sighting, page, kind=kind)
 
     def ask(
-        self, sighting: Sighting, page: Page | None = None, *, is_restored: bool = False
+        self,
+        sighting: Sighting,
+        page: Page | None = None,
+        *,
+        is_restored: bool = False,
+        siblings: set[int] | None = None,
     ) -> Verdict | None:
         """Judge and record; a verdict without a row repeats a page that is pending in this process.
 
         *page* is the page that was sighted, for an index that stores pages; if it *is_restored*, it is
-        kept, whatever it repeats.
+        kept, whatever it repeats.  *siblings* are the rows of the same response, to which its own is
+        added; None where that was not requested by the URL of the page.
         """
         self._catch_up()
-        verdict = self._attempt(self._question(sighting, page, is_restored=is_restored))
+        question = self._question(sighting, page, is_restored=is_restored, siblings=siblings)
+        verdict = self._attempt(question)
         if verdict is not None:
             self._note(sighting, verdict)
         return verdict
 
     def ask_later(
-        self, sighting: Sighting, page: Page | None = None, *, is_restored: bool = False
+        self,
+        sighting: Sighting,
+        page: Page | None = None,
+        *,
+        is_restored: bool = False,
+        siblings: set[int] | None = None,
     ) -> Future[Answered]:
         """Judge and record as `ask` does, in its turn; a verdict without a row comes with a waiter."""
         self._catch_up()
         later: Future[Answered] = Future()
-        question = self._question(sighting, page, is_restored=is_restored)
+        question = self._question(sighting, page, is_restored=is_restored, siblings=siblings)
 
         def answered(verdict: Verdict | None) -> None:
             if verdict is not None:
@@ -251,22 +271,32 @@ class Judge:
         return later
 
     async def answer(
-        self, sighting: Sighting, page: Page | None = None, *, is_restored: bool = False
+        self,
+        sighting: Sighting,
+        page: Page | None = None,
+        *,
+        is_restored: bool = False,
+        siblings: set[int] | None = None,
     ) -> Answered:
         """Return the verdict, and a waiter if it has no row; a file is asked without a pause."""
         if self.is_remote:
-            return await self.ask_later(sighting, page, is_restored=is_restored)
-        verdict = self.ask(sighting, page, is_restored=is_restored)
+            return await self.ask_later(sighting, page, is_restored=is_restored, siblings=siblings)
+        verdict = self.ask(sighting, page, is_restored=is_restored, siblings=siblings)
         return verdict, self.waiter(verdict) if verdict and verdict.row is None else None
 
     def _question(
-        self, sighting: Sighting, page: Page | None, *, is_restored: bool
+        self, sighting: Sighting, page: Page | None, *, is_restored: bool, siblings: set[int] | None
     ) -> Callable[[], Verdict]:
         def ask() -> Verdict:
             assert detector is not None
             if is_new:
                 detector.visit(host)
-            return detector.submit(sighting, page, is_restored=is_restored, wait_for=runs)
+            verdict = detector.submit(
+                sighting, page, is_restored=is_restored, siblings=siblings, wait_for=runs
+            )
+            if siblings is not None and verdict.row is not None:
+                siblings.add(verdict.row)
+            return verdict
 
         detector, runs, host = self._detector, frozenset(self._room.runs), sighting.host
         is_new = host not in self._hosts

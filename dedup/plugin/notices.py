@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from collections.abc import Collection, Mapping
 
 from dedup.front.settings import DedupSettings
 from dedup.front.shares import DOUBTFUL_SIMILARITY, DOUBTFUL_WORDS, Shares, Swallowed, doubtful
@@ -12,7 +14,7 @@ from dedup.report.rehearsal import rehearsal
 from dedup.values.errors import IndexUnavailable
 from dedup.values.limits import MAX_ATTRIBUTES, MAX_DEPTH, Excess
 from dedup.values.printable import printable
-from dedup.values.urls import host_of
+from dedup.values.urls import host_of, with_or_without_www
 from dedup.values.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -35,6 +37,10 @@ _UNLIKE = (
 )
 
 
+# Hosts that are not visited and have the pages that others repeat; more are not counted.
+_MOST_HOSTS = 1000
+
+
 class Notices:
     """The warnings of one crawl."""
 
@@ -43,6 +49,7 @@ class Notices:
         self._counts = counts
         self._shares = Shares()
         self._given: set[str] = set()
+        self._leant_on: Counter[str] = Counter()
 
     def over_limit(self, url: str, excess: Excess) -> None:
         """Warn of a page that is not read because of *excess*."""
@@ -87,6 +94,13 @@ class Notices:
             self._doubt(url)
         if verdict.canonical is not None:
             self._copy(url, verdict.canonical, verdict.canonical_url)
+        if not verdict.canonical_was_met and len(self._leant_on) < _MOST_HOSTS:
+            self._leant_on[host_of(verdict.canonical_url)] += 1
+
+    def leant_on(self, visited: Collection[str]) -> Mapping[str, int]:
+        """Return for how many copies pages of each host stand that is none of those *visited*."""
+        known = {name for host in visited for name in with_or_without_www(host)}
+        return {host: count for host, count in self._leant_on.most_common() if host not in known}
 
     def _doubt(self, url: str) -> None:
         for share in self._shares.doubt(url):

@@ -122,10 +122,12 @@ class DedupPipeline:
         if (sighted := self._sighted(item, token)) is None:
             return self._keep_unjudged(item)
         judge, is_restored = self.judge, token.handed.is_restored
-        ask = partial(judge.answer, *sighted, is_restored=is_restored)
+        siblings = self._tracker.rows_of(token.response, sighted[1].url)
+        ask = partial(judge.answer, *sighted, is_restored=is_restored, siblings=siblings)
         if judge.is_remote:  # asked now, as items are judged in the order in which they come
-            return self._await(item, token, ask, judge.ask_later(*sighted, is_restored=is_restored))
-        verdict = judge.ask(*sighted, is_restored=is_restored)
+            later = judge.ask_later(*sighted, is_restored=is_restored, siblings=siblings)
+            return self._await(item, token, ask, later)
+        verdict = judge.ask(*sighted, is_restored=is_restored, siblings=siblings)
         if verdict is None:
             return self._keep_unjudged(item)
         if verdict.row is None:

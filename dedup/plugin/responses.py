@@ -23,6 +23,7 @@ from dedup.plugin.pages import located, page_from_response
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.restored import kept_request
 from dedup.plugin.settings import only_looks, read_settings
+from dedup.plugin.tracking import is_asked_for
 from dedup.reading.page import Page
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
@@ -98,7 +99,9 @@ class DedupResponseMiddleware:
             self._judge_later(response, judge)
             return
         sighted = _sighted(response, judge)
-        verdict = judge.ask(sighted[1], sighted[0]) if sighted else None
+        verdict = None
+        if sighted:
+            verdict = judge.ask(sighted[1], sighted[0], siblings=_siblings(response, sighted[0]))
         self._act(response, judge, sighted, verdict)
 
     def _judge_later(self, response: Response, judge: Judge) -> None:
@@ -116,7 +119,8 @@ class DedupResponseMiddleware:
             sighted = _sighted(response, judge)
             verdict = None
             if sighted:
-                verdict, waiter = await judge.answer(sighted[1], sighted[0])
+                siblings = _siblings(response, sighted[0])
+                verdict, waiter = await judge.answer(sighted[1], sighted[0], siblings=siblings)
                 del waiter  # it need not wait: what leans on a pending page is followed
             callback = partial(own or spider._parse, response, **given)
             try:
@@ -280,6 +284,11 @@ def _sighted(response: Response, judge: Judge) -> tuple[Page, Sighting] | None:
         # A page that we cannot read is our error: a traceback is logged, and it is followed.
         logger.exception("A response could not be judged and is followed")
         return None
+
+
+def _siblings(response: Response, page: Page) -> set[int] | None:
+    """Return the rows of the same response, as there are: none; None where it was not asked for."""
+    return set() if is_asked_for(response, page.url) else None
 
 
 def _read(response: Response, judge: Judge) -> Page | None:

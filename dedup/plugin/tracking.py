@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 from weakref import WeakKeyDictionary, WeakSet, finalize, ref
 
 from dedup.values.verdict import Verdict
@@ -83,6 +83,13 @@ class Token:
     is_settled: bool = False
 
 
+def is_asked_for(response: Response | None, url: str) -> TypeGuard[Response]:
+    """Return whether somebody has asked for *response* by *url*, and was not led to it."""
+    if response is None or response.url != url or (request := response.request) is None:
+        return False
+    return request.method == "GET" and not request.meta.get("redirect_urls")
+
+
 _current: ContextVar[Token | None] = ContextVar("dedup_token", default=None)
 
 
@@ -96,6 +103,13 @@ class Tracker:
         self._responses: dict[int, ref[Response]] = {}
         self._exempt: WeakSet[Response] = WeakSet()
         self._tokens: dict[int, Token] = {}
+        self._rows: WeakKeyDictionary[Response, set[int]] = WeakKeyDictionary()
+
+    def rows_of(self, response: Response | None, url: str) -> set[int] | None:
+        """Return the rows of the items of *response*; None if it was not requested by *url*."""
+        if not is_asked_for(response, url):
+            return None
+        return self._rows.setdefault(response, set())
 
     def hand_over(self, handed: Handed, response: Response) -> None:
         """Keep what the spider middleware knows of an item of *response* until the item arrives."""

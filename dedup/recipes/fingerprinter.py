@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import lru_cache, partial
 
 from dedup.native import give_up
 from dedup.reading.compiled import TRIAL
 from dedup.reading.dictionary import dictionary_digest, file_digest, frequencies_digest
 from dedup.reading.page import Page
+from dedup.reading.sentences import sentences_digest
 from dedup.reading.tokens import word_count
 from dedup.recipes.compiled import folding
 from dedup.recipes.config import DECAYED, FILES, HASHERS, SIZED, STRUCTURES, TERMS, WEIGHTS, DedupConfig
@@ -97,6 +98,14 @@ def fingerprinter_of(config: DedupConfig = _DEFAULT, *, secret: bytes = b"") -> 
 
 @lru_cache(maxsize=8)
 def _fingerprinter(config: DedupConfig, secret: bytes) -> Fingerprinter:
+    """Return what makes fingerprints; only who drops what is unchanged asks whether sentences differ."""
+    make = _made(config, secret)
+    if config.unchanged != "drop":
+        return make
+    return lambda page: replace(make(page), sentences=sentences_digest(page.text))
+
+
+def _made(config: DedupConfig, secret: bytes) -> Fingerprinter:
     plain = partial(fingerprint_in_python, config=config, secret=secret)
     fold_page = folding(config, secret)
     if fold_page is None:

@@ -31,17 +31,23 @@ class Past:
     ``rel=canonical``, where such links decide.  *standing* tells why this crawl may count on a
     canonical, None if it may not; *rivals* are other canonicals of its cluster.  *is_restored* says that
     the page was dropped and somebody wants it back.  *site* gives what is known about its site.
+    *again* is what this crawl has kept of the same URL by an earlier request, None for nothing.
+    *is_own_address* tells which URLs are other addresses of the page, *dropped* gives what it showed at
+    them when it was last dropped as a copy.
     *originals* are the pages that somebody says it is a copy of, and *is_stranger* tells which pages
     somebody says it is no copy of: it is never dropped for those, whatever its text, link or past say.
     """
 
     versions: Sequence[Version] = ()
+    again: Version | None = None
     candidates: Callable[[], Iterable[Candidates]] = tuple
     declared: Canonical | None = None
     standing: Callable[[Canonical], Standing | None]
     rivals: Callable[[Canonical], Iterable[Canonical]] = lambda _: ()
     is_restored: bool = False
     site: Callable[[], SiteContext] = lambda: NO_SITE
+    is_own_address: Callable[[str], bool] = lambda _: False
+    dropped: Callable[[], Iterable[Fingerprint]] = tuple
     originals: Callable[[], Iterable[Canonical]] = tuple
     is_stranger: Callable[[Canonical], bool] = lambda _: False
 
@@ -71,6 +77,8 @@ class _Case:
     def verdict(self) -> Verdict:
         if self.page.is_empty:
             return Verdict(Reason.NOT_JUDGED, kept=True, words=words_of(self.page))
+        if self.past.again and not self.past.is_restored:
+            return self._asked_again(self.past.again)
         version = self._same_version()
         if version and version.is_own:
             return self._rival(version) or self._unchanged(version)
@@ -80,15 +88,58 @@ class _Case:
             return self._unchanged(version)
         return self._compared()
 
+    def _asked_again(self, last: Version) -> Verdict:
+        """Return the verdict on a page that the crawl has kept already and requested once more."""
+        canonical = last.canonical
+        assert canonical is not None
+        if not last.shows(self.page):
+            updated = self._kept()
+            return replace(updated, reason=Reason.UPDATED, previous=last.origin, replaces=canonical.id)
+        matched = replace(self._match(canonical), reason=Reason.UNCHANGED)
+        standing = self._standing(canonical)
+        return self._verdict(matched, canonical, standing, kept=False, previous=last.origin)
+
     def _compared(self) -> Verdict:
         """Return the verdict by what the page repeats, the best first."""
-        absent: Canonical | None = None
+        absent: tuple[Match, Canonical] | None = None
+        drops = self.config.unchanged == "drop"
         for matched, canonical in self._matches():
             standing = self._standing(canonical)
-            if standing or self.config.unchanged == "drop":
+            if standing or (drops and not self._is_news(matched, canonical)):
                 return self._verdict(matched, canonical, standing, kept=False)
-            absent = absent or canonical
-        return self._kept(represents=absent.cluster if absent else None)
+            absent = absent or (matched, canonical)
+        if absent and drops:
+            return self._updated(*absent)
+        return self._kept(represents=absent[1].cluster if absent else None)
+
+    # What an earlier crawl has delivered, where that is not delivered again
+
+    def _is_news(self, matched: Match, canonical: Canonical) -> bool:
+        """Return whether its sentences differ from those of the *canonical*, of an earlier crawl.
+
+        A clock or a counter makes no news.
+        """
+        here = canonical.fingerprint
+        if matched.check.finding == SAID or here.token_digest == self.page.token_digest:
+            return False
+        if here.sentences and self.page.sentences:
+            return here.sentences != self.page.sentences
+        return here.sample != self.page.sample
+
+    def _updated(self, matched: Match, canonical: Canonical) -> Verdict:
+        """Return the verdict on a page whose text no crawl has delivered, but one near it.
+
+        If it was a copy at its last visit too, it is news only if it has changed since by more than
+        a copy may: a page for print with a clock would be news each time.
+        """
+        if not (self._is_kept_here() or self.past.is_own_address(canonical.url)):
+            for last in self.past.dropped():
+                if match(last, self.page, self.config, self.site or NO_SITE).is_duplicate:
+                    return self._verdict(matched, canonical, None, kept=False)
+        return replace(self._kept(), reason=Reason.UPDATED)
+
+    def _is_kept_here(self) -> bool:
+        return any(version.is_own for version in self.past.versions)
 
     def _matches(self) -> Iterator[tuple[Match, Canonical]]:
         """Yield what the page repeats, best first: as somebody says, as it says itself, by the rule."""

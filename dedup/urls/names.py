@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
-from dedup.urls.edits import Edit, Form
-from dedup.urls.parts import Parts
+from dedup.urls.edits import Edit, Form, edits_of
+from dedup.urls.parts import Parts, parts_of
 
 _TRACKING = re.compile(r"utm_[a-z_]+|(?:hsa|mtm|pk|piwik)_[a-z]+", re.IGNORECASE)
 _KNOWN = frozenset(
@@ -36,6 +37,12 @@ _KNOWN = frozenset(
         "s_kwcid",
     ]
 )
+# These mostly are for tracking or sessions, but not everywhere.
+_USUAL = frozenset(
+    ("ref", "referer", "referrer", "s", "session", "session_id", "sessionid", "sid", "source", "src")
+)
+# How the same address is written in two ways.
+_SPELLINGS = (Form.SCHEME, Form.ALIAS)
 _CLEAN = re.compile(r"[ \t]*clean-param[ \t]*:[ \t]*([^\s#]+)(?:[ \t]+([^\s#]+))?", re.IGNORECASE)
 _MOST_LINES = 200
 
@@ -45,6 +52,31 @@ def is_known(edit: Edit) -> bool:
     if edit.form not in (Form.PARAMETER, Form.PATH_PARAMETER):
         return False
     return edit.name.lower() in _KNOWN or _TRACKING.fullmatch(edit.name) is not None
+
+
+def is_one_address(one: str, other: str, edits: Collection[Edit] = ()) -> bool:
+    """Return whether two URLs differ only in what does not matter: parameters for tracking, or *edits*.
+
+    >>> is_one_address("http://a.example/?id=1&utm_source=x", "http://a.example/?id=1&sid=7")
+    True
+    >>> is_one_address("http://a.example/?id=1", "http://a.example/?id=2")
+    False
+    """
+    parts = parts_of(one), parts_of(other)
+    if not (parts[0] and parts[1]):
+        return one == other
+    return _bare(parts[0], edits) == _bare(parts[1], edits)
+
+
+def _bare(parts: Parts, edits: Collection[Edit]) -> Parts:
+    for edit in edits_of(parts):
+        if edit in edits or is_known(edit) or edit.form in _SPELLINGS or _is_usual(edit):
+            parts = edit.applied(parts)
+    return parts._replace(query=tuple(sorted(parts.query)))
+
+
+def _is_usual(edit: Edit) -> bool:
+    return edit.form is Form.PARAMETER and edit.name.lower() in _USUAL
 
 
 def clean_params(robots: str) -> list[tuple[Edit, str]]:

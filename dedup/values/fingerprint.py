@@ -17,7 +17,8 @@ class Fingerprint:
     none where there is no body or no token; *token_digest* is that of the whole text, with white space
     as single spaces.  *tokens* is the number of tokens, *words* that of the
     words they stand for (`dedup.reading.tokens.word_count`), *shingles* that of different shingles.
-    *sample* is a part of these, see `dedup.recipes.sample`.  *check_sketch* is a
+    *sample* is a part of these, see `dedup.recipes.sample`.  *sentences* is a digest of its sentences
+    (`dedup.reading.sentences`), b"" where nobody asked for it.  *check_sketch* is a
     second sketch, of `dedup.recipes.sketch.CHECK_BINS` bytes, keyed with the secret of one index; b""
     stands for none.  It means nothing in another index, and does not count when two are compared.
     """
@@ -32,6 +33,7 @@ class Fingerprint:
     shingles: int = 0
     sample: bytes = b""
     check_sketch: bytes = field(default=b"", compare=False, repr=False)
+    sentences: bytes = b""
 
     def simhash(self, field: str) -> int:
         """Return the simhash of *field*, "content" or "structure"."""

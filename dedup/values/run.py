@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 # The first and the last moment (seconds since 1970) that are dates in every time zone; a machine
@@ -45,18 +45,29 @@ class Crawl:
     """The runs that are one crawl with a run.
 
     *own* are the run itself and those of the same name, *alive* also those that are or were under
-    way at the same time.
+    way at the same time.  Of these it leans only on rows after the row *since*, the last one when it
+    began: what a process kept before, its user may have had long ago.
     """
 
     own: frozenset[int]
     alive: frozenset[int]
+    since: int = 0
+
+    def has(self, run: int, row: int) -> bool:
+        """Return whether a *row* of a *run* is of this crawl."""
+        return run in self.own or (run in self.alive and row > self.since)
 
 
-def crawl_of(run: Run, runs: Iterable[Run]) -> Crawl:
-    """Return the crawl that *run* is part of, out of all *runs*; one that was imported is alone."""
-    own = {other.id for other in runs if run.crawl and other.crawl == run.crawl} | {run.id}
+def crawl_of(
+    run: Run, runs: Iterable[Run], since: Callable[[frozenset[int]], int] = lambda _: 0
+) -> Crawl:
+    """Return the crawl that *run* is part of, out of all *runs*; one that was imported is alone.
+
+    *since* returns the last row there was when the first of some runs began.
+    """
+    own = frozenset({other.id for other in runs if run.crawl and other.crawl == run.crawl} | {run.id})
     if not run.began:
-        return Crawl(frozenset(own), frozenset(own))
+        return Crawl(own, own)
     alive = {
         other.id
         for other in runs
@@ -64,4 +75,4 @@ def crawl_of(run: Run, runs: Iterable[Run]) -> Crawl:
         and (not other.over or other.over > run.began)
         and (not run.over or other.began < run.over)
     }
-    return Crawl(frozenset(own), frozenset(own | alive))
+    return Crawl(own, own | alive, since(own) if alive - own else 0)

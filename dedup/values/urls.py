@@ -77,8 +77,12 @@ def variants(key: str) -> list[str]:
     if not sign:
         return [key, f"http://{key}", f"https://{key}"]
     schemes = [scheme, "https" if scheme == "http" else "http"]
-    hosts = [rest, rest.removeprefix("www.") if rest.startswith("www.") else f"www.{rest}"]
-    return [f"{scheme}://{host}" for host in hosts for scheme in schemes]
+    return [f"{scheme}://{host}" for host in with_or_without_www(rest) for scheme in schemes]
+
+
+def with_or_without_www(host: str) -> tuple[str, str]:
+    """Return *host*, and what it is called with ``www.`` in front, or without it."""
+    return host, host.removeprefix("www.") if host.startswith("www.") else f"www.{host}"
 
 
 def host_of(url: str) -> str:

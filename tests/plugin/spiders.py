@@ -192,3 +192,26 @@ class LinkedSite(SiteSpider):
     async def start(self) -> AsyncIterator[Request]:
         for url in self.start_urls:
             yield Request(url, self.parse, meta={"depth": 1})
+
+
+class Monitor(Spider):
+    """Asks for one URL again and again; its items are what the page says, a word of it at a time."""
+
+    name = "monitor"
+    url = ""
+    times = 10
+
+    async def start(self) -> AsyncIterator[Request]:
+        yield self._asked(0)
+
+    def start_requests(self) -> Iterator[Request]:
+        yield self._asked(0)
+
+    def _asked(self, number: int) -> Request:
+        headers = {"X-Number": str(number)}
+        return Request(self.url, headers=headers, cb_kwargs={"number": number}, dont_filter=True)
+
+    def parse(self, response: Response, number: int) -> Iterator[Any]:
+        yield {"url": response.url, "html": response.text, "number": number}
+        if number + 1 < int(self.times):
+            yield self._asked(number + 1)

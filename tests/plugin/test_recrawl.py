@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,59 @@ def test_a_canonical_link_is_recorded_and_decides_if_it_may(
     assert ("canonical links" in done.log) is (setting == "decide")
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert [row.sighting.canonical_link for row in index.rows()] == ["", "/a", "/a"] * 2
+
+
+# One URL, asked for again and again
+
+
+class Changing(dict[str, str]):
+    """A site whose page is another one after every *patience* requests."""
+
+    def __init__(self, shown: Sequence[str], path: str = "/") -> None:
+        super().__init__({"/": document(shown[0]), path: document(shown[0])})
+        self.path = path
+        self.shown = list(shown)
+        self.asked = 0
+
+    def get(self, path: str, otherwise: str = "") -> str:  # type: ignore[override]
+        if path != self.path:
+            return super().get(path, otherwise)
+        self.asked += 1
+        return document(self.shown[self.asked - 1])
+
+
+SHOWN = [1, 1, 2, 3, 3, 1, 1, 1, 4, 4]
+
+
+@pytest.mark.parametrize("settings", [{}, {"DEDUP_SKIP": "links"}, {"DEDUP_UNCHANGED": "drop"}], ids=str)
+@pytest.mark.parametrize("source", ["item", "response"])
+def test_a_monitor_is_given_every_change_of_its_page(
+    tmp_path: Path, source: str, settings: dict[str, str]
+) -> None:
+    with serving(Changing([edited(1, number) for number in SHOWN])) as url:
+        done = crawl(
+            tmp_path,
+            "tests.plugin.spiders.Monitor",
+            {"DEDUP_SOURCE": source, **settings},
+            {"url": url},
+        )
+    assert [item["number"] for item in done.items] == [0, 2, 3, 5, 8]
+    assert (done.dedup()["updated"], done.dedup()["unchanged"]) == (4, 5)
+
+
+# A site that has moved
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"DEDUP_SCOPE": "global"}, {"DEDUP_UNCHANGED": "drop"}], ids=str
+)
+def test_a_site_that_has_moved_is_delivered_unless_that_was_asked_not_to_be(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    with serving(small_site()) as url:
+        crawled(tmp_path, url, **settings)
+        moved = url.replace("127.0.0.1", "localhost")
+        done = crawled(tmp_path, moved, **settings)
+    assert len(done.items) == (0 if settings else 4)
+    said = "of them for pages of 127.0.0.1, which this crawl did not visit"
+    assert (f"{5} {said}" in done.log) is bool(settings)

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import copy_context
+from typing import Any
 
+import pytest
+from scrapy import Request
 from scrapy.http import Response
 
-from dedup.plugin.tracking import Handed, Tracker
+from dedup.plugin.tracking import Handed, Tracker, is_asked_for
 
 
 def test_an_item_is_found_by_what_went_in_and_by_what_was_judged() -> None:
@@ -111,3 +114,23 @@ def test_without_a_tracking_pipeline_the_judge_begins_the_token() -> None:
     token = tracker.judged(item)
     assert token.item is item
     assert tracker.settle(item) is token
+
+
+@pytest.mark.parametrize(
+    ("changed", "url", "is_asked_for_it"),
+    [
+        ({}, "http://a.example/", True),
+        ({}, "http://a.example/item", False),
+        ({"method": "POST"}, "http://a.example/", False),
+        ({"meta": {"redirect_urls": ["http://a.example/old"]}}, "http://a.example/", False),
+    ],
+)
+def test_a_response_is_asked_for_by_its_url_unless_something_led_to_it(
+    changed: dict[str, Any], url: str, is_asked_for_it: bool
+) -> None:
+    response = Response("http://a.example/", request=Request("http://a.example/", **changed))
+    assert is_asked_for(response, url) is is_asked_for_it
+    tracker = Tracker()
+    assert tracker.rows_of(response, url) == (set() if is_asked_for_it else None)
+    assert not is_asked_for(None, url)
+    assert not is_asked_for(Response("http://a.example/"), url)

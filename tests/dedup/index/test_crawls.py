@@ -10,6 +10,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, Reason, Verdict
 from dedup.index import Index
+from dedup.index.evidence import MOST_OF_KEY
 from dedup.values.urls import host_of
 from dedup.values.verdict import Outcome
 from tests.pages import edited, page, text
@@ -64,6 +65,15 @@ def crawling(
 def known(index: Index) -> Index:
     """An index that knows a page and its copy from the day before."""
     with crawling(index) as day:
+        assert day.see(P, text(1)).kept
+        assert not day.see(Q, edited(1)).kept
+    return index
+
+
+@pytest.fixture
+def shared(index: Index) -> Index:
+    """The same, where pages of all spiders are compared."""
+    with crawling(index, scope="global") as day:
         assert day.see(P, text(1)).kept
         assert not day.see(Q, edited(1)).kept
     return index
@@ -125,52 +135,52 @@ def test_two_copies_of_one_page_need_not_be_copies_of_each_other(index: Index) -
         assert [day.see(url, it).kept for url, it in pages] == [True, True, False]
 
 
-def test_a_mirror_that_is_crawled_later_is_dropped(known: Index) -> None:
-    with crawling(known) as day:
+def test_a_mirror_that_is_crawled_later_is_dropped(shared: Index) -> None:
+    with crawling(shared, scope="global") as day:
         verdict = day.see(MIRROR, text(1))
         assert not verdict.kept
         assert verdict.standing
         assert verdict.standing.is_elsewhere
 
 
-def test_not_if_a_crawl_has_missed_the_page_since(known: Index) -> None:
-    with crawling(known) as day:
+def test_not_if_a_crawl_has_missed_the_page_since(shared: Index) -> None:
+    with crawling(shared, scope="global") as day:
         day.see("http://a/other", text(2))
-    with crawling(known) as day:
+    with crawling(shared, scope="global") as day:
         assert day.see(MIRROR, text(1)).kept
 
 
 @pytest.mark.parametrize("ending", ["shutdown", "closespider_itemcount"])
-def test_a_crawl_that_was_cut_short_has_missed_nothing(known: Index, ending: str) -> None:
-    with crawling(known, ending=ending) as day:
+def test_a_crawl_that_was_cut_short_has_missed_nothing(shared: Index, ending: str) -> None:
+    with crawling(shared, scope="global", ending=ending) as day:
         day.see("http://a/other", text(2))
-    with crawling(known) as day:
+    with crawling(shared, scope="global") as day:
         assert not day.see(MIRROR, text(1)).kept
 
 
 def test_what_leaned_on_a_host_that_is_visited_later_is_an_orphan_if_the_page_is_gone(
-    known: Index,
+    shared: Index,
 ) -> None:
-    with crawling(known) as day:
+    with crawling(shared, scope="global") as day:
         assert not day.see(MIRROR, text(1)).kept
         day.see("http://a/other", text(2))
-    assert [row.sighting.url for row in known.views.orphans()] == [MIRROR]
-    with crawling(known) as day:
+    assert [row.sighting.url for row in shared.views.orphans()] == [MIRROR]
+    with crawling(shared, scope="global") as day:
         day.visit("a")
         assert day.see(MIRROR, text(1)).kept
 
 
-def test_it_is_none_if_the_page_is_met_after_all(known: Index) -> None:
-    with crawling(known) as day:
+def test_it_is_none_if_the_page_is_met_after_all(shared: Index) -> None:
+    with crawling(shared, scope="global") as day:
         assert not day.see(MIRROR, text(1)).kept
         assert day.see(P, text(1)).kept
-    assert known.views.orphans() == []
+    assert shared.views.orphans() == []
 
 
 def test_nothing_needs_to_stand_where_all_is_delivered_once(known: Index) -> None:
     with crawling(known, unchanged="drop") as day:
         day.visit("a")
-        verdict = day.see("http://a/new", edited(1))
+        verdict = day.see("http://a/new", text(1))
         assert not verdict.kept
         assert not verdict.canonical_was_met
 
@@ -309,28 +319,216 @@ def test_a_page_that_changed_answers_one_wish(known: Index) -> None:
 def test_what_leaned_on_a_host_that_another_worker_visits_later_is_an_orphan(
     index: Index, name: str
 ) -> None:
-    with crawling(index) as day:
+    with crawling(index, scope="global") as day:
         day.see(P, text(1))
         day.see(MIRROR, text(1))
-    with crawling(index, name=name) as other:
+    with crawling(index, scope="global", name=name) as other:
         other.visit("c")
-        with crawling(index, name=name) as worker:
+        with crawling(index, scope="global", name=name) as worker:
             assert not worker.see(MIRROR, text(1)).kept
         other.see("http://a/other", text(2))
     assert [row.sighting.url for row in index.views.orphans()] == [MIRROR]
 
 
-def test_a_job_that_is_paused_lists_what_it_may_still_meet(known: Index) -> None:
-    with crawling(known, job="j", ending="shutdown") as day:
+def test_a_job_that_is_paused_lists_what_it_may_still_meet(shared: Index) -> None:
+    with crawling(shared, scope="global", job="j", ending="shutdown") as day:
         day.see(MIRROR, text(1))
         day.see("http://a/other", text(2))
-    assert [row.sighting.url for row in known.views.orphans()] == [MIRROR]
-    with crawling(known, job="j") as day:
+    assert [row.sighting.url for row in shared.views.orphans()] == [MIRROR]
+    with crawling(shared, scope="global", job="j") as day:
         day.see(P, text(1))
-    assert known.views.orphans() == []
+    assert shared.views.orphans() == []
 
 
 def test_who_keeps_leans_on_nothing_that_another_crawl_has_met_and_not_kept(known: Index) -> None:
     with crawling(known, unchanged="drop") as other, crawling(known) as day:
         assert not other.see(P, text(1)).kept
         assert day.see(Q, edited(1)).kept
+
+
+# What was kept on a host that this crawl does not visit
+
+
+def test_a_site_that_has_moved_is_delivered(known: Index) -> None:
+    with crawling(known) as day:
+        assert day.see(MIRROR, text(1)).kept
+        assert not day.see("http://m/q", edited(1)).kept
+    with crawling(known) as day:
+        assert day.see(MIRROR, text(1)).reason is Reason.UNCHANGED
+
+
+def test_it_stays_a_copy_where_everything_is_delivered_once(known: Index) -> None:
+    with crawling(known, unchanged="drop") as day:
+        assert not day.see(MIRROR, text(1)).kept
+
+
+def test_what_was_added_by_hand_is_a_reason_on_any_host(index: Index) -> None:
+    with Detector(index, DedupConfig(), "s") as added:
+        added.check(page(text(1), P), kind="item")
+    with crawling(index) as day:
+        assert not day.see(MIRROR, text(1)).kept
+
+
+@pytest.mark.parametrize("host", ["www.a", "a"])
+def test_a_host_with_www_is_the_one_without_it(index: Index, host: str) -> None:
+    for url in (f"http://{host}/p", "http://b/"):
+        with crawling(index, scope="global") as day:
+            assert day.see(url, text(len(url))).kept
+    other = {"a": "www.a", "www.a": "a"}[host]
+    with crawling(index, scope="global") as day:
+        day.visit(other)
+        assert day.see(f"http://{other}/p", text(len(f"http://{host}/p"))).kept
+
+
+# Processes that overlap
+
+
+def test_what_a_process_kept_before_this_one_began_is_no_reason(index: Index) -> None:
+    with crawling(index) as hung:
+        hung.visit("")
+        hung.see(P, text(1))
+        hung.see("http://a/r", text(2))
+        with crawling(index) as day:
+            day.visit("")
+            assert day.see(Q, edited(1)).kept
+            hung.see("http://a/s", text(3))
+            assert not day.see("http://a/t", edited(3)).kept
+            assert not hung.see("http://a/u", edited(1, 2)).kept
+
+
+def test_what_a_process_met_again_before_this_one_began_is_none(known: Index) -> None:
+    with crawling(known) as hung:
+        hung.visit("")
+        assert hung.see(P, text(1)).reason is Reason.UNCHANGED
+        with crawling(known) as day:
+            day.visit("")
+            assert day.see("http://a/new", edited(1)).kept
+
+
+def test_workers_of_one_name_lean_on_all_of_their_crawl(index: Index) -> None:
+    with crawling(index, name="november") as worker:
+        worker.visit("")
+        worker.see(P, text(1))
+        with crawling(index, name="november") as late:
+            late.visit("")
+            assert not late.see(Q, edited(1)).kept
+
+
+# The same URL, asked for again
+
+
+def seen_again(day: Crawler, content: str, url: str = P, *, kept: bool | None = True) -> Verdict:
+    day.visit(host_of(url))
+    sighting = day.detector.sighting(replace(page(content, url), seen_on=host_of(url)), kind="item")
+    verdict = day.detector.submit(sighting, siblings=(), wait_for=[day.detector.run.id])
+    if verdict.kept and verdict.row and kept is not None:
+        day.settle(verdict, kept=kept)
+    return verdict
+
+
+@pytest.mark.parametrize("unchanged", ["keep", "drop"])
+def test_a_monitor_is_given_every_change(index: Index, unchanged: str) -> None:
+    shown = [1, 1, 2, 2, 1, 3, 3, 1]
+    for _ in range(2):
+        with crawling(index, unchanged=unchanged) as day:
+            found = [seen_again(day, edited(1, number)) for number in shown]
+        for before, now, verdict in zip(shown, shown[1:], found[1:], strict=False):
+            expected = Reason.UNCHANGED if now == before else Reason.UPDATED
+            assert (verdict.reason, verdict.kept) == (expected, now != before)
+    assert found[0].kept == (unchanged == "keep")
+
+
+def test_it_waits_for_what_it_repeats_and_not_for_what_it_replaces(index: Index) -> None:
+    with crawling(index) as day:
+        first = seen_again(day, edited(1), kept=None)
+        assert seen_again(day, edited(1)).row is None
+        second = seen_again(day, edited(1, 2), kept=None)
+        assert (second.reason, second.kept) == (Reason.UPDATED, True)
+        day.settle(first, kept=False)
+        day.settle(second, kept=True)
+        assert seen_again(day, edited(1, 2)).reason is Reason.UNCHANGED
+        assert seen_again(day, edited(1)).reason is Reason.UPDATED
+
+
+def test_items_of_one_response_are_no_revisits(index: Index) -> None:
+    with crawling(index) as day:
+        first = day.see(P, text(1))
+        copy = day.detector.submit(
+            day.detector.sighting(page(edited(1), P), kind="item"), siblings=[first.row or 0]
+        )
+        assert copy.reason is Reason.NEAR_DUPLICATE
+        assert day.see(P, text(2)).kept
+        assert not seen_again(day, text(1)).kept
+        assert not seen_again(day, text(2)).kept
+        assert seen_again(day, text(3)).kept
+
+
+# Addresses that vary, where unchanged pages are dropped
+
+
+def article(edit: str = "", *, clock: str = "12:00:00", own: str = "") -> str:
+    """Return the lines of an article with an *edit*, and of its frame."""
+    lines = [text(seed, 40) for seed in range(10, 18)]
+    if edit:
+        lines[3] = f"{lines[3]} {edit}"
+    return "</p><p>".join([f"It is {clock}", *lines, *([own] if own else [])])
+
+
+EDIT = "and then somebody has added this"
+BY_PRINT = "Printed for you by the press of this site"
+
+
+@pytest.mark.parametrize(
+    "address", ["?sid={}", "?ref={}", "?utm_source={}", "?unknown={}"], ids=lambda address: address[1:-3]
+)
+def test_an_edited_article_arrives_at_whatever_address(index: Index, address: str) -> None:
+    url = f"{P}{address}"
+    with crawling(index, unchanged="drop") as day:
+        assert day.see(url.format(1), article()).kept
+        assert not day.see(url.format(2), article(clock="12:00:07")).kept
+    for number, content in ((3, article(EDIT)), (4, article("and then somebody else wrote that"))):
+        with crawling(index, unchanged="drop") as day:
+            assert not day.see(url.format(10 * number), article(clock="13:00:00")).kept
+            news = day.see(url.format(number), content)
+            assert (news.reason, news.kept) == (Reason.UPDATED, True), news.sentence
+            assert not day.see(url.format(f"{number}b"), content).kept
+            assert not day.see(f"http://a/copy{number}", content).kept
+
+
+def test_crawls_of_an_unchanged_site_with_pages_for_print_deliver_nothing(index: Index) -> None:
+    delivered = []
+    for number in range(10):
+        with crawling(index, unchanged="drop") as day:
+            seen = [
+                day.see(f"{P}?sid={number}", article(clock=f"12:00:{number:02}")),
+                day.see(f"{P}/print?sid={number}", article(clock=f"12:01:{number:02}", own=BY_PRINT)),
+                day.see("http://a/today", article(own=f"{BY_PRINT} {number}")),
+            ]
+            delivered.append(sum(verdict.kept for verdict in seen))
+    assert delivered == [1] + 9 * [0]
+
+
+def test_a_copy_that_has_become_a_page_of_its_own_arrives(index: Index) -> None:
+    with crawling(index, unchanged="drop") as day:
+        day.see(P, article())
+        assert not day.see(Q, article(own=BY_PRINT)).kept
+    with crawling(index, unchanged="drop") as day:
+        assert not day.see(Q, article(own=f"{BY_PRINT} again")).kept
+        assert day.see(Q, article(own=text(31, 300))).kept
+
+
+# Many things of one key
+
+
+def test_of_many_things_of_one_key_copies_are_found(index: Index) -> None:
+    contents = [text(seed, 60) for seed in range(3 * MOST_OF_KEY)]
+    with crawling(index) as day:
+        assert all(day.see(f"http://a/{n}", it, "k").kept for n, it in enumerate(contents))
+        copies = [day.see(f"http://b/{n}", it + " more", "k") for n, it in enumerate(contents[::20])]
+    assert not any(copy.kept for copy in copies)
+    assert max(copy.candidates for copy in copies) <= 2 * MOST_OF_KEY
+    with crawling(index) as day:
+        again = [day.see(f"http://a/{n}", it, "k") for n, it in enumerate(contents[::20])]
+        assert {verdict.reason for verdict in again} == {Reason.UNCHANGED}
+        assert day.see("http://a/0", contents[0], "k").reason is Reason.EXACT_DUPLICATE
+        assert day.see("http://a/new", text(999, 60), "k").kept
