@@ -10,13 +10,15 @@ from typing import Any
 
 from dedup.index import Sighting
 from dedup.index.evidence import Evidence
+from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
 from dedup.index.runs import RunBook
 from dedup.index.stores import SQLiteStore
 from dedup.index.stores.base import Order, Query, first
 from dedup.plugin import judge, pages
 from dedup.reading import compiled, fields, page, walk
-from dedup.values.verdict import Outcome, Reason, Standing, Verdict
+from dedup.rule import decide
+from dedup.values.verdict import Canonical, Outcome, Reason, Standing, Verdict
 
 
 def _released_counts() -> None:
@@ -62,6 +64,16 @@ def _nothing_repeats() -> None:
 def _any_crawl_stands() -> None:
     """Drop a page for one that only an earlier crawl has met."""
     _plant(Evidence, "standing", lambda _, seen: Standing(seen.id, seen.run, seen.is_pending))
+
+
+def _moved_sites_stand() -> None:
+    """Drop a page for one that is on a host which the crawl does not visit."""
+    standing = Evidence.standing
+
+    def planted(evidence: Evidence, canonical: Canonical, *, reach: str = "") -> Standing | None:
+        return standing(evidence, canonical)
+
+    _plant(Evidence, "standing", planted)
 
 
 def _withheld_in_silence() -> None:
@@ -123,6 +135,9 @@ FAULTS: dict[str, Callable[[], None]] = {
     "anything_repeats": _anything_repeats,
     "nothing_repeats": _nothing_repeats,
     "any_crawl_stands": _any_crawl_stands,
+    "moved_sites_stand": _moved_sites_stand,
+    "hung_runs_count": lambda: _plant(Facts, "_since", lambda *_: 0),
+    "edits_are_copies": lambda: _plant(decide._Case, "_is_news", lambda *_: False),
     "withheld_in_silence": _withheld_in_silence,
     "first_root_only": _first_root_only,
     "fallbacks_say_nothing": _fallbacks_say_nothing,

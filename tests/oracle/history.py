@@ -7,7 +7,7 @@ everything that stands on the hosts while it runs.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -91,7 +91,7 @@ class Step:
     ``killed`` at the *after*-th download or stored item, or ``stopped`` after so many responses.
     *job* names its JOBDIR, which *is_fresh* says to delete before, *name* the crawl that it has a
     part in.  *greetings* are items that come of no page, before all others.  *is_beside* says that it
-    runs at the same time as the step before.
+    runs at the same time as the step before, and begins when that has stored *late* items.
     """
 
     site: Mapping[str, Leaf]
@@ -108,6 +108,7 @@ class Step:
     is_fresh: bool = False
     is_dry: bool = False
     is_beside: bool = False
+    late: int = 0
     min_similarity: float = 0.62
 
 
@@ -163,7 +164,50 @@ def host_of(url: str) -> str:
 
 def drawn(seed: int) -> History:
     """Return the history of that *seed*; the same one in every process."""
-    return _Fate(random.Random(seed)).history()
+    return _with_more(_Fate(random.Random(seed)).history(), random.Random(f"more of {seed}"))
+
+
+def plain(url: str) -> str:
+    """Return *url* without the number of the session that a site puts into its addresses."""
+    return url.partition("?sid=")[0]
+
+
+def _with_more(history: History, rng: random.Random) -> History:
+    """Return *history* with processes that begin late, hosts that move, and addresses that vary."""
+    steps = [
+        replace(step, late=rng.randint(1, 4)) if step.is_beside and rng.random() < 0.6 else step
+        for step in history.steps
+    ]
+    if rng.random() < 0.15:
+        steps = _moved(steps, rng)
+    if rng.random() < 0.2:
+        steps = [_at_other_addresses(step, rng.randint(1, 9)) for step in steps]
+        steps = [
+            _at_other_addresses(step, rng.randint(1, 9)) if step.is_beside else step for step in steps
+        ]
+    return replace(history, steps=tuple(steps))
+
+
+def _moved(steps: Sequence[Step], rng: random.Random) -> list[Step]:
+    """Move a site to a host of its own from one of the steps on."""
+    old, new = rng.choice(steps[0].starts), "http://www.moved.com/"
+    first = rng.randrange(len(steps))
+    return [
+        _renamed(step, lambda url: url.replace(old, new, 1)) if number >= first else step
+        for number, step in enumerate(steps)
+    ]
+
+
+def _at_other_addresses(step: Step, session: int) -> Step:
+    return _renamed(step, lambda url: url if url.endswith("/") else f"{plain(url)}?sid={session}")
+
+
+def _renamed(step: Step, new: Callable[[str], str]) -> Step:
+    site = {
+        new(url): replace(leaf, links=tuple(map(new, leaf.links))) for url, leaf in step.site.items()
+    }
+    fails = {new(url): how for url, how in step.fails.items()}
+    return replace(step, site=site, starts=tuple(map(new, step.starts)), fails=fails)
 
 
 class _Fate:

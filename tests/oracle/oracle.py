@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from dedup import DedupConfig, compare
+from dedup import DedupConfig, Fingerprint, compare
 from dedup.rule.keys import MIN_EQUAL_TOKENS
-from tests.oracle.history import WINDOW, History, Leaf, Step, host_of
+from tests.oracle.history import WINDOW, History, Leaf, Step, host_of, plain
 from tests.oracle.units import Lived, Unit, leaf_at, read
 from tests.oracle.world import Told
 
@@ -27,6 +27,7 @@ LAWS = {
     "second": "a second crawl of an unchanged site gives the same items",
     "links": "every link is followed, or listed",
     "lazy": "exact copies are dropped",
+    "news": "who drops what is unchanged is given what differs from what was delivered before",
 }
 
 
@@ -129,6 +130,8 @@ class _Trial:
                 keyless = self.history.has_keys and self._is_excused(unit, lived, with_keys=False)
                 what = "its callback was skipped" if unit.fate == "skipped" else "it was dropped"
                 yield Violation("judged" if keyless else law, lived.number, f"{unit}: {what}")
+            if is_dropped and unit.is_judged and law == "drop" and self._is_news(unit, lived):
+                yield Violation("news", lived.number, f"{unit}: it was dropped")
             if is_dropped and unit.is_judged and (lost := self._lost(unit, lived)) > MOST_LOST:
                 yield Violation("whole", lived.number, f"{unit}: {lost} words of it are lost")
 
@@ -151,6 +154,29 @@ class _Trial:
             for other in self._delivered(unit)
         )
 
+    def _is_news(self, unit: Unit, lived: Lived) -> bool:
+        """Whether what it says was never delivered, nor repeats what this crawl has delivered.
+
+        What was a copy at its last visit may differ from that as much as a copy may.
+        """
+        if len(unit.truth) < MOST_LOST or unit.url in self._listed(lived):
+            return False
+        for other in self._delivered(unit):
+            said = unit.truth <= other.truth and self._scope(other) == self._scope(unit)
+            if said or (other.crawl == unit.crawl and self._repeats(other, unit)):
+                return False
+        return not any(
+            compare(last, unit.page, self._config(unit)).is_duplicate for last in self._copies(unit)
+        )
+
+    def _copies(self, unit: Unit) -> Iterator[Fingerprint]:
+        """What stood at the same address in earlier crawls and was dropped."""
+        for lived in self.lived[: unit.step + 1]:
+            if lived.crawl != unit.crawl:
+                for other in [*lived.units, *lived.skipped]:
+                    if other.fate in ("dropped", "skipped") and plain(other.url) == plain(unit.url):
+                        yield other.page
+
     def _listed(self, lived: Lived) -> set[str]:
         """The URLs that are listed when the process of *lived*, or the last of its crawl, is over."""
         return set().union(*(other.told.listed for other in self.lived if other.crawl == lived.crawl))
@@ -163,9 +189,10 @@ class _Trial:
                 continue
             is_page = unit.fate == "skipped" or (unit.stands_for_page and self.history.skip != "nothing")
             found = [] if unit.fate == "skipped" else lived.stored()
+            begun = lived.begun.get(unit.step, -1)
             for other in [*found, *(lived.pages.values() if is_page else ())]:
                 if other.step != unit.step or other.at < unit.at:
-                    yield other
+                    yield replace(other, is_early=other.at < begun)
 
     def _repeats(self, other: Unit, unit: Unit, *, with_keys: bool = True) -> bool:
         if self._scope(other) != self._scope(unit) or (with_keys and other.key != unit.key):
@@ -180,8 +207,12 @@ class _Trial:
 
     def _stands(self, other: Unit, unit: Unit) -> bool:
         """Whether what was delivered as *other* may stand for *unit*."""
-        if self.history.unchanged == "drop" or other.crawl == unit.crawl:
+        if self.history.unchanged == "drop":
             return True
+        if other.crawl == unit.crawl and not (other.is_early and not self._step(unit).name):
+            return True
+        if self.history.scope == "spider" or other.crawl == unit.crawl:
+            return False
         host = host_of(other.url)
         visited = {host for lived in self.lived if lived.crawl == unit.crawl for host in lived.hosts}
         return host not in visited and not self._was_missed(other, unit)

@@ -37,6 +37,8 @@ class Unit:
     truth: Truth
     key: str = ""
     fate: str = "open"
+    is_early: bool = False
+    """Whether it was known before the process began that asks for it."""
 
     @property
     def identity(self) -> str:
@@ -58,6 +60,12 @@ class Lived:
     skipped: list[Unit] = field(default_factory=list)
     pages: dict[str, Unit] = field(default_factory=dict)
     """The pages that came through: an item of them did, or they have none."""
+
+    @cached_property
+    def begun(self) -> dict[int, int]:
+        """At which of its events other steps began."""
+        events = enumerate(self.told.events)
+        return {event[1]: at for at, event in events if event[0] == "begun"}
 
     @property
     def is_real(self) -> bool:

@@ -261,7 +261,9 @@ def _live(tasks: Sequence[Task]) -> None:
                 for number in numbers:
                     _journal(folder, number).touch()
                 signal.alarm(LONGEST)
-                await asyncio.gather(*(_crawled(history, folder, number) for number in numbers))
+                await asyncio.gather(
+                    *(_begun(history, folder, number, numbers[0]) for number in numbers)
+                )
                 _take_stock(folder, numbers)
         except BaseException as error:
             failures.append(error)
@@ -277,6 +279,25 @@ def _give_up(*_: object) -> None:
     for stage in list(_stages.values()):
         stage.tell("error", f"it hangs for {LONGEST} seconds")
     os._exit(HUNG)
+
+
+async def _begun(history: History, folder: Path, number: int, before: int) -> None:
+    """Crawl, as soon as the step *before* has stored as many items as this one waits for, or is over."""
+    late = history.steps[number].late
+    stored = '["stored"'
+    while late and _written_by(folder, before).count(stored) < late and not _is_over(folder, before):
+        await asyncio.sleep(0)
+    with _written(_journal(folder, before)) as tell:
+        tell("begun", number)
+    await _crawled(history, folder, number)
+
+
+def _written_by(folder: Path, number: int) -> str:
+    return _journal(folder, number).read_text("utf-8")
+
+
+def _is_over(folder: Path, number: int) -> bool:
+    return '["closed"' in _written_by(folder, number)
 
 
 async def _crawled(history: History, folder: Path, number: int) -> None:
