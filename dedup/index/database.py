@@ -224,7 +224,8 @@ class Database:
         if self._number("user_version") == version:
             return
         with self.writing():
-            found = self._number("user_version")  # another process may have been faster
+            self._check(application_id, version, migrations)  # others may have made it meanwhile
+            found = self._number("user_version")
             if not self._number("application_id"):
                 create(self.connection)
             else:

@@ -16,7 +16,7 @@ from dedup.index.ledger import Ledger
 from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.runs import RunBook
 from dedup.index.stores import SQLiteStore, Store
-from dedup.index.stores.base import Note, Prefix
+from dedup.index.stores.base import Note, Prefix, act_if
 from dedup.index.stores.postgres.address import SCHEMES, address_of
 from dedup.index.views import Views
 from dedup.recipes.bands import Banding
@@ -119,12 +119,9 @@ class Index:
 
     def require_recipe(self, recipe: Mapping[str, str]) -> None:
         """Store *recipe* if there is none yet; raise `IndexMismatch` if there is another one."""
-        if not (stored := self.recipe()):
-            with self.store.transaction(writing=True):
-                if not (stored := self.recipe()):  # else another process was faster
-                    self.store.put(*(Note(f"{_RECIPE}{name}", recipe[name]) for name in recipe))
-                    stored = recipe
-        self._compare_recipes(stored, recipe)
+        notes = [Note(f"{_RECIPE}{name}", value) for name, value in recipe.items()]
+        act_if(self.store, lambda: not self.recipe(), lambda: self.store.put(*notes))
+        self._compare_recipes(self.recipe(), recipe)
 
     def _compare_recipes(self, stored: Mapping[str, str], recipe: Mapping[str, str]) -> None:
         if (version := stored["recipe"]) != recipe["recipe"]:
@@ -151,8 +148,10 @@ class Index:
         Another parser may see other tags in broken pages: their copies could be missed, so it is
         worth a warning, but most pages come out alike, so nothing is refused.
         """
-        recorded = self.parser
-        if recorded and recorded != parser:
+        act_if(self.store, lambda: self.parser != parser, lambda: self._note_parser(parser))
+
+    def _note_parser(self, parser: str) -> None:
+        if recorded := self.parser:
             logger.warning(
                 "The pages in %s were parsed with %s, now it is %s: broken pages among them may not "
                 "be recognised",
@@ -160,9 +159,7 @@ class Index:
                 recorded,
                 parser,
             )
-        if recorded != parser:
-            with self.store.transaction(writing=True):
-                self.store.put(Note(_PARSER, parser))
+        self.store.put(Note(_PARSER, parser))
 
     @property
     def secret(self) -> bytes:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from dedup.index.facts import Facts, next_event
 from dedup.index.ledger import Ledger
-from dedup.index.stores.base import Note, Prefix, Query, Store
+from dedup.index.stores.base import Note, Prefix, Query, Store, act_if
 from dedup.index.url_rules import UrlRules
 from dedup.values.row import Visit, Withheld
 from dedup.values.run import Run
@@ -67,8 +68,9 @@ class RunBook:
     def end(self, run: Run, ending: str) -> None:
         """Record that *run* is over; its pending rows are released."""
         with self._store.transaction(writing=True):
-            (still,) = self._store.select(Run, id=run.id)
-            if still.ended is None:  # else others have: they had not heard of its process
+            (now,) = self._store.select(Run, id=run.id)
+            # Else others have ended it, as they had not heard of its process, or even gone on with it.
+            if now.ended is None and now.began == run.began:
                 self._end(run.id, ending)
         self._store.release(run.id)
 
@@ -82,13 +84,12 @@ class RunBook:
     def end_dead_runs(self) -> None:
         """End the runs whose process is gone: nobody holds them any more."""
         for run in self.all():
-            if run.ended is not None or self._store.is_leased(run.id):
-                continue
-            with self._store.transaction(writing=True):
-                # Whoever ended it, or went on with it, was faster.
-                (still,) = self._store.select(Run, id=run.id)
-                if still.ended is None and not self._store.is_leased(run.id):
-                    self._end(run.id, "died")
+            if run.ended is None:
+                act_if(self._store, partial(self._is_dead, run.id), partial(self._end, run.id, "died"))
+
+    def _is_dead(self, number: int) -> bool:
+        (run,) = self._store.select(Run, id=number)
+        return run.ended is None and not self._store.is_leased(number)
 
     def forget(self, run: int) -> int:
         """Undo *run*: forget its rows, its visits and what it says of rules; return how many rows."""

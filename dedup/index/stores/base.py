@@ -5,7 +5,7 @@ A new one implements `Store`; `tests/dedup/index/test_stores.py` says whether it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
@@ -317,6 +317,17 @@ def the_row(store: Store, number: int) -> Row:
     for row in store.rows(Query(ids=(number,), limit=1)):
         return row
     raise NoSuchRow(f"there is no row {number} in {store.name}")
+
+
+def act_if(store: Store, is_due: Callable[[], object], act: Callable[[], object]) -> None:
+    """Do *act* where *is_due* says so, both in one transaction: what others did meanwhile counts.
+
+    It is asked before as well, so that nobody waits for a transaction where there is nothing to do.
+    """
+    if is_due():
+        with store.transaction(writing=True):
+            if is_due():
+                act()
 
 
 def first(rows: Iterable[Row]) -> Row | None:

@@ -22,6 +22,7 @@ from dedup.index.stores.base import (
     Store,
     StoredPage,
     Token,
+    act_if,
 )
 from dedup.index.stores.counts import Counts
 from dedup.index.stores.leases import Leases
@@ -81,9 +82,8 @@ class SQLiteStore(Store):
         try:
             with self._database.errors():
                 self._look_around()
-                if not read_only and self._leases.strays():
-                    with self.transaction(writing=True):
-                        self._leases.remove_strays()
+                if not read_only:
+                    act_if(self, self._leases.strays, self._leases.remove_strays)
         except BaseException:
             self._database.close()
             raise
@@ -316,12 +316,11 @@ class SQLiteStore(Store):
 
     def prepare(self, config: DedupConfig) -> None:
         wanted = banding_of(config)
+        act_if(self, lambda: self._lacks(wanted), lambda: self.band(wanted))
+
+    def _lacks(self, wanted: Banding | None) -> bool:
         with self.transaction(writing=False):
-            is_there = wanted in (None, self.banding)
-        if not is_there:
-            with self.transaction(writing=True):
-                if wanted != self.banding:  # else another process was faster
-                    self.band(wanted)
+            return wanted not in (None, self.banding)
 
     def rebuild(self, blocks: int | None = None, progress: Progress | None = None) -> None:
         """Make the posting lists anew from the rows, with another number of *blocks* if given.

@@ -9,6 +9,12 @@ from dedup import SQLiteIndex
 from dedup.index import Index, PostgresIndex
 from tests import postgres
 from tests.dedup.index.scan_store import ScanIndex
+from tests.looking import watched_rules  # noqa: F401 - a fixture
+
+
+@pytest.fixture(autouse=True)
+def nobody_acts_by_an_old_look(watched_rules: None) -> None:  # noqa: F811
+    """Watch all tests of indexes."""
 
 
 @pytest.fixture(params=["scan", "sqlite", "postgres"])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +14,15 @@ from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.files.exchange.files import Exported, export_lines
 from dedup.files.exchange.merge import Imported, import_export
 from dedup.index import BlockIndex, Index, PostgresIndex
+from dedup.index.database import Database
+from dedup.index.runs import RunBook
+from dedup.index.stores.base import act_if
+from dedup.index.tables import APPLICATION_ID, SCHEMA_VERSION
 from dedup.values.errors import IndexMismatch, IndexUnavailable
+from dedup.values.run import Run
 from tests import postgres
 from tests.interleaving import before_writing
+from tests.looking import OldLook
 from tests.pages import page, text
 
 CONFIG = DedupConfig(scope="global")
@@ -123,6 +131,102 @@ def test_two_starts_make_the_same_bands_once(two: tuple[Index, Index], number: i
     assert one.banding == other.banding is not None
     assert not Detector(one, BANDS).check(page(text(1), "http://b/")).kept
     assert one.problems() == []
+
+
+def test_another_parser_is_told_of_also_if_it_comes_in_between(
+    two: tuple[Index, Index], caplog: pytest.LogCaptureFixture
+) -> None:
+    one, other = two
+    with before_writing(one, lambda: other.note_parser("libxml2 2.9.1")):
+        one.note_parser("libxml2 2.14.6")
+    assert "were parsed with libxml2 2.9.1, now it is libxml2 2.14.6" in caplog.text
+    assert one.parser == other.parser == "libxml2 2.14.6"
+
+
+def test_who_was_given_up_does_not_end_a_run_that_others_went_on_with(
+    two: tuple[Index, Index],
+) -> None:
+    one, other = two
+    run = one.begin_run("s", job="j")
+    other.end_run(run, "died")
+    resumed = other.begin_run("s", job="j")
+    assert resumed.id == run.id
+    one.end_run(run, "finished")
+    assert [(each.id, each.ended) for each in other.runs()] == [(run.id, None)]
+    other.end_run(resumed, "shutdown")
+    assert [each.ending for each in one.runs()] == ["shutdown"]
+
+
+def test_a_dead_run_that_somebody_goes_on_with_is_not_ended(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as one, SQLiteIndex(path) as other:
+        run = one.begin_run("s", job="j")
+        one.store.release(run.id)  # as when its process is killed
+
+        def go_on() -> None:
+            with SQLiteIndex(path) as found:
+                assert [each.ending for each in found.runs()] == ["died"]
+            assert other.begin_run("s", job="j").id == run.id
+
+        with before_writing(one, go_on):
+            one.book.end_dead_runs()
+        assert [(each.id, each.ended) for each in one.runs()] == [(run.id, None)]
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("CREATE TABLE theirs (id)", "the database of another program"),
+        ("PRAGMA application_id = 7", "the database of another program"),
+        (
+            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION + 1}",
+            f"has schema version {SCHEMA_VERSION + 1}, this release knows up to {SCHEMA_VERSION}",
+        ),
+    ],
+)
+def test_a_file_that_others_made_meanwhile_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, message: str
+) -> None:
+    path = tmp_path / "pages.db"
+    prepare = Database._prepare
+
+    def prepared(*args: Any) -> None:
+        with sqlite3.connect(path) as connection:
+            connection.executescript(script)
+        connection.close()
+        prepare(*args)
+
+    monkeypatch.setattr(Database, "_prepare", prepared)
+    with pytest.raises(IndexUnavailable, match=message):
+        SQLiteIndex(path)
+    with sqlite3.connect(path) as connection:
+        assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'pages'").fetchall()
+
+
+def test_who_acts_by_an_old_look_is_found(
+    two: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tests of indexes fail where somebody does."""
+    index, _ = two
+    run = index.begin_run("s")
+
+    def end(book: RunBook, run: Run, ending: str) -> None:
+        if book._store.select(Run, id=run.id)[0].ended is None:
+            with book._store.transaction(writing=True):
+                book._store.put(replace(run, ending=ending))
+
+    monkeypatch.setattr(RunBook, "end", end)
+    with pytest.raises(OldLook, match=r"Index.end_run acts by select Run of another transaction"):
+        index.end_run(run, "finished")
+
+
+@pytest.mark.parametrize("is_due", [True, False])
+def test_what_is_due_no_more_is_not_done(two: tuple[Index, Index], is_due: bool) -> None:
+    one, _ = two
+    answers, done = [True, is_due], []
+    with before_writing(one, lambda: done.append("others")):
+        act_if(one.store, lambda: answers.pop(0), lambda: done.append("own"))
+    assert done == ["others", "own"][: 1 + is_due]
 
 
 @pytest.mark.parametrize("opened", [SQLiteIndex, BlockIndex])

@@ -20,6 +20,7 @@ from dedup.index.stores.base import (
     Store,
     StoredPage,
     Token,
+    act_if,
 )
 from dedup.index.stores.postgres.address import Address
 from dedup.index.stores.postgres.counts import Counts
@@ -304,24 +305,26 @@ class PostgresStore(Store):
 
     def prepare(self, config: DedupConfig) -> None:
         wanted = banding_of(config)
-        if wanted is None or wanted == self.banding:
-            return
+        if wanted is not None:
+            act_if(self, lambda: self._lacks(wanted), lambda: self._make_bands(wanted))
+
+    def _lacks(self, wanted: Banding) -> bool:
+        self._seen = 0
+        return wanted != self.banding
+
+    def _make_bands(self, wanted: Banding) -> None:
         if wanted.length > BINS:
             raise ConfigError(
                 f"bands ({wanted.bands}) times rows ({wanted.rows}) must be at most {BINS}"
             )
-        with self.transaction(writing=True):
-            self._seen = 0
-            if wanted == self.banding:  # another client was faster
-                return
-            if self.last() and any(run.ended is None for run in self.select(Run)):
-                raise IndexUnavailable(
-                    f"{self.name} is in use by a crawl; change its bands when that has ended"
-                )
-            self.put(Note("bands", f"{wanted.bands}x{wanted.rows}"))
-            self.announce()
-            self._banding = (), None
-            self._band("WHERE p.listed", ())
+        if self.last() and any(run.ended is None for run in self.select(Run)):
+            raise IndexUnavailable(
+                f"{self.name} is in use by a crawl; change its bands when that has ended"
+            )
+        self.put(Note("bands", f"{wanted.bands}x{wanted.rows}"))
+        self.announce()
+        self._banding = (), None
+        self._band("WHERE p.listed", ())
 
     # Records and leases
 
