@@ -230,13 +230,13 @@ def pages() -> None:
         words = tokens_of(page.text, config)
         terms = Terms.from_tokens(words)
         hashes = terms.hashes()
-        weights = weights_of(terms, page.text, config)
+        weights = weights_of(terms, config)
         steps: dict[str, Callable[[], object]] = {
             "walk": partial(walked, root),
             "words": partial(tokens_of, page.text, config),
             "terms": partial(Terms.from_tokens, words),
             "hashes": terms.hashes,
-            "weights": partial(weights_of, terms, "", config),
+            "weights": partial(weights_of, terms, config),
             "content": partial(fold, hashes, weights),
             "structure": partial(structure_hashes, page, config, murmur3),
             "sketch": partial(sketch, hashes[terms.sequence], config.shingle),

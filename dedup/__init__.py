@@ -6,12 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dedup.algorithms.simhash import simhash
     from dedup.index import MemoryIndex, PostgresIndex, SQLiteIndex
     from dedup.index.detector import Detector
     from dedup.reading.page import Page
     from dedup.recipes.config import DedupConfig
     from dedup.recipes.fingerprinter import fingerprint
-    from dedup.recipes.simhash import simhash
     from dedup.rule.match import compare
     from dedup.values.fingerprint import Fingerprint
     from dedup.values.match import Match
@@ -50,7 +50,7 @@ _HOMES = {
     "compare": "rule.match",
     "fingerprint": "recipes.fingerprinter",
     "hamming_distance": "values.simhashes",
-    "simhash": "recipes.simhash",
+    "simhash": "algorithms.simhash",
 }
 
 

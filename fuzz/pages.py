@@ -16,11 +16,14 @@ from fuzz.engine import command
 
 ENCODINGS = (None, "utf-8", "gbk", "utf-16", "shift_jis", "latin-1", "utf-7", "no such \0")
 # Between them they use every way to make features.
+ALGORITHMS = "dedup.algorithms"
 CONFIGS = (
     DedupConfig(),
-    DedupConfig(terms="unicode_words", structure="tag_paths", weights="levels"),
-    DedupConfig(terms="character_ngrams", structure="tag_classes", weights="line_tf_idf"),
-    DedupConfig(terms="keywords_textrank", structure="tag_decay", weights="textrank"),
+    DedupConfig(
+        terms=f"{ALGORITHMS}.terms.unicode_words", structure=f"{ALGORITHMS}.structure.tag_paths"
+    ),
+    DedupConfig(terms="character_ngrams", structure=f"{ALGORITHMS}.structure.tag_classes"),
+    DedupConfig(terms=f"{ALGORITHMS}.terms.keywords_textrank", weights=f"{ALGORITHMS}.weights.levels"),
 )
 PAGES = (
     b"<html lang=en><head><title>T</title><link rel=canonical href=/c></head><body><nav>menu</nav>"

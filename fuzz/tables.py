@@ -1,4 +1,4 @@
-"""Tables of a user (dictionary, frequencies, stop words): they are read, or raise `ConfigError`.
+"""Tables of a user (dictionary, stop words): they are read, or raise `ConfigError`.
 
 The first byte of an input chooses the kind of table; the others are the table.
 """
@@ -20,7 +20,6 @@ with atheris.instrument_imports(include=["dedup", "jieba"]):
 from fuzz.engine import command
 
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-tables-"))
-WORDS = ["term", "", "武汉", "\ud800"]
 
 
 def judge(data: bytes) -> None:
@@ -29,12 +28,8 @@ def judge(data: bytes) -> None:
     path = FOLDER / "table.txt"
     path.write_bytes(content)
     dictionary.file_bytes.cache_clear()
-    dictionary.own_frequencies.cache_clear()
     with suppress(ConfigError):
-        if choice % 3 == 0:
-            values = dictionary.own_frequencies(str(path))[WORDS]
-            assert all(0 < value < float("inf") for value in values)
-        elif choice % 3 == 1:
+        if choice % 2:
             tokenizer = empty_tokenizer()
             dictionary._add_words(tokenizer, str(path))
             assert "".join(tokenizer.cut("some 武汉大会战 words", HMM=False)) == "some 武汉大会战 words"
@@ -51,7 +46,7 @@ def empty_tokenizer() -> jieba.Tokenizer:
 
 
 SEEDS = (
-    *(b"\0the 1.5\nlamp 2.25\n", b"\x01\xe6\xad\xa6\xe6\xb1\x89 5 ns\nlamp n\nword\n"),
+    *(b"\0the\nlamp\n", b"\x01\xe6\xad\xa6\xe6\xb1\x89 5 ns\nlamp n\nword\n"),
     *(b"\x02the\r\na\n", b'\x03{"text": "words"}\n"some"\n[1]\n', b"\x07<p>some words</p>"),
 )
 

@@ -17,7 +17,7 @@ FLOORS = (
     {"recipes"},
     {"rule", "urls"},
     {"index"},
-    {"archives", "files", "report"},
+    {"algorithms", "archives", "files", "report"},
     {"front"},
     {"cli", "plugin"},
 )
@@ -83,3 +83,10 @@ def test_libraries_have_their_places(path: Path) -> None:
 def test_the_crawler_uses_public_names_only(path: Path) -> None:
     for name in imports(path):
         assert name in ("dedup", "dedup.plugin") or not name.startswith("dedup"), name
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_no_crawl_needs_the_algorithms_of_the_literature(path: Path) -> None:
+    if not place(path).startswith(("algorithms/", "__init__")):
+        for name in imports(path):
+            assert not name.startswith("dedup.algorithms"), name

@@ -63,7 +63,8 @@ def plans(recipes: Mapping[str, Options], seeds: int, other_seeds: int) -> list[
     return [
         Plan(name, seed, DedupConfig(**options, hash_seed=seed))
         for name, options in recipes.items()
-        for seed in range(seeds if name == DEFAULT else other_seeds)
+        # A hasher by its path has no seed.
+        for seed in range(1 if "hasher" in options else seeds if name == DEFAULT else other_seeds)
     ]
 
 

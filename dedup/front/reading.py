@@ -67,8 +67,8 @@ def read_recipe(value: Any, suited: Mapping[str, Any] = MappingProxyType({})) ->
     It is the name of a recipe, parameters, or both: as text with commas, or as a mapping in which
     ``name`` is the name.  The default recipe has what is *suited* to where the index is.
 
-    >>> read_recipe("characters,term_size=5")
-    {'terms': 'character_ngrams', 'term_size': 5}
+    >>> read_recipe("characters,shingle=5")
+    {'terms': 'character_ngrams', 'shingle': 5}
     """
     if value is None:
         return dict(suited)
@@ -83,16 +83,16 @@ def read_recipe(value: Any, suited: Mapping[str, Any] = MappingProxyType({})) ->
 
 
 def _pairs(value: Any) -> dict[str, Any]:
-    """Return the parts of a text such as "default,terms=jieba" by name."""
+    """Return the parts of a text such as "default,shingle=3" by name."""
     if not isinstance(value, str):
         raise ConfigError(
             f"{RECIPE} ({shown(value)}) must be the name of a recipe, or a name and parameters: "
-            f"'{DEFAULT},terms=jieba'"
+            f"'{DEFAULT},shingle=3'"
         )
     first, *others = (part.strip() for part in value.split(","))
     pairs = [part.partition("=") for part in ([first, *others] if "=" in first else others)]
     if bad := next((name for name, sign, _ in pairs if not sign), None):
-        raise ConfigError(f"{RECIPE}: {shown(bad)} must be NAME=VALUE, for instance terms=jieba")
+        raise ConfigError(f"{RECIPE}: {shown(bad)} must be NAME=VALUE, for instance shingle=3")
     named = {} if "=" in first else {"name": first}
     return {**named, **{name.strip(): text.strip() for name, _, text in pairs}}
 

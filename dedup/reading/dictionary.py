@@ -6,12 +6,11 @@ A user's file is read once in a process, so that no fingerprint changes in the m
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import StatisticsError, median_high
+from statistics import median_high
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,20 +137,6 @@ def han_frequencies() -> InverseFrequencies:
 
 
 @cache
-def own_frequencies(path: str) -> InverseFrequencies:
-    """Return the user's inverse document frequencies in the file *path*, loaded once.
-
-    Raises `ConfigError` unless each line is a term, a space and a number above 0.
-    """
-    try:
-        return InverseFrequencies.from_lines(file_lines("frequencies", path))
-    except (ValueError, StatisticsError) as error:
-        raise ConfigError(
-            f"frequencies ({path!r}) must have lines of a term, a space and a number above 0: {error}"
-        ) from error
-
-
-@cache
 def topical_words() -> frozenset[str]:
     """Return the words that jieba's dictionary tags as nouns, place names or verbs."""
     lines = _table("dict.txt").read_text("utf-8").splitlines()
@@ -179,8 +164,6 @@ class InverseFrequencies:
             word, *value = line.rsplit(" ", 1)
             words.append(word)
             values.append(float(value[0] if value else word))
-        if not all(0 < value < math.inf for value in values):
-            raise ValueError("a value is not above 0")
         return cls(words, values)
 
     @property

@@ -15,7 +15,7 @@ from dedup.reading.tokens import JAPANESE_NGRAM
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import MOST, ONE_IN
 from dedup.recipes.sketch import BINS, CHECK_BINS
-from dedup.recipes.structure import NGRAM_DECAY, RUN, weights_by_depth
+from dedup.recipes.structure import RUN, weights_by_depth
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest, keyed_long, keyed_table
 
@@ -24,7 +24,6 @@ _FIELDS = {
     "terms": "words",
     "stop_words": "",
     "weights": "sublinear_tf_idf",
-    "frequencies": "",
     "structure": "decayed_ngrams",
     "hasher": "murmur3",
 }
@@ -56,7 +55,7 @@ class _Folding:
     """Makes fingerprints of the pages of one index."""
 
     def __init__(self, module: Any, config: DedupConfig, secret: bytes) -> None:
-        weights = weights_by_depth(config.structure_decay or NGRAM_DECAY)
+        weights = weights_by_depth()
         self._content = module.Content(
             segmenter(config.user_dictionary),
             _frequencies,

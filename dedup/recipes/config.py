@@ -10,33 +10,11 @@ from dedup.values.errors import ConfigError, shown
 from dedup.values.exceptions import NO_EXCEPTIONS, Exceptions
 from dedup.values.limits import MAX_BYTES
 
-TERMS = (
-    "words",
-    "unicode_words",
-    "word_shingles",
-    "character_ngrams",
-    "jieba",
-    "jieba_full",
-    "jieba_search",
-    "keywords_tfidf",
-    "keywords_textrank",
-)
-WEIGHTS = (
-    "uniform",
-    "tf",
-    "sublinear_tf",
-    "tf_idf",
-    "sublinear_tf_idf",
-    "line_tf_idf",
-    "textrank",
-    "levels",
-)
-STRUCTURES = ("decayed_ngrams", "tag_ngrams", "tag_decay", "tag_paths", "tag_classes")
-HASHERS = ("murmur3", "fnv1", "fnv1a")
-FILES = ("user_dictionary", "stop_words", "frequencies")
-# The choices for which a size or a decay means something.
-SIZED = ("word_shingles", "character_ngrams")
-DECAYED = ("decayed_ngrams", "tag_decay", "tag_paths")
+TERMS = ("words", "character_ngrams")
+WEIGHTS = ("sublinear_tf_idf",)
+STRUCTURES = ("decayed_ngrams",)
+HASHERS = ("murmur3",)
+FILES = ("user_dictionary", "stop_words")
 SCOPES = ("spider", "host", "domain", "global")
 UNCHANGED = ("keep", "drop")
 CANONICAL_LINKS = ("record", "decide")
@@ -60,10 +38,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "max_candidates": (1, 100_000),
     "bands": (1, SKETCH_BINS),
     "rows": (1, SKETCH_BINS),
-    "structure_decay": (0, 1),
     "shingle": (1, 16),
-    "term_size": (0, 16),
-    "keywords": (0, 100_000),
     "hash_seed": (0, 2**32 - 1),
     "max_bytes": (1000, 10**9),
 }
@@ -109,12 +84,6 @@ class DedupConfig:
     terms: str = "words"
     """What of the text is weighed: one of `TERMS`, or the dotted path of a function of your own,
     ``terms(text: str) -> list[str]``, in document order.  The sketch is always of words."""
-    term_size: int = 0
-    """How many words or characters are one term (0 to 16), for `word_shingles` (0 stands for 3)
-    and `character_ngrams` (0 stands for 4)."""
-    keywords: int = 0
-    """How many different keywords a text has (0 to 100,000); 0: by its length, one for every 20
-    words, 10 to 200."""
     user_dictionary: str = ""
     """Path of a file with words for jieba, in its format."""
     stop_words: str = ""
@@ -122,20 +91,14 @@ class DedupConfig:
     weights: str = "sublinear_tf_idf"
     """How terms are weighed: one of `WEIGHTS`, or the dotted path of a function of your own,
     ``weights(terms: list[str]) -> dict[str, float]``, terms in document order."""
-    frequencies: str = ""
-    """Path of a table of inverse document frequencies; without one they are jieba's for Chinese
-    words and 1 for others."""
     structure: str = "decayed_ngrams"
     """How tags become structure: one of `STRUCTURES`, or the dotted path of a function of your
     own, ``structure(page: Page) -> dict[str, float]``."""
-    structure_decay: float = 0.0
-    """Weight of what lies one level deeper (at most 1): 0 stands for 0.97 with `decayed_ngrams`,
-    0.45 with `tag_decay` and `tag_paths`; the others have none."""
     hasher: str = "murmur3"
     """How features are hashed: one of `HASHERS`, or the dotted path of a function of your own,
     ``hasher(feature: str) -> int``, 0 to 2**64 - 1."""
     hash_seed: int = 0
-    """The seed of the hasher (0 to 2**32 - 1); only ours have one."""
+    """The seed of `murmur3` (0 to 2**32 - 1)."""
     tie: bool = False
     """Whether a bit of a simhash is set where the votes are equal: >= 0, not > 0."""
     shingle: int = 4

@@ -13,7 +13,7 @@ from dedup.reading.page import Page
 from dedup.reading.sentences import sentences_digest
 from dedup.reading.tokens import word_count
 from dedup.recipes.compiled import folding
-from dedup.recipes.config import DECAYED, FILES, HASHERS, SIZED, STRUCTURES, TERMS, WEIGHTS, DedupConfig
+from dedup.recipes.config import FILES, HASHERS, STRUCTURES, TERMS, WEIGHTS, DedupConfig
 from dedup.recipes.functions import own_function
 from dedup.recipes.sample import count_different, sample
 from dedup.recipes.simhash import fold
@@ -22,7 +22,7 @@ from dedup.recipes.structure import structure_hashes
 from dedup.recipes.terms import Terms, terms_of, tokens_of
 from dedup.recipes.weights import weights_of
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import Hasher, digest, seeded
+from dedup.values.hashes import Hasher, Murmur3, digest
 
 Fingerprinter = Callable[[Page], Fingerprint]
 
@@ -56,7 +56,7 @@ def fingerprint_in_python(
         term_hashes = terms.hashes(hasher)
     shingles = ordered_shingles(hashes[vocabulary.sequence], config.shingle)
     return Fingerprint(
-        content_simhash=fold(term_hashes, weights_of(terms, page.text, config), tie=config.tie),
+        content_simhash=fold(term_hashes, weights_of(terms, config), tie=config.tie),
         structure_simhash=fold(*structure_hashes(page, config, hasher), tie=config.tie),
         sketch=sketch_of(shingles),
         body_digest=page.body_digest,
@@ -84,7 +84,7 @@ def spaced(text: str) -> bytes:
 def content_weights(page: Page, config: DedupConfig = _DEFAULT) -> dict[str, float]:
     """Return what the content simhash of *page* is folded from: its terms and their whole weights."""
     terms = Terms.from_tokens(terms_of(page.text, config))
-    return dict(zip(terms.names, weights_of(terms, page.text, config).tolist(), strict=True))
+    return dict(zip(terms.names, weights_of(terms, config).tolist(), strict=True))
 
 
 def fingerprinter_of(config: DedupConfig = _DEFAULT, *, secret: bytes = b"") -> Fingerprinter:
@@ -132,7 +132,7 @@ def recipe_of(config: DedupConfig) -> dict[str, str]:
     `ConfigError` where a file or a function is not available.
     """
     require_recipe(config)
-    recipe = {
+    return {
         "recipe": str(RECIPE_VERSION),
         "terms": config.terms,
         "weights": config.weights,
@@ -145,19 +145,12 @@ def recipe_of(config: DedupConfig) -> dict[str, str]:
         "jieba_frequencies": frequencies_digest(),
         **_file_digests(config),
     }
-    if config.terms in SIZED:
-        recipe["term_size"] = str(config.term_size)
-    if config.terms.startswith("keywords"):
-        recipe["keywords"] = str(config.keywords)
-    if config.structure in DECAYED:
-        recipe["structure_decay"] = repr(float(config.structure_decay))
-    return recipe
 
 
 def hasher_of(config: DedupConfig) -> Hasher:
     """Return the function that hashes features."""
     if config.hasher in HASHERS:
-        return seeded(config.hasher, config.hash_seed)
+        return Murmur3(config.hash_seed)
     return own_function("hasher", config.hasher)
 
 

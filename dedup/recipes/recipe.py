@@ -13,14 +13,10 @@ DEFAULT = "default"
 PARAMETERS = (
     # How a page becomes a fingerprint; an index holds fingerprints that were made in one way.
     "terms",
-    "term_size",
-    "keywords",
     "user_dictionary",
     "stop_words",
     "weights",
-    "frequencies",
     "structure",
-    "structure_decay",
     "hasher",
     "hash_seed",
     "tie",

@@ -19,9 +19,6 @@ Hasher = Callable[[str], int]
 DIGEST_SIZE = 16
 SECRET_SIZE = 32
 
-_FNV_OFFSET = 0xCBF29CE484222325
-_FNV_PRIME = 0x100000001B3
-_MASK = (1 << 64) - 1
 _MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _HALF = np.uint64(33)
 # Of a table for keyed hashes: a row for each byte of a feature and one for its end.
@@ -53,43 +50,7 @@ class Murmur3:
         return np.frombuffer(b"".join(map(hashed, encoded)), "<u8")[::2]
 
 
-@dataclass(frozen=True, slots=True)
-class Fnv:
-    """The 64-bit FNV-1 or FNV-1a hash of a feature in UTF-8 (Fowler, Noll, Vo; RFC 9923).
-
-    Of the two, FNV-1a (*xor_first*) spreads its last byte over more bits.  A *seed* other than 0
-    is hashed in front of every feature, as four bytes, the lowest first.
-
-    >>> hex(fnv1("")), hex(fnv1a("a"))
-    ('0xcbf29ce484222325', '0xaf63dc4c8601ec8c')
-    """
-
-    xor_first: bool
-    seed: int = 0
-
-    def __call__(self, feature: str) -> int:
-        """Return the hash of *feature*."""
-        data = _utf8(feature)
-        if self.seed:
-            data = self.seed.to_bytes(4, "little") + data
-        value = _FNV_OFFSET
-        if self.xor_first:
-            for byte in data:
-                value = (value ^ byte) * _FNV_PRIME & _MASK
-        else:
-            for byte in data:
-                value = (value * _FNV_PRIME & _MASK) ^ byte
-        return value
-
-
 murmur3 = Murmur3()
-fnv1 = Fnv(xor_first=False)
-fnv1a = Fnv(xor_first=True)
-
-
-def seeded(name: str, seed: int) -> Hasher:
-    """Return the hasher `murmur3`, `fnv1` or `fnv1a` with *seed*."""
-    return Murmur3(seed) if name == "murmur3" else Fnv(name == "fnv1a", seed)
 
 
 def hashes_of(features: Collection[str], hasher: Hasher = murmur3) -> Hashes:

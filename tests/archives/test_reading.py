@@ -173,7 +173,9 @@ def test_other_candidates_are_refused(recipe: str) -> None:
 def test_another_recipe_than_that_of_the_index_is_refused(tmp_path: Path) -> None:
     formats.jsonl(tmp_path / "x.jsonl", corpus(1, 3))
     run("add", "x.jsonl", "--index", "x.db")
-    done = run("spark", "x.jsonl", "-o", "out", "--like", "x.db", "-s", "DEDUP_RECIPE=terms=jieba")
+    done = run(
+        "spark", "x.jsonl", "-o", "out", "--like", "x.db", "-s", "DEDUP_RECIPE=terms=character_ngrams"
+    )
     assert done.exit_code == 1
     assert "does not go with the fingerprints in" in done.output
 

@@ -10,8 +10,6 @@ import pytest
 
 from dedup import DedupConfig, Page, fingerprint, simhash
 from dedup.recipes.fingerprinter import recipe_of, require_recipe
-from dedup.recipes.terms import Terms
-from dedup.recipes.weights import weights_of
 from dedup.values.errors import ConfigError
 
 HERE = __name__
@@ -96,18 +94,10 @@ def test_files_are_known_by_their_content(tmp_path: Path) -> None:
     assert str(tmp_path) not in str(a)
 
 
-@pytest.mark.parametrize("field", ["user_dictionary", "stop_words", "frequencies"])
+@pytest.mark.parametrize("field", ["user_dictionary", "stop_words"])
 def test_a_file_that_is_missing_is_named(field: str) -> None:
     with pytest.raises(ConfigError, match=rf"^{field} \('/no/such'\) must be a file that can be read"):
         require_recipe(DedupConfig(**{field: "/no/such"}))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("content", [b"", b"word", b"word x", b"word -1", b"word nan", b"\xff 1"])
-def test_a_table_that_is_none_is_refused(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "table.txt"
-    path.write_bytes(content)
-    with pytest.raises(ConfigError, match=r"^frequencies .* must"):
-        fingerprint(PAGE, DedupConfig(frequencies=str(path)))
 
 
 def test_words_of_the_user_stay_whole(tmp_path: Path) -> None:
@@ -126,14 +116,6 @@ def test_stop_words_weigh_nothing_but_are_seen(tmp_path: Path) -> None:
     found = fingerprint(PAGE, DedupConfig(stop_words=str(path)))
     assert (found.tokens, found.sketch) == (5, fingerprint(PAGE).sketch)
     assert found.content_simhash == fingerprint(Page.from_text("one three three")).content_simhash
-
-
-def test_a_table_of_your_own_gives_the_weights(tmp_path: Path) -> None:
-    path = tmp_path / "table.txt"
-    path.write_text("one 4\ntwo 1\nthree 9\n")
-    config = DedupConfig(frequencies=str(path), weights="tf_idf")
-    terms = Terms.from_tokens(["one", "two", "two", "unknown"])
-    assert weights_of(terms, "", config).tolist() == [256 * 4, 256 * 2, 256 * 4]
 
 
 @pytest.mark.parametrize(

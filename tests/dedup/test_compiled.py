@@ -80,7 +80,6 @@ configs = st.builds(
     shingle=st.integers(1, 16),
     tie=st.booleans(),
     hash_seed=st.sampled_from([0, 1, 2**32 - 1]) | st.integers(0, 2**32 - 1),
-    structure_decay=st.sampled_from([0.0, 0.5, 1.0, 0.01]),
 )
 
 

@@ -22,7 +22,7 @@ from dedup.values.errors import ConfigError
         ({"min_similarity": float("nan")}, r"min_similarity \(nan\) must be 0 to 1"),
         ({"min_similarity": "0.5"}, r"min_similarity \('0.5'\) must be of type float"),
         ({"verifier": 1}, r"verifier \(1\) must be of type str"),
-        ({"structure": "tree"}, r"structure \('tree'\) must be one of decayed_ngrams, tag_ngrams"),
+        ({"structure": "tree"}, r"structure \('tree'\) must be one of decayed_ngrams, or the path"),
         ({"scope": "site"}, r"scope \('site'\) must be one of spider, host, domain, global"),
         ({"candidates": "lsh"}, r"candidates \('lsh'\) must be one of simhash, minhash, both"),
         (
@@ -49,8 +49,6 @@ def test_bad_values_name_value_and_rule(options: dict[str, Any], message: str) -
         ("max_structure_candidates", 0, 100_000),
         ("max_candidates", 1, 100_000),
         ("shingle", 1, 16),
-        ("term_size", 0, 16),
-        ("keywords", 0, 100_000),
         ("hash_seed", 0, 2**32 - 1),
         ("max_bytes", 1000, 10**9),
     ],
@@ -72,17 +70,11 @@ def test_thresholds_are_not_in_the_recipe() -> None:
     assert recipe_of(DedupConfig(candidates="both", bands=9)) == recipe_of(DedupConfig())
 
 
-@pytest.mark.parametrize("options", [{"shingle": 3}, {"structure": "tag_decay"}])
+@pytest.mark.parametrize(
+    "options", [{"shingle": 3}, {"structure": "dedup.algorithms.structure.tag_decay"}]
+)
 def test_what_makes_fingerprints_is(options: dict[str, Any]) -> None:
     assert recipe_of(DedupConfig(**options)) != recipe_of(DedupConfig())
-
-
-def test_the_decay_is_in_the_recipe_where_it_is_used() -> None:
-    one = DedupConfig(structure="tag_decay")
-    other = DedupConfig(structure="tag_decay", structure_decay=0.5)
-    assert recipe_of(one) != recipe_of(other)
-    one, other = (DedupConfig(structure="tag_ngrams", structure_decay=decay) for decay in (0.5, 0.6))
-    assert recipe_of(one) == recipe_of(other)
 
 
 def test_a_named_recipe_gives_what_differs_from_the_default() -> None:

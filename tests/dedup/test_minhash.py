@@ -7,17 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.recipes.bands import (
-    NOTHING,
-    Banding,
-    band_keys,
-    densified,
+from dedup.algorithms.minhash import (
+    choose_banding,
     estimated_jaccard,
     jaccard,
     jaccard_distance,
     minhash,
     minima,
 )
+from dedup.recipes.bands import NOTHING, Banding, band_keys, densified
 from dedup.recipes.sketch import BINS, EMPTY, sketch
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hashes, murmur3
@@ -191,7 +189,7 @@ def test_the_s_curve_of_the_textbook(similarity: float, probability: float) -> N
 @pytest.mark.parametrize("threshold", [0, 0.1, 0.6, 0.95, 1])
 def test_the_chosen_banding_has_the_least_error(length: int, threshold: float) -> None:
     for miss_weight in (0.1, 0.7):
-        chosen = Banding.choose(length, threshold, miss_weight=miss_weight)
+        chosen = choose_banding(length, threshold, miss_weight=miss_weight)
         assert chosen.length <= length
         best = slow_error(chosen, threshold, miss_weight)
         for rows in range(1, length + 1):
@@ -208,11 +206,11 @@ def slow_error(banding: Banding, threshold: float, miss_weight: float) -> float:
 
 @pytest.mark.parametrize("threshold", [0.2, 0.4, 0.6, 0.8])
 def test_the_chosen_threshold_is_near_the_wanted_one(threshold: float) -> None:
-    assert Banding.choose(256, threshold).threshold == pytest.approx(threshold, abs=0.06)
+    assert choose_banding(256, threshold).threshold == pytest.approx(threshold, abs=0.06)
 
 
 def test_who_fears_misses_gets_a_lower_threshold() -> None:
-    found = [Banding.choose(256, 0.6, miss_weight=weight).threshold for weight in (0.1, 0.5, 0.9, 0.999)]
+    found = [choose_banding(256, 0.6, miss_weight=weight).threshold for weight in (0.1, 0.5, 0.9, 0.999)]
     assert found == sorted(found, reverse=True)
     assert len(set(found)) == 4
 
@@ -222,10 +220,10 @@ def test_who_fears_misses_gets_a_lower_threshold() -> None:
     [
         (lambda: Banding(0, 3), r"bands \(0\) must be 1 or more"),
         (lambda: Banding(3, -1), r"rows \(-1\) must be 1 or more"),
-        (lambda: Banding.choose(0, 0.5), r"length \(0\) must be 1 or more"),
-        (lambda: Banding.choose(9, 1.5), r"threshold \(1.5\) must be 0 to 1"),
-        (lambda: Banding.choose(9, float("nan")), r"threshold \(nan\) must be 0 to 1"),
-        (lambda: Banding.choose(9, 0.5, miss_weight=-1), r"miss_weight \(-1\) must be 0 to 1"),
+        (lambda: choose_banding(0, 0.5), r"length \(0\) must be 1 or more"),
+        (lambda: choose_banding(9, 1.5), r"threshold \(1.5\) must be 0 to 1"),
+        (lambda: choose_banding(9, float("nan")), r"threshold \(nan\) must be 0 to 1"),
+        (lambda: choose_banding(9, 0.5, miss_weight=-1), r"miss_weight \(-1\) must be 0 to 1"),
         (lambda: band_keys(minhash("a", 8), Banding(3, 3)), r"bands \(3\) times rows must be at most 8"),
     ],
 )

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Page, fingerprint, hamming_distance
-from dedup.recipes.structure import structure_features, structure_hashes
-from dedup.values.hashes import fnv1a, mixed, murmur3
+from dedup.algorithms import structure
+from dedup.algorithms.hashers import fnv1a
+from dedup.recipes.structure import decayed_ngrams, structure_features, structure_hashes
+from dedup.values.hashes import mixed, murmur3
 
 MASK = 2**64 - 1
 STEP = 0x9E3779B97F4A7C15
@@ -38,11 +40,11 @@ def slow_words(page: Page, decay: float) -> dict[int, int]:
     return weights
 
 
-@given(trees, st.sampled_from([0.5, 0.97, 1.0]))
-def test_runs_equal_the_plain_definition(html: str, decay: float) -> None:
+@given(trees)
+def test_runs_equal_the_plain_definition(html: str) -> None:
     page = Page.from_html(html)
-    words, weights = structure_hashes(page, DedupConfig(structure_decay=decay), murmur3)
-    assert dict(zip(words.tolist(), weights.tolist(), strict=True)) == slow_words(page, decay)
+    words, weights = structure_hashes(page, DedupConfig(), murmur3)
+    assert dict(zip(words.tolist(), weights.tolist(), strict=True)) == slow_words(page, 0.97)
 
 
 @given(trees)
@@ -63,23 +65,31 @@ PAGE = Page.from_html("<div class='b a'><p class=a>x<p>y</div><div class='a b'><
 
 
 @pytest.mark.parametrize(
-    ("structure", "features"),
+    ("found", "features"),
     [
-        ("tag_decay", {"html": 256, "body": 128, "div": 128, "p": 64}),
-        ("tag_paths", {"html": 256, "html/body": 128, "html/body/div": 128, "html/body/div/p": 64}),
-        ("tag_classes", {"html": 177, "body": 177, "div.a.b": 281, "p.a": 177, "p": 177}),
-        ("tag_ngrams", {"html body div p": 177, "body div p p": 177, "div p p div": 177}),
-        ("decayed_ngrams", {"html body div p p": 256, "body div p p div": 128}),
+        (structure.tag_decay(PAGE, 0.5), {"html": 256, "body": 128, "div": 128, "p": 64}),
+        (
+            structure.tag_paths(PAGE, 0.5),
+            {"html": 256, "html/body": 128, "html/body/div": 128, "html/body/div/p": 64},
+        ),
+        (
+            structure.tag_classes(PAGE),
+            {"html": 177, "body": 177, "div.a.b": 281, "p.a": 177, "p": 177},
+        ),
+        (
+            structure.tag_ngrams(PAGE),
+            {"html body div p": 177, "body div p p": 177, "div p p div": 177},
+        ),
+        (decayed_ngrams(PAGE, 0.5), {"html body div p p": 256, "body div p p div": 128}),
     ],
 )
-def test_features_of_a_small_page(structure: str, features: dict[str, float]) -> None:
-    config = DedupConfig(structure=structure, structure_decay=0.5)
-    assert structure_features(PAGE, config) == features
+def test_features_of_a_small_page(found: dict[str, float], features: dict[str, int]) -> None:
+    assert {feature: 256 * weight for feature, weight in found.items()} == features
 
 
 def test_paths_are_cut_at_four_levels() -> None:
     page = Page.from_html("<div><div><p><b>x")
-    assert "div/div/p/b" in structure_features(page, DedupConfig(structure="tag_paths"))
+    assert "div/div/p/b" in structure.tag_paths(page)
 
 
 def test_a_longer_list_is_the_same_template() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Page, fingerprint
-from dedup.recipes.config import TERMS, WEIGHTS
-from dedup.recipes.terms import Terms, keyword_count, terms_of, tokens_of, unicode_words
-from dedup.recipes.textrank import textrank
+from dedup.algorithms import terms, weights
+from dedup.algorithms.textrank import textrank
+from dedup.recipes.config import TERMS
+from dedup.recipes.config import WEIGHTS as DEFAULT_WEIGHTS
+from dedup.recipes.terms import Terms, character_ngrams, terms_of, tokens_of
 from dedup.recipes.weights import weights_of
+
+CHARACTERS = DedupConfig(terms="character_ngrams")
+
+
+def path_of(function: Callable[..., Any]) -> str:
+    """Return the path by which a recipe names *function*."""
+    return f"{function.__module__}.{function.__name__}"
+
 
 # Written for these tests.
 ZH = (
@@ -25,27 +36,46 @@ ZH = (
 )
 
 
+ALGORITHMS = (
+    terms.unicode_words,
+    terms.word_shingles,
+    terms.jieba_words,
+    terms.jieba_full,
+    terms.jieba_search,
+    terms.keywords_tfidf,
+    terms.keywords_textrank,
+)
+WEIGHTS = (
+    weights.uniform,
+    weights.tf,
+    weights.sublinear_tf,
+    weights.tf_idf,
+    weights.textrank_weights,
+    weights.levels,
+)
+
+
 @pytest.mark.parametrize(
-    ("options", "text", "expected"),
+    ("found", "expected"),
     [
-        ({"terms": "word_shingles"}, "a b c d", ["a b c", "b c d"]),
-        ({"terms": "word_shingles", "term_size": 2}, "a b", ["a b"]),
-        ({"terms": "word_shingles"}, "a b", ["a b"]),
-        ({"terms": "character_ngrams"}, "Ab, cde", ["abcd", "bcde"]),
-        ({"terms": "character_ngrams", "term_size": 2}, "武汉会战", ["武汉", "汉会", "会战"]),
-        ({"terms": "character_ngrams"}, "ab", ["ab"]),
-        ({"terms": "jieba"}, "使用c++语言", ["使用", "c++", "语言"]),
-        ({"terms": "jieba_full"}, "中华人民", ["中华", "中华人民", "华人", "人民"]),
-        ({"terms": "jieba_search"}, "中华人民", ["中华", "华人", "人民", "中华人民"]),
-        ({"terms": "unicode_words"}, "It's 3.5 €, 武汉", ["it's", "3.5", "武", "汉"]),
-        ({"terms": "keywords_tfidf", "keywords": 1}, "aa bb aa c c c", ["aa", "aa"]),
+        (terms.word_shingles("a b c d"), ["a b c", "b c d"]),
+        (terms.word_shingles("a b", 2), ["a b"]),
+        (terms.word_shingles("a b"), ["a b"]),
+        (terms_of("Ab, cde", CHARACTERS), ["abcd", "bcde"]),
+        (character_ngrams("武汉会战", 2), ["武汉", "汉会", "会战"]),
+        (character_ngrams("ab"), ["ab"]),
+        (terms.jieba_words("使用c++语言"), ["使用", "c++", "语言"]),
+        (terms.jieba_full("中华人民"), ["中华", "中华人民", "华人", "人民"]),
+        (terms.jieba_search("中华人民"), ["中华", "华人", "人民", "中华人民"]),
+        (terms.unicode_words("It's 3.5 €, 武汉"), ["it's", "3.5", "武", "汉"]),
+        (terms.keywords_tfidf("aa bb aa c c c", 1), ["aa", "aa"]),
     ],
 )
-def test_terms_of_a_text(options: dict[str, Any], text: str, expected: list[str]) -> None:
-    assert terms_of(text, DedupConfig(**options)) == expected
+def test_terms_of_a_text(found: list[str], expected: list[str]) -> None:
+    assert found == expected
 
 
-@pytest.mark.parametrize("terms", TERMS)
+@pytest.mark.parametrize("terms", [*TERMS, *map(path_of, ALGORITHMS)])
 @given(text=st.text(max_size=60))
 def test_any_text_has_terms(terms: str, text: str) -> None:
     config = DedupConfig(terms=terms)
@@ -78,11 +108,11 @@ def test_keywords_are_those_of_jieba() -> None:
     ranking = jieba.analyse.TFIDF()
     ranking.tokenizer = Cut()
     theirs = set(ranking.extract_tags(ZH, topK=10))
-    assert set(terms_of(ZH, DedupConfig(terms="keywords_tfidf", keywords=10))) == theirs
+    assert set(terms.keywords_tfidf(ZH, 10)) == theirs
 
 
 def test_textrank_finds_what_jieba_finds() -> None:
-    ours = set(terms_of(ZH, DedupConfig(terms="keywords_textrank", keywords=5)))
+    ours = set(terms.keywords_textrank(ZH, 5))
     theirs = set(jieba.analyse.textrank(ZH, topK=5))
     assert len(ours & theirs) >= 3
     assert "灯塔" in ours & theirs
@@ -90,8 +120,8 @@ def test_textrank_finds_what_jieba_finds() -> None:
 
 @pytest.mark.parametrize(("words", "count"), [(0, 10), (400, 20), (9999, 200)])
 def test_the_number_of_keywords_follows_the_length(words: int, count: int) -> None:
-    assert keyword_count(words, DedupConfig()) == count
-    assert keyword_count(words, DedupConfig(keywords=7)) == 7
+    assert terms.keyword_count(words) == count
+    assert len(set(terms.keywords_tfidf(" ".join(f"word{n}" for n in range(words))))) in (words, count)
 
 
 def slow_textrank(words: list[str]) -> dict[str, float]:
@@ -124,37 +154,42 @@ LN3 = 1 + math.log(3)
 
 
 @pytest.mark.parametrize(
-    ("weights", "expected"),
+    ("found", "expected"),
     [
-        ("uniform", [1, 1, 1]),
-        ("tf", [3, 1, 1]),
-        ("sublinear_tf", [LN3, 1, 1]),
-        ("tf_idf", [3, 1, 1]),
-        ("sublinear_tf_idf", [LN3, 1, 1]),
+        (weights.uniform(COUNTED), [1, 1, 1]),
+        (weights.tf(COUNTED), [3, 1, 1]),
+        (weights.sublinear_tf(COUNTED), [LN3, 1, 1]),
+        (weights.tf_idf(COUNTED), [3, 1, 1]),
         # of three lines, a is on all, b and c on one
-        ("line_tf_idf", [3, 1 + math.log(2), 1 + math.log(2)]),
-        ("levels", [1 + math.floor(5 * 2 / 3), 1, 1]),
+        (weights.line_tf_idf("a b\na\na c"), [3, 1 + math.log(2), 1 + math.log(2)]),
+        (weights.levels(COUNTED), [1 + math.floor(5 * 2 / 3), 1, 1]),
     ],
 )
-def test_weights_of_a_small_text(weights: str, expected: list[float]) -> None:
-    found = weights_of(Terms.from_tokens(COUNTED), "a b\na\na c", DedupConfig(weights=weights))
-    assert found.tolist() == [round(256 * weight) for weight in expected]
+def test_weights_of_a_small_text(found: dict[str, float], expected: list[float]) -> None:
+    rounded = [round(256 * weight) / 256 for weight in expected]
+    assert found == dict(zip("abc", rounded, strict=True))
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
+def test_the_default_weights_are_damped_twice() -> None:
+    found = weights_of(Terms.from_tokens(COUNTED), DedupConfig())
+    assert found.tolist() == [round(256 * LN3), 256, 256]
+    (han,) = weights_of(Terms.from_tokens(["灯塔"]), DedupConfig()).tolist()
+    assert han == round(256 * math.sqrt(Terms.from_tokens(["灯塔"]).idf()[0])) > 256
+
+
+@pytest.mark.parametrize("weights", [*DEFAULT_WEIGHTS, *map(path_of, WEIGHTS)])
 @given(words=st.lists(st.sampled_from(["the", "灯塔", "海", "x1"]), max_size=30))
 def test_weights_are_whole_and_not_negative(weights: str, words: list[str]) -> None:
-    terms = Terms.from_tokens(words)
-    found = weights_of(terms, " ".join(words), DedupConfig(weights=weights))
-    assert len(found) == len(terms.names)
+    counted = Terms.from_tokens(words)
+    found = weights_of(counted, DedupConfig(weights=weights))
+    assert len(found) == len(counted.names)
     assert all(weight >= 0 and weight == int(weight) for weight in found.tolist())
 
 
 def test_levels_are_one_to_five() -> None:
     words = [word for number, word in enumerate("abcdefghij", 1) for _ in range(number)]
-    found = weights_of(Terms.from_tokens(words), "", DedupConfig(weights="levels"))
-    assert (found / 256).tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    assert list(weights.levels(words).values()) == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
 
 
 def test_an_apostrophe_parts_nothing_by_unicode() -> None:
-    assert unicode_words("l’été d'août", DedupConfig()) == ["l’été", "d'août"]
+    assert terms.unicode_words("l’été d'août") == ["l’été", "d'août"]

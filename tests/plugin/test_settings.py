@@ -131,8 +131,8 @@ def test_bad_settings_name_setting_value_and_rule(name: str, value: object, mess
         ("default", DedupConfig()),
         ("both", DedupConfig(candidates="both")),
         ("both, max_candidates=7", DedupConfig(candidates="both", max_candidates=7)),
-        ("terms=jieba,tie=true", DedupConfig(terms="jieba", tie=True)),
-        ({"terms": "jieba", "tie": True}, DedupConfig(terms="jieba", tie=True)),
+        ("terms=character_ngrams,tie=true", DedupConfig(terms="character_ngrams", tie=True)),
+        ({"terms": "character_ngrams", "tie": True}, DedupConfig(terms="character_ngrams", tie=True)),
         ({"name": "characters", "shingle": 3}, DedupConfig(terms="character_ngrams", shingle=3)),
     ],
 )

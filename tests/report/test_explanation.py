@@ -98,9 +98,10 @@ def test_reasons_name_the_check_sketch() -> None:
     "config",
     [
         DedupConfig(),
-        DedupConfig(terms="word_shingles", weights="tf"),
+        DedupConfig(terms="dedup.algorithms.terms.word_shingles", weights="dedup.algorithms.weights.tf"),
         DedupConfig(terms="character_ngrams", tie=True),
-        DedupConfig(hasher="fnv1a", hash_seed=7, weights="levels"),
+        DedupConfig(hasher="dedup.algorithms.hashers.fnv1a"),
+        DedupConfig(hash_seed=7, weights="dedup.algorithms.weights.levels"),
     ],
 )
 def test_the_terms_are_what_the_content_word_is_folded_from(config: DedupConfig) -> None:
@@ -109,7 +110,7 @@ def test_the_terms_are_what_the_content_word_is_folded_from(config: DedupConfig)
     assert folded == fingerprint(found, config).content_simhash
 
 
-@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("structure", [*STRUCTURES, "dedup.algorithms.structure.tag_classes"])
 def test_the_tags_are_compared_by_the_chosen_structure(structure: str) -> None:
     config = DedupConfig(structure=structure)
     one, other = page("x", template=3), page("x", template=4)

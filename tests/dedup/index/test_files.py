@@ -110,8 +110,8 @@ def test_another_recipe_names_field_values_and_way_out(tmp_path: Path) -> None:
     with SQLiteIndex(path) as index:
         with pytest.raises(IndexMismatch, match=r"shingle=4, now shingle=3; set shingle=4 again or use"):
             Detector(index, DedupConfig(shingle=3))
-        with pytest.raises(IndexMismatch, match="structure=decayed_ngrams, now structure=tag_decay"):
-            Detector(index, DedupConfig(structure="tag_decay"))
+        with pytest.raises(IndexMismatch, match="structure=decayed_ngrams, now structure=dedup"):
+            Detector(index, DedupConfig(structure="dedup.algorithms.structure.tag_decay"))
         Detector(index, DedupConfig(max_distance=3, min_similarity=0.9, scope="global"))
 
 

@@ -1,0 +1,110 @@
+"""Other terms of a text than its words: by other rules, runs of words, keywords.
+
+Each function takes a text and returns its terms in their order, with their repetitions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dedup.algorithms.textrank import textrank
+from dedup.reading.dictionary import jieba_segmenter, segmenter, topical_words
+from dedup.reading.tokens import is_han, normalized, tokens
+from dedup.recipes.terms import Terms, runs
+
+WORD_SHINGLE = 3
+
+# A page has one keyword for every so many words, within these bounds.
+WORDS_PER_KEYWORD = 20
+FEWEST_KEYWORDS, MOST_KEYWORDS = 10, 200
+
+_WORD = re.compile(r"\w")
+# UAX #29 in short: what joins letters (an apostrophe, a middle dot), what joins digits.
+_UNICODE_WORD = re.compile(
+    r"[\u3040-\u309f\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+    r"|\d+(?:[.,]\d+)+"
+    r"|(?:(?![\u3040-\u309f\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
+    r"[\w\u0300-\u036f]|(?<=\w)['’.:·](?=[^\W\d_]))+"
+)
+
+
+def unicode_words(text: str) -> list[str]:
+    """Return the words of *text* by the boundaries of Unicode's UAX #29, without a dictionary.
+
+    An apostrophe or a dot between letters, and a comma or a dot between digits, stay inside a word;
+    Han characters and hiragana stand alone.
+
+    >>> unicode_words("Don't pay 1,000.50 for 武汉")
+    ["don't", 'pay', '1,000.50', 'for', '武', '汉']
+    """
+    return _UNICODE_WORD.findall(normalized(text))
+
+
+def word_shingles(text: str, size: int = WORD_SHINGLE) -> list[str]:
+    """Return the runs of *size* words (1 or more), a space between; all of a shorter text is one.
+
+    A. Broder and others, Syntactic clustering of the web, 1997.
+
+    >>> word_shingles("to be or not")
+    ['to be or', 'be or not']
+    """
+    return [" ".join(run) for run in runs(_words(text), size)]
+
+
+def jieba_words(text: str) -> list[str]:
+    """Return the words of jieba in its exact mode."""
+    return _cut(text, "exact")
+
+
+def jieba_full(text: str) -> list[str]:
+    """Return all words of jieba's dictionary that are in *text*, overlapping ones too."""
+    return _cut(text, "full")
+
+
+def jieba_search(text: str) -> list[str]:
+    """Return the words of jieba for search engines: as exact, and the words inside long ones."""
+    return _cut(text, "search")
+
+
+def _cut(text: str, mode: str) -> list[str]:
+    return [word for word in jieba_segmenter(mode)(normalized(text)) if _WORD.search(word)]
+
+
+def keywords_tfidf(text: str, count: int = 0) -> list[str]:
+    """Return the occurrences of the words with the highest tf * idf, as `jieba.analyse` ranks them.
+
+    Words of one character are never keywords.  There are *count* different ones, 0 for `keyword_count`.
+    """
+    words = _words(text)
+    terms = Terms.from_tokens(words)
+    return _best(words, terms.names, (terms.counts * terms.idf()).tolist(), count) if words else []
+
+
+def keywords_textrank(text: str, count: int = 0) -> list[str]:
+    """Return the occurrences of the words with the highest TextRank among those near each other.
+
+    As `jieba.analyse` has it: Han words must be nouns, place names or verbs in jieba's dictionary,
+    words of one character are never keywords; words of other scripts count as nouns.  There are *count*
+    different ones, 0 for `keyword_count`.
+    """
+    words = _words(text)
+    topics = topical_words() if any(map(is_han, words)) else frozenset[str]()
+    ranks = textrank(words, lambda word: len(word) > 1 and (not is_han(word) or word in topics))
+    return _best(words, list(ranks), list(ranks.values()), count)
+
+
+def keyword_count(words: int) -> int:
+    """Return how many keywords a text of so many *words* has: one for every 20 words, 10 to 200."""
+    return min(max(words // WORDS_PER_KEYWORD, FEWEST_KEYWORDS), MOST_KEYWORDS)
+
+
+def _words(text: str) -> list[str]:
+    return tokens(text, segment=segmenter())
+
+
+def _best(words: Sequence[str], names: list[str], ranks: list[float], count: int) -> list[str]:
+    # Equal ranks are put in the order of the names, so that the order of a text does not matter.
+    ranked = sorted((-rank, name) for name, rank in zip(names, ranks, strict=True) if len(name) > 1)
+    best = {name for _, name in ranked[: count or keyword_count(len(words))]}
+    return [word for word in words if word in best]

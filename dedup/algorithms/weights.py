@@ -1,0 +1,90 @@
+"""Other weights of terms than the default ones.
+
+Each function takes the terms of a text in their order, with their repetitions, and returns a weight
+for each different one, a multiple of 1/256.  G. Salton, C. Buckley, Term-weighting approaches in
+automatic text retrieval, 1988, for all that are made of term and document frequencies.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from dedup.algorithms.textrank import DAMPING, textrank
+from dedup.reading.dictionary import segmenter
+from dedup.reading.tokens import tokens
+from dedup.recipes.simhash import Weights
+from dedup.recipes.terms import Terms
+from dedup.recipes.weights import WEIGHT_UNIT
+
+LEVELS = 5
+
+
+def uniform(terms: Sequence[str]) -> dict[str, float]:
+    """Return 1 for every term."""
+    return dict.fromkeys(terms, 1.0)
+
+
+def tf(terms: Sequence[str]) -> dict[str, float]:
+    """Return how often each term occurs.
+
+    Function words and menus outweigh everything else: unrelated pages become similar.
+
+    >>> tf(["a", "b", "a"])
+    {'a': 2.0, 'b': 1.0}
+    """
+    counted = Terms.from_tokens(terms)
+    return _weights(counted, counted.counts.astype(np.float64))
+
+
+def sublinear_tf(terms: Sequence[str]) -> dict[str, float]:
+    """Return 1 + ln tf."""
+    counted = Terms.from_tokens(terms)
+    return _weights(counted, 1 + np.log(counted.counts))
+
+
+def tf_idf(terms: Sequence[str]) -> dict[str, float]:
+    """Return tf * idf, idf as `Terms.idf` says."""
+    counted = Terms.from_tokens(terms)
+    return _weights(counted, _tf_idf(counted))
+
+
+def line_tf_idf(text: str) -> dict[str, float]:
+    """Return tf * idf of the words of *text*, whose lines are the documents.
+
+    It needs no table: idf is ln((1 + lines) / (1 + df)) + 1.  A word on every line, as in lists of
+    products, weighs little.
+    """
+    lines = [tokens(line, segment=segmenter()) for line in text.splitlines()]
+    df = Counter(term for line in lines for term in set(line))
+    counted = Terms.from_tokens(tokens(text, segment=segmenter()))
+    documents = np.array([df[name] for name in counted.names], np.float64)
+    return _weights(counted, counted.counts * (np.log((1 + len(lines)) / (1 + documents)) + 1))
+
+
+def textrank_weights(terms: Sequence[str]) -> dict[str, float]:
+    """Return the TextRank of each term; one that has no other near it weighs 1 - damping."""
+    ranks, counted = textrank(terms), Terms.from_tokens(terms)
+    return _weights(counted, np.array([ranks.get(name, 1 - DAMPING) for name in counted.names]))
+
+
+def levels(terms: Sequence[str]) -> dict[str, float]:
+    """Return 1 to 5, by the fifth of the terms that a term falls in when sorted by tf * idf.
+
+    Equal terms have equal levels, the lower one.
+    """
+    counted = Terms.from_tokens(terms)
+    values = _tf_idf(counted)
+    below = np.searchsorted(np.sort(values), values)
+    return _weights(counted, 1 + np.floor(LEVELS * below / max(len(values), 1)))
+
+
+def _tf_idf(counted: Terms) -> Weights:
+    return counted.counts * counted.idf()
+
+
+def _weights(counted: Terms, weights: Weights) -> dict[str, float]:
+    whole = np.rint(WEIGHT_UNIT * weights) / WEIGHT_UNIT
+    return dict(zip(counted.names, whole.tolist(), strict=True))
