@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.rules import dud
-from benchmarks.rules.programs import PROGRAMS, ROOT, free_port, look_in
+from benchmarks.rules.programs import PROGRAMS, ROOT, free_port, look_in, start_of
 from benchmarks.rules.savings import Savings
 from dedup import SQLiteIndex
 from dedup.index.url_rules import UrlRules
@@ -132,7 +132,7 @@ def measured(name: str, peers: str) -> dict[str, Any]:
     """Measure one program."""
     with TemporaryDirectory() as place:
         folder = Path(place)
-        with PROGRAMS[name].start(folder, port := free_port()) as start:
+        with start_of(name)(folder, port := free_port()) as start:
             url = f"http://127.0.0.1:{port}{start}"
             return _measured(name, folder, url, peers)
 
@@ -150,10 +150,7 @@ def _measured(name: str, folder: Path, url: str, peers: str) -> dict[str, Any]:
         return done
 
     truth = crawl("none")
-    crawl("learnt", DEDUP_RULES="learn")
-    after = crawl("learnt", DEDUP_RULES="use")
-    first = crawl("rules", DEDUP_RULES="use")
-    second = crawl("rules", DEDUP_RULES="use")
+    learning, first, second = (crawl("rules", DEDUP_RULES=rules) for rules in ("learn", "use", "use"))
     with SQLiteIndex(folder / "rules/pages.db") as index:
         active = [one for one in UrlRules(index.store).records() if one.state is State.ACTIVE]
     savings = Savings(truth.texts, truth.kept)
@@ -165,17 +162,19 @@ def _measured(name: str, folder: Path, url: str, peers: str) -> dict[str, Any]:
             "of a kept page": savings.of_a_kept_page,
             "by a right rule": savings.by_a_right_rule,
         },
-        "first": _line(truth, first),
-        "second": _line(truth, second),
-        "after learning": _line(truth, after),
-        "active": len({one.rule.edit for one in active}),
+        "learning": _line(truth, learning),
+        "first use": _line(truth, first),
+        "second use": _line(truth, second),
+        "active": sorted({f"{one.rule.edit.words} ({one.rule.pattern})" for one in active}),
         "wrong rules": wrong_rules(truth, active),
-        "told": first.result["told"][:6] + second.result["told"][:6],
         "us a request": round(1e6 * second.result["decided"] / max(1, second.result["decisions"]), 1),
         "us a page": round(1e6 * first.result["learned"] / max(1, len(first.texts)), 1),
+        "share of CPU": [
+            round(one.result["rules"] / one.result["cpu"], 4) for one in (learning, first, second)
+        ],
     }
-    result["skip"] = _line(truth, crawl("skip", DEDUP_SKIP="links", DEDUP_SOURCE="response"))
     if peers:
+        result["skip"] = _line(truth, crawl("skip", DEDUP_SKIP="links", DEDUP_SOURCE="response"))
         result |= _peers(folder, crawl, truth, active)
     return result
 
@@ -212,14 +211,16 @@ def _line(truth: Crawled, run: Crawled) -> dict[str, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("programs", nargs="*", default=list(PROGRAMS), help=f"of {', '.join(PROGRAMS)}")
+    parser.add_argument(
+        "programs", nargs="*", default=list(PROGRAMS), help=f"of {', '.join(PROGRAMS)}, drawn-SEED"
+    )
     parser.add_argument("--bin", type=Path, action="append", default=[], help="where klaus and hg are")
     parser.add_argument("--peers", default="", help="where MaybeDont and duplicate-url-discarder are")
     arguments = parser.parse_args()
     look_in(arguments.bin)
     for name in arguments.programs:
         try:
-            print(json.dumps(measured(name, arguments.peers), indent=1), flush=True)
+            print(json.dumps(measured(name, arguments.peers)), flush=True)
         except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
             print(f"{name}: {error}", file=sys.stderr)
 

@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from time import perf_counter, thread_time
+from time import perf_counter, process_time, thread_time
 from typing import Any
 
 from scrapy import Request, Spider
@@ -84,6 +84,8 @@ class _Clock:
         CrawlRules._answer = timed_answer  # type: ignore[method-assign, assignment]
         CrawlRules.link = timed(link)  # type: ignore[method-assign]
         CrawlRules._learn = timed(learn)  # type: ignore[method-assign]
+        CrawlRules.watch = timed(CrawlRules.watch)  # type: ignore[method-assign]
+        CrawlRules.close = timed(CrawlRules.close)  # type: ignore[method-assign]
 
 
 def main() -> None:
@@ -93,7 +95,7 @@ def main() -> None:
     told = _Told(process)
     logging.getLogger("dedup.plugin.rules").addHandler(told)
     crawler = process.create_crawler(FollowingSpider)
-    begin = perf_counter()
+    begin, cpu = perf_counter(), process_time()
     process.crawl(crawler, url=job["url"])
     process.start()
     assert crawler.stats
@@ -102,6 +104,8 @@ def main() -> None:
     }
     result = {
         "seconds": perf_counter() - begin,
+        "cpu": process_time() - cpu,
+        "rules": clock.decided + clock.learned,
         "stats": stats,
         "told": told.told,
         "decided": clock.decided,

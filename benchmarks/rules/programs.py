@@ -16,10 +16,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+
+from benchmarks.rules.drawn import started
 
 ROOT = Path(__file__).parent.parent.parent
 # Commits, each this far behind the one before, and files of each; every second commit has a tag.
@@ -30,12 +31,8 @@ FEW = 6
 MODULES = 120
 
 
-@dataclass(frozen=True)
-class Program:
-    """A web program: *start* runs it in a folder on a port, and yields the path to begin at."""
-
-    name: str
-    start: Callable[[Path, int], AbstractContextManager[str]]
+Start = Callable[[Path, int], AbstractContextManager[str]]
+"""Runs a web program in a folder on a port, and yields the path to begin at."""
 
 
 def free_port() -> int:
@@ -284,13 +281,16 @@ def _found(command: str) -> str:
     return found
 
 
-PROGRAMS = {
-    name: Program(name, start)
-    for name, start in {
-        "dokuwiki": _dokuwiki,
-        "cgit": _cgit,
-        "gitweb": _gitweb,
-        "hgweb": _hgweb,
-        "klaus": _klaus,
-    }.items()
+PROGRAMS: dict[str, Start] = {
+    "dokuwiki": _dokuwiki,
+    "cgit": _cgit,
+    "gitweb": _gitweb,
+    "hgweb": _hgweb,
+    "klaus": _klaus,
 }
+
+
+def start_of(name: str) -> Start:
+    """Return what starts the program of that *name*, or the site that is drawn for ``drawn-SEED``."""
+    kind, _, seed = name.partition("-")
+    return started(int(seed)) if kind == "drawn" and seed.isdecimal() else PROGRAMS[name]

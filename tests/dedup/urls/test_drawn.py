@@ -1,0 +1,124 @@
+"""Sites drawn at random, crawled without a crawler as the plugin does it: no text is lost by a rule."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from urllib.parse import urljoin
+
+import pytest
+
+from benchmarks.rules.drawn import DrawnSite
+from dedup.urls.evidence import State
+from dedup.urls.learner import OTHER_CONTENT, OTHER_LINKS, Learner, Prediction, RuleRecord
+from dedup.urls.learning import Clearness
+from dedup.urls.views import Page
+from dedup.values.verdict import Reason
+
+HOST = "http://a.example"
+AT_A_TIME = 4
+
+
+@dataclass
+class Walk:
+    """A crawl of *site* in the order of its links, some requests at a time."""
+
+    site: DrawnSite
+    learner: Learner
+    run: int
+    uses: bool
+    shown: dict[str, str] = field(default_factory=dict)
+    held: dict[str, tuple[RuleRecord, ...]] = field(default_factory=dict)
+    requests: int = 0
+    _todo: deque[str] = field(default_factory=deque)
+    _seen: set[str] = field(default_factory=set)
+    _made: set[str] = field(default_factory=set)
+    _clearness: Clearness = field(default_factory=Clearness)
+
+    def crawl(self) -> Walk:
+        self.learner._changed = self._changed
+        self._found(HOST + "/")
+        while self._todo:
+            urls = [self._todo.popleft() for _ in range(min(AT_A_TIME, len(self._todo)))]
+            asked = [(url, self.learner.predictions(url, "")) for url in urls]
+            for url, predictions in [one for one in asked if not self._withholds(*one)]:
+                self._fetch(url, predictions or self.learner.predictions(url, ""))
+        return self
+
+    def _found(self, url: str) -> None:
+        if url not in self._seen:
+            self._seen.add(url)
+            self._todo.append(url)
+
+    def _withholds(self, url: str, predictions: list[Prediction]) -> bool:
+        acting = next((one for one in predictions if one.acts), None)
+        if not (self.uses and acting) or url in self._made:
+            return False
+        if self.learner.is_explored(url, acting, self.run):
+            return False
+        self.held[url] = acting.records
+        self.learner.count_withheld(acting.records)
+        return True
+
+    def _fetch(self, url: str, predictions: list[Prediction]) -> None:
+        self.requests += 1
+        answer = self.site.pages.get(url.removeprefix(HOST))
+        if answer is None:
+            return
+        new: set[Prediction] = set()
+        for link in answer.links:
+            new |= self.learner.meet(urljoin(url, link), predictions)
+            self._found(urljoin(url, link))
+        content = hash(answer.shows)
+        first = self.shown.setdefault(answer.shows, url)
+        reason = Reason.NEW if first == url else Reason.EXACT_DUPLICATE
+        copy_of = None if first == url else content
+        is_clear = self._clearness.is_clear(url, reason, 100, 1.0, copy_of)
+        for one in predictions:
+            self._score(one, url, (content,), is_clear=is_clear, leads_on=one in new)
+        if is_clear:
+            is_own = copy_of is None or self.learner.are_one(url, first)
+            self.learner.page(Page(url, (content,), (1,), "", 1), can_stand=is_own)
+
+    def _score(
+        self, one: Prediction, url: str, content: tuple[int, ...], *, is_clear: bool, leads_on: bool
+    ) -> None:
+        if not is_clear:
+            self.learner.unclear(one)
+        elif one.page.content != content or leads_on:
+            reason = OTHER_LINKS if one.page.content == content else OTHER_CONTENT
+            self.learner.wrong(one, url, reason)
+        else:
+            self.learner.right(one)
+
+    def _changed(self, record: RuleRecord, before: State) -> None:
+        if before is State.ACTIVE:
+            for url in [url for url, records in self.held.items() if record in records]:
+                del self.held[url]
+                self._made.add(url)
+                self._todo.append(url)
+
+
+def walked(seed: int, runs: int = 3) -> list[tuple[int, set[str]]]:
+    """Crawl a site: learn, use, use; return for each crawl how many requests it saved, and what it lost."""
+    site, found, records = DrawnSite(seed), [], []
+    truth = Walk(site, Learner(), 0, uses=False).crawl()
+    for run in range(1, runs + 1):
+        done = Walk(site, Learner(records), run, uses=run > 1).crawl()
+        found.append((truth.requests - done.requests, truth.shown.keys() - done.shown.keys()))
+        records = [
+            RuleRecord(one.rule, (*one.earlier, one.own)) for one in done.learner.records.values()
+        ]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rules_save_most_copies_and_lose_nothing(seed: int) -> None:
+    found = walked(seed)
+    assert not set().union(*(lost for _, lost in found))
+
+
+if __name__ == "__main__":
+    for number in range(6):
+        site = DrawnSite(number)
+        print(number, site.copies, walked(number), flush=True)
