@@ -22,8 +22,11 @@ from dedup.values.hashes import murmur3
 _MOST_RULES, _MOST_PATTERNS = 20_000, 200
 # Pages that others can repeat, and URLs that were met; beyond it nothing is predicted.
 _MOST_PAGES, _MOST_MET = 50_000, 200_000
-# URLs whose parts are remembered: most are asked about a few times, soon one after the other.
-_MOST_READ = 2_000
+# URLs whose parts are remembered: most are asked about a few times, and when a view is made again.
+_MOST_READ = 20_000
+# A view is made again at once while no more URLs were taken up again for this than so many, and so
+# many times those met; then when half as many more were met.
+_MOST_AGAIN, _TIMES_AGAIN = 20_000, 20
 # The first matches of an active rule in a run are looked at, whatever their hash is.
 FIRST_LOOKS = 2
 OTHER_CONTENT, OTHER_LINKS = "other content", "other links"
@@ -99,6 +102,7 @@ class Learner:
         self._met_on: dict[str, list[str]] = {}
         self._readings: dict[str, Reading | None] = {}
         self._views: dict[str, View] = {}
+        self._again = 0
         self._declared: dict[str, list[tuple[Edit, str]]] = {}
         for record in records:
             self._keep(record)
@@ -375,12 +379,20 @@ class Learner:
 
     def _view(self, host: str) -> View:
         view = self._views.get(host)
-        if view is None or view.is_to_be_made_again:
+        if view is None or (view.is_behind and self._is_worth_it(view)):
             hosts = (host, *_bare(host))
-            pages = [page for name in hosts for page in self._pages.get(name, ())]
-            urls = [url for name in hosts for url in self._met_on.get(name, ())]
-            view = self._views[host] = View(self._acting[host], pages, urls)
+            pages = (page for name in hosts for page in self._pages.get(name, ()))
+            urls = (self._read(url) for name in hosts for url in self._met_on.get(name, ()))
+            read = ((page, self._read(page.url)) for page in pages)
+            view = self._views[host] = View(self._acting[host], read, urls)
+            self._again += view.size
         return view
+
+    def _is_worth_it(self, view: View) -> bool:
+        """Return whether a view that is behind is made again now."""
+        if self._again + view.size <= _MOST_AGAIN + _TIMES_AGAIN * len(self._met):
+            return True
+        return view.size >= 1.5 * view.made_at
 
 
 def _wronged(

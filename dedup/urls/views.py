@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup.urls.edits import Edit, Reading, reading_of
+from dedup.urls.edits import Edit, Reading
 from dedup.urls.evidence import State
 from dedup.urls.groups import Content
 from dedup.urls.parts import Parts, patterns_of, width_of
@@ -13,9 +13,6 @@ from dedup.values.hashes import murmur3
 
 if TYPE_CHECKING:
     from dedup.urls.learner import RuleRecord
-
-# A view that is behind is made again when so many more URLs were met, or this share more.
-_BEHIND, _BEHIND_SHARE = 50, 2
 
 
 class Page(NamedTuple):
@@ -40,7 +37,10 @@ class View:
     """
 
     def __init__(
-        self, records: Iterable[RuleRecord], pages: Iterable[Page], urls: Iterable[str]
+        self,
+        records: Iterable[RuleRecord],
+        pages: Iterable[tuple[Page, Reading | None]],
+        urls: Iterable[Reading | None],
     ) -> None:
         self.active: dict[Edit, list[RuleRecord]] = {}
         self.tested: dict[Edit, list[RuleRecord]] = {}
@@ -51,20 +51,14 @@ class View:
         self._met: set[int] = set()
         self._met_by: dict[Edit, set[int]] = {edit: set() for edit in self.tested}
         self.size = 0
-        for page in pages:
-            if read := reading_of(page.url):
+        for page, read in pages:
+            if read:
                 self.stand(page, read)
-        for url in urls:
-            if read := reading_of(url):
+        for read in urls:
+            if read:
                 self.meet(read)
-        self._made_at = self.size
+        self.made_at = self.size
         self.is_behind = False
-
-    @property
-    def is_to_be_made_again(self) -> bool:
-        """Whether rules have changed since it was made, and so much was met that it is worth it."""
-        more = self.size - self._made_at
-        return self.is_behind and more >= max(_BEHIND, self._made_at // _BEHIND_SHARE)
 
     # What was met
 

@@ -155,6 +155,16 @@ def test_what_a_site_declares_needs_fewer_predictions() -> None:
         assert learner.records[parameter("s")].state is State.ACTIVE
 
 
+def test_a_rule_is_heard_from_the_page_on_that_put_it_on_trial() -> None:
+    learner = full("s")
+    for number in range(200):  # a hub that names all pages
+        learner.meet(f"{HOST}/p/x{number}")
+    assert learner.predictions(f"{HOST}/p/x1?s=5", "")
+    for number in range(10):
+        learner.page(Page(f"{HOST}/p/x{number}?t=1", (number,), (1,), "", 1))
+    assert predicted(learner, f"{HOST}/p/x1?t=5", "t")
+
+
 def test_another_signature_is_another_page() -> None:
     learner = full("s")
     assert learner.predictions(f"{HOST}/p/x1?s=5", "")
