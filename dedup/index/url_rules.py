@@ -264,6 +264,7 @@ def _tally_of(text: str) -> Tally | None:
             withheld=int(found["withheld"]),
             is_declared=found["is_declared"] is True,
             examples=tuple((str(one), str(other)) for one, other in found["examples"]),
+            looks=tuple((int(one), int(two), int(count)) for one, two, count in found.get("looks", ())),
         )
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return None

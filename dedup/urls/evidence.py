@@ -6,7 +6,8 @@ order of the runs; to forget a run is to leave its tally out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -17,7 +18,10 @@ CANDIDATE, TRIAL = 3, 10
 RIGHT, RIGHT_DECLARED, PAGES = 30, 10, 10
 # A rule that was contradicted so often is given up.
 MOST_WRONG = 2
-_KEPT, _KEPT_WRONGS = 64, 4
+_KEPT, _KEPT_WRONGS, _KEPT_LOOKS = 64, 4, 128
+# Pages of a place that a rule is right about before it acts there; or places of its folder, where
+# the names of pages differ.
+LOOKS, PLACES = 3, 10
 
 
 class State(StrEnum):
@@ -60,8 +64,9 @@ class Tally:
 
     *groups* are pairs of hashes, of the key of a group and of its one canonical.  *right* are the hashes
     of what was rightly predicted since the last prediction that was wrong, *since* counts these
-    predictions and *rights* all.  *examples* are pairs of URLs that show the same page.  No more is kept
-    of anything than it takes to decide.
+    predictions and *rights* all.  *looks* are the hashes of a folder and of a place in it, and how often
+    a page there was as the rule says, at most `LOOKS`.  *examples* are pairs of URLs that show the same
+    page.  No more is kept of anything than it takes to decide.
     """
 
     groups: tuple[tuple[int, int], ...] = ()
@@ -73,6 +78,17 @@ class Tally:
     withheld: int = 0
     is_declared: bool = False
     examples: tuple[tuple[str, str], ...] = ()
+    looks: tuple[tuple[int, int, int], ...] = ()
+
+    def with_look(self, folder: int, place: int) -> Tally:
+        """Return it with one more page of a *place* that is as the rule says."""
+        looks = {one[1]: one for one in self.looks}
+        count = looks[place][2] if place in looks else 0
+        is_known = sum(one[0] == folder for one in self.looks) >= PLACES
+        if count >= LOOKS or (not count and (is_known or len(looks) >= _KEPT_LOOKS)):
+            return self
+        looks[place] = (folder, place, count + 1)
+        return replace(self, looks=tuple(looks.values()))
 
     def with_group(self, key: int, canonical: int, example: tuple[str, str]) -> Tally:
         """Return it with one more group of one canonical."""
@@ -122,6 +138,8 @@ class Evidence:
     withheld: int = 0
     is_declared: bool = False
     examples: tuple[tuple[str, str], ...] = ()
+    tested: frozenset[int] = frozenset()
+    """The places, and the folders, where pages were seen to be as the rule says."""
 
     @property
     def except_paths(self) -> frozenset[str]:
@@ -135,7 +153,10 @@ def evidence_of(tallies: Iterable[Tally]) -> Evidence:
     right: set[int] = set()
     since = 0
     total = Evidence()
+    looks: Counter[tuple[int, int]] = Counter()
     for tally in tallies:
+        for folder, place, count in tally.looks:
+            looks[folder, place] += count
         groups.update(tally.groups)
         if tally.wrongs:
             right, since = set(), 0
@@ -155,7 +176,14 @@ def evidence_of(tallies: Iterable[Tally]) -> Evidence:
         canonicals=len(set(groups.values())),
         right_since=since,
         right_pages=len(right),
+        tested=_tested(looks),
     )
+
+
+def _tested(looks: Mapping[tuple[int, int], int]) -> frozenset[int]:
+    folders = Counter(folder for folder, _ in looks)
+    places = {place for (_, place), count in looks.items() if count >= LOOKS}
+    return frozenset(places.union(folder for folder, count in folders.items() if count >= PLACES))
 
 
 def _together(one: tuple[Wrong, ...], other: tuple[Wrong, ...]) -> tuple[Wrong, ...]:

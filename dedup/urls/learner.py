@@ -13,7 +13,7 @@ from dedup.urls.edits import Edit, Form, Reading, edits_of, reading_of
 from dedup.urls.evidence import Evidence, RuleStanding, State, Tally, Wrong, evidence_of, state_of
 from dedup.urls.groups import Groups, Shift
 from dedup.urls.names import is_declared, is_known
-from dedup.urls.parts import ANY_PATH, Parts, parts_of, patterns_of, without_anchor
+from dedup.urls.parts import ANY_PATH, Parts, parts_of, patterns_of, places_of, without_anchor
 from dedup.urls.rule import Rule
 from dedup.urls.views import Page, View, hash_of
 from dedup.values.hashes import murmur3
@@ -65,6 +65,12 @@ class RuleRecord:
     def covers(self, pattern: str) -> bool:
         """Return whether it speaks of paths of that narrowest *pattern*."""
         return self.standing is RuleStanding.PINNED or pattern not in self.evidence.except_paths
+
+    def is_tested(self, key: Parts) -> bool:
+        """Return whether pages where *key* stands were seen to be as it says."""
+        if self.standing is RuleStanding.PINNED:
+            return True
+        return not self.evidence.tested.isdisjoint(map(murmur3, places_of(key)))
 
 
 class Prediction(NamedTuple):
@@ -131,8 +137,8 @@ class Learner:
         group = hash_of(shift.key)
         if not shift.is_against:
             of = murmur3(repr(shift.content))
-            pair = (shift.other, shift.url)
-            self._each(shift, lambda record: record.own.with_group(group, of, pair))
+            pair, places = (shift.other, shift.url), _looked_at(shift.key)
+            self._each(shift, lambda record: record.own.with_group(group, of, pair).with_look(*places))
             return
         self._each(shift, lambda record: self._contradicted(record, shift, group))
 
@@ -282,10 +288,13 @@ class Learner:
     def is_explored(self, url: str, prediction: Prediction, run: int) -> bool:
         """Return whether a page that need not be fetched is fetched, to see if that is right.
 
+        Where a rule was not tested, each is.
         The share is taken by a hash of the URL and of the *run*, so that each URL has its turn.
         """
         for record in prediction.records:
             record.looks += 1
+        if not all(record.is_tested(prediction.key) for record in prediction.records):
+            return True
         first = min(record.looks for record in prediction.records)
         early = min(record.evidence.withheld for record in prediction.records) < EARLY_MATCHES
         share = EARLY_SHARE if early else SHARE
@@ -295,9 +304,9 @@ class Learner:
 
     def right(self, prediction: Prediction) -> None:
         """Learn that a page showed what was predicted, and led nowhere that was not met."""
-        of = murmur3(repr(prediction.page.content))
+        of, places = murmur3(repr(prediction.page.content)), _looked_at(prediction.key)
         for record in prediction.records:
-            self._tally(record, record.own.with_right(of))
+            self._tally(record, record.own.with_right(of).with_look(*places))
 
     def wrong(self, prediction: Prediction, url: str, reason: str) -> None:
         """Learn that a page did not show what was predicted, or led to something new.
@@ -408,6 +417,11 @@ def _wronged(
         return record.own
     is_final = is_final or not record.state.predicts
     return record.own.with_wrong(Wrong(group, patterns_of(key.path)[-1], *pair, reason, is_final))
+
+
+def _looked_at(key: Parts) -> tuple[int, int]:
+    folder, place = places_of(key)
+    return murmur3(folder), murmur3(place)
 
 
 def _bare(host: str) -> list[str]:

@@ -97,6 +97,17 @@ def patterns_of(path: str) -> tuple[str, ...]:
     return tuple(patterns)
 
 
+def places_of(parts: Parts) -> tuple[str, str]:
+    """Return where a URL stands: its folder, and its place there, both with the names in its query.
+
+    >>> places_of(Parts("http", "a.example", "/shop/item", ("id=1",)))
+    ('/shop/*?id', '/shop/item?id')
+    """
+    own = patterns_of(parts.path)[-1]
+    names = "&".join(dict.fromkeys(map(name_of, parts.query)))
+    return f"{own[: own.rfind('/') + 1]}*?{names}", f"{own}?{names}"
+
+
 def width_of(pattern: str) -> int:
     """Return how narrow a *pattern* is: 0 for that of all paths.
 

@@ -68,6 +68,21 @@ def planted_no_trial(patch: pytest.MonkeyPatch) -> None:
     planted_no_contradictions(patch)
 
 
+@pytest.mark.parametrize("pages", [3, 9])
+def test_what_holds_in_one_place_withholds_nothing_in_another(pages: int) -> None:
+    learner = full("id", pages=70)
+    for number in range(70):
+        learner.right(predicted(learner, f"{HOST}/p/x{number}?id=7", "id"))
+    assert learner.records[parameter("id")].state is State.ACTIVE
+    for number in range(pages):
+        url = f"{HOST}/shop/item?id={number}"
+        for one in learner.predictions(url, ""):
+            assert not one.acts or learner.is_explored(url, one, 1)
+            learner.wrong(one, url, "other content")
+        learner.page(Page(url, (1000 + number,), (1,), "", 1))
+    assert learner.records[parameter("id")].state is not State.ACTIVE
+
+
 @pytest.mark.parametrize("plant", [planted_no_contradictions, planted_no_trial])
 def test_the_law_notices_planted_faults(plant: object, monkeypatch: pytest.MonkeyPatch) -> None:
     assert callable(plant)
@@ -132,6 +147,30 @@ def test_one_counterexample_suspends_without_its_path_and_a_second_one_retires()
     learner.page(Page(f"{HOST}/q/y", (77,), (1,), "", 1))
     learner.page(Page(f"{HOST}/q/y?s=1", (78,), (1,), "", 1))
     assert [*states, record.state] == [State.SUSPENDED, State.RETIRED]
+
+
+def looked_at(learner: Learner, folder: str, pages: int) -> int:
+    """Return how many of 100 copies are looked at in a crawl after *pages* right ones in a folder."""
+    act(learner)
+    for number in range(pages):
+        learner.page(Page(f"{HOST}{folder}{number}", (1000 + number,), (1,), "", 1))
+        url = f"{HOST}{folder}{number}?s=1"
+        learner.right(predicted(learner, url))
+    learner.page(Page(f"{HOST}{folder}new", (2000,), (1,), "", 1))
+    urls = [f"{HOST}{folder}new?s={number}" for number in range(100)]
+    return sum(learner.is_explored(url, predicted(learner, url), 1) for url in urls)
+
+
+def test_a_rule_acts_only_where_it_was_tested() -> None:
+    assert looked_at(full("s"), "/shop/item", 0) == 100  # whatever was seen of /p/x#
+    assert looked_at(full("s"), "/p/x", 0) == 100  # /p/xnew is another place
+    # Where names of pages differ, their folder is the place.
+    names = [f"/wiki/{letter}" for letter in "abcdefghijk"]
+    assert [looked_at(full("s"), name, 1) for name in names][-1] == 100
+    learner = full("s")
+    counts = [looked_at(learner, name, 1) for name in names]
+    assert counts[8] == 100
+    assert counts[-1] < 30
 
 
 @pytest.mark.parametrize(("name", "rounds"), [("utm_source", 10), ("s", 30)])
