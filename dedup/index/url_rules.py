@@ -264,6 +264,8 @@ def _tally_of(text: str) -> Tally | None:
             withheld=int(found["withheld"]),
             is_declared=found["is_declared"] is True,
             examples=tuple((str(one), str(other)) for one, other in found["examples"]),
+            replayed=int(found.get("replayed", 0)),
+            doubts=int(found.get("doubts", 0)),
             looks=tuple((int(one), int(two), int(count)) for one, two, count in found.get("looks", ())),
         )
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):

@@ -107,6 +107,7 @@ class Watch:
     contents: list[int] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
     new: set[Prediction] = field(default_factory=set)
+    links: list[str] = field(default_factory=list)
     items: int = 0
     pages: int = 0
     settled: int = 0
@@ -177,6 +178,7 @@ class CrawlRules:
         """Store what was learned, and, for a paused job, which pages were seen."""
         if self._book is None or self._run is None:
             return
+        self._replay()
         self._store()
         if self._run.job and reason != "finished":
             book, run = self._book, self._run
@@ -194,6 +196,13 @@ class CrawlRules:
                 *(requests, size, rules),
             )
         self.give_up()
+
+    @_guarded
+    def _replay(self) -> None:
+        """Learn from the whole crawl what its order has hidden."""
+        begin = perf_counter()
+        self._learner.replay()
+        self._seconds += perf_counter() - begin
 
     def follow_run(self, run: Run) -> None:
         """Go on in *run*, which replaces one that others have ended."""
@@ -375,8 +384,9 @@ class CrawlRules:
             mark_link(request)
         predictions = watch.asked.predictions if watch else ()
         new = self._learner.meet(request.url, predictions)
-        if watch and new:
+        if watch:
             watch.new |= new
+            watch.links.append(request.url)
         self._seconds += perf_counter() - begin
 
     @_guarded
@@ -458,13 +468,18 @@ class CrawlRules:
         came_by = response.meta.get("redirect_urls") or ()
         for earlier in came_by:
             self._learner.same(str(earlier), response.url)
+            if self._knows_all:
+                self._learner.visited(str(earlier), None, [response.url])
         for one in predictions:
             self._score(one, watch, content if is_clear and not came_by else None)
+        page = None
         if is_clear and watch.asked.signature is not None:
             size = len(response.body)
             rows = tuple(dict.fromkeys(watch.rows))  # items of a page may repeat each other
             page = Page(response.url, content, rows, watch.asked.signature, size)
             self._learner.page(page, can_stand=watch.is_own)
+        if self._knows_all:
+            self._learner.visited(response.url, page, watch.links, can_stand=watch.is_own)
 
     def _score(self, one: Prediction, watch: Watch, content: tuple[int, ...] | None) -> None:
         """Count whether what a rule predicted of a page was right."""

@@ -16,6 +16,8 @@ CANDIDATE, TRIAL = 3, 10
 # Right predictions in a row from which on it acts, fewer where site or name declare it, and on so
 # many pages.
 RIGHT, RIGHT_DECLARED, PAGES = 30, 10, 10
+# As many of the right predictions may come from replaying a crawl at its end.
+REPLAYED = 20
 # A rule that was contradicted so often is given up.
 MOST_WRONG = 2
 _KEPT, _KEPT_WRONGS, _KEPT_LOOKS = 64, 4, 128
@@ -65,8 +67,10 @@ class Tally:
     *groups* are pairs of hashes, of the key of a group and of its one canonical.  *right* are the hashes
     of what was rightly predicted since the last prediction that was wrong, *since* counts these
     predictions and *rights* all.  *looks* are the hashes of a folder and of a place in it, and how often
-    a page there was as the rule says, at most `LOOKS`.  *examples* are pairs of URLs that show the same
-    page.  No more is kept of anything than it takes to decide.
+    a page there was as the rule says, at most `LOOKS`.  *replayed* counts the predictions that would
+    have been right, at most `REPLAYED`; *doubts* are those whose pages led on, while nobody knows yet
+    whether only they did.  *examples* are pairs of URLs that show the same page.  No more is kept of
+    anything than it takes to decide.
     """
 
     groups: tuple[tuple[int, int], ...] = ()
@@ -79,6 +83,8 @@ class Tally:
     is_declared: bool = False
     examples: tuple[tuple[str, str], ...] = ()
     looks: tuple[tuple[int, int, int], ...] = ()
+    replayed: int = 0
+    doubts: int = 0
 
     def with_look(self, folder: int, place: int) -> Tally:
         """Return it with one more page of a *place* that is as the rule says."""
@@ -108,7 +114,7 @@ class Tally:
         """Return it with what contradicts it; a group contradicts once."""
         if len(self.wrongs) >= _KEPT_WRONGS or any(one.group == wrong.group for one in self.wrongs):
             return self
-        return replace(self, wrongs=(*self.wrongs, wrong), right=(), since=0)
+        return replace(self, wrongs=(*self.wrongs, wrong), right=(), since=0, replayed=0)
 
     @property
     def is_empty(self) -> bool:
@@ -140,6 +146,8 @@ class Evidence:
     examples: tuple[tuple[str, str], ...] = ()
     tested: frozenset[int] = frozenset()
     """The places, and the folders, where pages were seen to be as the rule says."""
+    replayed: int = 0
+    doubts: int = 0
 
     @property
     def except_paths(self) -> frozenset[str]:
@@ -151,7 +159,7 @@ def evidence_of(tallies: Iterable[Tally]) -> Evidence:
     """Return what *tallies*, in the order of their runs, say together."""
     groups: dict[int, int] = {}
     right: set[int] = set()
-    since = 0
+    since = replayed = 0
     total = Evidence()
     looks: Counter[tuple[int, int]] = Counter()
     for tally in tallies:
@@ -159,14 +167,16 @@ def evidence_of(tallies: Iterable[Tally]) -> Evidence:
             looks[folder, place] += count
         groups.update(tally.groups)
         if tally.wrongs:
-            right, since = set(), 0
+            right, since, replayed = set(), 0, 0
         right.update(tally.right)
         since += tally.since
+        replayed = max(replayed, tally.replayed)
         total = Evidence(
             rights=total.rights + tally.rights,
             wrongs=_together(total.wrongs, tally.wrongs),
             unclear=total.unclear + tally.unclear,
             withheld=total.withheld + tally.withheld,
+            doubts=total.doubts + tally.doubts,
             is_declared=total.is_declared or tally.is_declared,
             examples=(total.examples + tally.examples)[:2],
         )
@@ -177,6 +187,7 @@ def evidence_of(tallies: Iterable[Tally]) -> Evidence:
         right_since=since,
         right_pages=len(right),
         tested=_tested(looks),
+        replayed=replayed,
     )
 
 
@@ -207,9 +218,15 @@ def state_of(
     if not (_reaches(evidence, TRIAL) or evidence.wrongs):
         return State.CANDIDATE if _reaches(evidence, CANDIDATE) else State.SEEN
     enough = RIGHT_DECLARED if is_known or evidence.is_declared else RIGHT
-    if evidence.right_since >= enough and evidence.right_pages >= PAGES:
+    if _is_proven(evidence, enough) and not evidence.doubts:
         return State.ACTIVE
     return State.SUSPENDED if evidence.wrongs else State.TRIAL
+
+
+def _is_proven(evidence: Evidence, enough: int) -> bool:
+    pages = max(evidence.right_pages, evidence.canonicals if evidence.replayed else 0)
+    live = evidence.right_since
+    return live + evidence.replayed >= enough and live >= RIGHT_DECLARED and pages >= PAGES
 
 
 def _reaches(evidence: Evidence, number: int) -> bool:

@@ -5,15 +5,26 @@ It knows no crawler and no storage: it is told of pages and requests, and says w
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from dedup.urls.edits import Edit, Form, Reading, edits_of, reading_of
-from dedup.urls.evidence import Evidence, RuleStanding, State, Tally, Wrong, evidence_of, state_of
+from dedup.urls.evidence import (
+    REPLAYED,
+    Evidence,
+    RuleStanding,
+    State,
+    Tally,
+    Wrong,
+    evidence_of,
+    state_of,
+)
 from dedup.urls.groups import Groups, Shift
 from dedup.urls.names import is_declared, is_known
 from dedup.urls.parts import ANY_PATH, Parts, parts_of, patterns_of, places_of, without_anchor
+from dedup.urls.replay import History, Replay, Visit
 from dedup.urls.rule import Rule
 from dedup.urls.views import Page, View, hash_of
 from dedup.values.hashes import murmur3
@@ -30,7 +41,7 @@ _MOST_AGAIN, _TIMES_AGAIN = 20_000, 20
 # The first matches of an active rule in a run are looked at, whatever their hash is.
 FIRST_LOOKS = 2
 OTHER_CONTENT, OTHER_LINKS = "other content", "other links"
-EARLY_MATCHES, EARLY_SHARE, SHARE = 300, 0.10, 0.05
+SHARE = 0.05
 
 
 @dataclass(slots=True, eq=False)
@@ -65,6 +76,10 @@ class RuleRecord:
     def covers(self, pattern: str) -> bool:
         """Return whether it speaks of paths of that narrowest *pattern*."""
         return self.standing is RuleStanding.PINNED or pattern not in self.evidence.except_paths
+
+    def speaks_of(self, patterns: tuple[str, ...]) -> bool:
+        """Return whether it speaks of a path that has all these *patterns*, the narrowest one last."""
+        return self.rule.pattern in patterns and self.covers(patterns[-1])
 
     def is_tested(self, key: Parts) -> bool:
         """Return whether pages where *key* stands were seen to be as it says."""
@@ -104,7 +119,9 @@ class Learner:
         self._acting: dict[str, list[RuleRecord]] = {}
         self._pages: dict[str, list[Page]] = {}
         self._standing = 0
-        self._met: set[str] = set()
+        # By URL its number.
+        self._met: dict[str, int] = {}
+        self._histories: dict[str, History] = {}
         self._met_on: dict[str, list[str]] = {}
         self._readings: dict[str, Reading | None] = {}
         self._views: dict[str, View] = {}
@@ -296,9 +313,7 @@ class Learner:
         if not all(record.is_tested(prediction.key) for record in prediction.records):
             return True
         first = min(record.looks for record in prediction.records)
-        early = min(record.evidence.withheld for record in prediction.records) < EARLY_MATCHES
-        share = EARLY_SHARE if early else SHARE
-        return first <= FIRST_LOOKS or murmur3(f"{run} {url}") < share * 2**64
+        return first <= FIRST_LOOKS or murmur3(f"{run} {url}") < SHARE * 2**64
 
     # Whether it was right
 
@@ -313,6 +328,10 @@ class Learner:
 
         That is so for the rules of narrower and wider patterns, too, which would have said the same.
         """
+        if reason == OTHER_LINKS and self._is_replayed(prediction):
+            tested = prediction.records[0]
+            self._tally(tested, replace(tested.own, doubts=tested.own.doubts + 1))
+            return
         key, pair = prediction.key, (url, prediction.page.url)
         # Of several rules that act together nobody knows which one it was.
         is_final = reason == OTHER_LINKS and len(prediction.records) == 1
@@ -328,6 +347,49 @@ class Learner:
         for record in prediction.records:
             self._tally(record, replace(record.own, unclear=record.own.unclear + 1))
 
+    # Once more at the end
+
+    def visited(
+        self, url: str, page: Page | None, links: Iterable[str], *, can_stand: bool = False
+    ) -> None:
+        """Note a response of *url* for `replay`; *page* is None if it is in doubt what that shows."""
+        parts = parts_of(url)
+        if parts is None:
+            return
+        history = self._histories.setdefault(parts.host, History())
+        history.is_full = history.is_full or self.is_full
+        number, *led = (
+            self._met.setdefault(without_anchor(one), len(self._met)) for one in (url, *links)
+        )
+        history.add(Visit(number, page, can_stand, array("L", led)))
+
+    def _is_replayed(self, prediction: Prediction) -> bool:
+        """Return whether it will be known at the end where the pages of a rule on trial led."""
+        rule = prediction.records[0].rule
+        history = self._histories.get(rule.host)
+        known = history is not None and not history.is_full and rule.edit.form is not Form.ALIAS
+        return known and not prediction.acts
+
+    def replay(self) -> None:
+        """Learn from what rules would have predicted of all pages of this crawl, now that it is over."""
+        urls = list(self._met)
+        for host, history in self._histories.items():
+            if not history.is_full and (
+                rules := [one for one in self._of_host.get(host, ()) if _may_act(one)]
+            ):
+                self._replay(Replay(history, rules, lambda number: self._read(urls[number])))
+
+    def _replay(self, replay: Replay) -> None:
+        misled = {guess.record: guess for guess in replay.misled()}
+        for record, guess in misled.items():
+            pair = (guess.url, guess.page.url)
+            wronged = _wronged(record, hash_of(guess.key), guess.key, pair, OTHER_LINKS, is_final=True)
+            self._tally(record, wronged)
+        for record, right in replay.right().items():
+            if record not in misled:
+                own = replace(record.own, replayed=min(right, REPLAYED), doubts=0)
+                self._tally(record, own)
+
     # What was met
 
     def meet(self, url: str, predictions: Collection[Prediction] = ()) -> set[Prediction]:
@@ -338,7 +400,7 @@ class Learner:
         read = self._read(url)
         new = {one for one in predictions if read is None or self._is_new(read, one)}
         if not self.is_full:
-            self._met.add(url)
+            self._met[url] = len(self._met)
         if read and not self.is_full:
             host = read.parts.host
             self._met_on.setdefault(host, []).append(url)
@@ -422,6 +484,10 @@ def _wronged(
 def _looked_at(key: Parts) -> tuple[int, int]:
     folder, place = places_of(key)
     return murmur3(folder), murmur3(place)
+
+
+def _may_act(record: RuleRecord) -> bool:
+    return record.state.predicts or record.state is State.CANDIDATE
 
 
 def _bare(host: str) -> list[str]:

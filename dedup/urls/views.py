@@ -32,8 +32,8 @@ class Page(NamedTuple):
 class View:
     """The pages and URLs of a host and its aliases, by what is left of them under the rules.
 
-    It goes by the rules that predicted when it was made.  `by_edit` has what is left where an edit that
-    is on trial is made too, for the URLs that it changes.
+    It goes by the rules that predicted when it was made, and takes those on trial for such that act if
+    *all_act*.  Else it knows what is left where their edits are made too, for the URLs they change.
     """
 
     def __init__(
@@ -41,11 +41,13 @@ class View:
         records: Iterable[RuleRecord],
         pages: Iterable[tuple[Page, Reading | None]],
         urls: Iterable[Reading | None],
+        *,
+        all_act: bool = False,
     ) -> None:
         self.active: dict[Edit, list[RuleRecord]] = {}
         self.tested: dict[Edit, list[RuleRecord]] = {}
         for record in sorted(records, key=lambda one: width_of(one.rule.pattern)):
-            of = self.active if record.state is State.ACTIVE else self.tested
+            of = self.active if all_act or record.state is State.ACTIVE else self.tested
             of.setdefault(record.rule.edit, []).append(record)
         self._pages: dict[tuple[Edit | None, Parts], Page] = {}
         self._met: set[int] = set()
@@ -101,8 +103,7 @@ class View:
                 path = patterns_of(edit.applied(read.parts).path)
                 for record in self.tested[edit]:
                     # One that acts by now goes on to predict until the view is made again.
-                    speaks = record.rule.pattern in path and record.covers(path[-1])
-                    if speaks and record.state.predicts:
+                    if record.speaks_of(path) and record.state.predicts:
                         yield record
 
     def bare(self, read: Reading) -> Parts:
@@ -135,7 +136,4 @@ def hash_of(key: Parts) -> int:
 def _speaking(records: list[RuleRecord], edit: Edit, parts: Parts) -> RuleRecord | None:
     """Return the widest of *records*, all about *edit*, that speaks of a URL."""
     patterns = patterns_of(edit.applied(parts).path)
-    for record in records:
-        if record.rule.pattern in patterns and record.covers(patterns[-1]):
-            return record
-    return None
+    return next((record for record in records if record.speaks_of(patterns)), None)
