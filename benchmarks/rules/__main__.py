@@ -26,7 +26,7 @@ from dedup.index.url_rules import UrlRules
 from dedup.urls.edits import reading_of
 from dedup.urls.evidence import State
 from dedup.urls.learner import RuleRecord
-from dedup.urls.parts import patterns_of
+from dedup.urls.parts import patterns_for
 
 MOST_PAGES = 6_000
 
@@ -122,7 +122,7 @@ def wrong_rules(truth: Crawled, records: list[RuleRecord]) -> list[str]:
             if read is None or read.parts.host != record.rule.host or text not in truth.kept:
                 continue
             key = record.rule.edit.applied(read.parts)
-            if record.rule.pattern in patterns_of(key.path) and seen.setdefault(key, text) != text:
+            if record.rule.pattern in patterns_for(key) and seen.setdefault(key, text) != text:
                 wrong.append(f"{record.rule.words} ({record.rule.pattern})")
                 break
     return wrong

@@ -16,7 +16,7 @@ def exported(rules: Iterable[Rule]) -> tuple[list[dict[str, Any]], list[Rule]]:
     """Return *rules* in the format of duplicate-url-discarder, and those that do not fit.
 
     It removes parameters from queries and knows no other form of a rule, no value, and no pattern with
-    digits in it.  The slash after a host says that subdomains are not meant.
+    digits or a kind of page in it.  The slash after a host says that subdomains are not meant.
 
     >>> exported([Rule("a.example", Edit(Form.PARAMETER, "sid"), "/shop/*")])[0]
     [{'args': ['sid'], 'order': 100, 'processor': 'queryRemoval', 'urlPattern': {'include': \
@@ -25,7 +25,7 @@ def exported(rules: Iterable[Rule]) -> tuple[list[dict[str, Any]], list[Rule]]:
     fitting: dict[str, list[str]] = {}
     others = []
     for rule in rules:
-        if rule.edit.form is Form.PARAMETER and "#" not in rule.pattern:
+        if rule.edit.form is Form.PARAMETER and not set("#?") & set(rule.pattern):
             path = "/" if rule.pattern == ANY_PATH else rule.pattern.removesuffix("*")
             fitting.setdefault(rule.host + path, []).append(rule.edit.name)
         else:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from dedup.urls.edits import Edit, reading_of
 from dedup.urls.evidence import TRIAL
-from dedup.urls.parts import Parts, patterns_of
+from dedup.urls.parts import Parts, patterns_for
 
 Rule = tuple[Edit, str]
 
@@ -46,7 +46,7 @@ class Savings:
         groups = [
             (edit, key)
             for edit, key in self._groups
-            if any((edit, pattern) in right for pattern in patterns_of(key.path))
+            if any((edit, pattern) in right for pattern in patterns_for(key))
         ]
         return self._saved(groups, self._kept)
 
@@ -55,7 +55,7 @@ class Savings:
         wrong: set[Rule] = set()
         for (edit, key), urls in self._groups.items():
             shown = {self._texts[url] for url in urls}
-            rules = [(edit, pattern) for pattern in patterns_of(key.path)]
+            rules = [(edit, pattern) for pattern in patterns_for(key)]
             if len(shown.intersection(self._kept)) > 1:
                 wrong.update(rules)
             elif len(urls) > 1 and len(shown) == 1:

@@ -23,7 +23,7 @@ from dedup.urls.evidence import (
 )
 from dedup.urls.groups import Groups, Shift
 from dedup.urls.names import is_declared, is_known
-from dedup.urls.parts import ANY_PATH, Parts, parts_of, patterns_of, places_of, without_anchor
+from dedup.urls.parts import ANY_PATH, Parts, parts_of, patterns_for, places_of, without_anchor
 from dedup.urls.replay import History, Replay, Visit
 from dedup.urls.rule import Rule
 from dedup.urls.views import Page, View, hash_of
@@ -164,7 +164,7 @@ class Learner:
 
     def _each(self, shift: Shift, tallied: Callable[[RuleRecord], Tally]) -> None:
         """Change the tallies of the rules that a group speaks of."""
-        patterns = patterns_of(shift.key.path)
+        patterns = patterns_for(shift.key)
         for pattern in patterns:
             record = self._record(Rule(shift.host, shift.edit, pattern))
             if record and record.covers(patterns[-1]):
@@ -218,7 +218,7 @@ class Learner:
             return
         for edit in edits_of(one):
             if (key := edit.applied(one)) == edit.applied(two):
-                for pattern in patterns_of(key.path):
+                for pattern in patterns_for(key):
                     record = self.records.get(Rule(one.host, edit, pattern))
                     if record and not record.own.is_declared:
                         self._tally(record, replace(record.own, is_declared=True))
@@ -235,7 +235,7 @@ class Learner:
                     self._changed(record, before)
 
     def _is_declared(self, rule: Rule) -> bool:
-        path = "/" if rule.pattern == ANY_PATH else rule.pattern.removesuffix("*")
+        path = "/" if rule.pattern == ANY_PATH else rule.pattern.partition("?")[0].removesuffix("*")
         declared = self._declared.get(rule.host)
         return bool(declared) and is_declared(rule.edit, Parts("", rule.host, path, ()), declared or [])
 
@@ -336,7 +336,7 @@ class Learner:
         # Of several rules that act together nobody knows which one it was.
         is_final = reason == OTHER_LINKS and len(prediction.records) == 1
         for rule in [record.rule for record in prediction.records]:
-            for pattern in patterns_of(key.path):
+            for pattern in patterns_for(key):
                 if record := self.records.get(rule._replace(pattern=pattern)):
                     self._tally(
                         record, _wronged(record, hash_of(key), key, pair, reason, is_final=is_final)
@@ -478,7 +478,7 @@ def _wronged(
     if any(one.group == group for one in record.evidence.wrongs):
         return record.own
     is_final = is_final or not record.state.predicts
-    return record.own.with_wrong(Wrong(group, patterns_of(key.path)[-1], *pair, reason, is_final))
+    return record.own.with_wrong(Wrong(group, patterns_for(key)[-1], *pair, reason, is_final))
 
 
 def _looked_at(key: Parts) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dedup.urls.edits import Edit, Reading
 from dedup.urls.evidence import CANDIDATE, State
-from dedup.urls.parts import Parts, patterns_of
+from dedup.urls.parts import Parts, patterns_for
 from dedup.urls.views import Page, View, hash_of
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Replay:
                     stands.setdefault(place, visit.page)
 
     def _speaking(self, edit: Edit, key: Parts) -> tuple[RuleRecord, ...]:
-        patterns = patterns_of(key.path)
+        patterns = patterns_for(key)
         return tuple(record for record in self._tested[edit] if record.speaks_of(patterns))
 
     def right(self) -> Counter[RuleRecord]:

@@ -25,5 +25,9 @@ class Rule(NamedTuple):
     @property
     def words(self) -> str:
         """What it says, for people."""
-        where = "" if self.pattern == ANY_PATH else f" below {printable(self.pattern)}"
+        where = (
+            ""
+            if self.pattern == ANY_PATH
+            else f" {'at' if '?' in self.pattern else 'below'} {printable(self.pattern)}"
+        )
         return f"{self.edit.words}{where}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dedup.urls.edits import Edit, Reading
 from dedup.urls.evidence import State
 from dedup.urls.groups import Content
-from dedup.urls.parts import Parts, patterns_of, width_of
+from dedup.urls.parts import Parts, patterns_for, width_of
 from dedup.values.hashes import murmur3
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class View:
         """Yield the rules on trial that speak of a URL."""
         for edit in read.edits:
             if edit in self.tested:
-                path = patterns_of(edit.applied(read.parts).path)
+                path = patterns_for(edit.applied(read.parts))
                 for record in self.tested[edit]:
                     # One that acts by now goes on to predict until the view is made again.
                     if record.speaks_of(path) and record.state.predicts:
@@ -135,5 +135,5 @@ def hash_of(key: Parts) -> int:
 
 def _speaking(records: list[RuleRecord], edit: Edit, parts: Parts) -> RuleRecord | None:
     """Return the widest of *records*, all about *edit*, that speaks of a URL."""
-    patterns = patterns_of(edit.applied(parts).path)
+    patterns = patterns_for(edit.applied(parts))
     return next((record for record in records if record.speaks_of(patterns)), None)

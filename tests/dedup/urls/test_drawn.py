@@ -43,8 +43,11 @@ class Walk:
         while self._todo:
             urls = [self._todo.popleft() for _ in range(min(AT_A_TIME, len(self._todo)))]
             asked = [(url, self.learner.predictions(url, "")) for url in urls]
-            for url, predictions in [one for one in asked if not self._withholds(*one)]:
-                self._fetch(url, predictions or self.learner.predictions(url, ""))
+            for url, early in asked:
+                # A request waits for another one under way that rules say is for the same page.
+                predictions = early or self.learner.predictions(url, "")
+                if not self._withholds(url, predictions):
+                    self._fetch(url, predictions)
         self.learner.replay()
         return self
 
@@ -127,7 +130,7 @@ def test_rules_save_most_copies_and_lose_nothing(seed: int) -> None:
     copies = DrawnSite(seed).copies
     assert learned == 0
     assert first >= 0.5 * copies
-    assert second >= 0.65 * copies
+    assert second >= 0.75 * copies
 
 
 def planted_blind_to_links(patch: pytest.MonkeyPatch) -> None:

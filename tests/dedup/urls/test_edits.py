@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dedup.urls.edits import Edit, Form, edits_of
 from dedup.urls.names import clean_params, is_known
-from dedup.urls.parts import parts_of, patterns_of
+from dedup.urls.parts import parts_of, patterns_for, patterns_of
 from dedup.urls.rule import Rule
 
 SEGMENT = st.sampled_from(
@@ -118,3 +118,20 @@ def test_a_rule_has_one_name_and_hostile_ones_are_shown_safely() -> None:
     assert len(rule.id) == 12
     assert Rule("a.example", Edit(Form.PARAMETER, "sid"), "/a/*").id != rule.id
     assert "\x1b" not in Rule("a.example", Edit(Form.PARAMETER, "\x1b[31m")).words
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ("do=index&id=a", "do=index"),
+        ("id=a&do=index&act=show", "act=show&do=index"),
+        ("do=3", ""),
+        ("title=Special%3ALog/x&page=y", "title=Special%3ALog"),
+        ("title=Main_Page", ""),
+        ("sid=abc", ""),
+    ],
+)
+def test_a_kind_of_page_that_a_query_names_is_a_pattern_of_its_own(query: str, kind: str) -> None:
+    parts = parts_of(f"http://a.example/x.php?{query}")
+    assert parts
+    assert patterns_for(parts) == ("*", "/x.php", *([f"/x.php?{kind}"] if kind else []))
