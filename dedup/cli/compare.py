@@ -130,7 +130,7 @@ def _show(one: Side, other: Side, explanation: Explanation, config: DedupConfig)
     show_explanation(screen, explanation)
     show_agreement(screen, one.page, other.page, config)
     if one.page and other.page:
-        screen.print(Text("what changed", "bold"))
+        screen.print(Text("what differs: [-only on A-], {+only on B: lost with it+}", "bold"))
         show_diff(screen, word_diff(one.page.text, other.page.text))
 
 

@@ -82,15 +82,15 @@ def _show_features(screen: Console, what: str, features: Features) -> None:
 
 
 def show_diff(screen: Console, changes: Iterable[Change]) -> None:
-    """Print the changes of a text: in colours on a terminal, else as [-old-] {+new+}."""
+    """Print a diff: [-only in the first-] {+only in the second+}, which is red, for it is lost."""
     line = Text()
     for change in changes:
         if change.op == EQUAL:
             line.append(f"{_shown(change, change.before)} ")
             continue
         for text, (begin, end), style in (
-            (change.before, ("[-", "-]"), "red strike"),
-            (change.after, ("{+", "+}"), "bold green"),
+            (change.before, ("[-", "-]"), "dim"),
+            (change.after, ("{+", "+}"), "bold red"),
         ):
             if shown := _shown(change, text):
                 line.append(f"{begin}{shown}{end}", style).append(" ")

@@ -104,10 +104,28 @@ def test_a_cluster_opens_and_shows_two_texts_side_by_side(browser: Any, honest: 
         button = cluster.get_by_role("button", name="Compare texts").last
         button.click()
         texts = cluster.get_by_role("region", name="Texts side by side")
-        removed, added = texts.locator("del").first.inner_text(), texts.locator("ins").first.inner_text()
-        assert {removed[:3], added[:3]} == {"wor", "new"}
+        kept, copy = texts.locator(".side:not(.head) > :first-child"), texts.locator(".side del")
+        assert {kept.locator(".own").first.inner_text()[:3], copy.first.inner_text()[:3]} == {
+            "wor",
+            "new",
+        }
+        assert kept.locator("del").count() == 0  # only words of the copy are lost
+        legend = texts.locator(".legend")
+        assert legend.locator("del").inner_text() == "lost with this copy"
+        assert legend.locator(".own").inner_text() == "only on the page kept"
+        red, grey = (
+            colour(texts.locator(f".side {name}").first, "backgroundColor") for name in ("del", ".own")
+        )
+        assert red[0] > max(red[1:]) + 30
+        assert max(grey) - min(grey) < 16
         cluster.get_by_role("button", name="Close").click()
         assert texts.count() == 0
+
+
+def colour(element: Any, name: str) -> list[int]:
+    """Return red, green and blue of a colour of *element*."""
+    found = element.evaluate(f"one => getComputedStyle(one).{name}")
+    return [int(number) for number in re.findall(r"\d+", found)[:3]]
 
 
 def test_the_keyboard_is_enough(browser: Any, honest: Path) -> None:

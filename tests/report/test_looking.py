@@ -200,7 +200,7 @@ def test_compare_shows_what_changed(stored: Path, index: Path, tmp_path: Path) -
     assert [change["op"] for change in changes] == ["equal", "replace"]
     without = run("compare", "http://a.example/1", "http://a.example/2", "--index", index).output
     assert "DEDUP_STORE_PAGES = True" in without
-    assert "what changed" not in without
+    assert "what differs" not in without
 
 
 def test_find_lists_the_nearest_first(index: Path, tmp_path: Path) -> None:

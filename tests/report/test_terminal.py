@@ -172,4 +172,4 @@ def test_colours_are_for_terminals_that_want_them(index: Path, tmp_path: Path, w
         check=False,
     )
     assert b"\x1b" not in piped.stdout + piped.stderr
-    assert b"what changed" in piped.stdout
+    assert b"what differs" in piped.stdout

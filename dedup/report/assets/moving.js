@@ -52,7 +52,7 @@ clusterList();
 duplicateList();
 pairList("losing-table", "Duplicates that lose most words", data.losing);
 pairList("inside-table", "Duplicates nearest to the threshold", data.inside);
-pairList("outside-table", "Pages kept, nearest to the threshold", data.outside);
+pairList("outside-table", "Pages kept, nearest to the threshold", data.outside, true);
 templateList();
 review();
 show(false);

@@ -139,7 +139,7 @@ function duplicateList() {
   });
 }
 
-function pairList(id, caption, pairs) {
+function pairList(id, caption, pairs, isKept = false) {
   table(byId(id), {
     caption, noun: "pairs", rows: pairs.map((pair) => ({ ...pair, words: pages.words[pair.second] })), text: (pair) => `${pageText(pair.first)} ${pageText(pair.second)}`,
     columns: [
@@ -147,7 +147,7 @@ function pairList(id, caption, pairs) {
       { name: "Seen later", cell: (pair) => pageCell(pair.second) },
       { name: "Why", kind: "why", cell: (pair) => pair.why },
       ...distanceColumns,
-      { name: "Texts", cell: (pair) => textsButton(pair.first, pair.second) },
+      { name: "Texts", cell: (pair) => textsButton(pair.first, pair.second, isKept) },
     ],
   });
 }

@@ -73,10 +73,9 @@ function pairParts(pair) {
     : `Loses about ${count(pair.lost)} of ${count(pair.words)} words`;
   const figures = el("p", { class: "verdict" }, el("strong", {}, pair.kept ? `Kept. ${lost.replace("Loses", "Would lose")}` : lost),
     quiet(` similarity ${similarity(pair.similarity)}`));
-  const fates = ["Seen first, kept", pair.kept ? "Seen later, kept" : "Seen later, dropped"];
   const texts = textsOf(pair.first, pair.second);
-  const body = texts ? textsView(pair.first, pair.second, fates)
-    : el("div", { class: "diff card" }, sidesOf(pair.first, pair.second, fates), el("p", { class: "quiet" },
+  const body = texts ? textsView(pair.first, pair.second, pair.kept)
+    : el("div", { class: "diff card" }, sidesOf(pair.first, pair.second, pair.kept), el("p", { class: "quiet" },
       pair.lost === 0 && pair.similarity === 1 ? "The texts are equal word for word, or are not stored."
         : "The texts of these two are not in this file. A crawl with DEDUP_STORE_PAGES = True keeps texts."));
   const notes = isMarkable(pair) ? [] : [el("p", { class: "quiet" }, "An address of this pair is cut or escaped here, so it cannot be marked.")];

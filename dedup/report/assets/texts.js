@@ -1,33 +1,35 @@
 // Two texts side by side, paragraph beside paragraph.
 const textsOf = (first, second) => data.texts[`${first}:${second}`];
-const differences = () => [el("del", {}, "only left"), ", ", el("ins", {}, "only right")];
+// What the marks in the texts mean; *isKept* if both pages were.
+const legend = (isKept) => el("p", { class: "legend" },
+  el("del", {}, isKept ? "would be lost with this copy" : "lost with this copy"), " ",
+  el("span", { class: "own" }, "only on the page kept"));
 
-function sidesOf(first, second, fates = []) {
-  const side = (page, place) => el("div", {}, ...(fates[place] ? [quiet(fates[place])] : []), pageCell(page));
-  return el("div", { class: "side head" }, side(first, 0), side(second, 1));
+function sidesOf(first, second, isKept) {
+  const side = (page, fate) => el("div", {}, quiet(fate), pageCell(page));
+  return el("div", { class: "side head" }, side(first, "Page kept"), side(second, isKept ? "Seen later, kept too" : "Copy, dropped"));
 }
 
-function textsView(first, second, fates) {
+function textsView(first, second, isKept) {
   const { rows, is_cut } = textsOf(first, second);
   const view = el("div", { class: "diff card", role: "region", "aria-label": "Texts side by side" },
-    sidesOf(first, second, fates));
+    sidesOf(first, second, isKept), legend(isKept));
   const side = (spans, tag) => el("p", { dir: "auto" },
-    ...spans.flatMap(([text, changed]) => [changed ? el(tag, {}, text) : text, " "]));
+    ...spans.flatMap(([text, changed]) => [changed ? el(tag, { class: tag === "span" ? "own" : null }, text) : text, " "]));
   for (const row of rows) {
     view.append(typeof row === "number"
       ? el("p", { class: "same" }, `${count(row)} equal words are left out`)
-      : el("div", { class: "side" }, side(row[0], "del"), side(row[1], "ins")));
+      : el("div", { class: "side" }, side(row[0], "span"), side(row[1], "del")));
   }
   if (is_cut) view.append(el("p", { class: "same" }, "The texts go on; only their beginnings are compared."));
   return view;
 }
 
 // A button that opens the two texts in a row below its own.
-function textsButton(first, second) {
+function textsButton(first, second, isKept = false) {
   if (!textsOf(first, second)) return "";
   const open = (row) => row.after(el("tr", { class: "diff-row" }, el("td", { colspan: row.children.length },
-    el("p", { class: "quiet" }, "The page seen first is on the left: ", ...differences(), "."),
-    textsView(first, second))));
+    textsView(first, second, isKept))));
   return el("button", { type: "button", class: "diff-button", "aria-expanded": "false", onclick: (event) => {
     const button = event.currentTarget, row = button.closest("tr");
     const isOpen = button.getAttribute("aria-expanded") === "true";
