@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
@@ -12,7 +13,7 @@ from dedup.cli.output import rate_of, rated_bars, text_output
 from dedup.index import Index
 from dedup.index.index import short_name
 from dedup.recipes.config import DedupConfig
-from dedup.report.contents import Choices, Track
+from dedup.report.contents import Choices, Marking, Track
 from dedup.report.html import write_report
 from dedup.report.replay import Replay
 from dedup.report.selection import Selection
@@ -35,6 +36,7 @@ def write_html(
     output: Path,
     *,
     keep: str,
+    marking: Marking = Marking(),  # noqa: B008 - a frozen value
 ) -> None:
     """Write the HTML report on the *selection* of *index*, or of its *replay*, with a bar."""
     source = replay.index if replay else index
@@ -48,6 +50,7 @@ def write_html(
             glances=glances,
             keep=keep,
             text_of=stored_texts(index),
+            marking=replace(marking, index=index.id),
             track=track,
         )
         write_report(choices, file)

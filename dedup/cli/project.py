@@ -34,6 +34,11 @@ def settings_of(given: Mapping[str, str], recipe: Mapping[str, str]) -> DedupSet
     return read_settings({**_project_settings(), **given}, {name: recipe[name] for name in known})
 
 
+def path_of(name: str, given: Mapping[str, str]) -> str:
+    """Return the path in the setting of that *name*, *given* or of the project here, "" for none."""
+    return str({**_project_settings(), **given}.get(name) or "")
+
+
 def _project_settings() -> dict[str, Any]:
     project = _scrapy_project()
     values = project.project_settings() if project else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
@@ -26,19 +26,27 @@ from dedup.cli.options import (
     settings_option,
 )
 from dedup.cli.output import progress_bar, text_output
+from dedup.cli.project import path_of
 from dedup.cli.terminal import working
 from dedup.files.outputs import replacing
+from dedup.front.exceptions import read_marks, write_marks
+from dedup.front.names import setting_of
 from dedup.index import Index, Row, Run, SQLiteIndex
 from dedup.index.index import open_index, shown_place
 from dedup.report.clusters import KEEPS, Report, report_of
 from dedup.report.columns import columns_of
+from dedup.report.contents import Marking
 from dedup.report.export import COLUMNS, records, write_csv, write_json, write_jsonl
 from dedup.report.replay import Replay, replayed
 from dedup.report.selection import Selection, Source
 from dedup.report.text import CLUSTERS, Kind, Line, Told, outline_of
 from dedup.values.errors import DedupError
+from dedup.values.exceptions import Marks
 from dedup.values.row import glance_of
 
+EXCEPTIONS = setting_of("exceptions")
+# Where marks go if no setting says so.
+MARKS = "marks.csv"
 _LINES = {"jsonl": write_jsonl, "csv": write_csv}
 _FORMATS = ("text", "json", *_LINES, "html", "parquet")
 _STYLES: dict[Kind, dict[str, Any]] = {
@@ -123,7 +131,8 @@ def report(
     sent to anybody. It needs scrapy-dedup[report].
 
     --serve shows the same report on 127.0.0.1, for this machine only, made anew each time that the page
-    is loaded: while a crawl runs, it shows what that has dropped so far. The index is only read.
+    is loaded: while a crawl runs, it shows what that has dropped so far. Marks of the review are written
+    to the file of DEDUP_EXCEPTIONS, or to marks.csv; the index is only read.
 
     \b
     Examples:
@@ -153,7 +162,9 @@ def report(
         with _replay(index, settings) as replay:
             if output and form == "html":
                 config = settings_for(index, settings).config
-                write_html(index, replay, selection, config, output, keep=keep)
+                file = path_of(EXCEPTIONS, dict(settings))
+                marking = Marking(known=read_marks(file), name=file) if file else Marking()
+                write_html(index, replay, selection, config, output, keep=keep, marking=marking)
                 return
             if form == "text":
                 most = 0 if everything else CLUSTERS
@@ -172,22 +183,36 @@ def _serve(
     *,
     keep: str,
 ) -> None:
-    """Serve the HTML report; the index is opened to read only, anew for each."""
-    from dedup.cli.serving import serve
+    """Serve the HTML report; the index is opened to read only, anew for each.  Marks go to a file."""
+    from dedup.cli.serving import Served, serve
 
-    place = index_place(path)
     if not is_installed():
         raise DedupError('the HTML report needs pip install "scrapy-dedup[report]"')
+    file = path_of(EXCEPTIONS, dict(settings))
+    if file and not Path(file).exists():  # else its setting would be an error until there is a mark
+        write_marks(Path(file), Marks())
+    place, file = index_place(path), file or MARKS
+    judged = tuple((name, value) for name, value in settings if name != EXCEPTIONS)
 
-    def write(output: Path) -> None:
-        with open_index(place, read_only=True) as index, _replay(index, settings) as replay:
-            config = settings_for(index, settings).config
-            write_html(index, replay, selection, config, output, keep=keep)
+    def write(output: Path, token: str) -> None:
+        with open_index(place, read_only=True) as index, _replay(index, judged) as replay:
+            config = settings_for(index, judged).config
+            marking = Marking(known=_known(file), name=file, token=token)
+            write_html(index, replay, selection, config, output, keep=keep, marking=marking)
 
-    with open_index(place, read_only=True) as index:  # an error is one line here
+    def mark(cells: Mapping[str, str]) -> None:
+        write_marks(Path(file), _known(file).with_mark(cells))
+
+    _known(file)  # an error is one line here
+    with open_index(place, read_only=True) as index:
         check_run(index, selection.run)
-        settings_for(index, settings)
-    serve(write, shown_place(place))
+        settings_for(index, judged)
+    serve(Served(write, mark), shown_place(place))
+
+
+def _known(file: str) -> Marks:
+    """Return the marks in *file*, none where there is no such file yet."""
+    return read_marks(file) if Path(file).exists() else Marks()
 
 
 def _facts(index: Index) -> dict[str, Any]:

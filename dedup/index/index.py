@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
 from typing import Self
@@ -168,6 +169,11 @@ class Index:
         It was drawn when the index was made and is for nobody to see.
         """
         return self.store.secret
+
+    @property
+    def id(self) -> str:
+        """A name that no other index has, and that this one keeps wherever its file goes; 32 digits."""
+        return blake2b(b"id", key=self.secret, digest_size=16).hexdigest()
 
     # The store
 

@@ -17,6 +17,7 @@ from dedup.report.overview import Overview, overview_of
 from dedup.report.side_by_side import SideBySide, TextOf, side_by_side, stored_texts
 from dedup.report.templates import Templates, templates_of
 from dedup.values.errors import ConfigError
+from dedup.values.exceptions import Marks
 from dedup.values.row import Glance
 
 MAX_PAGES = 100_000
@@ -39,6 +40,20 @@ def _unwatched(values: Iterable[T], description: str, total: int) -> Iterable[T]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Marking:
+    """What somebody has said of pairs of the index with the id *index*, and where more of it goes.
+
+    *known* is what the report knows, *name* the file to write all marks to.  With a *token* the server
+    that shows the report writes it; "" is for a report in a file.
+    """
+
+    index: str = ""
+    known: Marks = field(default=Marks())
+    name: str = "marks.csv"
+    token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
     """What an HTML report is about, and how much of it is shown.
 
@@ -46,7 +61,7 @@ class Choices:
     are looked up in the index.  *config* has the thresholds, *keep* the rule for the best of a cluster
     (`dedup.report.clusters.KEEPS`), *max_pages* bounds the file.  *text_of* gives the text of the page
     of a row, None where there is none; unless given, `stored_texts` do.  *note* is a sentence that
-    stands among the facts.
+    stands among the facts.  *marking* has the marks of the review.
     """
 
     index: Index
@@ -57,6 +72,7 @@ class Choices:
     keep: str = "first"
     max_pages: int = MAX_PAGES
     text_of: TextOf | None = None
+    marking: Marking = field(default=Marking())
     track: Track = field(default=_unwatched)
 
     def __post_init__(self) -> None:

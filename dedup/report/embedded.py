@@ -18,6 +18,7 @@ from dedup.report.sentences import MAX_SITES, MEANINGS, fate, moment, run_end, w
 from dedup.report.side_by_side import Same, SideBySide
 from dedup.report.templates import Template
 from dedup.values.printable import printable
+from dedup.values.urls import url_key
 
 Places = dict[int, int]
 
@@ -53,6 +54,31 @@ def embedded(contents: Contents) -> dict[str, object]:
             f"{places[first]}:{places[second]}": _texts(texts)
             for (first, second), texts in contents.texts.items()
         },
+        "marks": _marks(contents),
+    }
+
+
+def _marks(contents: Contents) -> dict[str, object]:
+    """Return the marks that are known, whose URLs are written as the report shows them."""
+    marking = contents.choices.marking
+    shown = (
+        {url_key(page.url): page.url for page in contents.book.pages.values()}
+        if (marking.known.rows)
+        else {}
+    )
+    places = [name in ("page", "other") for name in marking.known.columns]
+    return {
+        "index": marking.index,
+        "name": marking.name,
+        "token": marking.token,
+        "columns": marking.known.columns,
+        "rows": [
+            [
+                shown.get(url_key(cell), cell) if is_url else cell
+                for cell, is_url in zip(row, places, strict=True)
+            ]
+            for row in marking.known.rows
+        ],
     }
 
 

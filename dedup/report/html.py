@@ -42,6 +42,8 @@ def _context(contents: Contents) -> dict[str, object]:
     return {
         "name": printable(contents.choices.name),
         "version": __version__,
+        "is_served": bool(contents.choices.marking.token),
+        "marks_name": printable(contents.choices.marking.name),
         "headline": sentences.headline(overview),
         "answer": str(contents.answer),
         "is_losing": contents.answer.losing > 0,

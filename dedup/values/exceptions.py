@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 from dedup.values.errors import ConfigError
@@ -12,6 +12,9 @@ from dedup.values.urls import url_key
 
 DIFFERENT, COPY = "different", "copy"
 SAYINGS = (DIFFERENT, COPY)
+
+COLUMNS = ("site", "label", "page", "other", "says")
+"""The columns of a new file of exceptions; a file needs the last three."""
 
 Keys = tuple[tuple[str, str], ...]
 
@@ -71,6 +74,38 @@ class Exceptions:
     def __len__(self) -> int:
         """Return how many pairs there are."""
         return len(self.different) // 2 + len(self.copies)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """A file of exceptions as it stands: its *columns*, and *rows* with a cell for each."""
+
+    columns: tuple[str, ...] = COLUMNS
+    rows: tuple[tuple[str, ...], ...] = ()
+
+    def with_mark(self, cells: Mapping[str, str]) -> Self:
+        """Return these marks with one more, by column, in the place of what is said of the same pair.
+
+        One that says "" takes the mark back.  Raises `ConfigError` for a bad mark.
+
+        >>> marks = Marks(("page", "other", "says"))
+        >>> marks.with_mark({"page": "http://a/2", "other": "http://a/1", "says": "copy"}).rows
+        (('http://a/2', 'http://a/1', 'copy'),)
+        """
+        said = self._said(tuple(cells.get(name, "") for name in self.columns))
+        if said.says:
+            Exceptions.of([said])
+        others = tuple(row for row in self.rows if _pair(self._said(row)) != _pair(said))
+        new = (tuple(cells.get(name, "") for name in self.columns),) if said.says else ()
+        return replace(self, rows=others + new)
+
+    def _said(self, row: tuple[str, ...]) -> Said:
+        cells = dict(zip(self.columns, row, strict=True))
+        return Said(*(cells[name].strip() for name in Said._fields))
+
+
+def _pair(said: Said) -> frozenset[str]:
+    return frozenset((url_key(said.page), url_key(said.other)))
 
 
 def _after(pairs: Keys, key: str) -> Iterator[str]:

@@ -33,10 +33,12 @@ def served(path: Path, *options: str) -> Iterator[tuple[str, Callable[..., Answe
             found = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stdout.readline())
             assert found
 
-            def ask(path: str = "/", verb: str = "GET", **headers: str) -> Answer:
+            def ask(
+                path: str = "/", verb: str = "GET", body: str | None = None, **headers: str
+            ) -> Answer:
                 connection = HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
                 try:
-                    connection.request(verb, path, headers=headers)
+                    connection.request(verb, path, body, headers={**headers})
                     answer = connection.getresponse()
                     names = {name.lower(): value for name, value in answer.getheaders()}
                     return Answer(answer.status, answer.read().decode(), names)

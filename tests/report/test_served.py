@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import csv
+import json
 import re
 import socket
 from pathlib import Path
@@ -59,8 +61,74 @@ def test_it_is_the_report_that_is_written(path: Path, tmp_path: Path) -> None:
 
 
 def _without_clock(report: str) -> str:
-    """Return *report* without the minute in which it was made."""
-    return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "", report)
+    """Return *report* without the minute in which it was made, and without how it writes marks."""
+    report = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "", report)
+    report = re.sub(r'"token":"[^"]*"|; connect-src \'self\'|( id="save-marks") hidden', r"\1", report)
+    return re.sub(r"  (Each mark is|The file that).*", "", report)
+
+
+def _token(report: str) -> str:
+    found = re.search(r'"token":"([\w-]{40,})"', report)
+    assert found
+    return found[1]
+
+
+MARK = {"page": "http://b.example/2", "other": "http://a.example/1", "says": "different"}
+
+
+def test_a_mark_is_written_for_the_report_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    marks = path.with_name("marks.csv")
+    marks.write_text("page,other,says,note\nhttp://x/1,http://x/2,copy,of another index\n", "utf-8")
+    index = path.read_bytes()
+    with served(path) as (address, ask):
+        sent = {"origin": address.rstrip("/"), "x-dedup-token": _token(ask().text)}
+        for change in (
+            {"host": "evil.example", "origin": "http://evil.example"},
+            {"origin": "http://evil.example"},
+            {"origin": "null"},
+            {"origin": ""},
+            {"x-dedup-token": ""},
+            {"x-dedup-token": "é"},
+            {"x-dedup-token": sent["x-dedup-token"][:-1]},
+        ):
+            refused = ask("/marks", "POST", json.dumps(MARK), **(sent | change))
+            assert refused.status == 403, change
+        for body in (
+            "{",
+            "[]",
+            '{"page": 7}',
+            json.dumps(MARK | {"says": "?"}),
+            json.dumps(MARK | {"other": ""}),
+        ):
+            assert ask("/marks", "POST", body, **sent).status == 400, body
+        assert ask("/marks", "POST", "x" * 200_000, **sent).status == 413
+        assert ask("/other", "POST", "{}", **sent).status == 404
+        assert "http://b.example/2" not in marks.read_text("utf-8")
+        assert ask("/marks", "POST", json.dumps(MARK), **sent).status == 200
+        assert _rows(marks) == [
+            ["page", "other", "says", "note"],
+            ["http://x/1", "http://x/2", "copy", "of another index"],
+            ["http://b.example/2", "http://a.example/1", "different", ""],
+        ]
+        assert '"http://b.example/2","http://a.example/1","different",""' in ask().text
+        assert ask("/marks", "POST", json.dumps(MARK | {"says": ""}), **sent).status == 200
+        assert len(_rows(marks)) == 2
+    assert path.read_bytes() == index
+
+
+def _rows(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_a_file_of_marks_that_is_not_there_yet_is_made(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    with served(path, "-s", "DEDUP_EXCEPTIONS=said.csv") as (_, ask):
+        assert "2 near copies" in ask().text  # with marks alone nothing is judged again
+        assert _rows(path.with_name("said.csv")) == [["site", "label", "page", "other", "says"]]
 
 
 def test_reads_only_for_this_machine(path: Path) -> None:
@@ -71,11 +139,11 @@ def test_reads_only_for_this_machine(path: Path) -> None:
             refused = ask(host=host)
             assert (refused.status, "a.example" in refused.text) == (400, False), host
         assert ask(host="localhost:1").status == 200
-        assert {ask(verb=verb).status for verb in ("POST", "PUT", "DELETE")} == {501}
+        assert {ask(verb=verb).status for verb in ("PUT", "DELETE")} == {501}
         for where in ("/secret", "/../pages.db", "/%2e%2e/pages.db"):
             missing = ask(where)
             assert (missing.status, missing.headers["cache-control"]) == (404, "no-store"), where
-        answers = (ask(), missing, refused, ask(verb="POST"))
+        answers = (ask(), missing, refused, ask(verb="PUT"))
         # All of 127.0.0.0/8 is this machine, and it listens at one address of it.
         with (
             pytest.raises(OSError, match=r"refused|assign"),
@@ -104,7 +172,8 @@ def test_an_index_that_is_gone_is_said_and_served_again_when_it_is_back(path: Pa
 def test_where_its_port_is_taken_it_takes_another(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server((serving.HOST, 0)) as taken:
         monkeypatch.setattr(serving, "PORT", taken.getsockname()[1])
-        with serving._listening(lambda _: None) as server:
+        nothing = serving.Served(lambda *_: None, lambda _: None)
+        with serving._listening(nothing) as server:
             assert server.server_address[:2] == (serving.HOST, server.server_port)
             assert server.server_port not in (0, serving.PORT)
 

@@ -3,6 +3,8 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const { pages, clusters } = data;
 const NONE = "–"; // what stands where a value is null
 const count = new Intl.NumberFormat("en").format;
+const plural = (noun) => (noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : `${noun}s`);
+const counting = (number, noun) => `${count(number)} ${number === 1 ? noun : plural(noun)}`;
 const byId = (id) => document.getElementById(id);
 
 // All text of pages goes in as text, never as markup.

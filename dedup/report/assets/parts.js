@@ -10,11 +10,11 @@ function overview() {
     { name: `Canonical ${other}`, key: (row) => row.elsewhere, cell: elsewhere },
   ];
   table(byId("sites-table"), {
-    caption: "Pages and duplicates by site", noun: "sites", size: 10, rows: data.by_site, text: (row) => row.name,
+    caption: "Pages and duplicates by site", noun: "site", size: 10, rows: data.by_site, text: (row) => row.name,
     columns: columns("Site", (row) => row.name, "on another site"),
   });
   table(byId("runs-table"), {
-    caption: "Pages and duplicates by run", noun: "runs", size: 10, rows: data.by_run,
+    caption: "Pages and duplicates by run", noun: "run", size: 10, rows: data.by_run,
     columns: [...columns("Run", (row) => Number(row.name), "in another run"),
       { name: "Spider", cell: (row) => el("bdi", {}, row.spider) },
       { name: "Started (UTC)", cell: (row) => row.started },
@@ -23,7 +23,7 @@ function overview() {
   });
   const all = data.by_reason.reduce((sum, row) => sum + row.pages, 0);
   table(byId("reasons-table"), {
-    caption: "Pages by the reason of their verdict", noun: "reasons", rows: data.by_reason,
+    caption: "Pages by the reason of their verdict", noun: "reason", rows: data.by_reason,
     columns: [
       { name: "Reason", head: true, cell: (row) => spaced(row.name) },
       { name: "Pages", number: true, key: (row) => row.pages, cell: (row) => count(row.pages) },
@@ -62,7 +62,7 @@ function clusterList() {
   clusterTable("clusters-table", "Clusters with near copies, those that lose most words first", near);
   byId("exact-clusters").hidden = !exact.length;
   byId("exact-clusters").open = !near.length;
-  byId("exact-clusters").querySelector("summary").textContent = `${count(exact.length)} ${exact.length === 1 ? "cluster" : "clusters"} of exact copies only: nothing is lost`;
+  byId("exact-clusters").querySelector("summary").textContent = `${counting(exact.length, "cluster")} of exact copies only: nothing is lost`;
   clusterTable("exact-table", "Clusters of exact copies only, the largest first", exact);
 }
 
@@ -72,7 +72,7 @@ function clusterTable(id, caption, rows) {
   const kept = (cluster) => el("div", { class: "page" },
     el("span", { class: "title", dir: "auto" }, clusterLink(canonicalOf(cluster))), address(canonicalOf(cluster)));
   table(byId(id), {
-    caption, noun: "clusters", rows,
+    caption, noun: "cluster", rows,
     text: (cluster) => members(cluster).slice(0, 200).map(pageText).join(" "),
     filters: pageFilters(members, rows.flatMap(members)),
     columns: [
@@ -88,12 +88,12 @@ function clusterTable(id, caption, rows) {
 function clusterPage(cluster) {
   const [canonical, ...duplicates] = clusters.members[cluster];
   const size = clusters.size[cluster];
-  byId("cluster-title").textContent = `${clusterName(cluster)}: ${count(size)} ${size === 1 ? "copy" : "copies"}`;
+  byId("cluster-title").textContent = `${clusterName(cluster)}: ${counting(size, "copy")}`;
   const host = el("div", { id: "members" });
   const notes = clusterNotes(size, duplicates.length).map((note) => el("p", { class: "quiet" }, note));
   byId("cluster-body").replaceChildren(clusterFacts(cluster, canonical), ...notes, host);
   table(host, {
-    caption: "The duplicates, and why each is one", noun: "duplicates", rows: duplicates, text: pageText,
+    caption: "The duplicates, and why each is one", noun: "copy", rows: duplicates, text: pageText,
     filters: pageFilters((page) => [page], duplicates),
     columns: [
       { name: "Duplicate", head: true, key: (page) => pages.url[page], cell: pageCell },
@@ -127,7 +127,7 @@ function clusterNotes(size, listed) {
 function duplicateList() {
   const duplicates = clusters.members.flatMap((members) => members.slice(1));
   table(byId("duplicates-table"), {
-    caption: "Duplicates, those of the largest clusters first", noun: "duplicates", rows: duplicates, text: pageText,
+    caption: "Duplicates, those of the largest clusters first", noun: "copy", rows: duplicates, text: pageText,
     filters: pageFilters((page) => [page], duplicates),
     columns: [
       { name: "Duplicate", head: true, key: (page) => pages.url[page], cell: pageCell },
@@ -141,7 +141,7 @@ function duplicateList() {
 
 function pairList(id, caption, pairs, isKept = false) {
   table(byId(id), {
-    caption, noun: "pairs", rows: pairs.map((pair) => ({ ...pair, words: pages.words[pair.second] })), text: (pair) => `${pageText(pair.first)} ${pageText(pair.second)}`,
+    caption, noun: "pair", rows: pairs.map((pair) => ({ ...pair, words: pages.words[pair.second] })), text: (pair) => `${pageText(pair.first)} ${pageText(pair.second)}`,
     columns: [
       { name: "Seen first", cell: (pair) => pageCell(pair.first) },
       { name: "Seen later", cell: (pair) => pageCell(pair.second) },
@@ -154,7 +154,7 @@ function pairList(id, caption, pairs, isKept = false) {
 
 function templateList() {
   table(byId("templates-table"), {
-    caption: "Templates, the most used first", noun: "templates", rows: data.templates,
+    caption: "Templates, the most used first", noun: "template", rows: data.templates,
     text: (template) => template.examples.map(pageText).join(" "),
     columns: [
       { name: "Pages", number: true, key: (template) => template.pages, cell: (template) => count(template.pages) },

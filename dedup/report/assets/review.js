@@ -1,8 +1,14 @@
 // The review: one pair after the other, with what its second page loses, and what somebody says of it.
-const isMarkable = (pair) => isWhole(pair.first) && isWhole(pair.second);
-const marks = new Map(); // from the key of a pair to "different" or "copy"
-const keyOf = (pair) => `${pages.url[pair.second]} ${pages.url[pair.first]}`;
-const STORE = `dedup-marks:${document.title}`;
+// Marks are about two URLs, whichever of them was kept; the next file has them under *columns*.
+const { columns } = data.marks;
+const marks = new Map(); // from the URLs of a pair to its row in the file, by column
+const changes = new Map(); // what of it this browser has changed: null is for a mark that was taken back
+const STORE = `dedup-marks:${data.marks.index}`;
+// What was escaped or cut is not the URL of the page, and what has no scheme may be anything.
+const isMarkable = (pair) => [pair.first, pair.second].every((page) => /^[a-z][a-z0-9+.-]*:[^\s\\…]+$/i.test(pages.url[page]));
+const keyOfUrls = (...urls) => urls.sort().join(" ");
+const keyOf = (pair) => keyOfUrls(pages.url[pair.second], pages.url[pair.first]);
+const sayingOf = (key) => marks.get(key)?.says;
 
 const droppedPairs = clusters.members.flatMap(([first, ...copies]) => copies.filter(isNear).map((second) => ({
   first, second, kept: false, lost: pages.lost[second], words: pages.words[second],
@@ -56,15 +62,16 @@ function drawPair() {
   const status = byId("review-status");
   status.textContent = pair ? `Pair ${count(view.place + 1)} of ${count(view.pairs.length)}` : "No pairs here.";
   byId("review-pair").replaceChildren(...(pair ? pairParts(pair) : []));
-  const mark = pair && marks.get(keyOf(pair));
+  const mark = pair && sayingOf(keyOf(pair));
   for (const [id, says] of [["mark-different", "different"], ["mark-copy", "copy"]]) {
     byId(id).setAttribute("aria-pressed", String(mark === says));
     byId(id).disabled = !pair || !isMarkable(pair);
   }
   byId("review-back").disabled = view.place === 0;
   byId("review-on").disabled = view.place >= view.pairs.length - 1;
-  byId("save-marks").disabled = marks.size === 0;
-  byId("save-marks").textContent = marks.size === 1 ? "Save 1 mark" : marks.size ? `Save ${count(marks.size)} marks` : "Save marks";
+  byId("save-marks").disabled = marks.size + changes.size === 0;
+  byId("save-marks").textContent = marks.size ? `Save ${counting(marks.size, "mark")}` : "Save marks";
+  otherMarks();
   byId("save-pairs").disabled = !view.pairs.length;
 }
 
@@ -92,25 +99,85 @@ function turn(by) {
 function mark(says) {
   const pair = view.pairs[view.place];
   if (!pair || !isMarkable(pair)) return;
-  const key = keyOf(pair);
-  if (marks.get(key) === says) marks.delete(key);
-  else marks.set(key, says);
-  keep();
+  const before = sayingOf(keyOf(pair));
+  change(keyOf(pair), before === says ? null : { ...marks.get(keyOf(pair)), ...cellsOf(pair, says) });
+}
+
+// The columns of DEDUP_EXCEPTIONS are page, other and says; site and label are those of a judged set.
+const LABELS = { different: ["C", "N"], copy: ["A", "M"] };
+const cellsOf = (pair, says) => ({ site: siteOf(pair.second), label: LABELS[says][Number(pair.kept)],
+  page: pages.url[pair.second], other: pages.url[pair.first], says });
+
+async function change(key, cells) {
+  const before = marks.get(key);
+  const put = (row) => { if (row) marks.set(key, row); else marks.delete(key); };
+  put(cells);
+  drawPair();
+  if (!data.marks.token) {
+    changes.set(key, cells);
+    keep();
+  } else {
+    const problem = await sent(cells ?? { ...before, says: "" });
+    byId("saved").textContent = problem ? `Not saved: ${problem}` : `Saved in ${data.marks.name}.`;
+    if (problem) put(before);
+  }
   drawPair();
 }
 
-// Marks outlive a reload where the browser lets a file keep anything.
-function recall() {
+// A report that is served has its marks written by the server; returns what went wrong, "" for nothing.
+async function sent(cells) {
   try {
-    for (const [key, says] of JSON.parse(localStorage.getItem(STORE) ?? "[]")) {
-      if (says === "different" || says === "copy") marks.set(key, says);
-    }
-  } catch { /* nothing is kept, or it is not ours */ }
-  const known = new Set(allPairs.map(keyOf));
-  for (const key of marks.keys()) if (!known.has(key)) marks.delete(key);
+    const answer = await fetch("marks", { method: "POST", body: JSON.stringify(cells),
+      headers: { "Content-Type": "application/json", "X-Dedup-Token": data.marks.token } });
+    return answer.ok ? "" : await answer.text();
+  } catch {
+    return "the server does not answer; start dedup report --serve again.";
+  }
+}
+
+// The marks that the report was made with, and changes that outlive a reload where the browser lets them.
+function recall() {
+  for (const row of data.marks.rows) {
+    const cells = Object.fromEntries(columns.map((name, place) => [name, row[place]]));
+    marks.set(keyOfUrls(cells.page, cells.other), cells);
+  }
+  for (const [key, cells] of remembered()) {
+    if (sayingOf(key) === cells?.says) continue; // it is in the file by now
+    changes.set(key, cells);
+    if (cells) marks.set(key, cells);
+    else marks.delete(key);
+  }
+}
+function remembered() {
+  try {
+    const found = data.marks.token ? [] : JSON.parse(localStorage.getItem(STORE) ?? "[]");
+    return found.filter(([, cells]) => cells === null || cells.says in LABELS);
+  } catch {
+    return []; // nothing is kept, or it is not ours
+  }
 }
 function keep() {
-  try { localStorage.setItem(STORE, JSON.stringify([...marks])); } catch { /* no storage for files */ }
+  try { localStorage.setItem(STORE, JSON.stringify([...changes])); } catch { /* no storage for files */ }
+}
+
+// Marks on pairs that are not in this report: they stay, and can be taken back.
+function otherMarks() {
+  const known = new Set(allPairs.map(keyOf));
+  const others = [...marks.keys()].filter((key) => !known.has(key));
+  byId("other-marks").hidden = !others.length;
+  byId("other-marks").querySelector("summary").textContent =
+    `${counting(others.length, "mark")} on pairs outside this report`;
+  const url = (text) => el("bdi", { class: "page" }, text);
+  table(byId("other-marks-table"), {
+    caption: "Marks on other pairs", noun: "mark", rows: others,
+    text: (key) => key,
+    columns: [
+      { name: "Page", head: true, cell: (key) => url(marks.get(key).page) },
+      { name: "Other page", cell: (key) => url(marks.get(key).other) },
+      { name: "Mark", cell: (key) => sayingOf(key) },
+      { name: "Undo", cell: (key) => el("button", { type: "button", onclick: () => change(key, null) }, "Take back") },
+    ],
+  });
 }
 
 const csvCell = (value) => `"${String(value ?? "").replaceAll('"', '""')}"`;
@@ -122,18 +189,13 @@ function save(name, text) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-// The columns of DEDUP_EXCEPTIONS are page, other and says; site and label are those of a judged set.
-const LABELS = { different: ["C", "N"], copy: ["A", "M"] };
+// The whole file: the marks that the report was made with are there as they were, unless they were changed.
 function saveMarks() {
-  const rows = allPairs.filter((pair) => marks.has(keyOf(pair))).map((pair) => {
-    const says = marks.get(keyOf(pair));
-    return [siteOf(pair.second), LABELS[says][Number(pair.kept)], pages.url[pair.second], pages.url[pair.first], says];
-  });
-  save("marks.csv", csvOf(["site", "label", "page", "other", "says"], rows));
+  save("marks.csv", csvOf(columns, [...marks.values()].map((cells) => columns.map((name) => cells[name]))));
 }
 function savePairs() {
   const rows = view.pairs.filter(isMarkable).map((pair) =>
-    [pages.url[pair.second], pages.url[pair.first], pair.kept ? "kept" : "dropped", pair.lost, pair.words, pair.similarity, marks.get(keyOf(pair))]);
+    [pages.url[pair.second], pages.url[pair.first], pair.kept ? "kept" : "dropped", pair.lost, pair.words, pair.similarity, sayingOf(keyOf(pair))]);
   save("pairs.csv", csvOf(["page", "other", "verdict", "lost", "words", "similarity", "says"], rows));
 }
 

@@ -42,10 +42,10 @@ function table(host, { caption, noun, columns, rows, text, filters = [], size = 
     const total = view.shown.length, from = view.page * view.size;
     const part = view.shown.slice(from, from + view.size);
     body.replaceChildren(...part.map((row) => el("tr", {}, ...columns.map((column) => dataCell(column, row)))));
-    const of = total === rows.length ? "" : ` of ${count(rows.length)}`;
+    const all = counting(rows.length, noun);
     status.textContent = total
-      ? `${count(total)}${of} ${noun}, showing ${count(from + 1)} to ${count(from + part.length)}`
-      : `No ${noun}${rows.length ? " match the filters" : ""}`;
+      ? `${total === rows.length ? all : `${count(total)} of ${all}`}, showing ${count(from + 1)} to ${count(from + part.length)}`
+      : `No ${plural(noun)}${rows.length ? " match the filters" : ""}`;
     pager.hidden = rows.length <= size;
     pager.update();
   }
