@@ -63,7 +63,7 @@ def compare(
     Words, tags and changes need the pages themselves: files, or rows whose pages the index keeps
     (DEDUP_STORE_PAGES).
 
-    The exit code is 0 if B is a duplicate of A, 3 if not, 1 for an error, 2 for a wrong option.
+    The exit code is 0 if B is a copy of A, 3 if not, 1 for an error, 2 for a wrong option.
 
     \b
     Examples:
@@ -125,7 +125,7 @@ def _show(one: Side, other: Side, explanation: Explanation, config: DedupConfig)
         where = f"  {place(side.row)}" if side.row else ""
         screen.print(Text.assemble(f"{letter}  ", (url_text(side.name), "bold"), where))
     matched = explanation.match
-    what = "B is a duplicate of A" if matched.is_duplicate else "B is no duplicate of A"
+    what = "B is a copy of A" if matched.is_duplicate else "B is no copy of A"
     screen.print(Text(f"{what}: {matched.reason}", "bold"))
     show_explanation(screen, explanation)
     show_agreement(screen, one.page, other.page, config)

@@ -67,12 +67,15 @@ def rate_of(task: Task) -> str:
 
 @contextmanager
 def progress_bar(what: str, *, show: bool = True) -> Iterator[Callable[[int, int], None]]:
-    """Give a function that takes how many are done, and of how many; a bar shows it on a terminal."""
+    """Give a function that takes how many rows are done, and of how many; a bar shows it on a terminal.
+
+    What comes in batches, or with gaps in its numbers, is shown as well.
+    """
     with rated_bars(show=show) as shown:
         bar = shown.add_task(what, total=None, rate="")
 
         def tell(done: int, total: int) -> None:
-            if done % _EVERY == 0 or done == total:
+            if done - shown.tasks[0].completed >= _EVERY or done == total:
                 shown.update(bar, completed=done, total=total, rate=rate_of(shown.tasks[0]))
 
         yield tell

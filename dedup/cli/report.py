@@ -25,7 +25,7 @@ from dedup.cli.options import (
     settings_for,
     settings_option,
 )
-from dedup.cli.output import progress_bar, text_output
+from dedup.cli.output import named, progress_bar, text_output
 from dedup.cli.project import path_of
 from dedup.cli.terminal import working
 from dedup.files.outputs import replacing
@@ -113,8 +113,8 @@ def report(
 ) -> None:
     """Print the clusters: each page kept, and the pages dropped for it.
 
-    Clusters with near copies come first, of these the largest; the copies that lose most words are
-    shown first. Words are lost with a copy if they are not on the page kept. Exact copies lose none.
+    The copies that lose most words come first. Words are lost with a copy if they are not on the page
+    kept. Exact copies lose none.
 
     A crawl keeps the first page that it sees of several copies, because it cannot know what comes
     later. --keep names the one to have instead: the newest, the longest text, the shortest URL,
@@ -165,6 +165,8 @@ def report(
                 file = path_of(EXCEPTIONS, dict(settings))
                 marking = Marking(known=read_marks(file), name=file) if file else Marking()
                 write_html(index, replay, selection, config, output, keep=keep, marking=marking)
+                size = output.stat().st_size / 1e6
+                click.echo(f"{named(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
                 return
             if form == "text":
                 most = 0 if everything else CLUSTERS

@@ -113,8 +113,10 @@ def address_of(url: str) -> str:
 
 
 def _folder(output: Path | None) -> Path:
+    """Return the folder, whole: a crawl takes a relative index for one in its project."""
     if output is None:
         return Path(tempfile.mkdtemp(prefix="dedup-try-"))
+    output = output.absolute()
     if output.exists() and any(output.iterdir()):
         raise click.UsageError(f"{named(output)} is not empty: name a new folder")
     output.mkdir(parents=True, exist_ok=True)

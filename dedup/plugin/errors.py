@@ -25,13 +25,12 @@ _LONGEST_NAME = 80
 class DuplicatePage(DropItem):
     """The item repeats one that was kept; *verdict* names it.
 
-    Scrapy logs the whole item with a drop, so this is at level DEBUG; the pipeline logs a line of its
-    own.
+    The pipeline logs a line of its own, so Scrapy, which logs the whole item, is to log none.
     """
 
     def __init__(self, url: str, verdict: Verdict, name: str = "") -> None:
         message: Any = DropReason(url, verdict, name)
-        super().__init__(message, **({"log_level": "DEBUG"} if HAS_LOG_LEVEL else {}))
+        super().__init__(message, **({"log_level": "NOTSET"} if HAS_LOG_LEVEL else {}))
         self.verdict = verdict
 
 

@@ -13,7 +13,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.report.clusters import KEEPS
 from dedup.report.columns import Columns, Integers, SiteNames
 from dedup.report.likeness import LeastAlike, least_alike
-from dedup.report.losses import by_site
+from dedup.report.losses import on_record
 from dedup.rule.loss import words_of
 from dedup.rule.match import match
 from dedup.values.match import Check
@@ -46,12 +46,12 @@ class Shown:
 class Compared(NamedTuple):
     """How the page of a *row* compares with its canonical alone, by the settings of the report.
 
-    *by_site* says that its site decided, where that is so (`dedup.report.losses.by_site`).
+    *on_record* says why the crawl dropped it, which knew its site (`dedup.report.losses.on_record`).
     """
 
     row: int
     check: Check
-    by_site: str
+    on_record: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _compared(rows: Sequence[Row], config: DedupConfig) -> Iterator[Compared]:
     canonical, *duplicates = rows
     for row in duplicates:
         check = match(canonical.sighting.fingerprint, row.sighting.fingerprint, config).check
-        yield Compared(row.id, check, by_site(row, check, config))
+        yield Compared(row.id, check, on_record(row))
 
 
 def _largest(columns: Columns, max_pages: int) -> tuple[list[int], list[Integers]]:

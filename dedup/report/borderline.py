@@ -10,7 +10,7 @@ import numpy as np
 from dedup.index import Index
 from dedup.recipes.config import DedupConfig
 from dedup.report.columns import REASONS, Columns, Integers
-from dedup.report.losses import by_site
+from dedup.report.losses import by_site, on_record
 from dedup.rule.keys import loosened
 from dedup.rule.match import match
 from dedup.rule.verifier import verifier_of
@@ -29,18 +29,25 @@ LOOKUPS = 1000
 class Pair:
     """Two rows, by number: *first* was kept, *second* came later; *match* is how they stand.
 
-    *by_site* says that their site decided, where that is so (`dedup.report.losses.by_site`).
+    *by_site* says that their site decided, where that is so (`dedup.report.losses.by_site`); of a copy
+    *on_record* says why it was dropped.
     """
 
     first: int
     second: int
     match: Match
     by_site: str = ""
+    on_record: str = ""
 
     @property
     def margin(self) -> float:
         """How far it is from the bound; what its site decided is on the edge."""
         return 0.0 if self.by_site else self.match.check.margin
+
+    @property
+    def reason(self) -> Reason:
+        """The reason of the crawl."""
+        return Reason.NEAR_DUPLICATE if self.on_record else self.match.reason
 
     @property
     def lost(self) -> int:
@@ -94,7 +101,7 @@ def _duplicates(columns: Columns, index: Index, config: DedupConfig) -> Iterator
     canonicals = index.rows_of(columns.canonical[places].tolist())
     for kept, row in zip(canonicals, rows, strict=True):
         compared = match(kept.sighting.fingerprint, row.sighting.fingerprint, config)
-        yield Pair(kept.id, row.id, compared, by_site(row, compared.check, config))
+        yield Pair(kept.id, row.id, compared, by_site(row, compared.check, config), on_record(row))
 
 
 def _outside(sample: Integers, index: Index, config: DedupConfig) -> tuple[Pair, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -22,6 +23,8 @@ from dedup.values.urls import url_key
 
 Places = dict[int, int]
 
+_ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words")
+
 
 def embedded(contents: Contents) -> dict[str, object]:
     """Return the data of the tables; pages stand for themselves by their place in *pages*."""
@@ -29,6 +32,7 @@ def embedded(contents: Contents) -> dict[str, object]:
     places = {row: place for place, row in enumerate(contents.book.pages)}
     pages = _pages(contents)
     sites, pages["site"] = _distinct(page.site for page in contents.book.pages.values())
+    _count_losses(contents, pages, places)
     sentences, pages["why"] = _distinct(_why(contents, pages))
     return {
         "keep": contents.choices.keep,
@@ -46,9 +50,10 @@ def embedded(contents: Contents) -> dict[str, object]:
         "sites": sites,
         "sentences": sentences,
         "clusters": _clusters(contents, places, pages["lost"]),
-        "inside": [_pair(pair, places) for pair in borderline.inside],
-        "losing": [_pair(pair, places) for pair in borderline.losing],
-        "outside": [_pair(pair, places) for pair in borderline.outside],
+        **{
+            name: [_pair(pair, places, contents) for pair in getattr(borderline, name)]
+            for name in ("inside", "losing", "outside")
+        },
         "templates": [_template(template, places) for template in contents.templates.groups],
         "texts": {
             f"{places[first]}:{places[second]}": _texts(texts)
@@ -103,7 +108,7 @@ def _run(share: Share, run: Run | None) -> dict[str, object]:
     }
 
 
-def _pages(contents: Contents) -> dict[str, Sequence[Any]]:
+def _pages(contents: Contents) -> dict[str, Any]:
     """Return what is shown of each page, as columns; figures are of pages that the report counts."""
     pages = list(contents.book.pages.values())
     columns = contents.columns
@@ -121,15 +126,42 @@ def _pages(contents: Contents) -> dict[str, Sequence[Any]]:
         "structure": listed(columns.structure_distance, places),
         "similarity": [_rounded(value) for value in listed(columns.similarity, places)],
         "lost": listed(columns.lost, places),
+        "counted": [0] * len(pages),
     }
 
 
+def _count_losses(contents: Contents, pages: dict[str, Any], places: Places) -> None:
+    """Put the words that are lost in the place of estimates, for copies whose texts are shown."""
+    for cluster in contents.clusters:
+        for row in cluster.rows[1:]:
+            if texts := _counted(contents, cluster.rows[0], row):
+                place = places[row]
+                pages["lost"][place], pages["words"][place] = texts.lost, texts.words
+                pages["counted"][place] = 1
+
+
+def _counted(contents: Contents, first: int, second: int) -> SideBySide | None:
+    """Return the texts of two rows if they are whole, so that it is known what differs."""
+    texts = contents.texts.get((first, second))
+    return texts if texts and not texts.is_cut else None
+
+
 def _why(contents: Contents, pages: Mapping[str, Sequence[Any]]) -> Iterator[str]:
-    """Yield why each page is a duplicate, "" where it is none or is not counted."""
+    """Yield why each page is a copy, "" where it is none or is not counted."""
+    kept = {row: cluster.rows[0] for cluster in contents.clusters for row in cluster.rows[1:]}
     compared = {one.row: one for cluster in contents.clusters for one in cluster.compared}
     for row, reason in zip(contents.book.pages, pages["reason"], strict=True):
         one = compared.get(row)
-        yield "" if one is None or reason is None else why(REASONS[reason], one.check, one.by_site)
+        if one is None or reason is None:
+            yield ""
+        else:
+            told = why(REASONS[reason], one.check, one.on_record)
+            yield _with_count(told, _counted(contents, kept[row], row))
+
+
+def _with_count(sentence: str, texts: SideBySide | None) -> str:
+    """Return *sentence* with the number of words that *texts* show to be lost, not an estimate."""
+    return _ESTIMATE.sub(f"{texts.lost:,} of {texts.words:,} words", sentence) if texts else sentence
 
 
 def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:
@@ -161,15 +193,18 @@ def _clusters(
     }
 
 
-def _pair(pair: Pair, places: Places) -> dict[str, object]:
+def _pair(pair: Pair, places: Places, contents: Contents) -> dict[str, object]:
+    texts = _counted(contents, pair.first, pair.second)
     return {
         "first": places[pair.first],
         "second": places[pair.second],
-        "lost": pair.match.lost,
+        "lost": texts.lost if texts else pair.match.lost,
+        "words": texts.words if texts else contents.book.pages[pair.second].words,
+        "counted": int(texts is not None),
         "similarity": _rounded(pair.match.similarity),
         "content": pair.match.content_distance,
         "structure": pair.match.structure_distance,
-        "why": f"{pair.match.sentence} {pair.by_site}".rstrip(),
+        "why": _with_count(why(pair.reason, pair.match.check, pair.on_record), texts),
     }
 
 

@@ -145,5 +145,5 @@ def _shares(weights: Mapping[str, float]) -> dict[str, float]:
 def _reasons(matched: Match, keys: Keys, decided: str) -> tuple[str, ...]:
     if matched.check.finding in OUTRIGHT:
         return (matched.sentence,)
-    end = "So it is a duplicate." if matched.is_duplicate else decided or "So it is no duplicate."
+    end = "So it is a copy." if matched.is_duplicate else decided or "So it is no copy."
     return (*keys.sentences, matched.sentence, end)

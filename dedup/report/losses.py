@@ -29,6 +29,13 @@ def lost_sentence(row: Row) -> str:
     return f"The page lost {lost}; about {missing:,} of them stand on no page kept."
 
 
+def on_record(row: Row) -> str:
+    """Return why the crawl took the page of *row* for a near copy, as the row has it."""
+    similarity = row.verdict.similarity
+    shared = "" if similarity is None else f"The pages shared {similarity:.2f} of their shingles."
+    return f"{shared} {lost_sentence(row)}".strip()
+
+
 def by_site(row: Row, check: Check, config: DedupConfig) -> str:
     """Return a sentence if it was its site that made *row* a near-duplicate, else "".
 

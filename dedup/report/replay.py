@@ -32,7 +32,7 @@ class Changes:
     def __str__(self) -> str:
         return (
             f"{self.pages:,} pages judged again: {self.dropped:,} more would be dropped, "
-            f"{self.kept:,} more kept, and {self.moved:,} would have another canonical"
+            f"{self.kept:,} more kept, and {self.moved:,} would be copies of another page"
         )
 
     def with_verdict(self, was: Verdict, now: Verdict) -> Changes:

@@ -15,6 +15,7 @@ from dedup.report.contents import MAX_TEXT_PAIRS, Contents
 from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS, Overview
 from dedup.report.side_by_side import MAX_TEXT
 from dedup.report.templates import MAX_STRUCTURES, MAX_TEMPLATES, Templates
+from dedup.report.text import counted
 from dedup.rule.keys import ways
 from dedup.rule.verifier import verifier_of
 from dedup.values.match import Check, Match
@@ -53,8 +54,9 @@ class Histogram:
 def headline(overview: Overview) -> str:
     """Return the first sentence of a report."""
     return (
-        f"Of {overview.pages:,} pages seen, {overview.duplicates:,} ({overview.share:.1%}) are "
-        f"duplicates of {overview.clusters:,} canonical pages."
+        f"Of {counted(overview.pages, 'page')} seen, {overview.duplicates:,} ({overview.share:.1%}) "
+        f"{'is a copy' if overview.duplicates == 1 else 'are copies'}, in "
+        f"{counted(overview.clusters, 'cluster')}."
     )
 
 
@@ -63,8 +65,8 @@ def tiles(overview: Overview) -> list[tuple[str, str]]:
     return [
         ("pages seen", f"{overview.pages:,}"),
         ("kept", f"{overview.pages - overview.duplicates:,}"),
-        ("duplicates", f"{overview.duplicates:,}"),
-        ("duplicate share", f"{overview.share:.1%}"),
+        ("copies", f"{overview.duplicates:,}"),
+        ("share of copies", f"{overview.share:.1%}"),
         ("clusters", f"{overview.clusters:,}"),
         ("sites", f"{len(overview.sites):,}"),
         ("runs", f"{len(overview.runs):,}"),
@@ -130,15 +132,15 @@ def candidates(config: DedupConfig) -> str:
 
 def _confirmation(config: DedupConfig) -> str:
     asked = verifier_of(config).rule
-    return f"They are duplicates if they {asked}." if asked else "All candidates are duplicates."
+    return f"They are copies if they {asked}." if asked else "All candidates are copies."
 
 
 def looked_up(borderline: Borderline) -> str:
     """Return where the pairs just outside were searched for."""
-    some = f"{borderline.looked_up:,} of {borderline.kept:,} canonical pages, evenly spread, were"
+    some = f"{borderline.looked_up:,} of {borderline.kept:,} pages kept, evenly spread, were"
     if borderline.looked_up == borderline.kept:
-        some = f"All {borderline.kept:,} canonical pages were"
-    return f"{some} searched for others that are almost duplicates."
+        some = f"All {borderline.kept:,} pages kept were"
+    return f"{some} searched for others that are almost copies."
 
 
 def about_templates(templates: Templates, config: DedupConfig) -> str:
@@ -146,21 +148,21 @@ def about_templates(templates: Templates, config: DedupConfig) -> str:
     return (
         "A template is a group of pages whose structure simhashes differ in at most "
         f"{config.same_template_distance} bits from the most frequent one among them. Structure alone "
-        f"makes no page a duplicate. These are the {len(templates.groups):,} largest groups (at most "
+        f"makes no page a copy. These are the {len(templates.groups):,} largest groups (at most "
         f"{MAX_TEMPLATES}, of the {MAX_STRUCTURES:,} most frequent structures); "
         f"{templates.outside:,} other pages are in no group."
     )
 
 
-def why(reason: Reason, check: Check, by_site: str = "") -> str:
-    """Return why a page is a duplicate: what *check*, by the settings of the report, says of it.
+def why(reason: Reason, check: Check, on_record: str = "") -> str:
+    """Return why a page is a copy, as *check* has it, which compares the two pages alone.
 
-    *by_site* says that its site made it one, where that is so (`dedup.report.losses.by_site`).
+    Where they alone, or the settings of the report, would not make it one, the reason is the one that
+    is *on_record* (`dedup.report.losses.on_record`): it was the reason of the crawl.
     """
-    sentence = Match(reason, check).sentence
-    if reason is Reason.NEAR_DUPLICATE and not check.passes:
-        return f"{sentence} {by_site or 'With the settings of this report it is no duplicate.'}"
-    return sentence
+    if reason is Reason.NEAR_DUPLICATE and not check.passes and on_record:
+        return on_record
+    return Match(reason, check).sentence
 
 
 def facts(contents: Contents) -> list[tuple[str, str]]:
@@ -181,15 +183,13 @@ def left_out(contents: Contents) -> Iterator[str]:
     overview, borderline = contents.overview, contents.borderline
     if contents.left_out:
         yield (
-            f"{contents.left_out:,} of {overview.duplicates:,} duplicates are counted in the figures "
+            f"{contents.left_out:,} of {overview.duplicates:,} copies are counted in the figures "
             f"but not listed. The file lists the {len(contents.clusters):,} largest of "
             f"{overview.clusters:,} clusters (at most {contents.choices.max_pages:,} pages and "
-            f"{MAX_CHARACTERS:,} characters), and the first {MAX_MEMBERS:,} duplicates of each."
+            f"{MAX_CHARACTERS:,} characters), and the first {MAX_MEMBERS:,} copies of each."
         )
     if len(overview.sites) > MAX_SITES:
-        yield (
-            f"Of {len(overview.sites):,} sites, the {MAX_SITES:,} with the most duplicates are listed."
-        )
+        yield (f"Of {len(overview.sites):,} sites, the {MAX_SITES:,} with the most copies are listed.")
     if PAIRS in map(len, (borderline.inside, borderline.losing, borderline.outside)):
         yield (
             f"Of the borderline pairs, the {PAIRS} nearest to the threshold are listed on each side, "

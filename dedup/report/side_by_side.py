@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import NamedTuple
 
+import numpy as np
+
 from dedup.index import Index
+from dedup.reading.tokens import tokens, word_count
 from dedup.report.diff import EQUAL, Change, units, word_diff
 from dedup.values.printable import printable
 
@@ -15,6 +18,8 @@ from dedup.values.printable import printable
 MAX_TEXT = 20_000
 # A longer stretch of equal units is shown by its ends.
 _LONGEST_EQUAL = 60
+# So many words in a row that the other text has elsewhere were moved, and are not lost.
+_RUN = 4
 _END = 25
 
 TextOf = Callable[[int], str | None]
@@ -52,10 +57,15 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """How two texts differ, every character visible; *is_cut* where only beginnings are compared."""
+    """How two texts differ, every character visible; *is_cut* where only beginnings are compared.
+
+    *lost* is how many words of the second are changed, of *words* in it: these are lost with it.
+    """
 
     rows: tuple[Paragraphs | Same, ...]
     is_cut: bool
+    lost: int = 0
+    words: int = 0
 
 
 def stored_texts(index: Index) -> TextOf:
@@ -66,8 +76,14 @@ def stored_texts(index: Index) -> TextOf:
 def side_by_side(one: str, other: str) -> SideBySide:
     """Return how the first `MAX_TEXT` characters of two texts differ, paragraph beside paragraph."""
     is_cut = max(len(one), len(other)) > MAX_TEXT
-    paragraphs = _aligned(one[:MAX_TEXT], other[:MAX_TEXT])
-    return SideBySide(tuple(_rows(paragraphs)), is_cut)
+    one, other = one[:MAX_TEXT], other[:MAX_TEXT]
+    runs = _runs(one), _runs(other)
+    paragraphs = [
+        (_without_moved(left, runs[1]), _without_moved(right, runs[0]))
+        for left, right in _aligned(one, other)
+    ]
+    lost = sum(_words(span.text) for _, right in paragraphs for span in right if span.is_changed)
+    return SideBySide(tuple(_rows(paragraphs)), is_cut, lost, _words(other))
 
 
 def one_line(text: str) -> str:
@@ -76,6 +92,34 @@ def one_line(text: str) -> str:
 
 
 Sides = tuple[list[Span], list[Span]]
+Runs = frozenset[tuple[str, ...]]
+
+
+def _runs(text: str) -> Runs:
+    """Return every run of `_RUN` units of *text*."""
+    parts = [unit.strip() for unit in units(text)]
+    return frozenset(zip(*(parts[start:] for start in range(_RUN)), strict=False))
+
+
+def _without_moved(spans: Iterable[Span], others: Runs) -> list[Span]:
+    """Return *spans*, where no change is what the text that has the runs *others* has elsewhere."""
+    return [part for span in spans for part in (_parted(span, others) if span.is_changed else (span,))]
+
+
+def _parted(span: Span, others: Runs) -> Iterator[Span]:
+    parts = units(span.text)
+    plain = [part.strip() for part in parts]
+    changed = [True] * len(parts)
+    for start in range(len(parts) - _RUN + 1):
+        if tuple(plain[start : start + _RUN]) in others:
+            changed[start : start + _RUN] = [False] * _RUN
+    for is_changed, group in groupby(zip(changed, parts, strict=True), key=lambda pair: pair[0]):
+        yield Span("".join(part for _, part in group), is_changed)
+
+
+def _words(text: str) -> int:
+    found = tokens(text)
+    return word_count(found, np.ones(len(found), np.intp))
 
 
 def _aligned(one: str, other: str) -> Iterator[Sides]:

@@ -82,16 +82,16 @@ class Outline:
 
 
 def outline_of(columns: Columns) -> Outline:
-    """Return the outline: clusters that lose words, then those with near copies, then the others.
+    """Return the outline: the clusters with a copy that loses most come first, then the largest.
 
-    Of each kind the largest come first, of equally large ones the oldest.
+    Near copies come before exact ones, and of equals the oldest first.
     """
     places = np.flatnonzero(columns.duplicates)
     lost = np.where(is_near(columns), columns.lost + 1, -1)[places]  # not measured is 0, exact -1
     owners, owner, sizes = np.unique(columns.canonical[places], return_inverse=True, return_counts=True)
     most = np.full(len(owners), -1)
     np.maximum.at(most, owner, lost)
-    order = np.lexsort((owners, -sizes, (most < 2).astype(int) + (most < 0)))
+    order = np.lexsort((owners, -sizes, -most))
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     members = places[np.lexsort((columns.id[places], -lost, rank[owner]))]
@@ -145,7 +145,7 @@ class Told:
         left = len(self.outline.canonicals) - self.limit
         if self.limit and left > 0:
             yield Line(Kind.QUIET)
-            yield Line(Kind.QUIET, f"{_counted(left, 'more cluster')}: {self.more}")
+            yield Line(Kind.QUIET, f"{counted(left, 'more cluster')}: {self.more}")
 
     def _parts(self, before: str, what: str, shares: Sequence[Share]) -> Iterator[Line]:
         """Yield how many pages of each run or site are copies, nothing where there is but one."""
@@ -153,19 +153,19 @@ class Told:
             return
         shown = shares[: PARTS if self.limit else None]
         for share in shown:
-            pages = _counted(share.pages, "page")
+            pages = counted(share.pages, "page")
             line = f"  {before}{share.name}: {pages}, {share.duplicates:,} of them copies"
             yield Line(Kind.QUIET, line)
         if left := len(shares) - len(shown):
-            yield Line(Kind.QUIET, f"  and {_counted(left, f'more {what}')}")
+            yield Line(Kind.QUIET, f"  and {counted(left, f'more {what}')}")
 
     @property
     def _copies(self) -> int:
         return COPIES if self.limit and self.keep == "first" else 0
 
     def _headline(self, runs: Mapping[int, Run]) -> str:
-        pages = _counted(len(self.outline.members), "page")
-        clusters = _counted(len(self.outline.canonicals), "cluster")
+        pages = counted(len(self.outline.members), "page")
+        clusters = counted(len(self.outline.canonicals), "cluster")
         if self.replay:
             return f"{pages} would be dropped in {clusters}"
         actions = {runs[run].action for run in self.outline.runs if run in runs}
@@ -211,5 +211,6 @@ def _state(row: Row) -> str:
     return "" if row.outcome == "confirmed" else f", {row.outcome}"
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """Return *number* and *noun*, whose plural ends in s."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -23,7 +23,7 @@ class Verifier(Protocol):
 
     @property
     def rule(self) -> str:
-        """What it asks for, to follow "They are duplicates if they"; "" if a key is enough."""
+        """What it asks for, to follow "They are copies if they"; "" if a key is enough."""
 
     @property
     def bounds(self) -> Mapping[str, float]:

@@ -59,7 +59,7 @@ def test_it_opens_and_every_part_can_be_reached(browser: Any, honest: Path) -> N
 def test_filters_and_search_narrow_the_list(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
         part = opened.part("duplicates")
-        total = int(re.match(r"(\d+) duplicates", status(part))[1])  # type: ignore[index]
+        total = int(re.match(r"(\d+) copies", status(part))[1])  # type: ignore[index]
         counts = []
         for host in range(3):
             part.locator("#duplicates-table-site").select_option(f"site{host}.example")
@@ -71,10 +71,10 @@ def test_filters_and_search_narrow_the_list(browser: Any, honest: Path) -> None:
         of_run = int(re.match(r"(\d+)", status(part))[1])  # type: ignore[index]
         assert 0 < of_run < total
         part.get_by_role("searchbox").first.fill("SITE2.example /0/17")
-        wait_for_status(part, rf"1 of {total} duplicates, showing 1 to 1")
+        wait_for_status(part, rf"1 of {total} copies, showing 1 to 1")
         assert "Page 17 of run 0" in part.locator("tbody tr th").inner_text()
         part.get_by_role("searchbox").first.fill("no such page")
-        wait_for_status(part, "No duplicates match the filters")
+        wait_for_status(part, "No copies match the filters")
 
 
 def test_pages_turn_and_columns_sort(browser: Any, honest: Path) -> None:
@@ -142,7 +142,7 @@ def test_the_keyboard_is_enough(browser: Any, honest: Path) -> None:
         assert page.locator("section#duplicates").is_visible()
         page.keyboard.press("/")
         page.keyboard.type("/0/17")
-        wait_for_status(page.locator("section#duplicates"), r"1 of \d+ duplicates")
+        wait_for_status(page.locator("section#duplicates"), r"1 of \d+ copies")
         for _ in range(14):
             page.keyboard.press("Tab")
             if page.evaluate("document.activeElement.textContent").startswith("Similarity"):
@@ -300,6 +300,22 @@ def test_a_narrow_window_needs_no_sideways_scrolling(browser: Any, honest: Path)
             assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390, name
 
 
+@pytest.mark.parametrize("details", [False, True])
+def test_no_button_of_a_table_is_cut_off_on_a_laptop(browser: Any, honest: Path, details: bool) -> None:
+    with Opened(browser, honest, viewport={"width": 1024, "height": 768}) as opened:
+        for name in ("clusters", "duplicates", "cluster/1", "borderline"):
+            part = opened.part(name)
+            if details:
+                for button in part.get_by_role("button", name="Details").all():
+                    button.click()
+            ends = part.get_by_role("button").evaluate_all(
+                "all => all.filter(one => one.offsetParent && !one.closest('thead'))"
+                ".map(one => one.getBoundingClientRect().right)"
+            )
+            assert ends
+            assert max(ends) <= 1024, name
+
+
 def test_a_hundred_thousand_pages_stay_usable(browser: Any, tmp_path: Path) -> None:
     fill(tmp_path / "pages.db", 250_000)
     with SQLiteIndex(tmp_path / "pages.db") as index:
@@ -318,5 +334,5 @@ def test_a_hundred_thousand_pages_stay_usable(browser: Any, tmp_path: Path) -> N
             act()
             part.locator("tbody tr").first.wait_for()
             assert opened.page.evaluate("performance.now()") - begin < 5000
-        wait_for_status(part, r"[\d,]+ of [\d,]+ duplicates")
+        wait_for_status(part, r"[\d,]+ of [\d,]+ copies")
         assert part.locator("tbody tr").count() <= 50

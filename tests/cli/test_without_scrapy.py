@@ -60,7 +60,7 @@ def test_pages_are_added_reported_and_explained(folder: Path) -> None:
 def test_settings_come_from_the_command_line(folder: Path) -> None:
     pages = ("pages/a.html", "pages/c.html")
     compared = run(folder, "compare", *pages, code=3)
-    assert "B is no duplicate of A" in compared
+    assert "B is no copy of A" in compared
     alike = ("-s", "DEDUP_RECIPE=verifier=distance,max_distance=12,min_similarity=x")
     refused = run(folder, "compare", *pages, *alike, code=1)
     assert "min_similarity ('x') must be of type float" in refused

@@ -63,7 +63,7 @@ def explains(kept: Fingerprint, page: Fingerprint, config: DedupConfig, matched:
     explained = explanation.explain(kept, page, config)
     assert explained.match == matched
     assert matched.sentence in explained.reasons
-    assert explained.keys.are_met or explained.reasons[-1] != "So it is a duplicate."
+    assert explained.keys.are_met or explained.reasons[-1] != "So it is a copy."
     record = showing.explanation_record(explained)
     assert (record["sentence"], record["similarity"]) == (matched.sentence, matched.similarity)
     assert (record["reason"], record["is_duplicate"]) == (matched.reason, matched.is_duplicate)

@@ -117,7 +117,7 @@ def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[in
         lost = [rows[row].verdict.lost or 0 for row in members]
         exact = [rows[row].verdict.reason is Reason.EXACT_DUPLICATE for row in members]
         assert lost == sorted(lost, reverse=True)
-        kinds.append((0 if any(lost) else 2 if all(exact) else 1, -size))
+        kinds.append((-max(lost), all(exact), -size))
     assert kinds == sorted(kinds)
     answer = outline.answer
     assert answer.exact + answer.near == len(outline.members) == sum(outline.sizes)

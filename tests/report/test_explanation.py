@@ -52,12 +52,12 @@ def test_it_explains_the_verdict_that_is_given(config: DedupConfig) -> None:
 def expected_end(explanation: Explanation) -> set[str]:
     if explanation.match.is_duplicate:
         return {
-            "So it is a duplicate.",
+            "So it is a copy.",
             "All bytes are equal.",
             "The texts are the same, with 4 tokens.",
             "The texts are the same, with 120 tokens.",
         }
-    return {"So it is no duplicate.", "There is nothing in the page to judge."}
+    return {"So it is no copy.", "There is nothing in the page to judge."}
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,11 @@ def test_reasons_name_the_check_sketch() -> None:
     victim, copy, forgery = map(detector.fingerprint, (VICTIM, Page.from_text(VICTIM.text), attack()))
     near = detector.fingerprint(Page.from_text(f"{VICTIM.text} more"))
     assert not any("check sketch" in reason for reason in explain(victim, copy, CONFIGS[0]).reasons)
-    assert explain(victim, near, CONFIGS[0]).reasons[-1] == "So it is a duplicate."
+    assert explain(victim, near, CONFIGS[0]).reasons[-1] == "So it is a copy."
     *_, reason, end = explain(forgery, victim, CONFIGS[0]).reasons
     assert "but by the check sketches, keyed with the secret of the index, they share " in reason
     assert reason.endswith("too few. Pages made to suppress others look like this.")
-    assert end == "So it is no duplicate."
+    assert end == "So it is no copy."
     assert is_refused(forgery, victim, CONFIGS[0])
     assert not is_refused(victim, near, CONFIGS[0])
 

@@ -130,9 +130,9 @@ def test_explain_and_compare_say_what_the_site_decided(listed: Path) -> None:
     assert (compared["lost"], compared["words"], compared["max_lost_words"]) == (found["lost"], 500, 40)
     stricter = ("-s", "DEDUP_RECIPE=min_similarity=0.99")
     (found,) = asked("explain", "http://a.example/3", "--index", listed, *stricter)
-    assert found["now"]["reasons"][-1] == "So it is no duplicate."
+    assert found["now"]["reasons"][-1] == "So it is no copy."
     others = asked("compare", "http://a.example/2", "http://a.example/3", "--index", listed)
-    assert others["reasons"][-1] == "So it is no duplicate."
+    assert others["reasons"][-1] == "So it is no copy."
 
 
 def test_explain_tries_other_limits_and_leaves_the_record_alone(index: Path) -> None:
@@ -175,9 +175,9 @@ def test_a_damaged_stored_page_is_one_clear_line(stored: Path) -> None:
 
 def test_compare_says_whether_the_second_repeats_the_first(stored: Path) -> None:
     result = run("compare", "http://a.example/1", "http://a.example/2", "--index", stored)
-    assert (result.exit_code, "B is a duplicate of A: near_duplicate" in result.output) == (0, True)
+    assert (result.exit_code, "B is a copy of A: near_duplicate" in result.output) == (0, True)
     result = run("compare", "http://a.example/1", "http://b.example/3", "--index", stored)
-    assert (result.exit_code, "B is no duplicate of A: new" in result.output) == (3, True)
+    assert (result.exit_code, "B is no copy of A: new" in result.output) == (3, True)
 
 
 def test_compare_of_files_needs_no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

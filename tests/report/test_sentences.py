@@ -16,7 +16,7 @@ from dedup.index import Row
 from dedup.report.columns import NONE, columns_of, is_known, listed
 from dedup.report.contents import Choices, contents_of
 from dedup.report.embedded import embedded
-from dedup.report.losses import by_site, loss, lost_sentence
+from dedup.report.losses import by_site, loss, lost_sentence, on_record
 from dedup.report.sentences import MEANINGS, fate, rule, why
 from dedup.report.side_by_side import MAX_TEXT, Paragraphs, Same, Span, one_line, side_by_side
 from dedup.rule.loss import LOST
@@ -43,7 +43,7 @@ def test_every_reason_has_a_meaning() -> None:
         (
             Reason.NEAR_DUPLICATE,
             False,
-            "Two are one. With the settings of this report it is no duplicate.",
+            "It lost 3 words.",
         ),
         (
             Reason.CANONICAL_LINK,
@@ -54,7 +54,8 @@ def test_every_reason_has_a_meaning() -> None:
     ],
 )
 def test_why_a_page_is_a_duplicate(reason: Reason, passes: bool, sentence: str) -> None:
-    assert why(reason, Check(passes, "x", "Two are one.", 0.9, 3, None)) == sentence
+    check = Check(passes, "x", "Two are one.", 0.9, 3, None)
+    assert why(reason, check, "It lost 3 words.") == sentence
 
 
 @pytest.mark.parametrize(
@@ -63,20 +64,20 @@ def test_why_a_page_is_a_duplicate(reason: Reason, passes: bool, sentence: str) 
         (
             DedupConfig(),
             "Candidates are pages whose content simhashes differ in at most 10 bits or whose structure "
-            "simhashes differ in at most 8 bits. They are duplicates if they share at least 0.62 of their "
+            "simhashes differ in at most 8 bits. They are copies if they share at least 0.62 of their "
             "shingles and few of their words would be lost: at most 15; or at most 40 or 10%, for pages "
             "that share 0.7 of what is not common on their site; or words of other pages kept.",
         ),
         (
             DedupConfig(verifier="similarity"),
             "Candidates are pages whose content simhashes differ in at most 10 bits or whose structure "
-            "simhashes differ in at most 8 bits. They are duplicates if they share at least 0.62 of "
+            "simhashes differ in at most 8 bits. They are copies if they share at least 0.62 of "
             "their shingles.",
         ),
         (
             DedupConfig(verifier="distance", max_distance=3),
             "Candidates are pages whose content simhashes differ in at most 3 bits. "
-            "All candidates are duplicates.",
+            "All candidates are copies.",
         ),
     ],
 )
@@ -171,6 +172,21 @@ def test_paragraphs_far_from_a_change_are_counted() -> None:
     assert [span.text for span in change.after if span.is_changed] == ["that"]
 
 
+def test_lost_words_are_counted_and_what_was_moved_is_not_lost() -> None:
+    one = "The harbour opens at nine. Boats for hire on every day but Monday. Bring a coat."
+    other = "Boats for hire on every day but Monday. The harbour opens at ten. Bring a warm coat."
+    shown = side_by_side(one, other)
+    changed = [
+        span.text
+        for row in shown.rows
+        if isinstance(row, Paragraphs)
+        for span in row.after
+        if span.is_changed
+    ]
+    assert (changed, shown.lost, shown.words) == (["ten.", "warm"], 2, 17)
+    assert side_by_side(one, one).lost == 0
+
+
 def test_long_equal_stretches_are_shown_by_their_ends() -> None:
     words = text(1).split()
     shown = side_by_side(" ".join(words), " ".join([*words, "more"]))
@@ -213,9 +229,8 @@ def test_a_drop_that_the_site_decided_is_none_of_the_settings(
     decided = by_site(row, check, config)
     assert sentence in decided
     assert bool(decided) is bool(sentence)
-    stricter = "Two are two. With the settings of this report it is no duplicate."
-    assert why(Reason.NEAR_DUPLICATE, check, decided) == (
-        f"Two are two. {decided}" if sentence else stricter
+    assert why(Reason.NEAR_DUPLICATE, check, on_record(row)) == (
+        lost_sentence(row) if lost else "Two are two."
     )
     assert not by_site(replace(row, verdict=Verdict(Reason.UNCHANGED, False)), check, config)
 

@@ -17,8 +17,12 @@ function pageCell(page) {
 }
 
 const similarity = (value) => (value === null ? NONE : value.toFixed(2));
-// How many words are lost with a page, of how many.
-const loss = (lost, words) => (lost === null ? NONE : el("span", {}, count(lost), quiet(` of ${count(words)}`)));
+// How many words are lost with a page, of how many; they are estimated unless they were *counted*.
+const about = (isCounted) => (isCounted ? "" : "about ");
+const loss = ({ lost, words, counted }) => (lost === null ? NONE
+  : el("span", {}, counted || !lost ? "" : quiet("≈ "), count(lost), quiet(` of ${count(words)}`)));
+const losesOf = ({ lost, words, counted }) => (lost === null ? "Not measured" : lost === 0 ? "Loses nothing"
+  : `Loses ${about(counted)}${count(lost)} of ${counting(words, "word")}`);
 const bits = (value) => (value === null ? NONE : String(value));
 const counted = (value) => (value === null ? NONE : count(value));
 const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)}%` : NONE);

@@ -5,21 +5,21 @@ function overview() {
   const columns = (name, key, other) => [
     { name, head: true, key, cell: (row) => el("bdi", {}, row.name) },
     { name: "Pages seen", number: true, key: (row) => row.pages, cell: (row) => count(row.pages) },
-    { name: "Duplicates", number: true, key: (row) => row.duplicates, cell: (row) => count(row.duplicates) },
+    { name: "Copies", number: true, key: (row) => row.duplicates, cell: (row) => count(row.duplicates) },
     { name: "Share", key: (row) => row.duplicates / row.pages, cell: (row) => shareCell(row.duplicates, row.pages) },
-    { name: `Canonical ${other}`, key: (row) => row.elsewhere, cell: elsewhere },
+    { name: `Page kept ${other}`, key: (row) => row.elsewhere, cell: elsewhere },
   ];
   table(byId("sites-table"), {
-    caption: "Pages and duplicates by site", noun: "site", size: 10, rows: data.by_site, text: (row) => row.name,
+    caption: "Pages and copies by site", noun: "site", size: 10, rows: data.by_site, text: (row) => row.name,
     columns: columns("Site", (row) => row.name, "on another site"),
   });
   table(byId("runs-table"), {
-    caption: "Pages and duplicates by run", noun: "run", size: 10, rows: data.by_run,
+    caption: "Pages and copies by run", noun: "run", size: 10, rows: data.by_run,
     columns: [...columns("Run", (row) => Number(row.name), "in another run"),
       { name: "Spider", cell: (row) => el("bdi", {}, row.spider) },
       { name: "Started (UTC)", cell: (row) => row.started },
       { name: "Ended", cell: (row) => el("bdi", {}, row.ending) },
-      { name: "Duplicates were", cell: (row) => row.fate }],
+      { name: "Copies were", cell: (row) => row.fate }],
   });
   const all = data.by_reason.reduce((sum, row) => sum + row.pages, 0);
   table(byId("reasons-table"), {
@@ -35,13 +35,13 @@ function overview() {
 
 // Columns of a page, and of a pair of pages.
 const distanceColumns = [
-  { name: "Words lost", number: true, key: (row) => row.lost, cell: (row) => loss(row.lost, row.words) },
+  { name: "Words lost", number: true, key: (row) => row.lost, cell: loss },
   { name: "Similarity", number: true, key: (row) => row.similarity, cell: (row) => similarity(row.similarity) },
   { name: "Content bits", detail: true, number: true, key: (row) => row.content, cell: (row) => bits(row.content) },
   { name: "Structure bits", detail: true, number: true, key: (row) => row.structure, cell: (row) => bits(row.structure) },
 ];
 const measuredOf = (page) => ({
-  lost: pages.lost[page], words: pages.words[page],
+  lost: pages.lost[page], words: pages.words[page], counted: pages.counted[page],
   similarity: pages.similarity[page], content: pages.content[page], structure: pages.structure[page],
 });
 const figureColumns = [
@@ -63,6 +63,7 @@ function clusterList() {
   byId("exact-clusters").hidden = !exact.length;
   byId("exact-clusters").open = !near.length;
   byId("exact-clusters").querySelector("summary").textContent = `${counting(exact.length, "cluster")} of exact copies only: nothing is lost`;
+  byId("clusters-count").textContent = `${counting(all.length, "cluster")}: ${count(near.length)} with near copies, ${count(exact.length)} of exact copies only.`;
   clusterTable("exact-table", "Clusters of exact copies only, the largest first", exact);
 }
 
@@ -93,10 +94,10 @@ function clusterPage(cluster) {
   const notes = clusterNotes(size, duplicates.length).map((note) => el("p", { class: "quiet" }, note));
   byId("cluster-body").replaceChildren(clusterFacts(cluster, canonical), ...notes, host);
   table(host, {
-    caption: "The duplicates, and why each is one", noun: "copy", rows: duplicates, text: pageText,
+    caption: "The copies, and why each is one", noun: "copy", rows: duplicates, text: pageText,
     filters: pageFilters((page) => [page], duplicates),
     columns: [
-      { name: "Duplicate", head: true, key: (page) => pages.url[page], cell: pageCell },
+      { name: "Copy", head: true, key: (page) => pages.url[page], cell: pageCell },
       { name: "Why", kind: "why", key: (page) => pages.reason[page], cell: (page) => el("div", {}, reasonTag(page), el("div", {}, why(page))) },
       ...figureColumns,
       { name: "Texts", cell: (page) => textsButton(canonical, page) },
@@ -107,8 +108,8 @@ function clusterPage(cluster) {
 function clusterFacts(cluster, canonical) {
   const [one, other] = clusters.pair[cluster];
   const facts = el("dl", { class: "facts" },
-    el("dt", {}, "Canonical"), el("dd", {}, pageCell(canonical)),
-    el("dt", {}, "Seen"), el("dd", {}, `run ${pages.run[canonical]}, ${pages.time[canonical]} UTC; ${count(pages.tokens[canonical])} tokens`),
+    el("dt", {}, "Page kept"), el("dd", {}, pageCell(canonical)),
+    el("dt", {}, "Seen"), el("dd", {}, `run ${pages.run[canonical]}, ${pages.time[canonical]} UTC; ${counting(pages.words[canonical], "word")}`),
     el("dt", {}, "Most words lost"), el("dd", {}, counted(clusters.lost[cluster])),
     el("dt", {}, "Least similar"),
     el("dd", {}, `${similarity(clusters.least[cluster])}, between`, pageCell(one), "and", pageCell(other)));
@@ -119,7 +120,7 @@ function clusterFacts(cluster, canonical) {
 
 function clusterNotes(size, listed) {
   const notes = [];
-  if (size > listed) notes.push(`Only the first ${count(listed)} duplicates are in this file.`);
+  if (size > listed) notes.push(`Only the first ${count(listed)} copies are in this file.`);
   if (listed + 1 > data.compared) notes.push(`The least similar are those of the first ${data.compared} pages.`);
   return notes;
 }
@@ -127,11 +128,11 @@ function clusterNotes(size, listed) {
 function duplicateList() {
   const duplicates = clusters.members.flatMap((members) => members.slice(1));
   table(byId("duplicates-table"), {
-    caption: "Duplicates, those of the largest clusters first", noun: "copy", rows: duplicates, text: pageText,
+    caption: "Copies, those of the largest clusters first", noun: "copy", rows: duplicates, text: pageText,
     filters: pageFilters((page) => [page], duplicates),
     columns: [
-      { name: "Duplicate", head: true, key: (page) => pages.url[page], cell: pageCell },
-      { name: "Canonical", cell: (page) => pageCell(canonicalOf(clusterOf.get(page))) },
+      { name: "Copy", head: true, key: (page) => pages.url[page], cell: pageCell },
+      { name: "Page kept", cell: (page) => pageCell(canonicalOf(clusterOf.get(page))) },
       { name: "Reason", key: (page) => pages.reason[page], cell: reasonTag },
       ...figureColumns,
       { name: "Cluster", key: (page) => clusterOf.get(page), cell: clusterLink },
@@ -141,10 +142,10 @@ function duplicateList() {
 
 function pairList(id, caption, pairs, isKept = false) {
   table(byId(id), {
-    caption, noun: "pair", rows: pairs.map((pair) => ({ ...pair, words: pages.words[pair.second] })), text: (pair) => `${pageText(pair.first)} ${pageText(pair.second)}`,
+    caption, noun: "pair", rows: pairs, text: (pair) => `${pageText(pair.first)} ${pageText(pair.second)}`,
     columns: [
-      { name: "Seen first", cell: (pair) => pageCell(pair.first) },
-      { name: "Seen later", cell: (pair) => pageCell(pair.second) },
+      { name: isKept ? "Seen first" : "Page kept", cell: (pair) => pageCell(pair.first) },
+      { name: isKept ? "Seen later" : "Copy", cell: (pair) => pageCell(pair.second) },
       { name: "Why", kind: "why", cell: (pair) => pair.why },
       ...distanceColumns,
       { name: "Texts", cell: (pair) => textsButton(pair.first, pair.second, isKept) },
@@ -158,7 +159,7 @@ function templateList() {
     text: (template) => template.examples.map(pageText).join(" "),
     columns: [
       { name: "Pages", number: true, key: (template) => template.pages, cell: (template) => count(template.pages) },
-      { name: "Duplicates among them", key: (template) => template.duplicates / template.pages, cell: (template) => shareCell(template.duplicates, template.pages) },
+      { name: "Copies among them", key: (template) => template.duplicates / template.pages, cell: (template) => shareCell(template.duplicates, template.pages) },
       { name: "Different structures", number: true, key: (template) => template.structures, cell: (template) => count(template.structures) },
       { name: "Sites", number: true, key: (template) => template.sites, cell: (template) => count(template.sites) },
       { name: "First pages", cell: (template) => el("div", {}, ...template.examples.map(pageCell)) },

@@ -11,11 +11,11 @@ const keyOf = (pair) => keyOfUrls(pages.url[pair.second], pages.url[pair.first])
 const sayingOf = (key) => marks.get(key)?.says;
 
 const droppedPairs = clusters.members.flatMap(([first, ...copies]) => copies.filter(isNear).map((second) => ({
-  first, second, kept: false, lost: pages.lost[second], words: pages.words[second],
-  similarity: pages.similarity[second], why: why(second),
+  first, second, kept: false, ...measuredOf(second),
+  why: why(second),
 })));
 droppedPairs.sort((a, b) => (b.lost ?? -1) - (a.lost ?? -1) || (a.similarity ?? 1) - (b.similarity ?? 1));
-const keptPairs = data.outside.map((pair) => ({ ...pair, kept: true, words: pages.words[pair.second] }));
+const keptPairs = data.outside.map((pair) => ({ ...pair, kept: true }));
 const allPairs = [...droppedPairs, ...keptPairs];
 
 const view = { pairs: droppedPairs, place: 0 };
@@ -30,7 +30,7 @@ function review() {
   const share = slider("review-share", "Similarity, at least", Math.floor(least * 100) / 100, 1, 0.01, Math.floor(least * 100) / 100);
   const which = el("select", { id: "review-which", onchange: () => choose() },
     ...[["dropped", "near copies that were dropped"], ["out", "of these, what the thresholds would keep"],
-      ["kept", "kept pages, nearest to the threshold"], ["marked", "pairs that you marked"]]
+      ["kept", "pages kept, nearest to the threshold"], ["marked", "pairs that you marked"]]
       .map(([value, label]) => el("option", { value }, label)));
   const counts = el("p", { id: "review-counts", role: "status" });
   byId("review-tools").replaceChildren(
@@ -41,7 +41,7 @@ function review() {
     const out = droppedPairs.filter((pair) => isOut(pair, limit, bound));
     words.output.textContent = count(limit);
     share.output.textContent = bound.toFixed(2);
-    counts.textContent = `${count(droppedPairs.length - out.length)} near copies would be dropped, ${count(out.length)} kept, by these two figures alone.`;
+    counts.textContent = `${counting(droppedPairs.length - out.length, "near copy")} would be dropped, ${count(out.length)} kept, by these two figures alone.`;
     const lists = { dropped: droppedPairs, out, kept: keptPairs, marked: allPairs.filter((pair) => marks.has(keyOf(pair))) };
     view.pairs = lists[which.value];
     view.place = Math.min(place, Math.max(0, view.pairs.length - 1));
@@ -76,8 +76,7 @@ function drawPair() {
 }
 
 function pairParts(pair) {
-  const lost = pair.lost === null ? "Not measured" : pair.lost === 0 ? "Loses nothing"
-    : `Loses about ${count(pair.lost)} of ${count(pair.words)} words`;
+  const lost = losesOf(pair);
   const figures = el("p", { class: "verdict" }, el("strong", {}, pair.kept ? `Kept. ${lost.replace("Loses", "Would lose")}` : lost),
     quiet(` similarity ${similarity(pair.similarity)}`));
   const texts = textsOf(pair.first, pair.second);

@@ -87,7 +87,7 @@ def test_it_is_quoted_by_who_compares_and_explains() -> None:
     assert compare(FIRST, EQUALLY_LONG).sentence == COUNTED
     assert not compare(FIRST, LONGER).is_duplicate
     explanation = explain(fingerprint(FIRST), fingerprint(EQUALLY_LONG), DedupConfig())
-    assert explanation.reasons[2:] == (COUNTED, "So it is a duplicate.")
+    assert explanation.reasons[2:] == (COUNTED, "So it is a copy.")
     assert explanation.bounds == {}
 
 
@@ -111,7 +111,7 @@ def test_reports_and_commands_quote_it(tmp_path: Path, monkeypatch: pytest.Monke
     assert [pair.match.sentence for pair in borderline.inside] == [COUNTED]
     assert [pair.match.check.finding for pair in borderline.outside] == ["counted"]
     assert COUNTED in data["sentences"]  # type: ignore[operator]
-    assert "They are duplicates if they have equally many tokens." in file.getvalue()
+    assert "They are copies if they have equally many tokens." in file.getvalue()
     told = CliRunner().invoke(main, ["explain", "http://a/2", "--index", str(path), "--json"])
     assert json.loads(told.output)[0]["now"]["sentence"] == COUNTED
     compared = CliRunner().invoke(main, ["compare", "http://a/1", "http://a/3", "--index", str(path)])
