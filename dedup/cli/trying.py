@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import fields
 from itertools import islice
 from pathlib import Path
@@ -88,12 +90,11 @@ def try_(
         outline = outline_of(columns_of(opened.views.glances()))
         report = _report(opened, folder, config)
         _tell(opened, outline, told["pages"])
+    adds = 'pip install "scrapy-dedup[report]" adds one for a browser'
     click.echo(f"\nindex:  {named(index)}")
-    if report is None:
-        click.echo('report: pip install "scrapy-dedup[report]" adds one for a browser')
-        return
-    click.echo(f"report: {named(report)}")
-    if output is None and sys.stdout.isatty():
+    click.echo(f"report: {named(report) if report else adds}")
+    _tell_how_to_go_on(index, settings)
+    if report and output is None and sys.stdout.isatty():
         click.launch(str(report))
 
 
@@ -121,6 +122,21 @@ def _folder(output: Path | None) -> Path:
         raise click.UsageError(f"{named(output)} is not empty: name a new folder")
     output.mkdir(parents=True, exist_ok=True)
     return output
+
+
+def _tell_how_to_go_on(index: Path, settings: Iterable[tuple[str, str]]) -> None:
+    """Print what gives a project the settings that were tried, and the rules for URLs."""
+    learned = _quoted(index.with_name("learned.jsonl.gz"))
+    given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)
+    click.echo('\nIn a project with ADDONS = {"dedup.plugin.Addon": 500}, take what was learned with')
+    click.echo(
+        f"  dedup export {_quoted(index)} -o {_quoted(learned)} && dedup import {_quoted(learned)}"
+    )
+    click.echo(f"and drop copies with\n  scrapy crawl NAME{given}")
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(named(path))
 
 
 def _report(index: Index, folder: Path, config: DedupConfig) -> Path | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,12 +14,12 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import SQLiteIndex
+from dedup import Detector, SQLiteIndex
 from dedup.cli import main
 from dedup.cli.trying import address_of
 from dedup.values.run import DRY_RUN
 from tests.crawling import scrapy
-from tests.pages import edited, text
+from tests.pages import edited, page, text
 from tests.serving import document, serving
 
 LINKS = "".join(f"<a href='/{name}'>{name}</a>" for name in ("one", "two", "three", "away"))
@@ -45,6 +47,24 @@ def test_it_tells_what_would_be_dropped_and_why(tmp_path: Path) -> None:
         assert {run.action for run in index.runs()} == {DRY_RUN}
     assert "<html" in (tmp_path / "try" / "report.html").read_text("utf-8")
     assert str(tmp_path / "try" / "report.html") in output
+
+
+def test_what_was_learned_goes_into_a_project_from_a_relative_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with serving(SITE) as url:
+        done = scrapy("dedup", "try", url, "-o", "try", "-s", "DEDUP_MAX_LOST_WORDS=15", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"^  dedup (export .*) && dedup (import .*)$", done.stdout, re.MULTILINE)
+    assert found
+    assert "scrapy crawl NAME -s DEDUP_MAX_LOST_WORDS=15" in done.stdout
+    for command in (found[1], f"{found[2]} --index {tmp_path / 'project.db'}"):
+        assert CliRunner().invoke(main, shlex.split(command)).exit_code == 0
+    with SQLiteIndex(tmp_path / "project.db") as index, Detector(index) as detector:
+        assert len(list(index.rows())) == 5
+        # A dry run delivered nothing to the project: its first crawl keeps the page.
+        assert detector.check(page(text(1), f"{url}one")).kept
 
 
 @pytest.mark.slow
