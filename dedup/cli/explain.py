@@ -44,7 +44,7 @@ def explain(
     with today's settings; -s tries others. If a page was kept because the check sketches of the index
     refused a match, the page that it would have been dropped for is shown.
 
-    Where the index keeps the pages (DEDUP_STORE_PAGES), it also shows the words and the runs of tags
+    Where the index keeps the texts (DEDUP_STORE_PAGES), it also shows the words and the runs of tags
     that agree and that differ. Beside each is its share of the weight of the page that was kept, then
     of this one.
 

@@ -129,9 +129,7 @@ def _tell_how_to_go_on(index: Path, settings: Iterable[tuple[str, str]]) -> None
     learned = _quoted(index.with_name("learned.jsonl.gz"))
     given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)
     click.echo('\nIn a project with ADDONS = {"dedup.plugin.Addon": 500}, take what was learned with')
-    click.echo(
-        f"  dedup export {_quoted(index)} -o {_quoted(learned)} && dedup import {_quoted(learned)}"
-    )
+    click.echo(f"  dedup export {_quoted(index)} -o {learned} && dedup import {learned}")
     click.echo(f"and drop copies with\n  scrapy crawl NAME{given}")
 
 

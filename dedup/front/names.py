@@ -49,7 +49,7 @@ def setting_names() -> dict[str, Any]:
         setting_of(choice.name): "" if choice.default is NO_EXCEPTIONS else choice.default
         for kind in (DedupSettings, DedupConfig)
         for choice in fields(kind)
-        if choice.name not in ("config", "rehearse", *PARAMETERS)
+        if choice.name not in ("config", "store_first", "rehearse", *PARAMETERS)
     }
     return {**defaults, RECIPE: DEFAULT}
 

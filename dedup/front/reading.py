@@ -25,6 +25,10 @@ from dedup.values.exceptions import Exceptions
 _SERVER = MappingProxyType({"candidates": "minhash", "max_structure_candidates": 0})
 # These name files, whose names may be of any bytes.
 _PATHS = (INDEX, "DEDUP_DROPPED_FEED", "DEDUP_EXCEPTIONS", *FILES)
+STORE_PAGES = setting_of("store_pages")
+# Of so many pages, the first of a new file, the texts are kept where no setting says otherwise; of a
+# dry run of all pages more are kept.
+STORED, STORED_DRY = 500, 10_000
 _DEFAULTS = {field.name: field.default for field in fields(DedupConfig)}
 
 
@@ -42,6 +46,9 @@ def read_settings(
         suited = _SERVER if is_address(settings.get(INDEX) or "") else {}
         recipe = {**_parameters(parameters or {}), **read_recipe(settings.get(RECIPE), suited)}
         choices = _values(settings, DedupConfig) | _rehearsed(settings)
+        if settings.get(STORE_PAGES) is None:
+            is_dry = bool(_values(settings, DedupSettings).get("dry_run"))
+            choices["store_first"] = max(STORED, choices.get("rehearse", STORED_DRY * is_dry))
         config = DedupConfig(**{**recipe, **choices})
         require_recipe(config)
         values = _values(settings, DedupSettings)

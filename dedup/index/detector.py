@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Self
 
 from dedup.index.index import Index
+from dedup.index.texts import Texts
 from dedup.reading.page import PARSER, Page
 from dedup.reading.sighting import sighting_of
 from dedup.reading.stored import pack
@@ -57,6 +58,7 @@ class Detector:
         index.note_parser(PARSER)
         self.index = index
         self.config = config
+        self._texts = Texts(index, config)
         self._fingerprinter = fingerprinter_of(config, secret=index.secret)
         self._begin = (spider, job, settings, action, crawl)
         self._run: Run | None = None
@@ -113,7 +115,7 @@ class Detector:
         siblings: Collection[int] | None = None,
         wait_for: Collection[int] = (),
     ) -> Verdict:
-        """Judge and record *sighting*, with its *page* if pages are stored; see `Ledger.find_or_add`."""
+        """Judge and record *sighting*, with its *page* if it is stored; see `Ledger.find_or_add`."""
         record = partial(
             self._record,
             sighting,
@@ -121,7 +123,7 @@ class Detector:
             is_restored=is_restored,
             siblings=siblings,
             wait_for=wait_for,
-            page=pack(page) if page and self.config.store_pages else b"",
+            page=self._texts.kept(partial(pack, page)) if page else b"",
         )
         try:
             return record()

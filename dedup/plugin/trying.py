@@ -93,7 +93,7 @@ def try_site(
     """
     told: Counter[str] = Counter()
     addon = {"ADDONS": {"dedup.plugin.Addon": 500}}
-    own = {"DEDUP_INDEX": str(index), "DEDUP_DRY_RUN": True, "DEDUP_STORE_PAGES": True}
+    own = {"DEDUP_INDEX": str(index), "DEDUP_DRY_RUN": True}
     process = CrawlerProcess({**_POLITE, **addon, **settings, **own})
     crawler = process.create_crawler(TrialSpider)
     crawler.signals.connect(_telling(told, tell), signals.item_scraped, weak=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from dedup.recipes.recipe import DEFAULT, RECIPES
@@ -34,6 +34,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "structure_max_distance": (0, MAX_DISTANCE),
     "same_template_distance": (0, 64),
     "max_structure_candidates": (0, 100_000),
+    "store_first": (0, 1_000_000),
     "rehearse": (0, 1_000_000),
     "max_candidates": (1, 100_000),
     "bands": (1, SKETCH_BINS),
@@ -71,6 +72,9 @@ class DedupConfig:
     store_pages: bool = False
     """Whether the index keeps the text and the tags of every page, compressed, so that `dedup explain`
     and reports can show what agrees and what differs."""
+    store_first: int = field(default=0, compare=False)  # no verdict depends on it
+    """Of so many pages, the first of an index in a file (0 to 1,000,000), it keeps them though
+    `store_pages` is off, in 50 MB at most.  Where ``DEDUP_STORE_PAGES`` is not set these are 500."""
     rehearse: int = 0
     """Of so many pages, the first of an index (0 to 1,000,000), nothing is dropped: copies are recorded
     and reported, and delivered all the same.  A number in the setting ``DEDUP_DRY_RUN``."""
@@ -142,8 +146,8 @@ class DedupConfig:
     """Pages within this many bits (0 to 64) of structure are shown as one template in reports."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            _check_type(field.name, getattr(self, field.name), field.default)
+        for one in fields(self):
+            _check_type(one.name, getattr(self, one.name), one.default)
         for name, (low, high) in _RANGES.items():
             _check_range(name, getattr(self, name), low, high)
         for name, known in _NAMES.items():

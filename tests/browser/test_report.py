@@ -194,7 +194,7 @@ def test_a_review_by_keyboard_alone_gives_a_file_that_the_next_crawl_obeys(
 
 def pair_loss(page: Any) -> int:
     words = page.locator("#review-pair .verdict strong").inner_text()
-    return int(re.search(r"about (\d+) of", words)[1]) if "about" in words else 0  # type: ignore[index]
+    return int(re.search(r"(\d+) of", words)[1]) if " of " in words else 0  # type: ignore[index]
 
 
 def assert_obeyed(path: Path, exceptions: Exceptions) -> None:
@@ -312,8 +312,8 @@ def test_no_button_of_a_table_is_cut_off_on_a_laptop(browser: Any, honest: Path,
                 "all => all.filter(one => one.offsetParent && !one.closest('thead'))"
                 ".map(one => one.getBoundingClientRect().right)"
             )
-            assert ends
-            assert max(ends) <= 1024, name
+            assert max(ends, default=0) <= 1024, name
+        assert ends
 
 
 def test_a_hundred_thousand_pages_stay_usable(browser: Any, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from dedup.files.adding.work import (
 )
 from dedup.files.feeds import START, FeedError, Inputs, Place, Record
 from dedup.index import Index, Run
+from dedup.index.texts import Texts
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.reading.page import PARSER
 from dedup.recipes.config import DedupConfig
@@ -111,6 +112,7 @@ class Adding:
         else:
             index.expect(choices.config)
         index.ledger.frozen = choices.sites
+        self._texts = Texts(index, choices.config)
         self._index = index
         self._inputs = inputs
         self._feeds = inputs.feeds
@@ -152,9 +154,10 @@ class Adding:
     def work(self) -> Iterator[Added]:
         """Go through all records; yields the tally after each batch."""
         choices = self._choices
+        keeps_texts = bool(self.run) and self._texts.are_kept()
         settings = WorkerSettings(
             rule=choices.rule,
-            config=choices.config,
+            config=choices.config if keeps_texts else replace(choices.config, store_first=0),
             spider=choices.spider,
             kind=choices.kind,
             secret=self._index.secret,
@@ -283,5 +286,6 @@ class Adding:
         config = self._choices.config
         sighting = replace(sighted.sighting, run=self._run_number, time=time.time())
         if self.run:
-            return self._index.ledger.find_or_add(sighting, config, page=sighted.stored)
+            page = self._texts.kept(lambda: sighted.stored)
+            return self._index.ledger.find_or_add(sighting, config, page=page)
         return self._index.ledger.judge(sighting, config)

@@ -77,6 +77,7 @@ class Sighter:
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
+        self._first = settings.config.store_first
 
     @cached_property
     def _fingerprint(self) -> Fingerprinter:
@@ -107,7 +108,14 @@ class Sighter:
             scope=config.scope,
             spider=settings.spider,
         )
-        return Sighted(sighting, pack(page) if config.store_pages else b"", page.excess)
+        return Sighted(sighting, self._stored(page), page.excess)
+
+    def _stored(self, page: Page) -> bytes:
+        """Return *page* as it may be stored, b"" if it is surely none of those that are."""
+        if not self._settings.config.store_pages and not self._first:
+            return b""
+        self._first = max(0, self._first - 1)
+        return pack(page)
 
 
 class Workers:

@@ -83,7 +83,7 @@ function pairParts(pair) {
   const body = texts ? textsView(pair.first, pair.second, pair.kept)
     : el("div", { class: "diff card" }, sidesOf(pair.first, pair.second, pair.kept), el("p", { class: "quiet" },
       pair.lost === 0 && pair.similarity === 1 ? "The texts are equal word for word, or are not stored."
-        : "The texts of these two are not in this file. A crawl with DEDUP_STORE_PAGES = True keeps texts."));
+        : "The texts of these two are not in this file. An index keeps those of its first 500 pages; with DEDUP_STORE_PAGES = True those of all."));
   const notes = isMarkable(pair) ? [] : [el("p", { class: "quiet" }, "An address of this pair is cut or escaped here, so it cannot be marked.")];
   return [figures, body, el("details", {}, el("summary", {}, "Why"), el("p", {}, pair.why)), ...notes];
 }
