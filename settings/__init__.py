@@ -7,6 +7,15 @@ COMMANDS_MODULE = "crawler.commands"
 
 USER_AGENT = "dedup-crawler (set USER_AGENT to say who you are and how to reach you)"
 ROBOTSTXT_OBEY = True
+# What pages ask of robots, and the spider `site` obeys: "nofollow" and "noindex" of a page, in its head
+# or in the header X-Robots-Tag, "rel-nofollow" of a single link.  The default is that of Heritrix, the
+# crawler of the Internet Archive: "noindex" is meant for search engines, and a link is marked mostly
+# because somebody does not want to recommend it.
+ROBOTS_DIRECTIVES = ["nofollow"]
+# Breadth first: what is near to the start comes before what is deep in a trap.
+DEPTH_PRIORITY = 1
+SCHEDULER_DISK_QUEUE = "scrapy.squeues.PickleFifoDiskQueue"
+SCHEDULER_MEMORY_QUEUE = "scrapy.squeues.FifoMemoryQueue"
 AUTOTHROTTLE_ENABLED = True
 AUTOTHROTTLE_START_DELAY = 1.0
 CONCURRENT_REQUESTS_PER_DOMAIN = 4
@@ -17,6 +26,7 @@ LOG_LEVEL = "INFO"
 DOWNLOAD_HANDLERS = {"data": None, "file": None, "ftp": None, "s3": None}
 DOWNLOADER_MIDDLEWARES = {
     "crawler.bounds.BoundsMiddleware": 90,
+    "crawler.politeness.CrawlDelayMiddleware": 95,
     "crawler.bounds.ConnectionMiddleware": 950,
 }
 ALLOWED_PRIVATE_HOSTS: list[str] = []

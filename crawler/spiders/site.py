@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from posixpath import splitext
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 from scrapy.linkextractors import IGNORED_EXTENSIONS
@@ -22,11 +24,15 @@ from crawler.page_spider import (
     read_pattern,
     read_urls,
 )
+from crawler.politeness import directives, read_directives, unendorsed
 from dedup import Page
 
 # The first sign only: behind a space, a second one stands in the fragment.
 _FRAGMENT = re.compile(r"(?:^|(?<=[^\x00-\x20]))#")
 _IGNORED = frozenset("." + extension for extension in IGNORED_EXTENSIONS)
+# Each link from the start page costs 1: what a page calls its canonical is fetched before pages as deep
+# as the page itself.
+_CANONICAL_PRIORITY = 2
 
 
 class SiteSpider(PageSpider):
@@ -62,6 +68,13 @@ class SiteSpider(PageSpider):
         self._allow = read_pattern("allow", allow)
         self._deny = read_pattern("deny", deny)
         self._pages = 0
+        self._obeyed: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider._obeyed = read_directives(crawler.settings.getlist("ROBOTS_DIRECTIVES"))
+        return spider
 
     async def start(self) -> AsyncIterator[Request]:
         for url in self.start_urls:
@@ -74,9 +87,34 @@ class SiteSpider(PageSpider):
         if page is None:
             return
         self._pages += 1
-        yield self.item(response, page)
+        asked = directives(response) & self._obeyed if self._obeyed else frozenset()
+        if "noindex" in asked:
+            self._count("robots/noindex")
+        else:
+            yield self.item(response, page)
         if self._max_depth is None or response.meta.get("depth", 0) < self._max_depth:
-            yield from self._requests(response, page)
+            yield from self._followed(response, page, asked)
+
+    def _followed(self, response: Response, page: Page, asked: frozenset[str]) -> Iterator[Request]:
+        """Yield the requests for the links of *page* that the site does not ask to leave alone."""
+        if page.canonical_link:
+            target = replace(page, links=(page.canonical_link,))
+            for request in self._requests(response, target):
+                yield request.replace(priority=_CANONICAL_PRIORITY)
+        left: frozenset[str] = frozenset()
+        if "nofollow" in asked:
+            left = frozenset(page.links)
+        elif "rel-nofollow" in self._obeyed:
+            left = unendorsed(response)
+        if left:
+            self._count("robots/nofollow_links", len(left))
+            self.logger.info("%d links of %s are not followed: nofollow", len(left), response.url)
+            page = replace(page, links=tuple(link for link in page.links if link not in left))
+        yield from self._requests(response, page)
+
+    def _count(self, stat: str, number: int = 1) -> None:
+        assert self.crawler.stats is not None
+        self.crawler.stats.inc_value(stat, number)
 
     def _requests(self, response: Response, page: Page) -> Iterator[Request]:
         """Yield a request for each page that *page* links to and that is wanted, without fragments.

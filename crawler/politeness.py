@@ -1,0 +1,143 @@
+"""What sites ask of crawlers beside ``Disallow``: pauses, and what not to do with pages and links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from logging import getLogger
+from typing import Any
+
+from protego import Protego
+from scrapy import Request, Spider, signals
+from scrapy.core.downloader import Slot
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse, Response
+from scrapy.utils.httpobj import urlparse_cached
+
+logger = getLogger(__name__)
+
+MAX_DELAY = 300.0
+"""Seconds; a site that asks for a longer pause gets this one, and the log says so."""
+DIRECTIVES = frozenset(("nofollow", "noindex", "rel-nofollow"))
+"""What the setting ``ROBOTS_DIRECTIVES`` may list."""
+
+# Until 2.16 Scrapy has a switch for this.
+_JITTER = "jitter" if hasattr(Slot, "jitter") else "randomize_delay"
+
+
+class CrawlDelayMiddleware:
+    """Waits between requests to a host as long as its robots.txt asks (``Crawl-delay``).
+
+    AutoThrottle may make the pause longer, never shorter.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured
+        self._crawler = crawler
+        self._agent = crawler.settings["ROBOTSTXT_USER_AGENT"] or crawler.settings["USER_AGENT"]
+        self._delays: dict[str, float] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> CrawlDelayMiddleware:
+        middleware = cls(crawler)
+        # AutoThrottle gets this signal first: extensions are made before middlewares.
+        crawler.signals.connect(middleware.response_downloaded, signals.response_downloaded)
+        return middleware
+
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Response:
+        """Read a robots.txt that passes."""
+        first = request.meta.get("redirect_urls", [request.url])[0]
+        if response.status == 200 and urlparse_cached(Request(first)).path == "/robots.txt":
+            text = response.body.decode("utf-8", "replace")
+            delay = crawl_delay(text, self._agent)
+            if delay > MAX_DELAY:
+                logger.warning(
+                    "%s asks for a pause of %g s between requests, and gets %g s",
+                    first,
+                    delay,
+                    MAX_DELAY,
+                )
+            if delay:
+                self._wait(self._downloader.get_slot_key(Request(first)), min(delay, MAX_DELAY))
+        return response
+
+    def response_downloaded(self, request: Request, **_: Any) -> None:
+        """Take back what AutoThrottle has made shorter."""
+        key = request.meta.get("download_slot")
+        if key in self._delays:
+            self._wait(key, self._delays[key])
+
+    def _wait(self, key: str, delay: float) -> None:
+        self._delays[key] = delay
+        settings = self._downloader.per_slot_settings
+        own = settings.get(key, {})
+        settings[key] = {**own, "delay": max(delay, own.get("delay", 0.0)), _JITTER: 0}
+        if slot := self._downloader.slots.get(key):
+            slot.delay = max(delay, slot.delay)
+            setattr(slot, _JITTER, 0)
+
+    @property
+    def _downloader(self) -> Any:
+        assert self._crawler.engine is not None
+        return self._crawler.engine.downloader
+
+
+def crawl_delay(robots: str, agent: str) -> float:
+    """Return how many seconds a robots.txt asks *agent* to wait between requests, 0.0 for none.
+
+    >>> crawl_delay("User-agent: *\\nCrawl-delay: 2.5", "me"), crawl_delay("", "me")
+    (2.5, 0.0)
+    """
+    try:
+        delay = float(Protego.parse(robots).crawl_delay(agent) or 0.0)
+    except (TypeError, ValueError):
+        return 0.0
+    return delay if delay > 0 else 0.0  # also without what is not a number
+
+
+def directives(response: Response) -> frozenset[str]:
+    """Return what *response* asks of all robots, of "nofollow" and "noindex".
+
+    It may say so in its header ``X-Robots-Tag`` and in ``<meta name="robots">``.
+    """
+    values = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
+    if isinstance(response, HtmlResponse):
+        named = response.xpath("//meta[@name and @content]")
+        values += [
+            meta.attrib["content"] for meta in named if meta.attrib["name"].strip().lower() == "robots"
+        ]
+    found = set(_words(values))
+    return frozenset(found | {"nofollow", "noindex"} if "none" in found else found) & DIRECTIVES
+
+
+def unendorsed(response: Response) -> frozenset[str]:
+    """Return the targets of links, as written, that *response* has with ``rel="nofollow"`` only."""
+    if not isinstance(response, HtmlResponse):
+        return frozenset()
+    with_rel = response.xpath("//a[@rel and @href] | //area[@rel and @href]")
+    marked = {a.attrib["href"] for a in with_rel if "nofollow" in a.attrib["rel"].lower().split()}
+    if not marked:
+        return frozenset()
+    every = response.xpath("//a[@href] | //area[@href]")
+    plain = (
+        a.attrib["href"] for a in every if "nofollow" not in a.attrib.get("rel", "").lower().split()
+    )
+    return frozenset(marked.difference(plain))
+
+
+def read_directives(values: Iterable[str]) -> frozenset[str]:
+    """Return *values* as a set; raises `ValueError` for one that is not in `DIRECTIVES`."""
+    chosen = frozenset(values)
+    if unknown := sorted(chosen - DIRECTIVES):
+        known = ", ".join(sorted(DIRECTIVES))
+        raise ValueError(f"ROBOTS_DIRECTIVES ({unknown[0]!r}) must be some of {known}")
+    return chosen
+
+
+def _words(values: Iterable[str]) -> Iterator[str]:
+    for value in values:
+        for word in value.lower().split(","):
+            yield word.strip()

@@ -1,0 +1,165 @@
+"""What sites ask of the spider `site`: pauses, links that are not to be followed, other pages first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from time import monotonic
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy.http import HtmlResponse, Response
+
+from crawler.politeness import crawl_delay, directives, read_directives, unendorsed
+from tests.crawler.test_bounds import Answer, Site, crawled, serving
+from tests.pages import text
+
+AGENT = "dedup-crawler"
+
+
+def page(number: int, *links: str, head: str = "", rel: str = "") -> Answer:
+    anchors = "".join(f"<a href='{link}'{rel}>on</a>" for link in links)
+    return 200, {}, f"<html><head>{head}</head><body><p>{text(number)}</p>{anchors}</body></html>"
+
+
+@dataclass
+class Timed(Site):
+    """A site that notes when it was asked."""
+
+    times: list[float] = field(default_factory=list)
+
+    def answer(self, path: str) -> Answer:
+        self.times.append(monotonic())
+        return super().answer(path)
+
+
+@pytest.fixture
+def site() -> Iterator[Timed]:
+    found = Timed({})
+    with serving(found, "127.0.0.1"):
+        yield found
+
+
+def visited(site: Site) -> list[str]:
+    return [path for path in site.asked if path != "/robots.txt"]
+
+
+@pytest.mark.parametrize(
+    ("robots", "seconds"),
+    [
+        ("User-agent: *\nCrawl-delay: 2", 2.0),
+        ("User-agent: *\nCrawl-delay: 0.5", 0.5),
+        ("User-agent: *\nCrawl-delay: 9\n\nUser-agent: dedup-crawler\nCrawl-delay: 3", 3.0),
+        ("User-agent: other\nCrawl-delay: 9", 0.0),
+        ("User-agent: *\nCrawl-delay: soon", 0.0),
+        ("User-agent: *\nCrawl-delay: -1", 0.0),
+        ("User-agent: *\nCrawl-delay: nan", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_the_pause_that_is_asked_for(robots: str, seconds: float) -> None:
+    assert crawl_delay(robots, AGENT) == seconds
+
+
+@given(st.text() | st.text().map(lambda value: f"User-agent: *\nCrawl-delay: {value}"))
+def test_any_robots_txt_gives_a_pause_or_none(robots: str) -> None:
+    assert crawl_delay(robots, AGENT) >= 0.0
+
+
+@pytest.mark.slow
+def test_a_crawl_makes_the_pause_and_autothrottle_does_not_shorten_it(
+    tmp_path: Path, site: Timed
+) -> None:
+    paths = ("/1", "/2", "/3")
+    site.answers["/robots.txt"] = [(200, {}, "User-agent: *\nCrawl-delay: 0.7")]
+    site.answers["/"] = [page(0, *paths)]
+    site.answers |= {path: [page(int(path[1:]))] for path in paths}
+    crawled(
+        tmp_path,
+        *("site", "-a", f"url={site.url}/"),
+        AUTOTHROTTLE_ENABLED="1",
+        AUTOTHROTTLE_START_DELAY="0.1",
+    )
+    pauses = [after - before for before, after in pairwise(site.times)]
+    assert len(pauses) == 4
+    assert min(pauses[1:]) > 0.65
+
+
+@pytest.mark.parametrize(
+    ("head", "header", "asked"),
+    [
+        ("<meta name=robots content='noindex, nofollow'>", "", {"noindex", "nofollow"}),
+        ("<META NAME=ROBOTS CONTENT=None>", "", {"noindex", "nofollow"}),
+        ("<meta name=robots content=noarchive>", "", set()),
+        ("<meta name=googlebot content=nofollow>", "", set()),
+        ("<meta property=robots content=nofollow>", "", set()),
+        ("", "NoFollow", {"nofollow"}),
+        ("<meta name=robots content=noindex>", "nofollow", {"noindex", "nofollow"}),
+    ],
+)
+def test_what_a_page_asks_of_robots(head: str, header: str, asked: set[str]) -> None:
+    headers = {"X-Robots-Tag": header} if header else {}
+    body = f"<html><head>{head}</head><body><p>x</body></html>".encode()
+    assert directives(HtmlResponse("http://a.example/", headers=headers, body=body)) == asked
+    assert directives(Response("http://a.example/", body=body)) == frozenset()
+
+
+def test_a_link_counts_as_marked_only_where_it_is_marked_everywhere() -> None:
+    body = (
+        b"<a rel='x NoFollow' href=/1>a</a><a rel=nofollow href=/2>b</a><a href=/2>b</a><a href=/3>c</a>"
+    )
+    assert unendorsed(HtmlResponse("http://a.example/", body=body)) == {"/1"}
+
+
+def test_an_unknown_directive_is_refused() -> None:
+    with pytest.raises(ValueError, match="'follow'"):
+        read_directives(["nofollow", "follow"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("chosen", "found"),
+    [
+        ("nofollow", {"/", "/closed", "/marked"}),
+        ("nofollow,rel-nofollow", {"/", "/closed"}),
+        ("", {"/", "/closed", "/marked", "/behind"}),
+        ("noindex", {"/", "/marked", "/behind"}),
+    ],
+)
+def test_directives_are_obeyed_as_the_setting_says(
+    tmp_path: Path, site: Site, chosen: str, found: set[str]
+) -> None:
+    site.answers = {
+        "/": [(200, {}, page(0, "/closed")[2] + "<a rel=nofollow href=/marked>x</a>")],
+        "/closed": [page(1, "/behind", head="<meta name=robots content=none>")],
+        "/marked": [page(2)],
+        "/behind": [page(3)],
+    }
+    urls, log = crawled(tmp_path, "site", "-a", f"url={site.url}/", ROBOTS_DIRECTIVES=chosen)
+    assert urls == {site.url + path for path in found}
+    assert ("1 links of" in log) == ("nofollow" in chosen)
+
+
+@pytest.mark.slow
+def test_a_crawl_goes_breadth_first_and_takes_canonicals_before(tmp_path: Path, site: Site) -> None:
+    site.answers = {
+        "/": [page(0, "/1", "/2", "/3")],
+        "/1": [page(1, "/1/1", "/1/2", head="<link rel=canonical href=/whole>")],
+        "/2": [page(2, "/2/1", head="<link rel=canonical href=/>")],
+        "/3": [page(3)],
+        "/whole": [page(4)],
+        "/1/1": [page(5)],
+        "/1/2": [page(6)],
+        "/2/1": [page(7)],
+    }
+    urls, _ = crawled(tmp_path, "site", "-a", f"url={site.url}/", CONCURRENT_REQUESTS="1")
+    # A canonical withholds nothing: all pages are items, also those that name another one.
+    assert urls == {site.url + path for path in site.answers}
+    # One more request may have been on its way when the link was found.
+    order = visited(site)
+    assert order.index("/whole") <= 3
+    order.remove("/whole")
+    assert order == ["/", "/1", "/2", "/3", "/1/1", "/1/2", "/2/1"]
