@@ -277,17 +277,16 @@ class Evidence:
 
     def _is_own_address(self, url: str) -> bool:
         """Return whether *url* differs from that of the page only in what is known not to matter."""
-        seen = self.sighting
-        keys = {key for key in (seen.url_key, seen.canonical_key) if key}
-        return any(is_one_address(key, url, self.facts.harmless()) for key in keys)
+        return is_one_address(self.sighting.url_key, url, self.facts.harmless())
 
-    def _dropped(self) -> Iterator[Fingerprint]:
-        """Yield what the page showed when it was last dropped as a copy, at each of its addresses."""
+    def _dropped(self) -> Iterator[tuple[Fingerprint, Canonical]]:
+        """Yield what the page showed at each address when it was last dropped as a copy, and of what."""
         seen = self.sighting
         if not seen.url_key:
             return
-        around = (key for key in self.store.urls_around(seen.url_key) if self._is_own_address(key))
-        for key in {seen.url_key, *around}:
+        # Addresses of one page stand beside each other: they begin alike.
+        around = self.store.urls_around(seen.url_key) if "?" in seen.url_key else ()
+        for key in {seen.url_key, *filter(self._is_own_address, around)}:
             query = Query(
                 group=(seen.kind, seen.scope),
                 url_key=key,
@@ -298,8 +297,12 @@ class Evidence:
                 limit=1,
             )
             for row in self.store.rows(query):
-                if not row.is_own and row.sighting.item_key == seen.item_key:
-                    yield row.sighting.fingerprint
+                if row.is_own or row.sighting.item_key != seen.item_key:
+                    continue
+                assert row.verdict.canonical is not None
+                canonical = the_row(self.store, row.verdict.canonical)
+                if canonical.listed:
+                    yield row.sighting.fingerprint, canonical.as_canonical()
 
     # What somebody said of pairs
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import nearness
-from dedup.rule.loss import words_of
+from dedup.rule.loss import allowed_words, words_of
 from dedup.rule.match import match
 from dedup.rule.site import NO_SITE, SiteContext
 from dedup.values.fingerprint import Fingerprint
@@ -33,7 +33,7 @@ class Past:
     the page was dropped and somebody wants it back.  *site* gives what is known about its site.
     *again* is what this crawl has kept of the same URL by an earlier request, None for nothing.
     *is_own_address* tells which URLs are other addresses of the page, *dropped* gives what it showed at
-    them when it was last dropped as a copy.
+    them when it was last dropped as a copy, and of what.
     *originals* are the pages that somebody says it is a copy of, and *is_stranger* tells which pages
     somebody says it is no copy of: it is never dropped for those, whatever its text, link or past say.
     """
@@ -47,7 +47,7 @@ class Past:
     is_restored: bool = False
     site: Callable[[], SiteContext] = lambda: NO_SITE
     is_own_address: Callable[[str], bool] = lambda _: False
-    dropped: Callable[[], Iterable[Fingerprint]] = tuple
+    dropped: Callable[[], Iterable[tuple[Fingerprint, Canonical]]] = tuple
     originals: Callable[[], Iterable[Canonical]] = tuple
     is_stranger: Callable[[Canonical], bool] = lambda _: False
 
@@ -108,9 +108,11 @@ class _Case:
             if standing or (drops and not self._is_news(matched, canonical)):
                 return self._verdict(matched, canonical, standing, kept=False)
             absent = absent or (matched, canonical)
-        if absent and drops:
-            return self._updated(*absent)
-        return self._kept(represents=absent[1].cluster if absent else None)
+        if not drops:
+            return self._kept(represents=absent[1].cluster if absent else None)
+        if copy := self._as_before(absent):
+            return self._verdict(*copy, None, kept=False)
+        return replace(self._kept(), reason=Reason.UPDATED) if absent else self._kept()
 
     # What an earlier crawl has delivered, where that is not delivered again
 
@@ -126,20 +128,28 @@ class _Case:
             return here.sentences != self.page.sentences
         return here.sample != self.page.sample
 
-    def _updated(self, matched: Match, canonical: Canonical) -> Verdict:
-        """Return the verdict on a page whose text no crawl has delivered, but one near it.
+    def _as_before(self, near: tuple[Match, Canonical] | None) -> tuple[Match, Canonical] | None:
+        """Return what the page is a copy of, as at its last visit, None where it has changed since.
 
-        If it was a copy at its last visit too, it is news only if it has changed since by more than
-        a copy may: a page for print with a clock would be news each time.
+        It has if it differs from that visit by more than a copy may: a page for print with a clock
+        would be news each time.  *near* is what it repeats, if it repeats anything.
         """
-        if not (self._is_kept_here() or self.past.is_own_address(canonical.url)):
-            for last in self.past.dropped():
-                if match(last, self.page, self.config, self.site or NO_SITE).is_duplicate:
-                    return self._verdict(matched, canonical, None, kept=False)
-        return replace(self._kept(), reason=Reason.UPDATED)
+        if any(version.is_own for version in self.past.versions):
+            return None
+        if near and self.past.is_own_address(near[1].url):
+            return None
+        for last, canonical in self.past.dropped():
+            if match(last, self.page, self.config, self.site or NO_SITE).is_duplicate:
+                found = near or (self._match(canonical), canonical)
+                if found[0].is_duplicate:
+                    return found
+                if self._loses_little(found[0]):
+                    return replace(found[0], reason=Reason.NEAR_DUPLICATE), found[1]
+        return None
 
-    def _is_kept_here(self) -> bool:
-        return any(version.is_own for version in self.past.versions)
+    def _loses_little(self, matched: Match) -> bool:
+        is_near = (matched.similarity or 0.0) >= self.config.min_similarity
+        return is_near and (matched.lost or 0) <= allowed_words(self.page, self.config)
 
     def _matches(self) -> Iterator[tuple[Match, Canonical]]:
         """Yield what the page repeats, best first: as somebody says, as it says itself, by the rule."""

@@ -172,3 +172,45 @@ def test_a_site_that_has_moved_is_delivered_unless_that_was_asked_not_to_be(
     assert len(done.items) == (0 if settings else 4)
     said = "of them for pages of 127.0.0.1, which this crawl did not visit"
     assert (f"{5} {said}" in done.log) is bool(settings)
+
+
+# Articles at addresses that vary from day to day
+
+
+def newspaper(day: int, *, is_declared: bool) -> dict[str, str]:
+    """Return a site of 30 articles, 18 of which were edited on the second day, each with copies."""
+    site = {}
+    for number in range(30):
+        paragraphs = [text(100 * number + part, 60) for part in range(8)]
+        if day > 1 and number < 18:
+            words = paragraphs[3].split()
+            paragraphs[3] = " ".join([*words, *text(9000 + number, 25 + 56 * number // 17).split()])
+        bare = f"/article/{number}"
+        content = "</p><p>".join([f"It is {day}:{number + 10}", *paragraphs])
+        varied = [
+            f"{bare}?sid=d{day}n{number}",
+            f"{bare}?ref=r{day}{number}",
+            f"{bare}?utm_source=u{day}",
+        ]
+        for path in [varied[number % 3], f"{varied[number % 3]}&list=1", f"{bare}/print?sid={day}"]:
+            own = "<p>Printed for you by the press of this site</p>" if "print" in path else ""
+            site[path] = document(content + own, canonical=bare if is_declared else "")
+    return {"/": document(text(99_999), links=tuple(site)), **site}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", ["off", "learn", "use"])
+@pytest.mark.parametrize("is_declared", [False, True], ids=["", "rel=canonical"])
+def test_edited_articles_arrive_and_the_copies_of_the_day_do_not(
+    tmp_path: Path, rules: str, is_declared: bool
+) -> None:
+    delivered = []
+    site: dict[str, str] = {}
+    with serving(site) as url:
+        for day in (1, 2, 3):
+            site.clear()
+            site.update(newspaper(day, is_declared=is_declared))
+            done = crawled(tmp_path, url, DEDUP_UNCHANGED="drop", DEDUP_RULES=rules)
+            articles = [path.split("/")[2].partition("?")[0] for path in paths(done) if path != "/"]
+            delivered.append(sorted(map(int, articles)))
+    assert delivered == [list(range(30)), list(range(18)), []]
