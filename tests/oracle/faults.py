@@ -63,7 +63,7 @@ def _nothing_repeats() -> None:
 
 def _any_crawl_stands() -> None:
     """Drop a page for one that only an earlier crawl has met."""
-    _plant(Evidence, "standing", lambda _, seen: Standing(seen.id, seen.run, seen.is_pending))
+    _plant(Evidence, "standing", lambda _, seen, **__: Standing(seen.id, seen.run, seen.is_pending))
 
 
 def _moved_sites_stand() -> None:
