@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -22,6 +22,8 @@ from dedup.values.verdict import Outcome, Reason, Verdict
 
 # How often somebody asks without a lock before others have to wait.
 _TRIES = 2
+# So many rows are read at once to be taken back.
+_AT_ONCE = 500
 _OPEN_OR_CONFIRMED = (Outcome.PENDING, Outcome.CONFIRMED)
 
 
@@ -248,6 +250,26 @@ class Ledger:
             found = the_row(self._store, row)
             if found.outcome is Outcome.PENDING:
                 self._withdraw(found, Outcome.RELEASED)
+
+    def take_back(self, rows: Sequence[int]) -> int:
+        """Record that the pages of *rows* were lost after they were confirmed; return how many.
+
+        They count as never seen: what they replaced stands again, and duplicates that leaned on them
+        become orphans.
+        """
+        with self._store.transaction(writing=True):
+            return sum(self._take_back(rows[at : at + _AT_ONCE]) for at in range(0, len(rows), _AT_ONCE))
+
+    def _take_back(self, rows: Sequence[int]) -> int:
+        which = Query(ids=tuple(rows), kept=True, outcomes=_OPEN_OR_CONFIRMED)
+        lost = list(self._store.rows(which))
+        for row in lost:
+            self._withdraw(row, Outcome.RELEASED)
+        for row in lost:
+            self._reinstate(row)
+        if any(row.outcome is Outcome.CONFIRMED for row in lost):
+            self._facts.note_forgetting()
+        return len(lost)
 
     def close_run(self, run: int) -> None:
         """Settle what is open when *run* ends: what is pending, and what was to be met later."""

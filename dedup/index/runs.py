@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 
 from dedup.index.facts import Facts, next_event
 from dedup.index.ledger import Ledger
@@ -14,6 +17,12 @@ from dedup.index.url_rules import UrlRules
 from dedup.values.row import Visit, Withheld
 from dedup.values.run import Run
 from dedup.values.urls import bounded_url, valid
+from dedup.values.verdict import Outcome
+
+logger = logging.getLogger(__name__)
+
+# The number of a row has fewer digits.
+_LONGEST_NUMBER = 19
 
 
 class RunBook:
@@ -75,6 +84,7 @@ class RunBook:
         self._store.release(run.id)
 
     def _end(self, number: int, ending: str) -> None:
+        self._take_back_unstored(number)
         self._ledger.close_run(number)
         runs = self.all()
         run = next(run for run in runs if run.id == number)
@@ -99,6 +109,49 @@ class RunBook:
             self._store.delete(Visit, run=run)
             self._facts.changed()
             return self._ledger.forget_run(run)
+
+    # Feeds that are stored when they are closed
+
+    def hold(self, run: Run) -> None:
+        """Record that what *run* keeps from now on is in files that are stored only later.
+
+        If it ends before `let_go`, the pages that `note_stored` does not name are taken back.
+        """
+        with self._store.transaction(writing=True):
+            self._store.put(Note(f"{_unstored(run.id)}{0:012}", str(self._store.last())))
+
+    def note_stored(self, run: Run, number: int, rows: Iterable[int]) -> None:
+        """Record that the pages of *rows* are stored; *number*, from 1, tells apart what is noted."""
+        with self._store.transaction(writing=True, beside=True):
+            self._store.put(Note(f"{_unstored(run.id)}{number:012}", _spans(rows)))
+
+    def let_go(self, run: Run) -> None:
+        """Record that the fate of all files of *run* is known."""
+        with self._store.transaction(writing=True):
+            self._store.delete(Note, name=_unstored(run.id))
+
+    def lost(self, run: int) -> int:
+        """Return how many pages of *run* were in files that were not stored when its process died."""
+        return sum(_number(note.value) for note in self._store.select(Note, name=_lost(run)))
+
+    def _take_back_unstored(self, run: int) -> None:
+        notes = self._store.select(Note, name=_unstored(run))
+        if not notes:
+            return
+        after, *stored = (note.value for note in notes)
+        spans = _Spans(stored)
+        kept = self._store.glances(_number(after), Outcome.CONFIRMED)
+        rows = [row.id for row in kept if row.run == run and row.kept and row.id not in spans]
+        lost = self._ledger.take_back(rows)
+        self._store.delete(Note, name=_unstored(run))
+        if not lost:
+            return
+        self._store.put(Note(_lost(run), str(self.lost(run) + lost)))
+        logger.warning(
+            "Run %d ended before its feeds were stored: %d pages that it had kept are lost with them, "
+            "and the next crawl delivers them; one that goes on with its JOBDIR does not ask for them",
+            *(run, lost),
+        )
 
     # What a run leaves beside its rows
 
@@ -164,6 +217,51 @@ class RunBook:
 
 def _journal(run: int) -> Prefix:
     return Prefix(f"journal.{run}.")
+
+
+def _unstored(run: int) -> Prefix:
+    return Prefix(f"unstored.{run}.")
+
+
+def _lost(run: int) -> str:
+    return f"lost.{run}"
+
+
+def _spans(rows: Iterable[int]) -> str:
+    """Return *rows* as text.
+
+    >>> _spans([5, 1, 2, 3])
+    '1-3 5-5'
+    """
+    spans: list[list[int]] = []
+    for row in sorted(rows):
+        if spans and row - spans[-1][1] <= 1:
+            spans[-1][1] = row
+        else:
+            spans.append([row, row])
+    return " ".join(f"{first}-{last}" for first, last in spans)
+
+
+class _Spans:
+    """The rows of *texts* as `_spans` makes them; what is damaged has none.
+
+    >>> spans = _Spans(["1-3 5-5", "9-9 x"])
+    >>> [row for row in range(1, 12) if row in spans]
+    [1, 2, 3, 5, 9]
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        pairs = (span.partition("-") for span in " ".join(texts).split())
+        self._spans = sorted((_number(first), _number(last)) for first, _, last in pairs)
+
+    def __contains__(self, row: int) -> bool:
+        at = bisect_right(self._spans, row, key=itemgetter(0))
+        return at > 0 and row <= self._spans[at - 1][1]
+
+
+def _number(text: str) -> int:
+    """Return the number that *text* is, 0 for what is none, or none of a row."""
+    return int(text) if text.isdecimal() and len(text) < _LONGEST_NUMBER else 0
 
 
 def _resumable(runs: list[Run], spider: str, job: str) -> Run | None:

@@ -135,3 +135,58 @@ def test_largest_clusters_of_a_run(index: Index) -> None:
     assert [(row.id, size) for row, size in largest] == [(2, 2), (1, 1)]
     assert len(index.views.largest_clusters(run.id, 1)) == 1
     assert index.views.largest_clusters(run.id + 1, 5) == []
+
+
+# What feeds have lost
+
+
+def test_a_confirmed_page_that_is_taken_back_was_never_seen(index: Index) -> None:
+    run = index.begin_run("spider")
+    first = add(index, run, "http://a/", text(1), confirmed=True)
+    add(index, run, "http://b/", text(1))
+    pending = add(index, run, "http://c/", text(2))
+    rows = [number(first), number(pending)]
+    assert index.ledger.take_back(rows) == 2
+    assert index.ledger.take_back(rows) == 0
+    assert outcomes(index) == [Outcome.RELEASED, Outcome.ORPHANED, Outcome.RELEASED]
+    assert add(index, run, "http://d/", text(1)).reason is Reason.NEW
+
+
+def test_what_it_replaced_stands_again(index: Index) -> None:
+    first = index.begin_run("spider")
+    add(index, first, "http://a/", text(1), confirmed=True)
+    index.end_run(first, "finished")
+    second = index.begin_run("spider")
+    updated = add(index, second, "http://a/", edited(1, 60), confirmed=True)
+    assert updated.reason is Reason.UPDATED
+    index.ledger.take_back([number(updated)])
+    assert [row.listed for row in index.rows()] == [True, False]
+
+
+@pytest.mark.parametrize("stored", [(), (0,), (0, 2), (0, 1, 2)])
+def test_a_run_that_ends_with_files_not_stored_has_lost_what_is_in_them(
+    index: Index, stored: tuple[int, ...]
+) -> None:
+    run = index.begin_run("spider", job="job")
+    before = add(index, run, "http://z/", text(9), confirmed=True)
+    index.book.hold(run)
+    rows = [number(add(index, run, f"http://a/{n}", text(n), confirmed=True)) for n in range(3)]
+    add(index, index.begin_run("other"), "http://o/", text(8), confirmed=True)
+    if stored:
+        index.book.note_stored(run, 1, [rows[n] for n in stored])
+    index.end_run(run, "died")
+    kept = {rows[n] for n in stored} | {number(before)}
+    confirmed = {row.id for row in index.rows(run.id) if row.outcome is Outcome.CONFIRMED}
+    assert confirmed == kept
+    assert index.book.lost(run.id) == 3 - len(stored)
+    assert {row.outcome for row in index.rows() if row.sighting.run != run.id} == {Outcome.CONFIRMED}
+
+
+def test_a_run_whose_files_are_all_stored_has_lost_nothing(index: Index) -> None:
+    run = index.begin_run("spider")
+    index.book.hold(run)
+    add(index, run, "http://a/", text(1), confirmed=True)
+    index.book.let_go(run)
+    index.end_run(run, "finished")
+    assert outcomes(index) == [Outcome.CONFIRMED]
+    assert index.book.lost(run.id) == 0
