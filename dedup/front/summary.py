@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from shlex import quote
 from types import MappingProxyType
+from typing import NamedTuple
 
 from dedup.front.shares import Swallowed
 from dedup.index import Index, Run
@@ -14,6 +15,15 @@ from dedup.values.printable import printable
 
 LARGEST = 5
 _LONGEST_PATH = 4096
+
+
+class LostFeed(NamedTuple):
+    """A feed that has lost *pages* that were kept, and why; its *name* is "" where none is known."""
+
+    name: str
+    pages: int
+    reason: str
+
 
 _LINES = (
     ("pages seen", "seen"),
@@ -40,11 +50,12 @@ def summary(
     swallowed: Sequence[Swallowed] = (),
     unjudged: str = "",
     leant_on: Mapping[str, int] = MappingProxyType({}),
+    lost: Sequence[LostFeed] = (),
 ) -> str:
     """Return the summary of a *run* from its *counts*, several lines; a missing count is 0.
 
     *unjudged* is the reason if nothing was judged; *leant_on* says for how many copies pages stand that
-    were kept on a host which this run has not visited.
+    were kept on a host which this run has not visited; *lost* are the feeds that lost what was kept.
     """
     counts = Counter(counts)
     label, name = _COPIES.get(run.action, _DRY_RUN)
@@ -56,13 +67,10 @@ def summary(
     ]
     lines.append(f"  {label:<18}{copies:>10,}  ({share:.1%} of all seen)")
     lines += _unjudged(counts, unjudged)
-    lines += (
-        _rehearsed(counts)
-        + _earlier(counts, run)
-        + _not_visited(leant_on)
-        + _skipped(counts)
-        + _troubles(counts)
-    )
+    lines += _lost(lost, index.book.lost(run.id), run)
+    lines += _rehearsed(counts) + _earlier(counts, run) + _not_visited(leant_on)
+    lines += _skipped(counts)
+    lines += _troubles(counts)
     lines += [_warning(one) for one in swallowed[:LARGEST]]
     if swallowed[LARGEST:]:
         lines.append(f"  and {len(swallowed) - LARGEST:,} more such warnings in the log")
@@ -78,6 +86,24 @@ def _unjudged(counts: Counter[str], reason: str) -> list[str]:
     if counts["index_errors"]:
         reason = "the index failed, see above"
     return [f"  NOTHING WAS JUDGED: {reason or 'no fields with a page or a text were found'}"]
+
+
+def _lost(feeds: Sequence[LostFeed], earlier: int, run: Run) -> list[str]:
+    """Return what feeds have lost; *earlier* is how much when this run had died."""
+    count = sum(feed.pages for feed in feeds)
+    lines = [f"  {count:,} KEPT BUT LOST WITH A FEED; the next crawl delivers them:"] if count else []
+    largest = sorted((feed for feed in feeds if feed.pages), key=lambda feed: -feed.pages)
+    lines += [
+        f"    {feed.pages:>8,}  {printable(feed.name) or 'a feed'}: {printable(feed.reason)}"
+        for feed in largest[:LARGEST]
+    ]
+    if largest[LARGEST:]:
+        lines.append(f"    and {len(largest) - LARGEST:,} more feeds")
+    if earlier:
+        lines.append(f"  {earlier:,} kept by this run, but lost with its feeds when it died before")
+    if run.job and (count or earlier):
+        lines.append("  JOBDIR does not ask for them again: crawl without it, or with a new one")
+    return lines
 
 
 def _rehearsed(counts: Counter[str]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +17,6 @@ from w3lib.url import file_uri_to_path
 
 from dedup.files.outputs import check_target
 from dedup.front.settings import DedupSettings
-from dedup.plugin.older import extension
 from dedup.values.errors import ConfigError, DedupError, shown
 from dedup.values.verdict import Verdict
 
@@ -68,7 +66,7 @@ class DroppedFeed:
         self._marker.mark(record, verdict)
         self._exporter.item_scraped(record, spider)
         for slot in self._exporter.slots:
-            _flush(slot)
+            flush(slot)
 
 
 def _spare(place: str, crawler: Crawler, index: Path | None) -> None:
@@ -105,23 +103,17 @@ def _as_text(value: Any) -> Any:
     return [_as_text(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def flush_feeds(crawler: Crawler) -> None:
-    """Flush all feeds, so that their lines are not lost with this process.
+def flush(slot: Any) -> bool:
+    """Pass what Scrapy's feed *slot* has written to the operating system; return whether that is done.
 
     To be called before a page is confirmed: otherwise a killed crawl would leave pages in the index
-    that are in no feed.  Feeds that are stored only at the end (S3, FTP) still lose them.
+    that are in no feed.
     """
-    exporter = extension(crawler, FeedExporter)
-    for slot in exporter.slots if exporter else ():
-        _flush(slot)
-
-
-def _flush(slot: Any) -> None:
-    file = getattr(slot, "file", None)
-    if file is not None:
-        # A compressed file has no flush; a full disk is reported by the exporter.
-        with suppress(AttributeError, OSError, ValueError):
-            file.flush()
+    try:
+        slot.file.flush()
+    except (AttributeError, OSError, ValueError):  # of a closed file, or of one that has no flush
+        return False
+    return True
 
 
 class CannotMark(DedupError):  # noqa: N818

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from threading import Timer
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from dedup.front.settings import DedupSettings
-from dedup.front.summary import summary
+from dedup.front.summary import LostFeed, summary
 from dedup.index import Index, Run, Sighting, SQLiteIndex
 from dedup.index.detector import Detector
 from dedup.index.index import is_address, open_index
@@ -45,6 +45,8 @@ _T = TypeVar("_T")
 WAIT = 30.0
 # How many rows may fail to be settled, each after a wait for a lock, before the next question is asked.
 _MOST_FAILURES = 2
+# So many rows are taken back in one transaction, for which others wait.
+_TOGETHER = 1_000
 # Hosts that are remembered as visited; others are recorded again.
 _MAX_HOSTS = 20_000
 # Seconds that a server has, when a crawl ends, to answer what is still to be asked.
@@ -87,6 +89,11 @@ class Judge:
         """The rules for URLs of this crawl."""
         # Rows whose fate is known but not yet in the index, because storing it failed.
         self._unsettled: dict[int, bool] = {}
+        self._untaken: list[int] = []
+        # Whether feeds hold pages until they are stored, and how often it was noted that some are.
+        self._holds = False
+        self._noted = 0
+        self._lost: Sequence[LostFeed] = ()
         self._hosts: dict[str, None] = {}
         self._visiting: set[str] = set()
         self._restored: list[tuple[str, str]] = []
@@ -143,16 +150,18 @@ class Judge:
             crawl=settings.crawl,
         )
 
-    def close(self, reason: str, *, unjudged: str = "") -> Any:
+    def close(self, reason: str, *, unjudged: str = "", lost: Sequence[LostFeed] = ()) -> Any:
         """End the run, log its summary, close the index; return what to await, None for nothing.
 
-        *unjudged* says why nothing was judged, if that is so.
+        *unjudged* says why nothing was judged, if that is so, *lost* which feeds have lost pages.
         """
-        self._unjudged = unjudged
+        self._unjudged, self._lost = unjudged, lost
         if self._detector is None:
             return None
         self._breaker.renew()
         self._catch_up()
+        if self._holds and not self._untaken:
+            self._do(partial(_done, self._detector.index.book.let_go, self._detector.run), _nothing)
         self.rules.close(reason)
         detector, self._detector = self._detector, None
         writer, self._writer = self._writer, None
@@ -194,6 +203,7 @@ class Judge:
                 swallowed=notices.swallowed(),
                 unjudged=self._unjudged,
                 leant_on=notices.leant_on(self._hosts),
+                lost=self._lost,
             )
         ]
         if self._rehearsal.is_on:
@@ -331,6 +341,8 @@ class Judge:
             "by the next crawl",
             self._run.id,
         )
+        if self._holds:
+            self.hold()
         hosts, self._hosts = self._hosts, {}
         for host in ("", *hosts):
             self._visit(host)
@@ -455,9 +467,27 @@ class Judge:
 
         self._do(partial(_done, index.ledger.confirm if kept else index.ledger.release, row), settled)
 
+    def take_back(self, rows: Sequence[int]) -> None:
+        """Let *rows*, which a feed has lost, count as never seen, even if they were confirmed."""
+        self.counts.add("lost_in_feeds", len(rows))
+        for at in range(0, len(rows), _TOGETHER):
+            self._take_back(rows[at : at + _TOGETHER])
+
+    def _take_back(self, rows: Sequence[int]) -> None:
+        if self._detector is None:
+            return
+
+        def taken(is_done: bool | None) -> None:
+            if not is_done:
+                self._untaken += rows
+            for row in rows:
+                self._room.settled(row)
+
+        self._do(partial(_done, self._detector.index.ledger.take_back, rows), taken)
+
     def _catch_up(self) -> None:
         """Settle rows that could not be settled yet; one that never can be does not block the others."""
-        if not self._unsettled or self._is_pausing:
+        if not (self._unsettled or self._untaken) or self._is_pausing:
             return
         failures = 0
         for row, kept in list(self._unsettled.items()):
@@ -466,6 +496,23 @@ class Judge:
             failures += row in self._unsettled
             if failures == _MOST_FAILURES or self._is_pausing:
                 return
+        untaken, self._untaken = self._untaken, []
+        self._take_back(untaken)
+
+    # Feeds that are stored when they are closed
+
+    def hold(self) -> None:
+        """Note that feeds hold what is kept from now on until they are stored."""
+        self._holds = True
+        if self._detector:
+            self._do(partial(_done, self._detector.index.book.hold, self._detector.run), _nothing)
+
+    def note_stored(self, rows: Iterable[int]) -> None:
+        """Note that no feed holds *rows* any more."""
+        if self._detector:
+            self._noted += 1
+            book, run = self._detector.index.book, self._detector.run
+            self._do(partial(_done, book.note_stored, run, self._noted, tuple(rows)), _nothing)
 
     @property
     def _is_pausing(self) -> bool:
@@ -481,6 +528,10 @@ async def _answer(writer: IndexWriter, ask: Callable[[], _T]) -> Answer[_T]:
 def _log(text: str | None) -> None:
     if text:
         logger.info("%s", text)
+
+
+def _nothing(_: object) -> None:
+    """Take an answer that nobody waits for."""
 
 
 def _done(change: Callable[..., object], *args: Any) -> bool:

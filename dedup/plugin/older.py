@@ -30,13 +30,6 @@ def spider_middleware(crawler: Crawler, kind: type[_T]) -> _T | None:
     return _first(crawler.engine.scraper.spidermw, kind)
 
 
-def extension(crawler: Crawler, kind: type[_T]) -> _T | None:
-    """Return the extension of *kind* that *crawler* has, None for none."""
-    if hasattr(crawler, "get_extension"):
-        return crawler.get_extension(kind)
-    return _first(crawler.extensions, kind)
-
-
 def _first(manager: Any, kind: type[_T]) -> _T | None:
     return next((one for one in manager.middlewares if isinstance(one, kind)), None)
 

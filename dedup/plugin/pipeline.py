@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +18,6 @@ from dedup.plugin.errors import DropReason, DuplicatePage, close_spider
 from dedup.plugin.feeds import (
     CannotMark,
     DroppedFeed,
-    flush_feeds,
     known_item_classes,
     mark_of_copies,
     marker_of,
@@ -28,6 +27,7 @@ from dedup.plugin.older import item_pipeline
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, only_looks, read_settings
+from dedup.plugin.storing import FeedWatch
 from dedup.plugin.tracking import Delivery, Token, Tracker, TrackingPipeline
 from dedup.plugin.unread import Copy, Net
 from dedup.plugin.waiting import Future, Waiter
@@ -61,6 +61,7 @@ class DedupPipeline:
         self.reader = ItemReader(crawler, settings)
         """What makes pages of the items of this crawl."""
         self._tracker = Tracker()
+        self._feeds = FeedWatch(crawler, self.judge)
         self._marker = marker_of(settings)
         self._marks_copies = settings.action == "mark"
         self._dropped = self._dropped_feed()
@@ -93,6 +94,7 @@ class DedupPipeline:
             self._tracker = tracking.tracker
         self._before = self._predecessors()
         run = self.judge.open()
+        self._feeds.begin()
         logger.info(
             "Deduplicating into %s, run %d%s%s: %s",
             *(shown_place(index_path(self._settings)), run.id),
@@ -297,13 +299,15 @@ class DedupPipeline:
 
     def _settle(self, item: Any, *, kept: bool, delivered: bool) -> None:
         token = self._tracker.settle(item)
+        is_lost = kept and not self._feeds.scraped(item, token.rows if token else ())
         if token is None:
             return
+        delivered = delivered and not is_lost
         token.response = None
-        if token.row is not None:
-            self._settle_row(token.row, kept=kept)
+        if token.row is not None and not is_lost:
+            self.judge.settle(token.row, kept=kept)
         if watch := token.handed.watch:
-            self.judge.rules.settled(watch, is_delivered=kept or delivered)
+            self.judge.rules.settled(watch, is_delivered=delivered)
         if delivery := token.handed.delivery:
             delivery.settled += 1
             delivery.delivered += delivered
@@ -312,12 +316,7 @@ class DedupPipeline:
     def settle_page(self, delivery: Delivery) -> None:
         """Settle a page that shares the fate of its items, if that fate is known."""
         if not delivery.is_open:
-            self._settle_row(delivery.row, kept=not delivery.is_lost)
-
-    def _settle_row(self, row: int, *, kept: bool) -> None:
-        if kept:
-            flush_feeds(self._crawler)
-        self.judge.settle(row, kept=kept)
+            self.judge.settle(delivery.row, kept=not delivery.is_lost)
 
     def close_spider(self, spider: Any = None) -> None:
         """Write the stats, which extensions read when the spider is closed, before the run ends."""
@@ -326,10 +325,16 @@ class DedupPipeline:
     def _spider_closed(self, reason: str) -> Any:
         for said in self._records.closing():
             logger.warning("%s", said)
-        closing = self.judge.close(reason, unjudged=self._records.reason())
-        self._counts.write()
-        return self._closing(closing) if closing else None
+        if feeds := self._feeds.closing():
+            return self._closing(feeds, partial(self._close, reason))
+        return self._close(reason)
 
-    async def _closing(self, closing: Awaitable[None]) -> None:
-        await closing
+    def _close(self, reason: str) -> Any:
+        closing = self.judge.close(reason, unjudged=self._records.reason(), lost=self._feeds.lost)
         self._counts.write()
+        return self._closing(closing, self._counts.write) if closing else None
+
+    async def _closing(self, first: Awaitable[None], then: Callable[[], Any]) -> None:
+        await first
+        if closing := then():
+            await closing

@@ -82,6 +82,12 @@ class Token:
     row: int | None = None
     is_settled: bool = False
 
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The rows that are lost with it: its own, and that of the page that it has a part in."""
+        own = () if self.row is None else (self.row,)
+        return (*own, self.handed.delivery.row) if self.handed.delivery else own
+
 
 def is_asked_for(response: Response | None, url: str) -> TypeGuard[Response]:
     """Return whether somebody has asked for *response* by *url*, and was not led to it."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from scrapy.exceptions import DropItem
+from scrapy.exporters import BaseItemExporter
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -85,18 +87,44 @@ class Batching:
 
 
 class FailingFeed:
-    """A feed storage that takes every item and fails when the feed is to be stored."""
+    """A feed storage that takes every item and fails when the feed is to be stored.
+
+    It does so for the files that `FAILING_FEEDS` names and the spiders that `FAILING_SPIDERS` names,
+    or for all.
+    """
 
     def __init__(self, uri: str, *, feed_options: dict[str, Any] | None = None) -> None:
-        self._path = Path(uri.removeprefix("failing://"))
+        self._path = Path("/" + uri.removeprefix("failing://").partition("/")[2])
+        self._fails = True
 
     def open(self, spider: Any) -> Any:
+        settings = spider.settings
+        files, spiders = settings.getlist("FAILING_FEEDS"), settings.getlist("FAILING_SPIDERS")
+        self._fails = self._path.stem in (files or [self._path.stem]) and spider.name in (
+            spiders or [spider.name]
+        )
         return self._path.open("wb")
 
     def store(self, file: Any) -> Any:
         file.close()
-        self._path.unlink()
-        raise OSError("the upload failed")
+        if self._fails:
+            self._path.unlink()
+            raise OSError("the upload failed")
+
+
+class CollectingExporter(BaseItemExporter):
+    """Writes all items when it has the last one, as exporters of spreadsheets do."""
+
+    def __init__(self, file: Any, **options: Any) -> None:
+        super().__init__(dont_fail=True, **options)
+        self._file = file
+        self._items: list[Any] = []
+
+    def export_item(self, item: Any) -> None:
+        self._items.append(item)
+
+    def finish_exporting(self) -> None:
+        pickle.dump(self._items, self._file)
 
 
 class OtherSpider(ItemSpider):

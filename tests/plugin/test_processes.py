@@ -332,7 +332,7 @@ def test_a_copy_dropped_for_what_a_killed_process_had_pending_is_an_orphan(
     assert outcomes(pair.a) == {"http://a/1": Outcome.RELEASED, "http://a/2": Outcome.ORPHANED}
 
 
-# Storage that waits, feeds that fail
+# Storage that waits
 
 
 # Storage waits for a third page.  With three places one of them has to wait for the copy to leave.
@@ -352,22 +352,3 @@ def test_storage_in_batches_and_copies_do_not_wait_for_each_other_for_ever(
     done = crawl(tmp_path, ITEMS, settings, listed(*found))
     assert urls(done) == [f"http://a/{number}" for number in kept]
     assert done.dedup().get("wait_timeout", 0) == timeouts
-
-
-def test_a_run_whose_feed_was_not_stored_can_be_undone(tmp_path: Path) -> None:
-    found = listed(item(1, text(1)), item(2, text(1)), item(3, text(3)))
-    settings = {
-        "FEED_STORAGES": {"failing": "tests.plugin.storages.FailingFeed"},
-        "FEEDS": {f"failing://{tmp_path}/lost.jsonl": {"format": "jsonlines"}},
-        "DEDUP_UNCHANGED": "drop",
-    }
-    lost = crawl(tmp_path, ITEMS, settings, found)
-    assert "the upload failed" in lost.log
-    assert "Deduplication of run 1" in lost.log
-    assert urls(crawl(tmp_path, ITEMS, {"DEDUP_UNCHANGED": "drop"}, found)) == []
-    assert dedup("forget", tmp_path, "--run", "1") == ["3 rows are forgotten."]
-    assert urls(crawl(tmp_path, ITEMS, {"DEDUP_UNCHANGED": "drop"}, found)) == [
-        "http://a/1",
-        "http://a/3",
-    ]
-    assert outcomes(tmp_path)["http://a/3"] is Outcome.CONFIRMED

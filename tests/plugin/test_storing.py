@@ -1,0 +1,214 @@
+"""What was kept is in the feeds of the user; what feeds lose is taken back, and delivered again."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from dedup import SQLiteIndex
+from dedup.values.verdict import Outcome
+from tests import crawling
+from tests.crawling import Crawl, Running, crawl, started, wait_until
+from tests.forking import HAS_SERVER
+from tests.oracle.trying import in_a_process
+from tests.pages import text
+from tests.plugin.feeding import FAULTS, tried
+
+in_forks = pytest.mark.skipif(not HAS_SERVER, reason="histories are lived in forks")
+
+
+def broken(seeds: range, fault: str = "") -> list[tuple[int, list[str]]]:
+    with TemporaryDirectory() as folder:
+        return in_a_process(tried, list(seeds), Path(folder), fault)
+
+
+@in_forks
+@pytest.mark.parametrize(
+    "seeds", [range(6), pytest.param(range(6, 100), marks=pytest.mark.slow)], ids=str
+)
+def test_what_is_confirmed_is_in_all_feeds_and_nothing_else_is_taken_back(seeds: range) -> None:
+    assert broken(seeds) == []
+
+
+@in_forks
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_law_finds_a_planted_fault(fault: str) -> None:
+    assert broken(range(12), fault)
+
+
+# Cases
+
+ITEMS = "tests.plugin.spiders.ItemSpider"
+DROP: dict[str, Any] = {"DEDUP_UNCHANGED": "drop", "CONCURRENT_ITEMS": 1}
+FAILING = {"failing": "tests.plugin.storages.FailingFeed"}
+FOUR = [
+    {"url": f"http://a/{number}", "text": text(content)} for number, content in enumerate([1, 1, 2, 3])
+]
+
+
+def listed(items: list[dict[str, Any]]) -> dict[str, str]:
+    return {"items": json.dumps(items)}
+
+
+def failing(folder: Path, **options: Any) -> dict[str, Any]:
+    feed = {f"failing://user:secret@{folder}/%(batch_id)d.jsonl": {"format": "jsonlines", **options}}
+    return {"FEED_STORAGES": FAILING, "FEEDS": feed, **DROP}
+
+
+def urls(done: Crawl) -> list[str]:
+    return [item["url"] for item in done.items]
+
+
+def outcomes(folder: Path) -> dict[str, Outcome]:
+    with SQLiteIndex(crawling.index_of(folder)) as index:
+        assert index.problems() == []
+        return {row.sighting.url: row.outcome for row in index.rows()}
+
+
+def test_what_a_failed_upload_had_is_told_and_delivered_by_the_next_crawl(tmp_path: Path) -> None:
+    lost = crawl(tmp_path, ITEMS, failing(tmp_path), listed(FOUR))
+    assert "3 KEPT BUT LOST WITH A FEED" in lost.log
+    assert f"failing://{tmp_path}/1.jsonl: OSError: the upload failed" in lost.log
+    assert "secret" not in lost.log.split("Deduplication of run")[1].split("index:")[0]
+    assert lost.dedup()["lost_in_feeds"] == 3
+    assert list(outcomes(tmp_path).values()) == [
+        Outcome.RELEASED,
+        Outcome.ORPHANED,
+        Outcome.RELEASED,
+        Outcome.RELEASED,
+    ]
+    assert urls(crawl(tmp_path, ITEMS, DROP, listed(FOUR))) == [FOUR[n]["url"] for n in (0, 2, 3)]
+    assert urls(crawl(tmp_path, ITEMS, DROP, listed(FOUR))) == []
+
+
+def test_only_what_the_failed_batch_had_is_delivered_again(tmp_path: Path) -> None:
+    settings = failing(tmp_path, batch_item_count=2, item_export_kwargs={})
+    lost = crawl(tmp_path, ITEMS, {**settings, "FAILING_FEEDS": "1"}, listed(FOUR))
+    assert lost.dedup()["lost_in_feeds"] == 2
+    assert urls(crawl(tmp_path, ITEMS, DROP, listed(FOUR))) == ["http://a/0", "http://a/2"]
+
+
+def test_an_item_that_cannot_be_written_gives_its_place_to_its_copy(tmp_path: Path) -> None:
+    unwritable = [{**FOUR[0], "note": "\ud800"}, *FOUR[1:]]
+    settings = {**DROP, "FEED_EXPORT_ENCODING": "utf-8"}
+    done = crawl(tmp_path, ITEMS, settings, listed(unwritable))
+    assert urls(done) == ["http://a/1", "http://a/2", "http://a/3"]
+    assert "items could not be written, see above" in done.log
+    assert outcomes(tmp_path)["http://a/0"] is Outcome.RELEASED
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk")
+def test_what_a_full_disk_did_not_take_is_delivered_by_the_next_crawl(tmp_path: Path) -> None:
+    full = {**DROP, "FEEDS": {"/dev/full": {"format": "jsonlines"}}}
+    lost = crawl(tmp_path, ITEMS, full, listed(FOUR))
+    # A copy is no copy of what is lost: it is kept, and lost, too.
+    assert lost.dedup()["lost_in_feeds"] == 4
+    assert urls(crawl(tmp_path, ITEMS, DROP, listed(FOUR))) == [FOUR[n]["url"] for n in (0, 2, 3)]
+
+
+def test_a_feed_that_cannot_be_opened_has_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    feeds = {str(tmp_path / "file" / "items.jsonl"): {"format": "jsonlines"}}
+    lost = crawl(tmp_path, ITEMS, {**DROP, "FEEDS": feeds}, listed(FOUR))
+    assert lost.dedup()["lost_in_feeds"] == 4
+    assert len(crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items) == 3
+
+
+def test_a_project_without_feeds_counts_on_its_pipelines(tmp_path: Path) -> None:
+    first = crawl(tmp_path, ITEMS, {**DROP, "FEEDS": {}}, listed(FOUR))
+    assert "lost_in_feeds" not in first.dedup()
+    assert crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items == []
+
+
+def test_the_feed_of_one_spider_is_nothing_to_another_one_in_its_process(tmp_path: Path) -> None:
+    others = [{**item, "url": item["url"].replace("/a/", "/b/")} for item in FOUR]
+    settings = {**failing(tmp_path), "FAILING_SPIDERS": "items"}
+    crawl(
+        tmp_path,
+        ITEMS,
+        settings,
+        listed(FOUR),
+        others=[("tests.plugin.storages.OtherSpider", listed(others))],
+    )
+    lost = {url for url, outcome in outcomes(tmp_path).items() if outcome is Outcome.RELEASED}
+    assert lost == {FOUR[n]["url"] for n in (0, 2, 3)}
+
+
+# Kills, and jobs
+
+
+def begun(folder: Path, settings: dict[str, Any]) -> Running:
+    """Start a crawl that has scraped three items, and waits for the file `go` with the fourth."""
+    fourth = {
+        "url": "http://a/4",
+        "text": text(4),
+        "reached": f"{folder}/reached",
+        "until": f"{folder}/go",
+    }
+    pipelines = {"ITEM_PIPELINES": {"tests.plugin.storages.Gated": 300}}
+    running = started(folder, ITEMS, {**DROP, **pipelines, **settings}, listed([*FOUR, fourth]))
+    wait_until((folder / "reached").exists)
+    return running
+
+
+PLACES: dict[str, dict[str, Any]] = {
+    "failing://{}/a.jsonl": {"format": "jsonlines"},
+    "{}/a.gz": {
+        "format": "jsonlines",
+        "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"],
+    },
+    "{}/a.pickle": {"format": "own"},
+    "{}/a.jsonl": {"format": "jsonlines"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
+def test_what_a_killed_crawl_had_in_files_to_be_stored_is_new_again(tmp_path: Path, place: str) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")}
+    settings = {
+        **job,
+        "FEED_STORAGES": FAILING,
+        "FEED_EXPORTERS": {"own": "tests.plugin.storages.CollectingExporter"},
+        "FEEDS": {place.format(tmp_path): PLACES[place]},
+    }
+    running = begun(tmp_path, settings)
+    running.send(signal.SIGKILL)
+    running.finish()
+    resumed = crawl(tmp_path, ITEMS, {**DROP, **job}, listed(FOUR[:1]))
+    is_lost = place != "{}/a.jsonl"
+    assert ("3 pages that it had kept are lost with them" in resumed.log) is is_lost
+    assert ("3 kept by this run, but lost with its feeds when it died before" in resumed.log) is is_lost
+    assert ("JOBDIR does not ask for them again" in resumed.log) is is_lost
+    assert urls(resumed) == (["http://a/0"] if is_lost else [])
+    again = crawl(tmp_path, ITEMS, DROP, listed(FOUR))
+    assert urls(again) == (["http://a/2", "http://a/3"] if is_lost else [])
+
+
+@pytest.mark.slow
+def test_a_paused_job_whose_upload_failed_says_that_it_will_not_ask_again(tmp_path: Path) -> None:
+    running = begun(tmp_path, {**failing(tmp_path), "JOBDIR": str(tmp_path / "job")})
+    running.send(signal.SIGINT)
+    running.wait_for("Received SIGINT")
+    (tmp_path / "go").touch()
+    paused = running.finish()
+    assert paused.stats["finish_reason"] == "shutdown"
+    assert paused.dedup()["lost_in_feeds"] == 4
+    assert "JOBDIR does not ask for them again" in paused.log
+    assert len(crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items) == 3
+
+
+@pytest.mark.slow
+def test_a_crawl_that_is_stopped_twice_has_stored_nothing(tmp_path: Path) -> None:
+    running = begun(tmp_path, {**failing(tmp_path), "FAILING_FEEDS": "none"})
+    running.send(signal.SIGINT)
+    running.wait_for("Received SIGINT")
+    running.send(signal.SIGINT)
+    assert not urls(running.finish())
+    assert len(crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items) == 3
