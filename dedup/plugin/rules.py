@@ -266,7 +266,7 @@ class CrawlRules:
         if not self.uses or not is_link(request):
             return None
         assert self._run is not None
-        if self._learner.is_explored(url, acting, self._run.id):
+        if self._learner.is_explored(acting, self._run.id):
             self._counts.add("rules/explored")
             return None
         return self._withhold(request, acting)

@@ -41,7 +41,8 @@ _MOST_AGAIN, _TIMES_AGAIN = 20_000, 20
 # The first matches of an active rule in a run are looked at, whatever their hash is.
 FIRST_LOOKS = 2
 OTHER_CONTENT, OTHER_LINKS = "other content", "other links"
-SHARE = 0.05
+# Then every so many, of the first and of all others.
+EARLY_MATCHES, EARLY_STEP, STEP = 300, 10, 20
 
 
 @dataclass(slots=True, eq=False)
@@ -302,18 +303,17 @@ class Learner:
             self._readings[url] = reading_of(url)
         return self._readings[url]
 
-    def is_explored(self, url: str, prediction: Prediction, run: int) -> bool:
+    def is_explored(self, prediction: Prediction, run: int) -> bool:
         """Return whether a page that need not be fetched is fetched, to see if that is right.
 
-        Where a rule was not tested, each is.
-        The share is taken by a hash of the URL and of the *run*, so that each URL has its turn.
+        Where a rule was not tested, each is; else one in so many, in each *run* others.
         """
-        for record in prediction.records:
+        records = prediction.records
+        for record in records:
             record.looks += 1
-        if not all(record.is_tested(prediction.key) for record in prediction.records):
+        if not all(record.is_tested(prediction.key) for record in records):
             return True
-        first = min(record.looks for record in prediction.records)
-        return first <= FIRST_LOOKS or murmur3(f"{run} {url}") < SHARE * 2**64
+        return any(_has_its_turn(record, run) for record in records)
 
     # Whether it was right
 
@@ -479,6 +479,11 @@ def _wronged(
         return record.own
     is_final = is_final or not record.state.predicts
     return record.own.with_wrong(Wrong(group, patterns_for(key)[-1], *pair, reason, is_final))
+
+
+def _has_its_turn(record: RuleRecord, run: int) -> bool:
+    step = EARLY_STEP if record.evidence.withheld < EARLY_MATCHES else STEP
+    return record.looks <= FIRST_LOOKS or (record.looks + run) % step == 0
 
 
 def _looked_at(key: Parts) -> tuple[int, int]:

@@ -65,7 +65,7 @@ def crawled(learner: Learner, site: Site, seed: int, number: int, *, acts: bool 
         learner.meet(url)
         predictions = learner.predictions(url, "")
         acting = next((one for one in predictions if one.acts), None)
-        if acts and acting and not learner.is_explored(url, acting, seed):
+        if acts and acting and not learner.is_explored(acting, seed):
             outcome.withheld += 1
             learner.count_withheld(acting.records)
             missed.add(content)

@@ -77,7 +77,7 @@ def test_what_holds_in_one_place_withholds_nothing_in_another(pages: int) -> Non
     for number in range(pages):
         url = f"{HOST}/shop/item?id={number}"
         for one in learner.predictions(url, ""):
-            assert not one.acts or learner.is_explored(url, one, 1)
+            assert not one.acts or learner.is_explored(one, 1)
             learner.wrong(one, url, "other content")
         learner.page(Page(url, (1000 + number,), (1,), "", 1))
     assert learner.records[parameter("id")].state is not State.ACTIVE
@@ -158,7 +158,7 @@ def looked_at(learner: Learner, folder: str, pages: int) -> int:
         learner.right(predicted(learner, url))
     learner.page(Page(f"{HOST}{folder}new", (2000,), (1,), "", 1))
     urls = [f"{HOST}{folder}new?s={number}" for number in range(100)]
-    return sum(learner.is_explored(url, predicted(learner, url), 1) for url in urls)
+    return sum(learner.is_explored(predicted(learner, url), 1) for url in urls)
 
 
 def test_a_rule_acts_only_where_it_was_tested() -> None:

@@ -54,12 +54,7 @@ class Trapped:
         acting = next((one for one in predictions if one.acts), None)
         # A rule may have ended since it was asked: the plugin decides at once.
         is_active = acting and all(one.state is State.ACTIVE for one in acting.records)
-        if (
-            self.uses
-            and acting
-            and is_active
-            and not self.learner.is_explored(url, acting, self.site.run)
-        ):
+        if self.uses and acting and is_active and not self.learner.is_explored(acting, self.site.run):
             self.held[url] = acting.records
             self.learner.count_withheld(acting.records)
             return
