@@ -266,6 +266,7 @@ def _tally_of(text: str) -> Tally | None:
             examples=tuple((str(one), str(other)) for one, other in found["examples"]),
             replayed=int(found.get("replayed", 0)),
             doubts=int(found.get("doubts", 0)),
+            is_crowded=found.get("is_crowded") is True,
             looks=tuple((int(one), int(two), int(count)) for one, two, count in found.get("looks", ())),
         )
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):

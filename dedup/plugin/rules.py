@@ -23,7 +23,7 @@ from dedup.plugin.restored import kept_request, request_again
 from dedup.plugin.waiting import Future, InFlight, Waiter
 from dedup.urls.evidence import State
 from dedup.urls.learner import OTHER_CONTENT, OTHER_LINKS, Learner, Prediction, RuleRecord
-from dedup.urls.learning import MOST_COUNTED, Clearness
+from dedup.urls.learning import MOST_COUNTED, Clarity, Clearness
 from dedup.urls.names import clean_params
 from dedup.urls.parts import Parts
 from dedup.urls.views import Page
@@ -112,7 +112,7 @@ class Watch:
     pages: int = 0
     settled: int = 0
     has_ended: bool = False
-    is_clear: bool = True
+    clarity: Clarity = Clarity.CLEAR
     is_own: bool = True
     is_spoiled: bool = False
 
@@ -414,17 +414,17 @@ class CrawlRules:
             row, url = verdict.canonical or row, watch.response.url
             watch.is_own = watch.is_own and self._learner.are_one(url, verdict.canonical_url)
         watch.rows.append(row)
-        watch.is_clear = watch.is_clear and self._is_clear(watch.response.url, verdict, content)
+        watch.clarity = min(watch.clarity, self._clarity(watch.response.url, verdict, content))
 
     def _content(self, verdict: Verdict) -> int | None:
         """Return the canonical that a page is or repeats."""
         found = verdict.represents or verdict.canonical or verdict.row
         return None if found is None else self._represents.get(found, found)
 
-    def _is_clear(self, url: str, verdict: Verdict, content: int) -> bool:
-        """Return whether it is beyond doubt what a page shows."""
+    def _clarity(self, url: str, verdict: Verdict, content: int) -> Clarity:
+        """Return how far it is beyond doubt what a page shows."""
         copy_of = content if verdict.repeats_another else None
-        return self._clearness.is_clear(url, verdict.reason, verdict.words, verdict.similarity, copy_of)
+        return self._clearness.of(url, verdict.reason, verdict.words, verdict.similarity, copy_of)
 
     @_guarded
     def declared(self, url: str, canonical_link: str) -> None:
@@ -463,7 +463,7 @@ class CrawlRules:
         predictions, watch.asked.predictions = watch.asked.predictions, []
         response = watch.response
         is_whole = 0 < len(watch.rows) == watch.items + watch.pages and not watch.is_spoiled
-        is_clear = is_whole and watch.is_clear
+        clarity = watch.clarity if is_whole else Clarity.DOUBTFUL
         content = tuple(sorted(watch.contents))
         came_by = response.meta.get("redirect_urls") or ()
         for earlier in came_by:
@@ -471,15 +471,18 @@ class CrawlRules:
             if self._knows_all:
                 self._learner.visited(str(earlier), None, [response.url])
         for one in predictions:
-            self._score(one, watch, content if is_clear and not came_by else None)
-        page = None
-        if is_clear and watch.asked.signature is not None:
+            least = Clarity.WALL if one.is_of_few else Clarity.CLEAR
+            self._score(one, watch, content if clarity >= least and not came_by else None)
+        page, is_wall = None, clarity is Clarity.WALL
+        if clarity and watch.asked.signature is not None:
             size = len(response.body)
             rows = tuple(dict.fromkeys(watch.rows))  # items of a page may repeat each other
             page = Page(response.url, content, rows, watch.asked.signature, size)
-            self._learner.page(page, can_stand=watch.is_own)
+            self._learner.page(page, can_stand=watch.is_own, is_wall=is_wall)
         if self._knows_all:
-            self._learner.visited(response.url, page, watch.links, can_stand=watch.is_own)
+            self._learner.visited(
+                response.url, page, watch.links, can_stand=watch.is_own, is_wall=is_wall
+            )
 
     def _score(self, one: Prediction, watch: Watch, content: tuple[int, ...] | None) -> None:
         """Count whether what a rule predicted of a page was right."""

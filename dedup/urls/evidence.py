@@ -16,6 +16,8 @@ CANDIDATE, TRIAL = 3, 10
 # Right predictions in a row from which on it acts, fewer where site or name declare it, and on so
 # many pages.
 RIGHT, RIGHT_DECLARED, PAGES = 30, 10, 10
+# Groups that let a rule for one path be tested although they show few pages, and how few.
+MANY_GROUPS, FEW_PAGES = 20, 5
 # As many of the right predictions may come from replaying a crawl at its end.
 REPLAYED = 20
 # A rule that was contradicted so often is given up.
@@ -69,8 +71,8 @@ class Tally:
     predictions and *rights* all.  *looks* are the hashes of a folder and of a place in it, and how often
     a page there was as the rule says, at most `LOOKS`.  *replayed* counts the predictions that would
     have been right, at most `REPLAYED`; *doubts* are those whose pages led on, while nobody knows yet
-    whether only they did.  *examples* are pairs of URLs that show the same page.  No more is kept of
-    anything than it takes to decide.
+    whether only they did.  It *is_crowded* if one group has very many members.  *examples* are pairs of
+    URLs that show the same page.  No more is kept of anything than it takes to decide.
     """
 
     groups: tuple[tuple[int, int], ...] = ()
@@ -85,6 +87,7 @@ class Tally:
     looks: tuple[tuple[int, int, int], ...] = ()
     replayed: int = 0
     doubts: int = 0
+    is_crowded: bool = False
 
     def with_look(self, folder: int, place: int) -> Tally:
         """Return it with one more page of a *place* that is as the rule says."""
@@ -148,6 +151,9 @@ class Evidence:
     """The places, and the folders, where pages were seen to be as the rule says."""
     replayed: int = 0
     doubts: int = 0
+    is_crowded: bool = False
+    right_now: int = 0
+    """Right predictions of the last run; *right_since* has those of all."""
 
     @property
     def except_paths(self) -> frozenset[str]:
@@ -177,6 +183,8 @@ def evidence_of(tallies: Iterable[Tally]) -> Evidence:
             unclear=total.unclear + tally.unclear,
             withheld=total.withheld + tally.withheld,
             doubts=total.doubts + tally.doubts,
+            is_crowded=total.is_crowded or tally.is_crowded,
+            right_now=tally.since,
             is_declared=total.is_declared or tally.is_declared,
             examples=(total.examples + tally.examples)[:2],
         )
@@ -203,11 +211,17 @@ def _together(one: tuple[Wrong, ...], other: tuple[Wrong, ...]) -> tuple[Wrong, 
 
 
 def state_of(
-    evidence: Evidence, standing: RuleStanding = RuleStanding.LEARNED, *, is_known: bool = False
+    evidence: Evidence,
+    standing: RuleStanding = RuleStanding.LEARNED,
+    *,
+    is_known: bool = False,
+    is_narrow: bool = False,
 ) -> State:
     """Return the state of a rule; *is_known* says that its name is one of tracking or sessions.
 
-    What a person has said holds whatever the evidence is.
+    *is_narrow* says that it is for one path only: then few pages with many addresses let it be tested,
+    and twice the predictions of earlier runs, and some of the last one, let it act.  What a person has
+    said holds whatever the evidence is.
     """
     if standing in (RuleStanding.OFF, RuleStanding.PINNED):
         return State.OFF if standing is RuleStanding.OFF else State.ACTIVE
@@ -215,12 +229,26 @@ def state_of(
         return State.REFUTED
     if len(evidence.wrongs) >= MOST_WRONG:
         return State.RETIRED
-    if not (_reaches(evidence, TRIAL) or evidence.wrongs):
+    is_of_few = is_narrow and not evidence.wrongs and shows_few_pages(evidence)
+    if not (is_of_few or _reaches(evidence, TRIAL) or evidence.wrongs):
         return State.CANDIDATE if _reaches(evidence, CANDIDATE) else State.SEEN
     enough = RIGHT_DECLARED if is_known or evidence.is_declared else RIGHT
-    if _is_proven(evidence, enough) and not evidence.doubts:
+    is_proven = _is_proven_again(evidence) if is_of_few else _is_proven(evidence, enough)
+    if is_proven and not evidence.doubts:
         return State.ACTIVE
     return State.SUSPENDED if evidence.wrongs else State.TRIAL
+
+
+def shows_few_pages(evidence: Evidence) -> bool:
+    """Return whether many addresses of few pages speak for a rule, and not many pages."""
+    is_enough = evidence.groups >= MANY_GROUPS and evidence.canonicals >= FEW_PAGES
+    return not _reaches(evidence, TRIAL) and (evidence.is_crowded or is_enough)
+
+
+def _is_proven_again(evidence: Evidence) -> bool:
+    """Return whether earlier runs have proven it, and the last one has not found it changed."""
+    before = evidence.right_since - evidence.right_now
+    return before >= 2 * RIGHT and evidence.right_now >= RIGHT_DECLARED
 
 
 def _is_proven(evidence: Evidence, enough: int) -> bool:

@@ -14,6 +14,9 @@ _MOST_PAGES, _MOST_GROUPS = 50_000, 100_000
 # Values of one parameter that may be rules of their own, such as start=0.
 _MOST_VALUES = 20
 
+# Members of a group, all alike, from which on they let a rule be tested.
+CROWD = 100
+
 Content = tuple[int, ...]
 """The canonicals that the items of a page are or repeat, in order: what the page shows."""
 
@@ -22,7 +25,8 @@ class Shift(NamedTuple):
     """What a page has made of a group: its members show the same, or for *is_against* they do not.
 
     *host* is that of the URLs that the edit changes, *key* what is left of them; *url* and *other* are
-    two of the members.
+    two of the members.  It *is_crowd* if so many members have come to show the same that their number
+    says something.
     """
 
     edit: Edit
@@ -32,6 +36,7 @@ class Shift(NamedTuple):
     url: str
     other: str
     is_against: bool
+    is_crowd: bool = False
 
 
 @dataclass(slots=True)
@@ -45,18 +50,29 @@ class _Group:
     url: str = ""
     is_for: bool = False
     is_against: bool = False
+    is_mixed: bool = False
+    members: int = 0
 
-    def add(self, url: str, content: Content) -> Shift | None:
-        """Count one more page; return what that changes."""
+    def add(self, url: str, content: Content, *, is_wall: bool = False) -> Shift | None:
+        """Count one more page; return what that changes.  A wall only makes a crowd, or spoils it."""
         if self.content is None:
             self.content, self.url = content, url
         if self.url == url or self.is_against:
             return None
-        self.is_against = content != self.content
-        if self.is_for and not self.is_against:
-            return None
-        self.is_for = True
-        return Shift(self.edit, self.host, self.key, self.content, url, self.url, self.is_against)
+        is_other = content != self.content
+        self.is_mixed = self.is_mixed or is_other
+        self.members += 1
+        is_crowd = self.members == CROWD and not self.is_mixed
+        if is_wall or (self.is_for and not is_other):
+            return self._shift(url, is_crowd=True) if is_crowd else None
+        self.is_for, self.is_against = True, is_other
+        return self._shift(url, is_crowd=is_crowd)
+
+    def _shift(self, url: str, *, is_crowd: bool) -> Shift:
+        content = self.content or ()
+        return Shift(
+            *(self.edit, self.host, self.key, content, url, self.url, self.is_against), is_crowd
+        )
 
 
 @dataclass(slots=True)
@@ -68,21 +84,25 @@ class Groups:
     _of_key: dict[Parts, list[_Group]] = field(default_factory=dict)
     _values: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
-    def add(self, read: Reading, url: str, content: Content) -> Iterator[Shift]:
+    def add(
+        self, read: Reading, url: str, content: Content, *, is_wall: bool = False
+    ) -> Iterator[Shift]:
         """Count a page of *url*, as *read*; yield what that changes, edit by edit.
 
-        A page that is met again, or that would be one too many, changes nothing.
+        A page that is met again, or that would be one too many, changes nothing.  One that *is_wall*
+        stands at so many URLs that it says nothing of other pages.
         """
         parts = read.parts
         if parts in self._pages or len(self._pages) >= _MOST_PAGES:
             return
-        self._pages[parts] = (url, content)
+        if not is_wall:
+            self._pages[parts] = (url, content)
         for edit in read.edits:
             group = self._group(edit, edit.applied(parts), parts.host)
-            if group and (shift := group.add(url, content)):
+            if group and (shift := group.add(url, content, is_wall=is_wall)):
                 yield shift
         for group in self._of_key.get(parts, ()):
-            if shift := group.add(url, content):
+            if shift := group.add(url, content, is_wall=is_wall):
                 yield shift
 
     def _group(self, edit: Edit, key: Parts, host: str) -> _Group | None:

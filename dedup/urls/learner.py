@@ -19,6 +19,7 @@ from dedup.urls.evidence import (
     Tally,
     Wrong,
     evidence_of,
+    shows_few_pages,
     state_of,
 )
 from dedup.urls.groups import Groups, Shift
@@ -72,7 +73,13 @@ class RuleRecord:
         """Work out its state again."""
         self._evidence = None
         known = self.is_declared or is_known(self.rule.edit)
-        self.state = state_of(self.evidence, self.standing, is_known=known)
+        narrow = not self.rule.pattern.endswith("*")
+        self.state = state_of(self.evidence, self.standing, is_known=known, is_narrow=narrow)
+
+    @property
+    def shows_few_pages(self) -> bool:
+        """Whether it is about one path, and few pages with many addresses, such as a login page."""
+        return not self.rule.pattern.endswith("*") and shows_few_pages(self.evidence)
 
     def covers(self, pattern: str) -> bool:
         """Return whether it speaks of paths of that narrowest *pattern*."""
@@ -96,6 +103,11 @@ class Prediction(NamedTuple):
     key: Parts
     page: Page
     acts: bool
+
+    @property
+    def is_of_few(self) -> bool:
+        """Whether all its rules are about few pages with many addresses."""
+        return all(record.shows_few_pages for record in self.records)
 
 
 Changed = Callable[[RuleRecord, State], None]
@@ -141,18 +153,27 @@ class Learner:
 
     # What pages say
 
-    def page(self, page: Page, *, can_stand: bool = True) -> None:
-        """Learn from a page whose content is clear; for one that *can_stand* others are withheld."""
+    def page(self, page: Page, *, can_stand: bool = True, is_wall: bool = False) -> None:
+        """Learn from a page whose content is clear; for one that *can_stand* others are withheld.
+
+        One that *is_wall* has copies all over the host.
+        """
         read = self._read(page.url)
         if read is None:
             return
-        for shift in self._groups.add(read, page.url, page.content):
+        for shift in self._groups.add(read, page.url, page.content, is_wall=is_wall):
             self._shifted(shift)
         if can_stand:
             self._stand(read, page)
 
     def _shifted(self, shift: Shift) -> None:
         group = hash_of(shift.key)
+        if shift.is_crowd:
+            narrowest = Rule(shift.host, shift.edit, patterns_for(shift.key)[-1])
+            if record := self._record(narrowest):
+                own = record.own.with_look(*_looked_at(shift.key))
+                self._tally(record, replace(own, is_crowded=True))
+            return
         if not shift.is_against:
             of = murmur3(repr(shift.content))
             pair, places = (shift.other, shift.url), _looked_at(shift.key)
@@ -350,7 +371,13 @@ class Learner:
     # Once more at the end
 
     def visited(
-        self, url: str, page: Page | None, links: Iterable[str], *, can_stand: bool = False
+        self,
+        url: str,
+        page: Page | None,
+        links: Iterable[str],
+        *,
+        can_stand: bool = False,
+        is_wall: bool = False,
     ) -> None:
         """Note a response of *url* for `replay`; *page* is None if it is in doubt what that shows."""
         parts = parts_of(url)
@@ -361,7 +388,7 @@ class Learner:
         number, *led = (
             self._met.setdefault(without_anchor(one), len(self._met)) for one in (url, *links)
         )
-        history.add(Visit(number, page, can_stand, array("L", led)))
+        history.add(Visit(number, page, can_stand, array("L", led), is_wall))
 
     def _is_replayed(self, prediction: Prediction) -> bool:
         """Return whether it will be known at the end where the pages of a rule on trial led."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from enum import IntEnum
 from typing import Any
 
 from dedup.rule.keys import MIN_EQUAL_TOKENS
@@ -20,6 +21,14 @@ MIN_COPIES, LARGE_SHARE = 20, 0.2
 MOST_COUNTED = 100_000
 
 
+class Clarity(IntEnum):
+    """How much is known of what a page shows; a `WALL` is one page at very many URLs."""
+
+    DOUBTFUL = 0
+    WALL = 1
+    CLEAR = 2
+
+
 class Clearness:
     """Tells which pages are beyond doubt; it counts the copies of each page of a host."""
 
@@ -27,24 +36,26 @@ class Clearness:
         self._copies: Counter[tuple[str, int]] = Counter()
         self._hosts: Counter[str] = Counter()
 
-    def is_clear(
+    def of(
         self, url: str, reason: Reason, tokens: int, similarity: float | None, copy_of: int | None
-    ) -> bool:
-        """Return whether it is beyond doubt what a page shows; *copy_of* is what it repeats."""
+    ) -> Clarity:
+        """Return how far it is beyond doubt what a page shows; *copy_of* is what it repeats."""
         if reason is Reason.NOT_JUDGED or tokens < MIN_EQUAL_TOKENS:
-            return False
+            return Clarity.DOUBTFUL
         host = host_of(url)
         if not _counts(self._hosts, host):
-            return False
+            return Clarity.DOUBTFUL
         self._hosts[host] += 1
         if copy_of is None:
-            return True
+            return Clarity.CLEAR
         if not _counts(self._copies, (host, copy_of)):
-            return False
+            return Clarity.DOUBTFUL
         self._copies[host, copy_of] += 1
         copies = self._copies[host, copy_of]
         is_large = copies >= MIN_COPIES and copies > LARGE_SHARE * self._hosts[host]
-        return not is_large and (similarity or 0.0) >= CLEAR
+        if (similarity or 0.0) < CLEAR:
+            return Clarity.DOUBTFUL
+        return Clarity.WALL if is_large else Clarity.CLEAR
 
 
 def _counts(counted: Counter[Any], key: object) -> bool:

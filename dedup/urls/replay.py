@@ -27,13 +27,15 @@ _MOST_PAGES, _MOST_LINKS = 10_000, 500_000
 class Visit(NamedTuple):
     """A response of *url*: its *page*, None where it is in doubt what that shows, and where it leads.
 
-    URLs are numbers here.  Other pages are withheld only for one that *can_stand*.
+    URLs are numbers here.  Other pages are withheld only for one that *can_stand*; one that *is_wall*
+    proves nothing.
     """
 
     url: int
     page: Page | None
     can_stand: bool
     links: array[int]
+    is_wall: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -117,7 +119,7 @@ class Replay:
         groups: defaultdict[RuleRecord, dict[int, int]] = defaultdict(dict)
         for guess in self.guesses:
             of, group = groups[guess.record], hash_of(guess.key)
-            of[group] = of.get(group, 0) + 1
+            of[group] = of.get(group, 0) + (not guess.visit.is_wall)
         return Counter({one: sum(list(of.values())[CANDIDATE:]) for one, of in groups.items()})
 
     def misled(self) -> Iterator[Guess]:

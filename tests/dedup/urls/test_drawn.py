@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 from urllib.parse import urljoin
 
 import pytest
 
-from benchmarks.rules.drawn import DrawnSite
+from benchmarks.rules.drawn import Answer, DrawnSite
 from dedup.urls.evidence import State
 from dedup.urls.learner import OTHER_CONTENT, OTHER_LINKS, Learner, Prediction, RuleRecord
-from dedup.urls.learning import Clearness
+from dedup.urls.learning import Clarity, Clearness
 from dedup.urls.replay import Replay
 from dedup.urls.views import Page
 from dedup.values.verdict import Reason
@@ -21,11 +22,17 @@ HOST = "http://a.example"
 AT_A_TIME = 4
 
 
+class HasPages(Protocol):
+    """A site: what stands at each path."""
+
+    pages: dict[str, Answer]
+
+
 @dataclass
 class Walk:
     """A crawl of *site* in the order of its links, some requests at a time."""
 
-    site: DrawnSite
+    site: HasPages
     learner: Learner
     run: int
     uses: bool
@@ -79,15 +86,17 @@ class Walk:
         first = self.shown.setdefault(answer.shows, url)
         reason = Reason.NEW if first == url else Reason.EXACT_DUPLICATE
         copy_of = None if first == url else content
-        is_clear = self._clearness.is_clear(url, reason, 100, 1.0, copy_of)
+        clarity = self._clearness.of(url, reason, 100, 1.0, copy_of)
         for one in predictions:
+            is_clear = clarity >= (Clarity.WALL if one.is_of_few else Clarity.CLEAR)
             self._score(one, url, (content,), is_clear=is_clear, leads_on=one in new)
         is_own = copy_of is None or self.learner.are_one(url, first)
-        page = Page(url, (content,), (1,), "", 1) if is_clear else None
+        page = Page(url, (content,), (1,), "", 1) if clarity else None
+        is_wall = clarity is Clarity.WALL
         if page:
-            self.learner.page(page, can_stand=is_own)
+            self.learner.page(page, can_stand=is_own, is_wall=is_wall)
         links = [urljoin(url, link) for link in answer.links]
-        self.learner.visited(url, page, links, can_stand=is_own)
+        self.learner.visited(url, page, links, can_stand=is_own, is_wall=is_wall)
 
     def _score(
         self, one: Prediction, url: str, content: tuple[int, ...], *, is_clear: bool, leads_on: bool
@@ -108,6 +117,11 @@ class Walk:
                 self._todo.append(url)
 
 
+def renewed(learner: Learner) -> list[RuleRecord]:
+    """Return what the next run knows."""
+    return [RuleRecord(one.rule, (*one.earlier, one.own)) for one in learner.records.values()]
+
+
 def walked(seed: int, runs: int = 3) -> list[tuple[int, set[str]]]:
     """Crawl a site: learn, use, use; return for each crawl how many requests it saved, and what it lost."""
     site, found, records = DrawnSite(seed), [], []
@@ -115,9 +129,7 @@ def walked(seed: int, runs: int = 3) -> list[tuple[int, set[str]]]:
     for run in range(1, runs + 1):
         done = Walk(site, Learner(records), run, uses=run > 1).crawl()
         found.append((truth.requests - done.requests, truth.shown.keys() - done.shown.keys()))
-        records = [
-            RuleRecord(one.rule, (*one.earlier, one.own)) for one in done.learner.records.values()
-        ]
+        records = renewed(done.learner)
     return found
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dedup.urls import learning
-from dedup.urls.learning import Clearness
+from dedup.urls.learning import Clarity, Clearness
 from dedup.values.verdict import Reason
 
 
@@ -12,7 +12,7 @@ def test_beyond_its_bound_no_copy_is_beyond_doubt(monkeypatch: pytest.MonkeyPatc
     clearness = Clearness()
 
     def is_clear(host: str, copy_of: int | None) -> bool:
-        return clearness.is_clear(f"http://{host}/", Reason.NEAR_DUPLICATE, 100, 1.0, copy_of)
+        return Clarity.CLEAR is clearness.of(f"http://{host}/", Reason.NEAR_DUPLICATE, 100, 1.0, copy_of)
 
     assert [is_clear("a", number) for number in range(5)] == [True] * 3 + [False] * 2
     assert is_clear("a", 2)
