@@ -158,6 +158,7 @@ def _measured(name: str, folder: Path, url: str, peers: str) -> dict[str, Any]:
         "program": name,
         "requests": truth.requests,
         "to be saved": {
+            "exact copies": savings.exact_copies,
             "by a form": savings.by_a_form,
             "of a kept page": savings.of_a_kept_page,
             "by a right rule": savings.by_a_right_rule,

@@ -2,7 +2,7 @@
 
 The wiki has the manuals of Python's modules as well.
 
-dokuwiki, cgit and gitweb are Debian packages (with php-cli), klaus and hgweb (mercurial) are on PyPI; their
+dokuwiki, cgit and gitweb are Debian packages (with php-cli), klaus, hgweb (mercurial) and Trac are on PyPI; their
 commands are looked for in the folders of ``--bin`` as well.
 """
 
@@ -265,6 +265,37 @@ def _manual(module: str) -> str:
     return "<code>\n" + found[:20_000] + "\n</code>"
 
 
+_TICKETS = """
+import sys
+from trac.env import open_environment
+from trac.ticket import Ticket
+
+environment = open_environment(sys.argv[1])
+kinds, states = ("defect", "enhancement", "task"), ("major", "minor", "trivial")
+for number, line in enumerate(sys.stdin):
+    ticket = Ticket(environment)
+    ticket.populate({"summary": line[:80], "description": line, "reporter": "a", "status": "new"})
+    ticket["type"], ticket["priority"] = kinds[number % 3], states[number % 2]
+    ticket["component"] = f"component{1 + number % 2}"
+    ticket.insert()
+"""
+
+
+@contextmanager
+def _trac(folder: Path, port: int) -> Iterator[str]:
+    place, admin = folder / "trac", _found("trac-admin")
+    subprocess.run([admin, place, "initenv", "The project", "sqlite:db/trac.db"], check=True)
+    for path in sorted((ROOT / "docs").rglob("*.md"))[:20]:
+        name = "".join(part.capitalize() for part in path.stem.split("-")) + "Page"
+        subprocess.run([admin, place, "wiki", "import", name, path], check=True)
+    subjects = _git(ROOT, "log", "-40", "--format=%s. %b").replace("\n\n", "\n")
+    python = Path(admin).parent / "python"
+    subprocess.run([python, "-c", _TICKETS, place], input=subjects.encode(), check=True)
+    command = [_found("tracd"), "-s", "--hostname", "127.0.0.1", "-p", str(port), str(place)]
+    with _running(command, port, folder):
+        yield "/wiki"
+
+
 _places: list[Path] = []
 
 
@@ -287,6 +318,7 @@ PROGRAMS: dict[str, Start] = {
     "gitweb": _gitweb,
     "hgweb": _hgweb,
     "klaus": _klaus,
+    "trac": _trac,
 }
 
 

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 from dedup.urls.edits import Edit, reading_of
-from dedup.urls.evidence import TRIAL
+from dedup.urls.evidence import FEW_PAGES, MANY_GROUPS, TRIAL
+from dedup.urls.groups import CROWD
 from dedup.urls.parts import Parts, patterns_for
 
 Rule = tuple[Edit, str]
@@ -30,6 +31,11 @@ class Savings:
                 urls.add(pages[key])
 
     @property
+    def exact_copies(self) -> int:
+        """Requests whose page repeats another one, token for token, wherever that stands."""
+        return len(self._texts) - len(set(self._texts.values()))
+
+    @property
     def by_a_form(self) -> int:
         """Requests whose page repeats, token for token, another one that some form maps to it."""
         return self._saved(self._groups, self._texts.values())
@@ -51,17 +57,21 @@ class Savings:
         return self._saved(groups, self._kept)
 
     def _right_rules(self) -> set[Rule]:
-        speaking: defaultdict[Rule, set[bytes]] = defaultdict(set)
+        speaking: defaultdict[Rule, list[bytes]] = defaultdict(list)
         wrong: set[Rule] = set()
+        right: set[Rule] = set()
         for (edit, key), urls in self._groups.items():
             shown = {self._texts[url] for url in urls}
-            rules = [(edit, pattern) for pattern in patterns_for(key)]
+            patterns = patterns_for(key)
+            rules = [(edit, pattern) for pattern in patterns]
             if len(shown.intersection(self._kept)) > 1:
                 wrong.update(rules)
             elif len(urls) > 1 and len(shown) == 1:
                 for rule in rules:
-                    speaking[rule] |= shown
-        return {rule for rule, shown in speaking.items() if len(shown) >= TRIAL} - wrong
+                    speaking[rule] += shown
+                if len(urls) > CROWD:
+                    right.add(rules[-1])
+        return (right | {rule for rule, shown in speaking.items() if _is_enough(rule, shown)}) - wrong
 
     def _saved(self, groups: Iterable[tuple[Edit, Parts]], texts: Iterable[bytes]) -> int:
         """Return how many requests are left out if one is made for each text of connected *groups*."""
@@ -81,3 +91,10 @@ class Savings:
                 if text in wanted:
                     parents[root(url)] = root(first.setdefault(text, url))
         return len(parents) - len(set(map(root, parents)))
+
+
+def _is_enough(rule: Rule, shown: list[bytes]) -> bool:
+    """Return whether so many groups, which show these pages, are enough for a rule."""
+    pages = len(set(shown))
+    is_of_few = not rule[1].endswith("*") and len(shown) >= MANY_GROUPS and pages >= FEW_PAGES
+    return pages >= TRIAL or is_of_few

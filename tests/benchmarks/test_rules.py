@@ -17,6 +17,7 @@ def test_what_a_form_maps_and_what_a_right_rule_saves() -> None:
         f"{HOST}/other": b"home",  # no form maps it
     }
     savings = Savings(texts, {*ALIKE.values(), b"home"})
+    assert savings.exact_copies == 15
     assert savings.by_a_form == 14
     assert savings.of_a_kept_page == 13
     assert savings.by_a_right_rule == 12
@@ -26,3 +27,19 @@ def test_a_rule_that_two_kept_pages_contradict_is_not_right() -> None:
     texts = ALIKE | {f"{HOST}/12": b"x", f"{HOST}/12?sid=1": b"y"}
     savings = Savings(texts, set(texts.values()))
     assert (savings.of_a_kept_page, savings.by_a_right_rule) == (12, 0)
+
+
+def test_one_page_with_many_addresses_has_a_rule_for_its_path() -> None:
+    texts = {f"{HOST}/login?from={number}": b"login" for number in range(130)}
+    assert Savings(texts, {b"login"}).by_a_right_rule == 129
+    texts[f"{HOST}/login?from=x"] = b"another"
+    assert Savings(texts, set(texts.values())).by_a_right_rule == 0
+
+
+def test_a_rule_may_be_right_for_one_kind_of_page() -> None:
+    texts = {}
+    for number in range(12):
+        tree = f"{HOST}/x.php?do=tree&f={number}"
+        texts |= {tree: b"t%d" % number, f"{tree}&id=1": b"t%d" % number}
+        texts[f"{HOST}/x.php?do=show&id={number}"] = b"s%d" % number
+    assert Savings(texts, set(texts.values())).by_a_right_rule == 12
