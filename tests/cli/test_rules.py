@@ -112,7 +112,7 @@ def test_an_export_takes_rules_along_and_no_stored_requests(index: Path, tmp_pat
     with SQLiteIndex(other) as opened:
         book = UrlRules(opened.store)
         records = {record.rule: record for record in book.records()}
-        assert records[SID].evidence == RuleRecord(SID, own=TALLY).evidence
+        assert records[SID].evidence == RuleRecord(SID, (TALLY,)).evidence
         assert [one.url for one in book.withheld_requests()] == ["http://a.example/p?sid=7"]
 
 
