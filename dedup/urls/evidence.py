@@ -7,7 +7,7 @@ order of the runs; to forget a run is to leave its tally out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -147,8 +147,6 @@ class Evidence:
     withheld: int = 0
     is_declared: bool = False
     examples: tuple[tuple[str, str], ...] = ()
-    tested: frozenset[int] = frozenset()
-    """The places, and the folders, where pages were seen to be as the rule says."""
     replayed: int = 0
     doubts: int = 0
     is_crowded: bool = False
@@ -167,10 +165,7 @@ def evidence_of(tallies: Iterable[Tally]) -> Evidence:
     right: set[int] = set()
     since = replayed = 0
     total = Evidence()
-    looks: Counter[tuple[int, int]] = Counter()
     for tally in tallies:
-        for folder, place, count in tally.looks:
-            looks[folder, place] += count
         groups.update(tally.groups)
         if tally.wrongs:
             right, since, replayed = set(), 0, 0
@@ -194,12 +189,16 @@ def evidence_of(tallies: Iterable[Tally]) -> Evidence:
         canonicals=len(set(groups.values())),
         right_since=since,
         right_pages=len(right),
-        tested=_tested(looks),
         replayed=replayed,
     )
 
 
-def _tested(looks: Mapping[tuple[int, int], int]) -> frozenset[int]:
+def tested_by(tallies: Iterable[Tally]) -> frozenset[int]:
+    """Return the places, and the folders, where pages were seen to be as a rule says."""
+    looks: Counter[tuple[int, int]] = Counter()
+    for tally in tallies:
+        for folder, place, count in tally.looks:
+            looks[folder, place] += count
     folders = Counter(folder for folder, _ in looks)
     places = {place for (_, place), count in looks.items() if count >= LOOKS}
     return frozenset(places.union(folder for folder, count in folders.items() if count >= PLACES))

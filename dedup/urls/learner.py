@@ -21,6 +21,7 @@ from dedup.urls.evidence import (
     evidence_of,
     shows_few_pages,
     state_of,
+    tested_by,
 )
 from dedup.urls.groups import Groups, Shift
 from dedup.urls.names import is_declared, is_known
@@ -58,6 +59,7 @@ class RuleRecord:
     looks: int = 0
     state: State = field(init=False)
     _evidence: Evidence | None = field(init=False, default=None)
+    _tested: frozenset[int] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.renew()
@@ -93,7 +95,9 @@ class RuleRecord:
         """Return whether pages where *key* stands were seen to be as it says."""
         if self.standing is RuleStanding.PINNED:
             return True
-        return not self.evidence.tested.isdisjoint(map(murmur3, places_of(key)))
+        if self._tested is None:
+            self._tested = tested_by((*self.earlier, self.own))
+        return not self._tested.isdisjoint(_looked_at(key))
 
 
 class Prediction(NamedTuple):
@@ -189,7 +193,7 @@ class Learner:
         patterns = patterns_for(shift.key)
         for pattern in patterns:
             record = self._record(Rule(shift.host, shift.edit, pattern))
-            if record and record.covers(patterns[-1]):
+            if record and record.state is not State.REFUTED and record.covers(patterns[-1]):
                 self._tally(record, tallied(record))
 
     def _record(self, rule: Rule) -> RuleRecord | None:
@@ -215,6 +219,8 @@ class Learner:
     def _tally(self, record: RuleRecord, tally: Tally) -> None:
         if tally is record.own:
             return
+        if tally.looks is not record.own.looks:
+            record._tested = None
         before, record.own = record.state, tally
         self.changed_records.add(record)
         if before is State.ACTIVE and not tally.wrongs:  # then only its numbers change
