@@ -11,6 +11,7 @@ import click
 from rich.text import Text
 
 from dedup.cli.options import (
+    bits_option,
     index_option,
     is_file,
     json_option,
@@ -23,7 +24,6 @@ from dedup.cli.project import project_index, settings_of
 from dedup.cli.showing import (
     agreement_record,
     explanation_record,
-    show_agreement,
     show_diff,
     show_explanation,
 )
@@ -45,6 +45,7 @@ NO_DUPLICATE = 3
 @click.argument("b", metavar="B")
 @index_option
 @settings_option
+@bits_option
 @json_option
 def compare(
     *,
@@ -52,6 +53,7 @@ def compare(
     b: str,
     path: Path | str | None,
     settings: tuple[tuple[str, str], ...],
+    with_bits: bool,
     as_json: bool,
 ) -> None:
     """Say whether page B repeats page A, why, and what changed in the text.
@@ -60,8 +62,8 @@ def compare(
     counts. Two files need no index. The settings are those of the project, of the index's recipe, or
     of -s. The two alone are compared: a crawl also knows what stands on other pages of their site.
 
-    Words, tags and changes need the pages themselves: files, or rows whose pages the index keeps
-    (DEDUP_STORE_PAGES).
+    Words need the pages themselves: files, or rows whose pages the index keeps (DEDUP_STORE_PAGES).
+    --bits shows the simhashes too, and what they are made of.
 
     The exit code is 0 if B is a copy of A, 3 if not, 1 for an error, 2 for a wrong option.
 
@@ -77,7 +79,7 @@ def compare(
     if as_json:
         print_json(_record(one, other, explanation, config))
     else:
-        _show(one, other, explanation, config)
+        _show(one, other, explanation, config, with_bits=with_bits)
     if not explanation.match.is_duplicate:
         sys.exit(NO_DUPLICATE)
 
@@ -119,7 +121,9 @@ def _file_side(name: str, config: DedupConfig, secret: bytes = b"") -> Side:
     return Side(name, fingerprint(page, config, secret=secret), page)
 
 
-def _show(one: Side, other: Side, explanation: Explanation, config: DedupConfig) -> None:
+def _show(
+    one: Side, other: Side, explanation: Explanation, config: DedupConfig, *, with_bits: bool
+) -> None:
     screen = console()
     for letter, side in (("A", one), ("B", other)):
         where = f"  {place(side.row)}" if side.row else ""
@@ -127,10 +131,9 @@ def _show(one: Side, other: Side, explanation: Explanation, config: DedupConfig)
     matched = explanation.match
     what = "B is a copy of A" if matched.is_duplicate else "B is no copy of A"
     screen.print(Text(f"{what}: {matched.reason}", "bold"))
-    show_explanation(screen, explanation)
-    show_agreement(screen, one.page, other.page, config)
+    show_explanation(screen, explanation, (one.page, other.page), config, with_bits=with_bits)
     if one.page and other.page:
-        screen.print(Text("what differs: [-only on A-], {+only on B: lost with it+}", "bold"))
+        screen.print(Text("what differs: [-only on A-] {+only on B+}", "bold"))
         show_diff(screen, word_diff(one.page.text, other.page.text))
 
 

@@ -10,15 +10,24 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from dedup.cli.options import index_option, json_option, opened, settings_for, settings_option
+from dedup.cli.options import (
+    bits_option,
+    index_option,
+    json_option,
+    opened,
+    settings_for,
+    settings_option,
+)
 from dedup.cli.pages import rows_at
-from dedup.cli.showing import agreement_record, explanation_record, show_agreement, show_explanation
+from dedup.cli.showing import agreement_record, explanation_record, show_explanation, texts_of
 from dedup.cli.terminal import console, place, print_json, row_record, url_text
 from dedup.cli.times import moment
 from dedup.index import Index, Row, Run
+from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.report.explanation import Explanation, is_refused, verdict_sentence
 from dedup.report.explanation import explain as explained
+from dedup.report.side_by_side import SideBySide
 from dedup.rule.keys import banding_of
 from dedup.values.printable import printable
 
@@ -29,24 +38,27 @@ _MOST_ROWS = 10
 @click.argument("url")
 @index_option
 @settings_option
+@bits_option
 @json_option
 def explain(
     *,
     url: str,
     path: Path | str | None,
     settings: tuple[tuple[str, str], ...],
+    with_bits: bool,
     as_json: bool,
 ) -> None:
     """Say what became of the page at URL, and why.
 
-    For each time that the page was seen (the newest ten), it shows the verdict, the page that this one
-    repeats, both simhashes bit by bit with a mark where they differ, and what the rule says of the two
-    with today's settings; -s tries others. If a page was kept because the check sketches of the index
-    refused a match, the page that it would have been dropped for is shown.
+    For each time that the page was seen (the newest ten), it shows the verdict, the page that was kept
+    in its place, the words that are lost with it, and what the rule says of the two with today's
+    settings; -s tries others. If a page was kept because the check sketches of the index refused a
+    match, the page that it would have been dropped for is shown.
 
-    Where the index keeps the texts (DEDUP_STORE_PAGES), it also shows the words and the runs of tags
-    that agree and that differ. Beside each is its share of the weight of the page that was kept, then
-    of this one.
+    Words are shown where the index keeps the texts: those of its first 500 pages, or of all
+    (DEDUP_STORE_PAGES). --bits shows both simhashes bit by bit with a mark where they differ, and
+    for stored pages the words and the runs of tags that agree and that differ. Beside each is its
+    share of the weight of the page kept, then of this one.
 
     \b
     Examples:
@@ -71,9 +83,12 @@ def explain(
         if len(rows) > len(pairs):
             screen.print(Text(f"{len(rows):,} rows, the newest {len(pairs):,} of them:\n"))
         for row, canonical in pairs:
-            _show_row(screen, row, runs.get(row.sighting.run))
+            pages = _page(index, canonical), _page(index, row)
+            _show_row(screen, row, runs.get(row.sighting.run), texts_of(pages))
             if canonical:
-                _show_pair(screen, (canonical, row), index, chosen.config)
+                _show_kept(screen, canonical, row)
+                explanation = _now((canonical, row), chosen.config)
+                show_explanation(screen, explanation, pages, chosen.config, with_bits=with_bits)
             screen.print()
         if not any(canonical for _, canonical in pairs):
             screen.print(Text("Compare it with another page: dedup compare URL OTHER"))
@@ -93,7 +108,11 @@ def _other(index: Index, row: Row, config: DedupConfig) -> Row | None:
     return next((index.row(c.id) for c in near if is_refused(c.fingerprint, page, config)), None)
 
 
-def _show_row(screen: Console, row: Row, run: Run | None) -> None:
+def _page(index: Index, row: Row | None) -> Page | None:
+    return index.views.page_of(row) if row else None
+
+
+def _show_row(screen: Console, row: Row, run: Run | None, texts: SideBySide | None) -> None:
     seen = row.sighting
     state = "" if row.outcome == "confirmed" else f", {row.outcome}"
     screen.print(Text.assemble((url_text(seen.url), "bold"), f"  {place(row)}"))
@@ -101,19 +120,15 @@ def _show_row(screen: Console, row: Row, run: Run | None) -> None:
         screen.print(Text(f"  title    {printable(seen.title)}"))
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     screen.print(Text(f"  seen     {moment(seen.time)}{by}, as {printable(seen.kind)}"))
-    screen.print(Text(f"  verdict  {row.verdict.reason}{state}. {verdict_sentence(row, run)}"))
+    verdict = verdict_sentence(row, run)
+    verdict = texts.counted(verdict) if texts else verdict
+    screen.print(Text(f"  verdict  {row.verdict.reason}{state}. {verdict}"))
 
 
-def _show_pair(screen: Console, pair: tuple[Row, Row], index: Index, config: DedupConfig) -> None:
-    canonical, row = pair
-    if canonical.id != row.id:
-        screen.print(
-            Text.assemble(
-                "  page     ", (url_text(canonical.sighting.url), "bold"), f"  {place(canonical)}"
-            )
-        )
-    show_explanation(screen, _now(pair, config))
-    show_agreement(screen, index.views.page_of(canonical), index.views.page_of(row), config)
+def _show_kept(screen: Console, kept: Row, row: Row) -> None:
+    if kept.id != row.id:
+        url = url_text(kept.sighting.url)
+        screen.print(Text.assemble("  kept     ", (url, "bold"), f"  {place(kept)}"))
 
 
 def _now(pair: tuple[Row, Row], config: DedupConfig) -> Explanation:

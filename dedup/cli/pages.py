@@ -27,7 +27,7 @@ _OVER = {
     Excess.DEPTH: f"has elements in more than {MAX_DEPTH:,} others",
 }
 HOW_TO_GET_PAGES = (
-    "Words and tags are shown for files, and for pages that the index keeps "
+    "Words are shown for files, and for pages that the index keeps: its first 500, or all "
     "(crawl with DEDUP_STORE_PAGES = True)."
 )
 

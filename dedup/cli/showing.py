@@ -1,4 +1,4 @@
-"""An explanation and a diff, for a terminal and as JSON."""
+"""An explanation and a diff, for a terminal and as JSON: words first, bits for who asks for them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.report.diff import EQUAL, Change
 from dedup.report.explanation import Explanation, Feature, Features, compare_tags, compare_terms
+from dedup.report.side_by_side import SideBySide, side_by_side
 from dedup.rule.keys import SimhashKey
 from dedup.rule.loss import loses
 from dedup.values.printable import printable
@@ -24,6 +25,8 @@ _LONGEST_CHANGE = 1_000
 # So many words, and runs of tags, are shown of each kind; JSON has all.
 _FEATURES = 10
 _GROUP = 8
+# So many parts of a text that are lost are shown.
+_PARTS = 20
 
 
 def bits(simhash: int) -> str:
@@ -49,26 +52,65 @@ def key_lines(key: SimhashKey) -> Iterator[Text]:
         yield Text(f"  {marks}", "red")
 
 
-def show_explanation(screen: Console, explanation: Explanation) -> None:
-    """Print the simhashes bit by bit, what is lost, the similarity and the reasons."""
+Pages = tuple[Page | None, Page | None]
+
+
+def texts_of(pages: Pages) -> SideBySide | None:
+    """Return the texts of two pages side by side, None where one is missing."""
+    one, other = pages
+    return side_by_side(one.text, other.text) if one and other else None
+
+
+def show_explanation(
+    screen: Console,
+    explanation: Explanation,
+    pages: Pages,
+    config: DedupConfig,
+    *,
+    with_bits: bool,
+) -> None:
+    """Print the words that are lost where both *pages* are at hand, the first of them kept, and why.
+
+    *with_bits* adds what the simhashes are made of, and in which bits they differ.
+    """
+    texts = texts_of(pages)
+    if explanation.match.lost is not None:
+        lost = loses(explanation.match.lost, explanation.words)
+        screen.print(Text.assemble(("loses", "bold"), f"  {texts.counted(lost) if texts else lost}"))
+    if texts:
+        for line in _lost_lines(texts):
+            screen.print(Text(f"  {line}", "red"))
+    else:
+        screen.print(Text(HOW_TO_GET_PAGES))
+    for reason in explanation.reasons:
+        if with_bits or reason not in explanation.keys.sentences:
+            screen.print(Text(f"  {texts.counted(reason) if texts else reason}"))
+    if with_bits:
+        _show_bits(screen, explanation, pages, config)
+
+
+def _lost_lines(texts: SideBySide) -> Iterator[str]:
+    """Yield what the second of two texts alone has, the first parts of it."""
+    lost = texts.lost_parts
+    yield from (f"{{+{printable(part, _LONGEST_CHANGE)}+}}" for part in lost[:_PARTS])
+    if len(lost) > _PARTS:
+        yield f"and {len(lost) - _PARTS:,} more"
+
+
+def _show_bits(
+    screen: Console,
+    explanation: Explanation,
+    pages: Pages,
+    config: DedupConfig,
+) -> None:
     for key in (explanation.keys.content, explanation.keys.structure):
         for line in key_lines(key):
             screen.print(line)
-    matched = explanation.match
-    if matched.lost is not None:
-        screen.print(Text.assemble(("loses", "bold"), f"  {loses(matched.lost, explanation.words)}"))
-    screen.print(Text.assemble(("similarity", "bold"), f"  {matched.similarity:.3f}"))
-    for reason in explanation.reasons:
-        screen.print(Text(f"  {reason}"))
-
-
-def show_agreement(screen: Console, one: Page | None, other: Page | None, config: DedupConfig) -> None:
-    """Print which words and tags two pages share, or how to get a page that is missing."""
-    if one is None or other is None:
-        screen.print(Text(HOW_TO_GET_PAGES))
-        return
-    _show_features(screen, "words", compare_terms(one, other, config))
-    _show_features(screen, "tags", compare_tags(one, other, config))
+    screen.print(Text.assemble(("similarity", "bold"), f"  {explanation.match.similarity:.3f}"))
+    one, other = pages
+    if one and other:
+        _show_features(screen, "words", compare_terms(one, other, config))
+        _show_features(screen, "tags", compare_tags(one, other, config))
 
 
 def _show_features(screen: Console, what: str, features: Features) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -22,8 +21,6 @@ from dedup.values.printable import printable
 from dedup.values.urls import url_key
 
 Places = dict[int, int]
-
-_ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words")
 
 
 def embedded(contents: Contents) -> dict[str, object]:
@@ -161,7 +158,7 @@ def _why(contents: Contents, pages: Mapping[str, Sequence[Any]]) -> Iterator[str
 
 def _with_count(sentence: str, texts: SideBySide | None) -> str:
     """Return *sentence* with the number of words that *texts* show to be lost, not an estimate."""
-    return _ESTIMATE.sub(f"{texts.lost:,} of {texts.words:,} words", sentence) if texts else sentence
+    return texts.counted(sentence) if texts else sentence
 
 
 def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:

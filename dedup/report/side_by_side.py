@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
@@ -21,6 +22,8 @@ _LONGEST_EQUAL = 60
 # So many words in a row that the other text has elsewhere were moved, and are not lost.
 _RUN = 4
 _END = 25
+
+_ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words")
 
 TextOf = Callable[[int], str | None]
 
@@ -66,6 +69,19 @@ class SideBySide:
     is_cut: bool
     lost: int = 0
     words: int = 0
+
+    @property
+    def lost_parts(self) -> list[str]:
+        """The parts of the second text that are changed, those of signs alone left out."""
+        rows = (row for row in self.rows if isinstance(row, Paragraphs))
+        parts = (span.text for row in rows for span in row.after if span.is_changed)
+        return [part for part in parts if re.search(r"\w", part)]
+
+    def counted(self, sentence: str) -> str:
+        """Return *sentence* with what is lost, counted, for an estimate of it; not if texts were cut."""
+        if self.is_cut:
+            return sentence
+        return _ESTIMATE.sub(f"{self.lost:,} of {self.words:,} words", sentence)
 
 
 def stored_texts(index: Index) -> TextOf:

@@ -52,7 +52,7 @@ def asked(*arguments: object) -> Any:
 
 
 def test_explain_shows_where_the_words_differ(index: Path) -> None:
-    output = run("explain", "http://a.example/2#top", "--index", index).output
+    output = run("explain", "http://a.example/2#top", "--index", index, "--bits").output
     one, other = (page(content) for content in (text(1), edited(1, 4)))
     found = compare(one, other)
     lines = output.splitlines()
@@ -68,10 +68,14 @@ def test_explain_shows_where_the_words_differ(index: Path) -> None:
         "that makes a candidate." in lines
     )
     assert "verdict  near_duplicate. It was dropped" in output
-    assert "page     http://a.example/1  (row 1, run 1)" in output
+    assert "kept     http://a.example/1  (row 1, run 1)" in output
     assert f"similarity  {found.similarity:.3f}" in lines
     assert f"loses  about {found.lost} of 120 words" in lines
     assert f"  {found.sentence}" in lines
+    words = run("explain", "http://a.example/2", "--index", index).output
+    assert f"loses  about {found.lost} of 120 words" in words
+    assert found.sentence in words
+    assert "simhash" not in words
 
 
 def test_explain_says_how_to_get_the_words(index: Path, stored: Path) -> None:
@@ -81,6 +85,12 @@ def test_explain_says_how_to_get_the_words(index: Path, stored: Path) -> None:
     assert "new0" not in without
     output = run("explain", "http://a.example/2", "--index", stored).output
     assert hint not in output
+    # The words are counted, and they come before any reason.
+    assert "lost 4 of 120 words" in output
+    assert "about" not in output
+    assert output.index("{+new0 new1 new2 new3+}") < output.index("The pages share")
+    assert "in one only" not in output
+    output = run("explain", "http://a.example/2", "--index", stored, "--bits").output
     assert "in one only: 8" in output
     assert "  new0\n" in output
 
@@ -345,7 +355,7 @@ def attacked(tmp_path: Path) -> Path:
 def test_explain_says_that_the_check_sketch_refused(attacked: Path) -> None:
     output = run("explain", VICTIM.url, "--index", attacked).output
     assert "It was kept: no page that had been kept before was near enough" in output
-    assert f"  page     {attack().url}  (row 1, run 1)" in output
+    assert f"  kept     {attack().url}  (row 1, run 1)" in output
     assert "too few. Pages made to suppress others look like this." in output
     (record,) = asked(
         "explain", VICTIM.url, "--index", attacked, "-s", "DEDUP_RECIPE=candidates=minhash"
