@@ -63,6 +63,8 @@ DOCUMENT = ROOT / "docs" / "peers.md"
 README = ROOT / "README.md"
 # Between marks of its own, because it may be measured alone.
 LOST_MARKS = "lost"
+# Those who compare no texts, so that nothing is known of words.
+URL_ONLY = ("scrapy-deltafetch", "duplicate-url-discarder")
 # The columns of that table which stand in the README.
 SHORT = ("contender", "pages dropped", "words lost")
 
@@ -621,6 +623,7 @@ def short_table(lost: Table) -> Table:
     """Return what a reader of the README decides by of the table of what would be *lost*."""
     chosen = [lost.header.index(name) for name in lost.header if name in SHORT or "wrong" in name]
     rows = [tuple(row[place] for place in chosen) for row in lost.rows]
+    rows += [(name, *"-" * (len(chosen) - 2), "by URL only") for name in URL_ONLY]
     return Table("", tuple(lost.header[place] for place in chosen), rows)
 
 

@@ -28,9 +28,9 @@ class LostFeed(NamedTuple):
 _LINES = (
     ("pages seen", "seen"),
     ("kept", "kept"),
-    ("near-duplicates", "near_duplicate"),
-    ("exact duplicates", "exact_duplicate"),
-    ("canonical links", "canonical_link"),
+    ("near copies", "near_duplicate"),
+    ("exact copies", "exact_duplicate"),
+    ("by rel=canonical", "canonical_link"),
     ("unchanged", "unchanged"),
     ("updated", "updated"),
     ("not judged", "not_judged"),

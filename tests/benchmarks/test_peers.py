@@ -61,7 +61,8 @@ def test_the_table_replaces_the_one_before_it(tmp_path: Path, monkeypatch: pytes
     header = ("contender", "right drops, of 4", "wrong, of 5", "pages dropped", "words lost", "else")
     made = short_table(Table("What", header, [(OURS, 4, 1, 20, 30, 9)]))
     assert made.header == ("contender", "wrong, of 5", "pages dropped", "words lost")
-    assert made.rows == [(OURS, 1, 20, 30)]
+    assert made.rows[0] == (OURS, 1, 20, 30)
+    assert [row[1:] for row in made.rows[1:]] == [("-", "-", "by URL only")] * 2
     table = made.markdown().split("\n\n", 1)[1]
     for _ in range(2):
         write_readme(peers.LOST_MARKS, table)

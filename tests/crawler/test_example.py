@@ -18,8 +18,8 @@ from tests.crawling import scrapy
 SUMMARY_LINES = (
     "pages seen",
     "kept",
-    "near-duplicates",
-    "exact duplicates",
+    "near copies",
+    "exact copies",
     "unchanged",
     "updated",
     "not judged",

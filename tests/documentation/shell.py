@@ -27,6 +27,7 @@ STAND_INS = {
     "make test": "true",
     "source .venv/bin/activate": "true",
     'pip install "scrapy-dedup[fast]"': "true",
+    'pip install "scrapy-dedup[report]"': "true",
 }
 _PROMPT = "$ "
 

@@ -113,7 +113,7 @@ def test_a_canonical_link_is_recorded_and_decides_if_it_may(
         again = crawled(tmp_path, url, DEDUP_RECIPE=f"canonical_link={setting}")
     assert paths(done) == paths(again) == kept
     assert done.dedup().get("canonical_link", 0) == 3 - len(kept)
-    assert ("canonical links" in done.log) is (setting == "decide")
+    assert ("by rel=canonical" in done.log) is (setting == "decide")
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert [row.sighting.canonical_link for row in index.rows()] == ["", "/a", "/a"] * 2
 
