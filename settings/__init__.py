@@ -14,6 +14,8 @@ ROBOTSTXT_OBEY = True
 ROBOTS_DIRECTIVES = ["nofollow"]
 # Breadth first: what is near to the start comes before what is deep in a trap.
 DEPTH_PRIORITY = 1
+# Scrapy would leave out longer ones without a word; the spider `site` names them (2,000 characters).
+URLLENGTH_LIMIT = 0
 SCHEDULER_DISK_QUEUE = "scrapy.squeues.PickleFifoDiskQueue"
 SCHEDULER_MEMORY_QUEUE = "scrapy.squeues.FifoMemoryQueue"
 AUTOTHROTTLE_ENABLED = True

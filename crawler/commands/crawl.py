@@ -9,9 +9,30 @@ from scrapy.exceptions import UsageError
 
 from crawler.page_spider import ArgumentError
 
+# Options that are settings, with what they are for.
+_OPTIONS = {
+    "follow": (
+        "PATTERN",
+        "visit addresses of PATTERN, however little others like them have brought: a pattern that an "
+        "earlier crawl named, or one of a shell, '*/calendar/*'; may be repeated",
+    ),
+}
+
 
 class Command(ScrapyCrawl):
-    """Scrapy's own command, after a check of the spider's name and arguments."""
+    """Scrapy's own command with more options, after a check of the spider's name and arguments."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        for name, (metavar, words) in _OPTIONS.items():
+            parser.add_argument(f"--{name}", metavar=metavar, action="append", default=[], help=words)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        assert self.settings is not None
+        for name in _OPTIONS:
+            if values := getattr(opts, name):
+                self.settings.set(f"DEDUP_{name.upper()}", values, priority="cmdline")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.crawler_process is not None

@@ -14,6 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 from scrapy.linkextractors import IGNORED_EXTENSIONS
+from scrapy.settings import BaseSettings
 
 from crawler.items import PageItem
 from crawler.page_spider import (
@@ -33,6 +34,8 @@ _IGNORED = frozenset("." + extension for extension in IGNORED_EXTENSIONS)
 # Each link from the start page costs 1: what a page calls its canonical is fetched before pages as deep
 # as the page itself.
 _CANONICAL_PRIORITY = 2
+# What robots.txt (100) forbids is no look.
+_BUDGET_PRIORITY = 110
 
 
 class SiteSpider(PageSpider):
@@ -69,6 +72,14 @@ class SiteSpider(PageSpider):
         self._deny = read_pattern("deny", deny)
         self._pages = 0
         self._obeyed: frozenset[str] = frozenset()
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """Put the budgets into their place: what sitemaps and lists name is visited without."""
+        super().update_settings(settings)
+        there = settings.getdict("DOWNLOADER_MIDDLEWARES")
+        all_of_them = {"dedup.plugin.BudgetMiddleware": _BUDGET_PRIORITY, **there}
+        settings.set("DOWNLOADER_MIDDLEWARES", all_of_them, priority="spider")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:

@@ -58,6 +58,9 @@ class DedupSettings:
     rules: str = "learn"
     """What becomes of rules for URLs: `learn` them from the pages that are judged and test them, which
     changes nothing, `use` them too and withhold requests for copies, or `off`."""
+    follow: tuple[str, ...] = ()
+    """Patterns of addresses that are visited though nothing new comes from others like them; for
+    `dedup.plugin.BudgetMiddleware`."""
     crawl: str = ""
     """The name of a crawl that several processes share, at the same time or one after the other."""
     dropped_feed: str = ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dedup.plugin.addon import Addon
+    from dedup.plugin.budget import BudgetMiddleware
     from dedup.plugin.errors import DuplicatePage
     from dedup.plugin.middleware import DedupSpiderMiddleware
     from dedup.plugin.pages import page_from_response
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Addon",
+    "BudgetMiddleware",
     "DedupPipeline",
     "DedupResponseMiddleware",
     "DedupSpiderMiddleware",
@@ -30,6 +32,7 @@ __all__ = [
 
 _HOMES = {
     "Addon": "addon",
+    "BudgetMiddleware": "budget",
     "DedupPipeline": "pipeline",
     "DedupResponseMiddleware": "responses",
     "DedupSpiderMiddleware": "middleware",

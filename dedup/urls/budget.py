@@ -1,0 +1,284 @@
+"""How many pages of each pattern of addresses a crawl looks at, learned from what they bring.
+
+A site without end makes addresses of few patterns: a calendar, filters in any order, ids of sessions.
+While the pages of a pattern bring something new, all of them are looked at.  When they do not, there are
+a few more looks each time the number of addresses doubles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from heapq import nlargest
+from math import inf, log2
+from typing import Any, NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+FIRST_LOOKS = 12
+"""So many looks in a row may bring nothing, however few addresses there are."""
+LOOKS_PER_DOUBLING = 3
+"""So many more, each time the number of addresses that were met has doubled."""
+HOST_SHARE = 4
+"""All patterns of a host that have brought nothing yet may together have so many times as much."""
+LOOKS_OF_A_KIND = 2
+"""So many looks each part of a site has, whatever others like it have brought."""
+MAX_PATTERNS = 1_000
+"""Patterns of a host that are remembered; beyond it the half with fewer addresses is forgotten."""
+MAX_HOSTS = 2_000
+"""Hosts that have patterns of their own; all others are taken for one."""
+MAX_DEPTH = 100
+"""Links from a start page."""
+MAX_REPEATS = 3
+"""How often the same segment may stand in a path."""
+MAX_LENGTH = 2_000
+"""Characters of an address."""
+
+# A part of a segment with two digits is an id or a date; elsewhere a number is a number.
+_WORD = re.compile(r"[0-9A-Za-z]+")
+_NUMBER = re.compile(r"[0-9]+")
+_MOST_FOLDERS = 3
+_OTHERS = "(other hosts)"
+
+
+class Address(NamedTuple):
+    """An address as budgets see it: its *patterns*, the widest first, and the number of its *kind*.
+
+    That is the pattern that tells the parts of a site apart: the first folder, or the names in a query.
+    """
+
+    patterns: tuple[str, ...]
+    kind: int
+
+
+def address_of(url: str) -> Address:
+    """Return the patterns of *url*: its host, its folders and its path, or the names in its query.
+
+    Numbers and ids are ``#``.  A path in which a segment comes again is like all others that go on from
+    there.
+
+    >>> address_of("http://a.example/wiki/page/12.html").patterns
+    ('a.example/*', 'a.example/wiki/*', 'a.example/wiki/page/*', 'a.example/wiki/page/#.html')
+    >>> address_of("http://a.example/wiki/12?sort=up&id=3").patterns
+    ('a.example/*', 'a.example/*?*', 'a.example/*?id&sort', 'a.example/wiki/#?id&sort')
+    >>> address_of("http://a.example/a/b/a/b/c").patterns[-1]
+    'a.example/a/b/(again)'
+    """
+    parts = _split(url)
+    host = parts.netloc.rpartition("@")[2].lower()
+    segments, is_again = _until_again((parts.path or "/").split("/")[1:])
+    shapes = [_shape(segment) for segment in segments] + ["(again)"] * is_again
+    whole = "/".join([host, *shapes])
+    if parts.query:
+        pieces = re.split("[&;]", parts.query)
+        names = "&".join(sorted({_shape(piece.partition("=")[0]) for piece in pieces}))
+        return Address((f"{host}/*", f"{host}/*?*", f"{host}/*?{names}", f"{whole}?{names}"), 2)
+    folders = range(1, min(len(shapes) - 1, _MOST_FOLDERS) + 1)
+    within = (f"{host}/{'/'.join(shapes[:number])}/*" for number in folders)
+    return Address((f"{host}/*", *within, whole), min(1, len(folders)))
+
+
+def beyond(url: str, depth: int) -> str:
+    """Return what *url*, so many links from a start page, is too much of, "" if it is within limits."""
+    parts = _split(url)
+    segments = Counter(segment for segment in parts.path.split("/") if not segment.isdecimal())
+    segments.pop("", None)
+    if depth > MAX_DEPTH:
+        excess = f"more than {MAX_DEPTH} links from the start"
+    elif max(segments.values(), default=0) > MAX_REPEATS:
+        excess = f"a segment more than {MAX_REPEATS} times"
+    elif len(url) > MAX_LENGTH:
+        excess = f"more than {MAX_LENGTH:,} characters"
+    else:
+        return ""
+    return f"{parts.netloc.rpartition('@')[2].lower()}/* ({excess})"
+
+
+class Budget:
+    """How many addresses were *met* and *looks* made, and how many of the last looks were *in_vain*."""
+
+    __slots__ = ("in_vain", "looks", "met")
+
+    def __init__(self, met: int = 0, looks: int = 0, in_vain: int = 0) -> None:
+        self.met, self.looks, self.in_vain = met, looks, in_vain
+
+    @property
+    def most(self) -> float:
+        """How many looks in a row may be in vain."""
+        return FIRST_LOOKS + LOOKS_PER_DOUBLING * log2(1 + self.met)
+
+
+class _Pattern:
+    """A pattern: the budget of its *own* addresses, and of all *below* it that have brought nothing."""
+
+    __slots__ = ("below", "has_news", "own")
+
+    def __init__(self) -> None:
+        self.own, self.below = Budget(), Budget()
+        self.has_news = False
+
+
+class Budgets:
+    """The budgets of a crawl, by pattern.
+
+    A pattern that has brought something new has a budget of its own.  Others share those of the patterns
+    around them, up to the narrowest that has brought something, and one of the host.  So the looks that
+    bring nothing are at most some multiple of those that do, and of the logarithm of the addresses met.
+    """
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, dict[str, _Pattern]] = {}
+
+    def ask(self, url: str, *, is_met: bool = False) -> str:
+        """Count a look at *url*, and return ""; or return the pattern whose budget does not allow it.
+
+        *is_met* says that the address was counted before.
+        """
+        budgets = list(self._asked(url))
+        for _, budget, _ in budgets:
+            budget.met += not is_met
+        for name, budget, share in budgets:
+            if budget.in_vain >= share * budget.most:
+                return name
+        for _, budget, _ in budgets:
+            budget.looks += 1
+            budget.in_vain += 1
+        return ""
+
+    def credit(self, url: str) -> dict[str, int]:
+        """Note that the page at *url* has brought something new; return how many looks that allows.
+
+        These are the patterns whose budget it has filled up, each with its number of looks.
+        """
+        filled: dict[str, int] = {}
+        address, patterns = self._patterns(url)
+        names = address.patterns
+        had_news = is_known = patterns[-1].has_news
+        for name, pattern in zip(reversed(names), reversed(patterns), strict=True):
+            is_own = pattern is patterns[-1]
+            is_root = pattern is patterns[0]
+            if is_own:
+                _fill(name, pattern.own, filled)
+            if (not is_own and not had_news) or (is_root and not is_known):
+                _fill(name, pattern.below, filled)
+            had_news, pattern.has_news = pattern.has_news, True
+        return filled
+
+    def looks(self, name: str) -> int:
+        """Return how many pages of the pattern *name* were looked at."""
+        pattern = self._hosts.get(_host_of(name), {}).get(name)
+        return max(pattern.own.looks, pattern.below.looks) if pattern else 0
+
+    def state(self) -> dict[str, Any]:
+        """Return all of it as JSON can keep it."""
+        return {
+            name: [pattern.has_news, *_numbers(pattern.own), *_numbers(pattern.below)]
+            for patterns in self._hosts.values()
+            for name, pattern in patterns.items()
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on with what `state` gave."""
+        for name, (has_news, *numbers) in state.items():
+            pattern = self._hosts.setdefault(_host_of(name), {}).setdefault(name, _Pattern())
+            pattern.has_news = has_news
+            pattern.own, pattern.below = Budget(*numbers[:3]), Budget(*numbers[3:])
+
+    def _asked(self, url: str) -> Iterator[tuple[str, Budget, float]]:
+        """Yield the budgets that *url* is looked at from, each with its name and share."""
+        address, patterns = self._patterns(url)
+        names = address.patterns
+        yield names[-1], patterns[-1].own, 1
+        if patterns[-1].has_news:
+            return
+        is_first = patterns[address.kind].below.looks < LOOKS_OF_A_KIND and address.kind > 0
+        for name, pattern in zip(names[-2:0:-1], patterns[-2:0:-1], strict=True):
+            yield name, pattern.below, inf if is_first else 1
+            if pattern.has_news:
+                break
+        yield names[0], patterns[0].below, HOST_SHARE
+
+    def _patterns(self, url: str) -> tuple[Address, list[_Pattern]]:
+        address = address_of(url)
+        host = _host_of(address.patterns[0])
+        if host not in self._hosts and len(self._hosts) >= MAX_HOSTS:
+            host, address = _OTHERS, Address((f"{_OTHERS}/*", f"{_OTHERS}/"), 0)
+        known = self._hosts.setdefault(host, {})
+        if len(known) + len(address.patterns) > MAX_PATTERNS:
+            known = self._hosts[host] = _larger_half(known)
+        return address, [known.setdefault(name, _Pattern()) for name in address.patterns]
+
+
+def is_chosen(url: str, name: str, chosen: tuple[str, ...]) -> bool:
+    """Return whether one of the *chosen* patterns is for *url*.
+
+    It is the *name* of what it is left out for, one of its own patterns, or a pattern of a shell that
+    matches all of it.
+
+    >>> is_chosen("http://a.example/x/12", "", ("a.example/x/#",))
+    True
+    >>> [is_chosen(f"http://a.example/{path}", "", ("*/x/*",)) for path in ("x/1", "y/1")]
+    [True, False]
+    """
+    if not chosen:
+        return False
+    names = {name, *address_of(url).patterns}
+    return any(pattern in names or fnmatchcase(url, pattern) for pattern in chosen)
+
+
+def _fill(name: str, budget: Budget, filled: dict[str, int]) -> None:
+    budget.in_vain = 0
+    filled[name] = int(budget.most)
+
+
+def _numbers(budget: Budget) -> tuple[int, int, int]:
+    return budget.met, budget.looks, budget.in_vain
+
+
+def _larger_half(known: dict[str, _Pattern]) -> dict[str, _Pattern]:
+    """Return the patterns with the most addresses; that of the whole host is one of them."""
+    first = next(iter(known))
+    kept = nlargest(MAX_PATTERNS // 2, known, key=lambda name: _met(known[name]))
+    return {first: known[first]} | {name: known[name] for name in kept}
+
+
+def _met(pattern: _Pattern) -> int:
+    return pattern.own.met + pattern.below.met
+
+
+def _host_of(name: str) -> str:
+    return name.partition("/")[0]
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", "/", "", "")
+
+
+def _until_again(segments: list[str]) -> tuple[list[str], bool]:
+    """Return *segments* up to the first that was there before, and whether there is one."""
+    met: set[str] = set()
+    for number, segment in enumerate(segments):
+        if segment in met:
+            return segments[:number], True
+        if not segment.isdecimal() and segment:
+            met.add(segment)
+    return segments, False
+
+
+def _shape(segment: str) -> str:
+    """Return *segment* without what tells pages of one kind apart.
+
+    >>> _shape("8f21c0"), _shape("lens-2.html"), _shape("2026-01.html")
+    ('#', 'lens-#.html', '#-#.html')
+    """
+    return _WORD.sub(_shape_of_word, segment)
+
+
+def _shape_of_word(found: re.Match[str]) -> str:
+    word = found[0]
+    digits = sum(map(str.isdigit, word))
+    return "#" if digits > 1 else _NUMBER.sub("#", word)

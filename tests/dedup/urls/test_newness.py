@@ -1,0 +1,65 @@
+"""Words of a page that no page before it had."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup.urls.newness import NEW_WORDS, Newness
+from tests.budget import examples
+from tests.pages import text
+
+HOST = "a.example"
+lines = st.lists(st.text(st.sampled_from("ab é灯塔7#. "), max_size=30), max_size=8)
+
+
+@given(lines, st.randoms(use_true_random=False))
+@settings(max_examples=examples(50), deadline=None)
+def test_the_same_lines_in_any_order_are_not_new(page: list[str], order: random.Random) -> None:
+    newness = Newness()
+    newness.words(HOST, "\n".join(page))
+    order.shuffle(page)
+    assert newness.words(HOST, "\n".join(page)) == 0.0
+
+
+@given(lines)
+@settings(max_examples=examples(50), deadline=None)
+def test_what_was_learned_can_be_saved(page: list[str]) -> None:
+    newness = Newness()
+    newness.words(HOST, text(1))
+    again = Newness(newness.state())
+    assert again.words(HOST, text(1)) == 0.0
+    assert again.words(HOST, "\n".join(page)) == newness.words(HOST, "\n".join(page))
+
+
+def test_an_article_is_new_once_a_host() -> None:
+    newness = Newness()
+    assert [newness.words(HOST, text(1)) for _ in range(2)] == [120.0, 0.0]
+    assert newness.words("b.example", text(1)) == 120.0
+
+
+def test_numbers_count_for_nothing() -> None:
+    newness = Newness()
+    newness.words(HOST, "Visitor 1 at 12:01. No events on 3.2.2026.")
+    assert newness.words(HOST, "Visitor 2 at 12:05. No events on 9.7.2031.") == 0.0
+
+
+def test_two_characters_of_chinese_are_a_word() -> None:
+    assert Newness().words(HOST, "灯塔建成于一八六四年") == 5.0
+
+
+def test_of_a_changed_line_what_stands_beside_the_change_is_new() -> None:
+    newness = Newness()
+    newness.words(HOST, text(1))
+    assert newness.words(HOST, text(1) + " and a few more words") == 5.0 < NEW_WORDS
+
+
+def test_memory_is_bounded_and_what_is_old_is_forgotten_first() -> None:
+    newness = Newness()
+    size = len(newness.state())
+    for seed in range(300):
+        newness.words(HOST, text(seed, 300))
+    assert len(newness.state()) == size
+    assert newness.words(HOST, text(299, 300)) == 0.0
