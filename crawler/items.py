@@ -11,7 +11,8 @@ class PageItem:
 
     *text* is its visible text without navigation, *html* its source if ``-a html=1`` was given,
     *language* what the page declares, *fetched_at* a time in ISO 8601 and UTC, *depth* the number of
-    links from the start page, *referrer* the page that linked here.
+    links from the start page, *referrer* the page that linked here.  *kind* says what the page stands
+    there as, if it is not what its address promises: "soft 404", "login wall", "needs JavaScript".
     """
 
     url: str
@@ -24,3 +25,4 @@ class PageItem:
     html: str | None = None
     language: str | None = None
     referrer: str | None = None
+    kind: str | None = None

@@ -15,6 +15,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 from scrapy.linkextractors import IGNORED_EXTENSIONS
 from scrapy.settings import BaseSettings
+from scrapy.utils.httpobj import urlparse_cached
 
 from crawler.items import PageItem
 from crawler.page_spider import (
@@ -26,6 +27,7 @@ from crawler.page_spider import (
     read_urls,
 )
 from crawler.politeness import directives, read_directives, unendorsed
+from crawler.walls import Walls
 from dedup import Page
 
 # The first sign only: behind a space, a second one stands in the fragment.
@@ -34,6 +36,9 @@ _IGNORED = frozenset("." + extension for extension in IGNORED_EXTENSIONS)
 # Each link from the start page costs 1: what a page calls its canonical is fetched before pages as deep
 # as the page itself.
 _CANONICAL_PRIORITY = 2
+# What a site answers for a missing page should be known before other pages; links of such pages wait.
+_FIRST, _LAST = 10_000, -10_000
+_BEHIND = {"behind_wall": True}
 # What robots.txt (100) forbids is no look.
 _BUDGET_PRIORITY = 110
 
@@ -72,6 +77,7 @@ class SiteSpider(PageSpider):
         self._deny = read_pattern("deny", deny)
         self._pages = 0
         self._obeyed: frozenset[str] = frozenset()
+        self._walls = Walls()
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -98,13 +104,47 @@ class SiteSpider(PageSpider):
         if page is None:
             return
         self._pages += 1
+        if probe := self._walls.probe_for(response):
+            yield self._probe(probe, response)
+        kind = self._kind(response, page)
         asked = directives(response) & self._obeyed if self._obeyed else frozenset()
         if "noindex" in asked:
             self._count("robots/noindex")
         else:
-            yield self.item(response, page)
+            item = self.item(response, page)
+            item.kind = kind or None
+            yield item
         if self._max_depth is None or response.meta.get("depth", 0) < self._max_depth:
-            yield from self._followed(response, page, asked)
+            for request in self._followed(response, page, asked):
+                yield request.replace(priority=_LAST, meta=_BEHIND) if kind else request
+
+    def closed(self, reason: str) -> None:
+        """Say what stood in place of pages."""
+        for line in self._walls.summary():
+            self.logger.info("%s", line)
+
+    def probed(self, response: Response, host: str) -> None:
+        """Note what a host answers for an address that cannot exist."""
+        self._walls.probed(host, response, self.page(response))
+
+    def _probe(self, url: str, response: Response) -> Request:
+        # Neither an item nor a step of the crawl, and asked again by a job that goes on.
+        return Request(
+            url,
+            self.probed,
+            cb_kwargs={"host": urlparse_cached(response).netloc},
+            meta={"dedup": False, "handle_httpstatus_all": True},
+            priority=_FIRST,
+            dont_filter=True,
+        )
+
+    def _kind(self, response: Response, page: Page) -> str:
+        is_start = not response.meta.get("depth", 0)
+        is_behind = bool(response.meta.get("behind_wall"))
+        kind = self._walls.kind(response, page, is_start=is_start, is_behind=is_behind)
+        if kind:
+            self._count(f"walls/{kind.replace(' ', '_')}")
+        return kind
 
     def _followed(self, response: Response, page: Page, asked: frozenset[str]) -> Iterator[Request]:
         """Yield the requests for the links of *page* that the site does not ask to leave alone."""
