@@ -11,10 +11,15 @@ from crawler.page_spider import ArgumentError
 
 # Options that are settings, with what they are for.
 _OPTIONS = {
+    "content": ("SELECTOR", "judge the part of pages that this CSS selector is for"),
+    "ignore": (
+        "SELECTOR",
+        "do not judge parts of pages that this CSS selector is for, such as clocks",
+    ),
     "follow": (
         "PATTERN",
         "visit addresses of PATTERN, however little others like them have brought: a pattern that an "
-        "earlier crawl named, or one of a shell, '*/calendar/*'; may be repeated",
+        "earlier crawl named, or one of a shell, '*/calendar/*'; separate several with commas",
     ),
 }
 
@@ -25,14 +30,14 @@ class Command(ScrapyCrawl):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         for name, (metavar, words) in _OPTIONS.items():
-            parser.add_argument(f"--{name}", metavar=metavar, action="append", default=[], help=words)
+            parser.add_argument(f"--{name}", metavar=metavar, help=words)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
         assert self.settings is not None
         for name in _OPTIONS:
-            if values := getattr(opts, name):
-                self.settings.set(f"DEDUP_{name.upper()}", values, priority="cmdline")
+            if value := getattr(opts, name):
+                self.settings.set(f"DEDUP_{name.upper()}", value, priority="cmdline")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.crawler_process is not None

@@ -36,6 +36,10 @@ class DedupSettings:
     """The field of an item that holds its HTML."""
     text_fields: tuple[str, ...] = ()
     """The fields of an item that hold its text."""
+    content: str = ""
+    """A CSS selector of the part of a page that is judged; a page without it is judged as a whole."""
+    ignore: str = ""
+    """A CSS selector of parts of pages that are not judged: counters, quotes, clocks."""
     url_field: str = "url"
     """The field of an item that holds its URL; an item without one has that of its response."""
     key_fields: tuple[str, ...] = ()

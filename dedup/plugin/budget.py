@@ -16,6 +16,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.project import data_path
 
 from dedup.index.parked import Parked, ParkedAddresses
+from dedup.plugin.content import JudgedPart
 from dedup.plugin.pages import page_from_response
 from dedup.plugin.restored import kept_request, request_again
 from dedup.plugin.settings import only_looks, read_settings
@@ -69,6 +70,7 @@ class BudgetMiddleware:
         self._job = crawler.settings["JOBDIR"]
         self._budgets = Budgets()
         self._newness = Newness()
+        self._part = JudgedPart(settings)
         self._parked: ParkedAddresses | None = None
         self._looks = 0
 
@@ -140,6 +142,7 @@ class BudgetMiddleware:
         host = host_of(response.url)
         page = page_from_response(response, max_bytes=self._max_bytes)
         if page is not None and page.excess is None:
+            page = self._part.of(page, lambda: response.text)
             return self._newness.words(host, f"{page.title}\n{page.text}") >= NEW_WORDS
         if isinstance(response, TextResponse) and page is None:
             words = " ".join(_WORD.findall(response.text))

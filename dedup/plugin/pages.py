@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -12,6 +13,7 @@ from scrapy.http import HtmlResponse, Response
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.front.settings import DedupSettings, PageFromItem
+from dedup.plugin.content import JudgedPart
 from dedup.reading.charset import decode, encoding_of, is_shifted
 from dedup.reading.fields import FieldRule, RawPage, item_key, raw_page_of
 from dedup.reading.floods import SMALL, has_attribute_flood
@@ -67,6 +69,7 @@ class ItemReader:
         self._rule = settings.fields
         self._max_bytes = settings.config.max_bytes
         self._read_ahead = ReadAhead()
+        self._part = JudgedPart(settings)
 
     @property
     def own(self) -> PageFromItem | None:
@@ -96,12 +99,19 @@ class ItemReader:
         Raises `NoHtml` for an item that is no page, or whatever a function of the project raises.
         """
         if is_only and (page := page_after_callback(response, max_bytes=self._max_bytes)):
+            page = self._part.of(page, partial(self._markup, item, response, is_only=True))
             return located(self._keyed(page, item), response), "page"
         page = self._from_item(item, response)
-        return page and located(page, response), "item"
+        if page is None:
+            return None, "item"
+        page = self._part.of(page, partial(self._markup, item, response, is_only=False))
+        return located(page, response), "item"
 
     def markup(self, item: Any, response: Response | None, *, is_only: bool) -> str:
-        """Return the markup that *item* was read from, "" where it is unknown or text was read."""
+        """Return the markup that *item* was read from, "" where not all of it was, or text."""
+        return self._markup(item, response, is_only=is_only) if self._part.is_whole else ""
+
+    def _markup(self, item: Any, response: Response | None, *, is_only: bool) -> str:
         if self.own is not None:
             return ""
         if is_only and isinstance(response, HtmlResponse):

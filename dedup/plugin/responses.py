@@ -15,6 +15,7 @@ from twisted.python.failure import Failure
 
 from dedup.front.settings import DedupSettings
 from dedup.index import Sighting
+from dedup.plugin.content import JudgedPart
 from dedup.plugin.errors import DropReason
 from dedup.plugin.judge import Judge
 from dedup.plugin.middleware import begun, is_exempt, outputs_of
@@ -64,6 +65,7 @@ class DedupResponseMiddleware:
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self._crawler = crawler
         self._settings = settings
+        self._part = JudgedPart(settings)
         self._withheld: WeakSet[Response] = WeakSet()
         self._saved: dict[str, None] = {}
         # For each canonical that this crawl has not met, the first copy that was followed.
@@ -98,7 +100,7 @@ class DedupResponseMiddleware:
         if judge.is_remote:
             self._judge_later(response, judge)
             return
-        sighted = _sighted(response, judge)
+        sighted = _sighted(response, judge, self._part)
         verdict = None
         if sighted:
             verdict = judge.ask(sighted[1], sighted[0], siblings=_siblings(response, sighted[0]))
@@ -116,7 +118,7 @@ class DedupResponseMiddleware:
 
         async def judged(response: Response, **given: Any) -> AsyncIterator[Any]:
             request.callback = own
-            sighted = _sighted(response, judge)
+            sighted = _sighted(response, judge, self._part)
             verdict = None
             if sighted:
                 siblings = _siblings(response, sighted[0])
@@ -273,12 +275,12 @@ def is_explored(url: str) -> bool:
     return murmur3(url) < EXPLORED * 2**64
 
 
-def _sighted(response: Response, judge: Judge) -> tuple[Page, Sighting] | None:
+def _sighted(response: Response, judge: Judge, part: JudgedPart) -> tuple[Page, Sighting] | None:
     try:
         page = _read(response, judge)
         if page is None:
             return None
-        page = located(page, response)
+        page = located(part.of(page, lambda: response.text), response)
         return page, judge.sighting(page, "page")
     except Exception:
         # A page that we cannot read is our error: a traceback is logged, and it is followed.

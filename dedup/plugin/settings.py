@@ -15,6 +15,7 @@ from scrapy.utils.project import data_path, get_project_settings, inside_project
 from dedup.front import names, reading
 from dedup.front.settings import DedupSettings
 from dedup.index.index import is_address
+from dedup.plugin.content import check_selectors
 from dedup.values.printable import printable
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ _LONGEST = 100
 
 def read_settings(settings: BaseSettings) -> DedupSettings:
     """Return the settings of dedup; raises `ConfigError` for a bad value or an unknown name."""
-    return reading.read_settings(named_settings(settings))
+    found = reading.read_settings(named_settings(settings))
+    check_selectors(found)
+    return found
 
 
 def named_settings(settings: BaseSettings) -> dict[str, Any]:

@@ -1,0 +1,103 @@
+"""Which part of a page is judged: CSS selectors."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from scrapy.http import HtmlResponse
+from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
+
+from dedup import Page
+from dedup.front.settings import DedupSettings
+from dedup.plugin.content import JudgedPart
+from dedup.plugin.pages import ItemReader
+from dedup.plugin.settings import read_settings
+from dedup.values.errors import ConfigError
+from tests.crawling import scrapy
+from tests.pages import text
+from tests.serving import document, serving
+
+STORY = f"<article><p>{text(1)}</p><p class=clock>It is noon. {text(2)}</p></article>"
+HTML = f"<body><div class=quote>{text(3)} <a href=/x>x</a></div>{STORY}tail<article>{text(4)}</article></body>"
+
+
+def judged(content: str = "", ignore: str = "", html: str = HTML) -> Page:
+    part = JudgedPart(DedupSettings(content=content, ignore=ignore))
+    return part.of(Page.from_html(html), lambda: html)
+
+
+def seeds(page: Page) -> set[int]:
+    """Return which texts stand on *page*."""
+    return {seed for seed in range(1, 5) if text(seed) in page.text}
+
+
+@pytest.mark.parametrize(
+    ("content", "ignore", "found"),
+    [
+        ("", "", {1, 2, 3, 4}),
+        ("article", "", {1, 2, 4}),
+        ("article, p", "", {1, 2, 4}),
+        ("article", ".clock", {1, 4}),
+        ("", ".clock, .quote", {1, 4}),
+        ("p.clock", "", {2}),
+        ("", "html", {1, 2, 3, 4}),
+    ],
+)
+def test_what_is_selected_is_judged(content: str, ignore: str, found: set[int]) -> None:
+    page, whole = judged(content, ignore), Page.from_html(HTML)
+    assert seeds(page) == found
+    assert (page.links, page.body_digest) == (whole.links, whole.body_digest)
+    assert len(page.tags) == len(page.depths)
+
+
+def test_what_stands_behind_an_ignored_part_stays() -> None:
+    assert "tail" in judged(ignore="article").text
+
+
+def test_a_page_without_that_part_is_judged_as_a_whole_and_the_first_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    part = JudgedPart(DedupSettings(content="#nothing"))
+    whole = Page.from_html(HTML, url="http://a.example/\x1b")
+    with caplog.at_level(logging.WARNING):
+        assert [part.of(whole, lambda: HTML) for _ in range(2)] == [whole, whole]
+    assert caplog.text.count("DEDUP_CONTENT (#nothing)") == 1
+    assert "\x1b" not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["DEDUP_CONTENT", "DEDUP_IGNORE"])
+@pytest.mark.parametrize("selector", ["a[", "p::text", "p:no-such"])
+def test_a_bad_selector_is_refused_at_start(name: str, selector: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        read_settings(Settings({name: selector}))
+
+
+@pytest.mark.parametrize("is_only", [True, False])
+def test_items_with_html_are_judged_by_the_same_part(is_only: bool) -> None:
+    reader = ItemReader(get_crawler(), DedupSettings(content="article", ignore=".clock"))
+    response = HtmlResponse("http://a.example/", body=HTML.encode(), encoding="utf-8")
+    page, _ = reader.read({"html": HTML}, response, is_only=is_only)
+    assert page is not None
+    assert seeds(page) == {1, 4}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [((), 4), (("--content", "article"), 2), (("--ignore", ".quote"), 2)],
+)
+def test_a_crawl_judges_what_it_is_told(tmp_path: Path, options: tuple[str, ...], kept: int) -> None:
+    links = "".join(f"<a href=/{number}>x</a>" for number in range(3))
+    pages = {"/": document("Home", f"<p>{text(9)}</p>{links}")}
+    for number in range(3):
+        quote = f"<div class=quote>{text(20 + number, 200)}</div>"
+        pages[f"/{number}"] = document("Story", f"{quote}<article>{text(1)}</article>")
+    with serving(pages) as url:
+        settings = [f"DEDUP_INDEX={tmp_path}/pages.db", "AUTOTHROTTLE_ENABLED=0"]
+        chosen = [part for one in settings for part in ("-s", one)]
+        done = scrapy("crawl", "site", "-a", f"url={url}", *chosen, *options)
+    assert done.returncode == 0, done.stderr
+    assert f"'dedup/kept': {kept}," in done.stderr
