@@ -26,7 +26,8 @@ import click
 import numpy as np
 
 from dedup import DedupConfig, Page, SQLiteIndex
-from dedup.index import BlockIndex, Row, Run, Sighting
+from dedup.algorithms.blocks import BlockIndex
+from dedup.index import Row, Run, Sighting
 from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.rows import INSERT, values_of
 from dedup.reading.sighting import sighting_of

@@ -25,8 +25,9 @@ import click
 import numpy as np
 
 from dedup import DedupConfig, Fingerprint, Page, SQLiteIndex, fingerprint
+from dedup.algorithms.blocks import BlockIndex
 from dedup.algorithms.minhash import jaccard, minhash, minima
-from dedup.index import BlockIndex, Run, Sighting
+from dedup.index import Run, Sighting
 from dedup.reading.sighting import sighting_of
 from dedup.recipes.bands import Banding, band_keys, sketch_keys
 from dedup.recipes.sketch import BINS, shingle_hashes, similarities, sketch

@@ -22,7 +22,7 @@ import click
 import numpy as np
 
 from dedup import DedupConfig, SQLiteIndex
-from dedup.index.tables import PAGES
+from dedup.index.schema import PAGES
 from dedup.recipes.sketch import BINS
 from dedup.values.simhashes import signed
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from dedup import Detector, SQLiteIndex
-from dedup.index import BlockIndex, blocks, tables
+from dedup.algorithms import blocks
+from dedup.algorithms.blocks import BlockIndex
+from dedup.index import schema
 from tests.pages import page, text
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -45,7 +47,7 @@ def name_of(kind: str, version: int) -> str:
 
 if __name__ == "__main__":
     for kind, version, write in (
-        ("index", tables.SCHEMA_VERSION, write_index),
+        ("index", schema.SCHEMA_VERSION, write_index),
         ("blocks", blocks.SCHEMA_VERSION, write_blocks),
     ):
         target = FIXTURES / name_of(kind, version)

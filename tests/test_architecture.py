@@ -26,7 +26,7 @@ PLACES = {
     "scrapy": ("plugin/",),
     "itemadapter": ("reading/fields", "plugin/"),
     "twisted": ("plugin/",),
-    "sqlite3": ("index/",),
+    "sqlite3": ("index/", "algorithms/blocks"),
     "click": ("cli/",),
     "jieba": ("reading/dictionary",),
     "rjieba": ("reading/dictionary",),

@@ -113,7 +113,7 @@ def add(
       dedup add new.csv --judge --spider news
     """
     with open_index(index_place(path), read_only=judge) as index:
-        from dedup.files.adding import Adding, Choices, check_output
+        from dedup.files.adding import Adding, AddOptions, check_output
         from dedup.files.contexts import read_sites
         from dedup.files.feeds import find_feeds
 
@@ -121,7 +121,7 @@ def add(
         feeds = find_feeds(files, chosen.fields, form or "")
         if output:
             check_output(output, feeds)
-        choices = Choices(
+        choices = AddOptions(
             config=chosen.config,
             rule=chosen.fields,
             kind="item" if chosen.source == "item" else "page",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dedup.index.blocks import BlockIndex
+from importlib import import_module
+from typing import Any
+
 from dedup.index.index import Index, MemoryIndex, PostgresIndex, SQLiteIndex
 from dedup.values.row import Neighbour, Row, Statistics
 from dedup.values.run import Run
@@ -20,3 +22,10 @@ __all__ = [
     "Sighting",
     "Statistics",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # No crawl needs it: it is loaded where it is used.
+    if name != "BlockIndex":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("dedup.algorithms.blocks").BlockIndex

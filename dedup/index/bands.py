@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.index.chunks import CHUNK_BITS, MAX_LIST, Chunks, Starts, check_scope, entries_of
-from dedup.index.files import Damaged
+from dedup.index.database_files import Damaged
 from dedup.recipes.bands import Banding, sketch_keys
 from dedup.values.hashes import Hashes, mixed
 

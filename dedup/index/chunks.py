@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup import native
-from dedup.index.files import Damaged
+from dedup.index.database_files import Damaged
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hashes
 from dedup.values.simhashes import SIMHASH_BITS

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
-from dedup.index.files import Damaged, check_file
+from dedup.index.database_files import Damaged, check_file
 from dedup.values.errors import IndexUnavailable
 from dedup.values.printable import printable
 

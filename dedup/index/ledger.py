@@ -186,7 +186,7 @@ class Ledger:
             added = self._add(row.sighting, replace(verdict, kept=False), outcome)
             return replace(added.verdict, row=added.id)
 
-    def restore(self, row: Row) -> int:
+    def import_row(self, row: Row) -> int:
         """Store *row* with its verdict and outcome, unjudged; return its number here, the next one."""
         with self._store.transaction(writing=True):
             listed = row.listed and is_canonical(row.verdict)

@@ -28,7 +28,7 @@ from dedup.index.chunks import (
     joined,
     near_in,
 )
-from dedup.index.files import Damaged
+from dedup.index.database_files import Damaged
 from dedup.values.errors import ConfigError
 from dedup.values.fingerprint import SIMHASH_FIELDS
 from dedup.values.hashes import Hashes

@@ -9,9 +9,8 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from dedup.index import postings
-from dedup.index.columns import NUMBER, TEXT, Column
-from dedup.index.files import Damaged
-from dedup.index.tables import PAGES, RUNS, SCOPES, VISITS, WITHHELD
+from dedup.index.database_files import Damaged
+from dedup.index.schema import NUMBER, PAGES, RUNS, SCOPES, TEXT, VISITS, WITHHELD, Column
 from dedup.recipes.bands import Banding
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
@@ -85,8 +84,8 @@ def _but_looked_up(columns: Sequence[Column]) -> Sequence[Column]:
 
 # A row with its group, and with the URL and the run of its canonical.
 _JOINED = (
-    *((f"p.{column.name}", column) for column in PAGES.held),
-    *((f"s.{column.name}", column) for column in SCOPES.held),
+    *((f"p.{column.name}", column) for column in PAGES.fields),
+    *((f"s.{column.name}", column) for column in SCOPES.fields),
     ("p.id", Column("id", NUMBER, "verdict.row")),
     ("coalesce(c.url, '')", Column("canonical's url", TEXT, "verdict.canonical_url")),
     ("c.run", Column("canonical's run", NUMBER, "verdict.canonical_run", optional=True)),
@@ -115,7 +114,7 @@ def row_of(stored: Sequence[Any]) -> Row:
     return Row(row, sighting, verdict, outcome, listed)
 
 
-_OF_ROW = tuple(column for column in PAGES.held if not column.is_primary)
+_OF_ROW = tuple(column for column in PAGES.fields if not column.is_primary)
 _given = attrgetter(*(column.field for column in _OF_ROW))
 _WRITERS = [(place, column.kind.write) for place, column in enumerate(_OF_ROW, 1) if column.kind.write]
 INSERTED = ("scope", *(column.name for column in _OF_ROW))
@@ -179,7 +178,7 @@ def canonical_of(stored: Sequence[Any]) -> Canonical:
     return Canonical(row, url, run, is_pending, Fingerprint(*page), represents, host)
 
 
-RUN = Reader("run {}", RUNS.held)
+RUN = Reader("run {}", RUNS.fields)
 
 
 def run_of(stored: Sequence[Any]) -> Run:

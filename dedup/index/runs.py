@@ -68,7 +68,7 @@ class RunBook:
             self._facts.changed()
         return run
 
-    def restore(self, run: Run) -> Run:
+    def import_run(self, run: Run) -> Run:
         """Store *run* as it is, but for its number, which is the next one; nobody goes on with it."""
         with self._store.transaction(writing=True):
             self._facts.changed()
@@ -161,9 +161,9 @@ class RunBook:
         A page on a host that was visited is a reason to drop others only when the crawl of *run* has
         met it.  A run that visits nothing leans on all pages that the index holds.
         """
-        self.restore_visit(Visit(scope, host, run.id, 0))
+        self.import_visit(Visit(scope, host, run.id, 0))
 
-    def restore_visit(self, visit: Visit) -> None:
+    def import_visit(self, visit: Visit) -> None:
         """Record *visit* as it is, but for its place: it comes after the rows that are here."""
         with self._store.transaction(writing=True, beside=True):
             is_first = not self._facts.has_visited(frozenset((visit.run,)))

@@ -34,7 +34,7 @@ SOURCES = {
     "_search": (
         "native/_search.pyx",
         "index/chunks.py",
-        "index/held.py",
+        "index/cached.py",
         "index/postings.py",
         "recipes/sketch.py",
     ),

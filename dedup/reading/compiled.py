@@ -16,7 +16,7 @@ from dedup.reading.walk import (
     INLINE,
     ROLE_STATES,
     STATES,
-    Reading,
+    PageReading,
     Walk,
 )
 
@@ -34,11 +34,11 @@ the page is one with a text of its own,</p><p>not a menu with nothing else besid
 )
 
 
-def reading_of(root: Any) -> Reading:
+def reading_of(root: Any) -> PageReading:
     """Return what a walk over the tree under *root* reads, compiled where that is possible."""
     module = compiled_pages()
     found = None if module is None or root is None else module.read(root)
-    return Walk(root).reading() if found is None else Reading(*found)
+    return Walk(root).reading() if found is None else PageReading(*found)
 
 
 def compiled_pages() -> Any:

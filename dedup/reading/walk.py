@@ -104,7 +104,7 @@ _BREAK = "\x1e"
 _MARKUP = re.compile(r"<(script|style)\b(?:[^<]|<(?!/\1))*+|<[^<>]*+>", re.IGNORECASE)
 
 
-class Reading(NamedTuple):
+class PageReading(NamedTuple):
     """What a walk over a tree reads, with the names of `dedup.reading.page.Page`.
 
     *title*, *canonical_link* and *language* stand as they were written.
@@ -174,9 +174,9 @@ class Walk:
                 return f"{text}\n{aside}"
         return text
 
-    def reading(self) -> Reading:
+    def reading(self) -> PageReading:
         """Return all that was read."""
-        return Reading(
+        return PageReading(
             self.text(),
             self.title,
             self.canonical_link,

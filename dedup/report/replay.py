@@ -107,13 +107,13 @@ def replay_into(
     total = index.views.statistics().rows
     with target.batch():
         for run in index.runs():
-            target.book.restore(run)
+            target.book.import_run(run)
         visits = deque(index.book.visits())
         for row in _first(total, index.rows()):
             while visits and visits[0].after < row.id:
-                target.book.restore_visit(visits.popleft())
+                target.book.import_visit(visits.popleft())
             if not (row.outcome.stands or row.outcome is Outcome.REHEARSED):
-                number: int | None = target.ledger.restore(replace(row, listed=False))
+                number: int | None = target.ledger.import_row(replace(row, listed=False))
             else:
                 verdict = target.ledger.find_or_add(row.sighting, config)
                 changes = changes.with_verdict(row.verdict, verdict)

@@ -42,7 +42,7 @@ class Verifier(Protocol):
         """Return a configuration that also passes borderline pages outside the bounds."""
 
 
-VERIFIERS: dict[str, Callable[[DedupConfig], Verifier]] = {
+MAKERS: dict[str, Callable[[DedupConfig], Verifier]] = {
     "loss": LossVerifier,
     "similarity": SimilarityVerifier,
     "distance": DistanceVerifier,
@@ -52,4 +52,4 @@ VERIFIERS: dict[str, Callable[[DedupConfig], Verifier]] = {
 
 def verifier_of(config: DedupConfig) -> Verifier:
     """Return the verifier that *config* asks for."""
-    return VERIFIERS[config.verifier](config)
+    return MAKERS[config.verifier](config)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.cli import main
-from dedup.files.adding import Adding, Choices, write_output
+from dedup.files.adding import Adding, AddOptions, write_output
 from dedup.files.adding import adding as adding_module
 from dedup.files.feeds import csv_rows, find_feeds, lines
 from dedup.index import Index
@@ -145,7 +145,7 @@ def test_the_summary_is_that_of_a_crawl(tmp_path: Path) -> None:
 
 def pass_through(index: Index, feed: Path, jobs: int = 1, **choices: Any) -> Adding:
     rule = FieldRule()
-    adding = Adding(index, find_feeds([feed], rule), Choices(jobs=jobs, rule=rule, **choices))
+    adding = Adding(index, find_feeds([feed], rule), AddOptions(jobs=jobs, rule=rule, **choices))
     for _ in adding.work():
         pass
     adding.finish()
@@ -195,7 +195,7 @@ def test_interrupted_and_resumed_is_uninterrupted(
         patch.setattr(adding_module, "BATCH_RECORDS", 4)
         expected = pass_through(whole, folder / name)
         for stop in stops:
-            adding = Adding(index, find_feeds([folder / name], FieldRule()), Choices())
+            adding = Adding(index, find_feeds([folder / name], FieldRule()), AddOptions())
             for _ in zip(range(stop), adding.work(), strict=False):
                 pass
             adding.stop("interrupted")
@@ -312,10 +312,10 @@ def test_what_has_changed_does_not_go_on(tmp_path: Path, change: str) -> None:
     feed = tmp_path / "a.jsonl"
     formats.jsonl(feed, many(100))
     with SQLiteIndex(tmp_path / "x.db") as index:
-        adding = Adding(index, find_feeds([feed], FieldRule()), Choices())
+        adding = Adding(index, find_feeds([feed], FieldRule()), AddOptions())
         next(adding.work())
         adding.stop("interrupted")
-        choices = Choices(config=DedupConfig(max_distance=9)) if change == "choices" else Choices()
+        choices = AddOptions(config=DedupConfig(max_distance=9)) if change == "choices" else AddOptions()
         if change == "files":
             formats.jsonl(feed, many(101))
         found = find_feeds([feed], FieldRule())
@@ -341,7 +341,7 @@ def test_a_folder_with_other_files_does_not_go_on(tmp_path: Path, change: str) -
     arguments = ("--index", tmp_path / "x.db", folder, "--jobs", 1)
     found = find_feeds([folder], FieldRule())
     with SQLiteIndex(tmp_path / "x.db") as index:
-        adding = Adding(index, found, Choices())
+        adding = Adding(index, found, AddOptions())
         next(adding.work())
         adding.stop("interrupted")
     if change == "more":
@@ -363,11 +363,11 @@ def test_a_run_that_is_forgotten_begins_anew(tmp_path: Path) -> None:
     formats.jsonl(tmp_path / "a.jsonl", many(100))
     found = find_feeds([tmp_path / "a.jsonl"], FieldRule())
     with SQLiteIndex(tmp_path / "x.db") as index:
-        adding = Adding(index, found, Choices())
+        adding = Adding(index, found, AddOptions())
         next(adding.work())
         adding.stop("interrupted")
         index.book.forget(1)
-        assert Adding(index, found, Choices()).tally.resumed_at == 0
+        assert Adding(index, found, AddOptions()).tally.resumed_at == 0
 
 
 # Hostile input
@@ -429,7 +429,7 @@ def test_a_page_that_vanishes_costs_itself_only(tmp_path: Path) -> None:
     (tmp_path / "pages/0/000.html").unlink()
     told: list[str] = []
     with MemoryIndex() as index:
-        adding = Adding(index, found, Choices(), lambda event: told.append(event.problem))
+        adding = Adding(index, found, AddOptions(), lambda event: told.append(event.problem))
         for _ in adding.work():
             pass
         for _ in write_output(tmp_path / "out", found.feeds, adding):
@@ -574,7 +574,7 @@ def test_a_line_without_end_takes_little_memory(
             file.write(b"a " * (most // 2))
     found = find_feeds([path], FieldRule())
     with MemoryIndex() as index:
-        adding = Adding(index, found, Choices(jobs=jobs))
+        adding = Adding(index, found, AddOptions(jobs=jobs))
         tracemalloc.start()
         try:
             for _ in adding.work():
@@ -725,7 +725,7 @@ def test_an_input_that_cannot_be_read_again_is_no_short_output(tmp_path: Path) -
     WRITERS["pages.jsonl"](source, PAGES)
     found = find_feeds([source], FieldRule())
     with MemoryIndex() as index:
-        adding = Adding(index, found, Choices())
+        adding = Adding(index, found, AddOptions())
         list(adding.work())
         source.write_bytes(b"".join(source.read_bytes().splitlines(keepends=True)[:2]))
         with pytest.raises(DedupError, match="cannot be read again as far as it was judged"):
@@ -739,7 +739,7 @@ def test_pages_are_stored_where_that_is_wanted(tmp_path: Path, store_pages: bool
     WRITERS["pages.jsonl"](source, PAGES)
     with MemoryIndex() as index:
         config = DedupConfig(store_pages=store_pages)
-        list(Adding(index, find_feeds([source], FieldRule()), Choices(config=config)).work())
+        list(Adding(index, find_feeds([source], FieldRule()), AddOptions(config=config)).work())
         stored = [index.views.page_of(row) for row in index.rows()]
     assert [page is not None for page in stored] == [store_pages] * len(PAGES)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from dedup import DedupConfig, MemoryIndex
 from dedup.archives.columns import FILES, Row, batch_of, rows_of
 from dedup.archives.reading import RECORD_BITS, prints_of_files
-from dedup.files.adding import Adding, Choices
+from dedup.files.adding import Adding, AddOptions
 from dedup.files.adding.work import WorkerSettings
 from dedup.files.feeds import find_feeds
 from dedup.reading.fields import FieldRule
@@ -78,7 +78,7 @@ def printed(path: Path, config: DedupConfig = CONFIG) -> list[Row]:
 
 def added(path: Path, sites: FrozenSites | None, config: DedupConfig = CONFIG) -> dict[int, int | None]:
     """Return the canonical of each page of the one file *path* by `dedup add`, None where it is kept."""
-    choices = Choices(config=config, rule=RULE, sites=sites)
+    choices = AddOptions(config=config, rule=RULE, sites=sites)
     with MemoryIndex() as index:
         adding = Adding(index, find_feeds([path], RULE), choices)
         for _ in adding.work():

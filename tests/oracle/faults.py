@@ -97,7 +97,7 @@ def _signs_say_nothing() -> None:
     """Read letters and digits of ASCII only."""
     reading_of = compiled.reading_of
 
-    def planted(root: Any) -> walk.Reading:
+    def planted(root: Any) -> walk.PageReading:
         found = reading_of(root)
         return found._replace(text=re.sub(r"[^a-zA-Z0-9\s]", "", found.text))
 

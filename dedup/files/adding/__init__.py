@@ -6,7 +6,7 @@ interrupted pass goes on, `output` writes what was kept.
 
 from __future__ import annotations
 
-from dedup.files.adding.adding import Added, Adding, Choices, Event
+from dedup.files.adding.adding import Added, Adding, AddOptions, Event
 from dedup.files.adding.output import check_output, write_output
 
-__all__ = ["Added", "Adding", "Choices", "Event", "check_output", "write_output"]
+__all__ = ["AddOptions", "Added", "Adding", "Event", "check_output", "write_output"]

@@ -31,7 +31,7 @@ from dedup.values.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
+class AddOptions:
     """How records are judged: *kind* is what they are compared with, "page" or "item".
 
     With *record* False nothing is recorded, and records are not compared with one another.  What is
@@ -103,7 +103,7 @@ class Adding:
         self,
         index: Index,
         inputs: Inputs,
-        choices: Choices,
+        choices: AddOptions,
         tell: Callable[[Event], None] = lambda _: None,
     ) -> None:
         if choices.record:

@@ -1,6 +1,6 @@
 """The format of `dedup export`: JSON Lines, a header, the runs, then the rows as they were seen.
 
-The columns of `dedup.index.tables` say which keys there are.  `docs/reference/exports.md` describes the
+The columns of `dedup.index.schema` say which keys there are.  `docs/reference/exports.md` describes the
 format.  Readers ignore keys that they do not know; `VERSION` changes when a key means something else.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dedup.files.exchange.records import LARGEST, Record, Values, is_unicode
+from dedup.files.exchange.json_values import LARGEST, JsonObject, Values, is_unicode
 from dedup.index import Row, Run, Sighting
-from dedup.index.tables import PAGES, RUNS, SCOPES
+from dedup.index.schema import PAGES, RUNS, SCOPES
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import is_canonical
 from dedup.values.urls import url_key
@@ -22,8 +22,8 @@ from dedup.values.verdict import DUPLICATE_REASONS, Outcome, Reason, Verdict
 FORMAT = "scrapy-dedup fingerprints"
 VERSION = 1
 
-_RUN = Record(RUNS.exported)
-_ROW = Record((*PAGES.exported[:2], *SCOPES.exported, *PAGES.exported[2:]))
+_RUN = JsonObject(RUNS.exported)
+_ROW = JsonObject((*PAGES.exported[:2], *SCOPES.exported, *PAGES.exported[2:]))
 
 
 @dataclass(frozen=True, slots=True)

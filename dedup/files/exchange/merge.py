@@ -78,10 +78,10 @@ def _restored(index: Index, export: Exported, progress: Progress | None) -> Impo
     if export.header.parser:
         index.note_parser(export.header.parser)
     for run in export.runs:
-        index.book.restore(_ended(run))
+        index.book.import_run(_ended(run))
     for row in export.rows():
         settled = _settled(row)
-        index.ledger.restore(settled)
+        index.ledger.import_row(settled)
         kept += settled.verdict.kept and settled.outcome.stands
         if progress:
             progress(row.id, export.header.rows)
@@ -136,7 +136,7 @@ class _Merge:
         with self._index.batch():
             runs = {_run_identity(run): run.id for run in self._index.runs()}
             for run in self._export.runs:
-                here = runs.get(_run_identity(run)) or self._index.book.restore(_ended(run)).id
+                here = runs.get(_run_identity(run)) or self._index.book.import_run(_ended(run)).id
                 self._runs[run.id] = here
 
     def _read_on(self) -> None:
@@ -160,7 +160,7 @@ class _Merge:
     def _recorded(self, row: Row) -> tuple[int, bool]:
         """Return the number of the row here, and whether its page is kept."""
         if not row.outcome.stands:
-            return self._index.ledger.restore(replace(_settled(row), listed=False)), False
+            return self._index.ledger.import_row(replace(_settled(row), listed=False)), False
         if row.verdict.kept:
             verdict = self._index.ledger.find_or_add(row.sighting, self._config)
         else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dedup.files.feeds.base import MAX_RECORD, START, BadRecord, Feed, FeedError, Place, Record, Sink
-from dedup.files.feeds.lines import Line, LineSink, read_lines
+from dedup.files.feeds.lines import LineSink, RawLine, read_lines
 from dedup.reading.fields import FieldRule, RawPage, raw_page_of
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -128,10 +128,10 @@ class CsvRows(Feed):
 class _Tape(Iterator[str]):
     """Lines as text; *taken* are those of the current row."""
 
-    def __init__(self, lines: Iterator[Line], most: int = 0) -> None:
+    def __init__(self, lines: Iterator[RawLine], most: int = 0) -> None:
         self._lines = lines
         self._most = most or MAX_RECORD
-        self.taken: list[Line] = []
+        self.taken: list[RawLine] = []
         self._size = 0
 
     @property

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dedup.files.feeds.base import START, BadRecord, Feed, Place, Record, Sink
-from dedup.files.feeds.lines import Line, LineSink, read_lines
+from dedup.files.feeds.lines import LineSink, RawLine, read_lines
 from dedup.reading.fields import FieldRule, RawPage, raw_page_of
 
 
@@ -24,7 +24,7 @@ class JsonLines(Feed):
             if not line.is_whole or line.text.strip():
                 yield self._record(line)
 
-    def _record(self, line: Line) -> Record:
+    def _record(self, line: RawLine) -> Record:
         name = self.named(line.number)
         source = (line.text, line.is_start)
         if not line.is_whole:

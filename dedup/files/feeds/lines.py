@@ -23,7 +23,7 @@ def is_compressed(path: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RawLine:
     """A line with its end, of that *number*, from 1.
 
     A line longer than `MAX_RECORD` comes in pieces: the first, of that many bytes, has *is_start*, the
@@ -42,7 +42,7 @@ class Line:
         return self.is_start and self.is_end
 
 
-def read_lines(feed: Feed, start: Place = START) -> Iterator[Line]:
+def read_lines(feed: Feed, start: Place = START) -> Iterator[RawLine]:
     """Yield the lines of a feed's file; raises `FeedError` where it cannot be read further.
 
     Everything before that place is yielded first, even the beginning of a line.
@@ -54,7 +54,7 @@ def read_lines(feed: Feed, start: Place = START) -> Iterator[Line]:
         if isinstance(chunk, FeedError):
             if parts:
                 after = (offset + held, number)
-                yield Line(_joined(parts), number + 1, after, is_start, is_end=False)
+                yield RawLine(_joined(parts), number + 1, after, is_start, is_end=False)
             raise chunk
         for part in _split(chunk):
             piece = part
@@ -68,12 +68,12 @@ def read_lines(feed: Feed, start: Place = START) -> Iterator[Line]:
                 if is_end or held == most:
                     offset, number = offset + held, number + is_end
                     after = (offset, number)
-                    yield Line(_joined(parts), number + (not is_end), after, is_start, is_end)
+                    yield RawLine(_joined(parts), number + (not is_end), after, is_start, is_end)
                     held, is_start = 0, is_end
                 piece = rest
     if parts:
         after = (offset + held, number + 1)
-        yield Line(_joined(parts), number + 1, after, is_start, is_end=True)
+        yield RawLine(_joined(parts), number + 1, after, is_start, is_end=True)
 
 
 def _joined(parts: list[bytes]) -> bytes:
@@ -116,7 +116,7 @@ def _unpacked(path: Path, file: Any) -> Iterator[Any]:
 
 
 class LineSink(Sink):
-    """A file of lines, which begins with *head*; takes `Line`s and runs of them."""
+    """A file of lines, which begins with *head*; takes `RawLine`s and runs of them."""
 
     def __init__(self, path: Path, *, compressed: bool, head: bytes = b"") -> None:
         # Without name and time, so that equal input gives equal output.

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sqlite3
+import uuid
+from contextlib import suppress
 from pathlib import Path
 
-from dedup.index.files import RunLock, is_lock_name, lock_names
+from filelock import FileLock, Timeout
+
+from dedup.values.errors import IndexUnavailable
+
+_LOCK_NAME = re.compile("[0-9a-f]{32}")
 
 
 class Leases:
@@ -73,3 +81,41 @@ class Leases:
         """Hold no run any longer."""
         for run in list(self._held):
             self.release(run)
+
+
+class RunLock:
+    """An operating system lock beside the index that a run holds while its process lives."""
+
+    def __init__(self, index: Path, name: str = "") -> None:
+        self.name = name or uuid.uuid4().hex
+        self._path = index.with_name(f"{index.name}-run-{self.name}")
+        self._lock = FileLock(self._path)
+
+    def acquire(self) -> bool:
+        """Take the lock; return False if a living process holds it."""
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            return False
+        except OSError as error:
+            raise IndexUnavailable(f"{self._path} cannot be locked: {error.strerror}") from error
+        return True
+
+    def release(self) -> None:
+        """Give the lock back and remove its file."""
+        if self._lock.is_locked:
+            self._lock.release(force=True)
+            with suppress(OSError):  # what stays is removed when the index is opened next
+                self._path.unlink()
+
+
+def is_lock_name(name: object) -> bool:
+    """Return whether *name* is one that `RunLock` gives itself."""
+    return isinstance(name, str) and _LOCK_NAME.fullmatch(name) is not None
+
+
+def lock_names(index: Path) -> set[str]:
+    """Return the names of the locks whose files are beside *index*, held or not."""
+    beside = f"{index.name}-run-"
+    names = (name[len(beside) :] for name in os.listdir(index.parent) if name.startswith(beside))
+    return {name for name in names if is_lock_name(name)}

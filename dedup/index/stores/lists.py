@@ -1,4 +1,4 @@
-"""The lists of an index in SQLite by which candidates are found, and whether they fit the rows."""
+"""The lists of an index in SQLite by which candidates are found, and whether all in it is sound."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from functools import partial
 import numpy as np
 
 from dedup.index.bands import BandList, Sketched
-from dedup.index.files import Damaged
-from dedup.index.held import HeldList, Shelf
+from dedup.index.cached import CachedList, ListCache
+from dedup.index.database_files import Damaged
 from dedup.index.postings import DEFAULT_BLOCKS, layout
 from dedup.index.rows import layout_of
-from dedup.index.stores.newest import Newest
+from dedup.index.schema import INVALID
+from dedup.index.stores.sqlite_search import Newest
+from dedup.reading.stored import is_readable
 from dedup.recipes.bands import Banding
 from dedup.recipes.sketch import BINS
 from dedup.values.errors import ConfigError
@@ -33,7 +35,7 @@ class Lists:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._shelf = Shelf(connection)
+        self._shelf = ListCache(connection)
         self.newest = Newest(connection)
         self.blocks = DEFAULT_BLOCKS
         self.banding: Banding | None = None
@@ -47,7 +49,7 @@ class Lists:
         )
         self.blocks, self.banding = layout_of(dict(found.fetchall()))
 
-    def postings(self, field: str, scope: int) -> HeldList:
+    def postings(self, field: str, scope: int) -> CachedList:
         """Return the posting list of the simhashes *field* of a scope."""
         return self._shelf.postings(field, scope, self.blocks)
 
@@ -76,12 +78,12 @@ class Lists:
             bands.remove(row, page.sketch)
         self.newest.remove(scope, seen)
 
-    def _simhashes(self, scope: int, page: Fingerprint) -> Iterator[tuple[HeldList, int]]:
+    def _simhashes(self, scope: int, page: Fingerprint) -> Iterator[tuple[CachedList, int]]:
         for field in SIMHASH_FIELDS:
             if simhash := page.simhash(field):
                 yield self.postings(field, scope), simhash
 
-    def _is_shared(self, postings: HeldList, simhash: int, row: int) -> bool:
+    def _is_shared(self, postings: CachedList, simhash: int, row: int) -> bool:
         """Whether another row than *row* has put *simhash* into the list."""
         if not postings.may_have(simhash):
             return False
@@ -165,3 +167,28 @@ def _do(steps: Sequence[Callable[[], None]], progress: Progress | None) -> None:
         step()
         if progress:
             progress(done, len(steps))
+
+
+def problems_of(connection: sqlite3.Connection, lists: Lists) -> Iterator[str]:
+    """Yield what is wrong, a line for each; lists are looked at only where the rows are sound."""
+    for table, statement in INVALID.items():
+        count, first = connection.execute(statement).fetchone()
+        if count:
+            yield f"{count} {table} contain invalid values, the first is {first}"
+            return
+    yield from lists.problems()
+    yield from _problems_of_pages(connection)
+
+
+def _problems_of_pages(connection: sqlite3.Connection) -> Iterator[str]:
+    stored = connection.execute(
+        "SELECT CAST(s.page AS BLOB), p.id FROM stored_pages s LEFT JOIN pages p ON p.id = s.row"
+    )
+    unreadable = strays = 0
+    for page, row in stored:
+        strays += row is None
+        unreadable += not is_readable(page)
+    if unreadable:
+        yield f"{unreadable} stored {'page' if unreadable == 1 else 'pages'} cannot be read"
+    if strays:
+        yield f"{strays} stored {'page belongs' if strays == 1 else 'pages belong'} to no row"

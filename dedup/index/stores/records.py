@@ -9,17 +9,16 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
-from dedup.index.columns import Table
-from dedup.index.files import Damaged
+from dedup.index.database_files import Damaged
 from dedup.index.rows import REQUEST, RUN, VISIT, run_of, visit_of, withheld_of
+from dedup.index.schema import META, RUNS, STORED_PAGES, VISITS, WITHHELD, Table
 from dedup.index.stores.base import AnyRecord, Note, Prefix, Record, StoredPage
-from dedup.index.tables import META, RUNS, STORED_PAGES, VISITS, WITHHELD
 from dedup.values.row import Visit, Withheld
 from dedup.values.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RecordTable:
     """Where records of one kind stand, what is selected of them, what reads it, and their order."""
 
     table: Table
@@ -30,7 +29,7 @@ class Kind:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that a record has as its fields."""
-        return tuple(column.name for column in self.table.held)
+        return tuple(column.name for column in self.table.fields)
 
     @property
     def select(self) -> str:
@@ -58,15 +57,15 @@ def _note_of(fields: Sequence[Any]) -> Note:
     return Note(*fields)
 
 
-KINDS: dict[type, Kind] = {
-    Run: Kind(RUNS, f"{RUN.sql}, lock = ''", _run_of, "id"),
-    Visit: Kind(VISITS, VISIT.sql, visit_of, "after, run, scope, host"),
-    Withheld: Kind(WITHHELD, REQUEST.sql, withheld_of, "id"),
-    Note: Kind(META, "name, value", _note_of, "name"),
-    StoredPage: Kind(STORED_PAGES, "row, CAST(page AS BLOB)", StoredPage._make, "row"),
+KINDS: dict[type, RecordTable] = {
+    Run: RecordTable(RUNS, f"{RUN.sql}, lock = ''", _run_of, "id"),
+    Visit: RecordTable(VISITS, VISIT.sql, visit_of, "after, run, scope, host"),
+    Withheld: RecordTable(WITHHELD, REQUEST.sql, withheld_of, "id"),
+    Note: RecordTable(META, "name, value", _note_of, "name"),
+    StoredPage: RecordTable(STORED_PAGES, "row, CAST(page AS BLOB)", StoredPage._make, "row"),
 }
 # A run is inserted by `add_run` only, with its lock.
-_OF_RUN = tuple(column.name for column in RUNS.held if not column.is_primary)
+_OF_RUN = tuple(column.name for column in RUNS.fields if not column.is_primary)
 _UPDATE_RUN = f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _OF_RUN)} WHERE id = ?"
 INSERT_RUN = RUNS.insert((*_OF_RUN, "lock"))
 _VALUES_OF_RUN = attrgetter(*_OF_RUN)

@@ -1,219 +1,97 @@
-"""The search for the canonicals near one page, in the tables of an index."""
+"""The search for the canonicals near one page: in which order they are asked for, in whatever store."""
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
-from operator import itemgetter
-from typing import Any
+from itertools import compress
 
-import numpy as np
+from dedup.index.bands import Sketched
+from dedup.index.database_files import Damaged
+from dedup.index.stores.base import Pool
+from dedup.recipes.config import DedupConfig
+from dedup.rule.keys import nearness, uses_content, uses_structure
+from dedup.rule.verifier import verifier_of
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.verdict import Candidates, Canonical
 
-from dedup.index.bands import BandList, Sketched
-from dedup.index.postings import PostingList
-from dedup.index.rows import SELECT_CANONICAL, canonical_of
-from dedup.index.stores.newest import Newest
-from dedup.index.stores.queries import dry_runs_condition
-from dedup.index.stores.searching import Searching
-from dedup.rule.keys import MIN_EQUAL_TOKENS
-from dedup.values.hashes import Hashes
-from dedup.values.verdict import Canonical
-
+# Most duplicates are this near, and looking that far costs little; the rest comes second.
+NEAR = 3
 _BATCH = 500
-# With more simhashes than these, the newest pages of all are looked through first: this many for each
-# that is wanted.
-_FEW_SIMHASHES = 8
-_NEWEST = 4
+NOTHING = Candidates((), 0)
 
 
 @dataclass(slots=True)
-class Search(Searching):
-    """The search in the lists of an index in SQLite; *scope* is the number of its group.
+class Searching(ABC):
+    """What in *pool* may be the canonical of *page*; a store says how it is found."""
 
-    *content* and *structure* are the posting lists of the group, *newest* has sketches of all groups,
-    *bands* is the list of bands of the group, None where bands find no candidates.
-    """
+    page: Fingerprint
+    pool: Pool
+    config: DedupConfig
+    _seen: set[int] = field(init=False, default_factory=set)
 
-    connection: sqlite3.Connection
-    scope: int
-    content: PostingList
-    structure: PostingList
-    newest: Newest
-    bands: BandList | None
-    _in_pool: str = field(init=False)
-    _given: tuple[int | str, ...] = field(init=False)
+    def batches(self) -> Iterator[Candidates]:
+        """Yield canonicals in the order of `nearness`, in batches, each found only when asked for."""
+        page, config = self.page, self.config
+        yield from map(self._taken, self.equal())
+        if page.content_simhash and uses_content(config):
+            for distance in sorted({min(NEAR, config.max_distance), config.max_distance}):
+                yield self._near(self.near_content(distance))
+        others: dict[int, bytes] = {}
+        if page.structure_simhash and uses_structure(config):
+            others.update(self.near_structure())
+        others.update(self.near_bands())
+        yield self._near(others.items())
 
-    def __post_init__(self) -> None:
-        self._in_pool = f"AND {dry_runs_condition(self.pool.dry_runs)} "
-        self._given = (self.scope,)
-        if self.pool.without:
-            self._in_pool += "AND id NOT IN (SELECT value FROM json_each(?)) "
-            self._given = (self.scope, json.dumps(list(self.pool.without)))
-
+    @abstractmethod
     def equal(self) -> Iterator[list[Canonical]]:
-        """See `Searching`."""
-        page = self.page
-        if self._has_equals():  # as few pages have
-            yield self._equal("body_digest", page.body_digest)
-            if page.tokens >= MIN_EQUAL_TOKENS:
-                yield self._equal("token_digest", page.token_digest)
+        """Yield the oldest canonicals with the same bytes, then those with the same tokens."""
 
-    def _has_equals(self) -> bool:
-        """Return whether any listed page has the same bytes or the same tokens, in the pool or not."""
-        page = self.page
-        found = self.connection.execute(
-            "SELECT EXISTS (SELECT 1 FROM pages WHERE scope = ? AND listed AND body_digest = ?) "
-            "OR EXISTS (SELECT 1 FROM pages WHERE scope = ? AND listed AND token_digest = ?)",
-            (self.scope, page.body_digest, self.scope, page.token_digest),
-        )
-        return bool(found.fetchone()[0])
+    @abstractmethod
+    def near_content(self, distance: int) -> Iterable[Sketched]:
+        """Return canonicals of the nearest simhashes, of equally near ones the oldest, up to the cap."""
 
-    def _equal(self, column: str, value: bytes) -> list[Canonical]:
-        where = f"AND {column} = ? ORDER BY id LIMIT ?"
-        return self._canonicals(where, [value, self.config.max_candidates])
+    @abstractmethod
+    def near_structure(self) -> Iterable[Sketched]:
+        """Return the newest canonicals of the nearest simhashes, in no order."""
 
-    def of_rows(self, rows: list[int]) -> list[Canonical]:
-        """See `Searching`."""
-        return self._canonicals(f"AND id IN ({','.join('?' * len(rows))})", rows)
+    @abstractmethod
+    def near_bands(self) -> Iterable[Sketched]:
+        """Return the canonicals with most bands in common, of equal ones the oldest, up to the cap.
 
-    def near_content(self, distance: int) -> Iterator[Sketched]:
-        """See `Searching`."""
-        page, left = self.page.content_simhash, self.config.max_candidates
-        simhashes = self.content.near(page, distance)
-        if not len(simhashes):
-            return
-        if len(simhashes) <= min(_BATCH, left):
-            found = self._of_simhashes(simhashes, left + 1)
-            if len(found) <= left:
-                yield from found
-                return
-        for near in by_distance(page, simhashes, left):
-            found = self._of_simhashes(near, left)
-            left -= len(found)
-            yield from found
-
-    def near_structure(self) -> list[Sketched]:
-        """See `Searching`."""
-        page, limit = self.page.structure_simhash, self.config.max_structure_candidates
-        simhashes = self.structure.near(page, self.config.structure_max_distance)
-        if len(simhashes) > min(limit, self.config.max_candidates):
-            simhashes = np.concatenate(list(by_distance(page, simhashes, self.config.max_candidates)))
-        if (
-            len(simhashes) > _FEW_SIMHASHES
-            and len(newest := self._newest_with(simhashes, limit)) == limit
-        ):
-            return newest
-        if len(simhashes) > limit:
-            simhashes = self._newest_simhashes(simhashes, limit)
-        found: list[Sketched] = []
-        for simhash in simhashes.view(np.int64).tolist():
-            oldest = found[0][0] if len(found) == limit else 0
-            pages = self.newest.sketches(self.scope, simhash, self.pool, limit)
-            if pages is None:
-                where = "AND structure_simhash = ? AND id > ? ORDER BY id DESC LIMIT ?"
-                pages = self._sketches(where, [simhash, oldest, limit])
-            found = sorted(found + pages, key=itemgetter(0))[-limit:]
-        return found
-
-    def _newest_with(self, simhashes: Hashes, limit: int) -> list[Sketched]:
-        """Return the newest canonicals of *simhashes*, as far as they are among the newest pages of all.
-
-        On a site of one template nearly all are; asking for each simhash reads many times as many rows.
+        Nothing where bands find no candidates.
         """
-        wanted = set(simhashes.view(np.int64).tolist())
-        rows = self.connection.execute(
-            "SELECT id, sketch, structure_simhash FROM pages NOT INDEXED WHERE scope = ? AND listed "
-            f"{self._in_pool}AND id > (SELECT max(id) FROM pages) - ? ORDER BY id DESC",
-            (*self._given, _NEWEST * limit),
-        )
-        found = ((row, sketch) for row, sketch, simhash in rows if simhash in wanted)
-        return list(islice(found, limit))
 
-    def near_bands(self) -> list[Sketched]:
-        """See `Searching`."""
-        if self.bands is None:
-            return []
-        rows, limit = self.bands.find(self.page.sketch), self.config.max_candidates
-        found: dict[int, bytes] = {}
-        for start in range(0, len(rows), _BATCH):
-            batch = rows[start : start + _BATCH]
-            found.update(self._sketches(f"AND id IN ({','.join('?' * len(batch))})", batch))
-            if len(found) >= limit:
-                break
-        return [(row, found[row]) for row in rows if row in found][:limit]
+    @abstractmethod
+    def of_rows(self, rows: list[int]) -> list[Canonical]:
+        """Return the canonicals of those numbers, in no order."""
 
-    def _newest_simhashes(self, simhashes: Hashes, limit: int) -> Hashes:
-        """Return the simhashes with the newest pages: the newest pages of all are among theirs."""
-        newest = self.connection.execute(
-            # Not max(id): beside other conditions it would read all pages of a simhash.
-            "SELECT value, (SELECT id FROM pages WHERE scope = ? AND listed "
-            f"{self._in_pool}AND structure_simhash = value ORDER BY id DESC LIMIT 1) AS newest "
-            "FROM json_each(?) ORDER BY newest DESC LIMIT ?",
-            (*self._given, json.dumps(simhashes.view(np.int64).tolist()), limit),
-        )
-        return np.fromiter((simhash for simhash, _ in newest), np.int64).view(np.uint64)
+    def _taken(self, found: list[Canonical]) -> Candidates:
+        if not found:
+            return NOTHING
+        self._seen.update(canonical.id for canonical in found)
+        return Candidates(self._ordered(found), len(found))
 
-    def _of_simhashes(self, simhashes: Hashes, limit: int) -> list[Sketched]:
-        """Return the oldest canonicals of *simhashes*."""
-        found: list[Sketched] = []
-        for start in range(0, len(simhashes), _BATCH):
-            batch = simhashes[start : start + _BATCH].view(np.int64).tolist()
-            marks = ",".join("?" * len(batch))
-            found += self._sketches(
-                f"AND content_simhash IN ({marks}) ORDER BY id LIMIT ?", [*batch, limit]
-            )
-        return sorted(found, key=itemgetter(0))[:limit]
+    def _near(self, found: Iterable[Sketched]) -> Candidates:
+        """Return those not seen before that their sketches do not rule out; mostly there are none."""
+        new = [(row, sketch) for row, sketch in found if row not in self._seen]
+        if not new:
+            return NOTHING
+        self._seen.update(row for row, _ in new)
+        try:
+            verifier = verifier_of(self.config)
+            passing = verifier.may_pass(self.page, [sketch for _, sketch in new])
+        except (TypeError, ValueError) as error:
+            raise Damaged("a sketch has another size") from error
+        rows = [row for row, _ in compress(new, passing)]
+        canonicals = [
+            canonical
+            for start in range(0, len(rows), _BATCH)
+            for canonical in self.of_rows(rows[start : start + _BATCH])
+        ]
+        return Candidates(self._ordered(canonicals), len(new))
 
-    def _sketches(self, where: str, values: Sequence[object]) -> list[Sketched]:
-        return self._fetch("SELECT id, sketch FROM pages WHERE scope = ? AND listed ", where, values)
-
-    def _canonicals(self, where: str, values: Sequence[object]) -> list[Canonical]:
-        return [canonical_of(fields) for fields in self._fetch(SELECT_CANONICAL, where, values)]
-
-    def _fetch(self, select: str, where: str, values: Sequence[object]) -> list[Any]:
-        return self.connection.execute(
-            select + self._in_pool + where, (*self._given, *values)
-        ).fetchall()
-
-
-def near_rows(
-    connection: sqlite3.Connection,
-    postings: PostingList,
-    simhash: int,
-    max_distance: int,
-    limit: int,
-) -> list[tuple[int, int]]:
-    """Return distances and rows near *simhash*, the nearest first, then the oldest, at most *limit*."""
-    found: list[tuple[int, int]] = []
-    simhashes = _nearest(simhash, postings.near(simhash, max_distance), limit)
-    if not len(simhashes):
-        return found
-    for near in by_distance(simhash, simhashes, len(simhashes)):
-        distance = (int(near[0]) ^ simhash).bit_count()
-        rows = connection.execute(
-            "SELECT p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
-            f"AND p.{postings.field}_simhash = w.value AND p.listed ORDER BY p.id LIMIT ?",
-            (json.dumps(near.view(np.int64).tolist()), postings.scope, limit - len(found)),
-        )
-        found += [(distance, row) for (row,) in rows]
-    return found
-
-
-def _nearest(simhash: int, simhashes: Hashes, limit: int) -> Hashes:
-    """Return the *limit* nearest of *simhashes*, and all that are as near as the last of them."""
-    if len(simhashes) <= limit or not limit:
-        return simhashes[:limit]
-    distances = np.bitwise_count(simhashes ^ np.uint64(simhash))
-    nearest: Hashes = simhashes[distances <= np.partition(distances, limit - 1)[limit - 1]]
-    return nearest
-
-
-def by_distance(simhash: int, simhashes: Hashes, limit: int) -> list[Hashes]:
-    """Return the *limit* of *simhashes* nearest to *simhash*, by distance; among equals the smallest."""
-    distances = np.bitwise_count(simhashes ^ np.uint64(simhash))
-    order = np.lexsort((simhashes, distances))[:limit]
-    groups: list[Hashes] = np.split(simhashes[order], np.flatnonzero(np.diff(distances[order])) + 1)
-    return groups
+    def _ordered(self, found: list[Canonical]) -> list[Canonical]:
+        page = self.page
+        return sorted(found, key=lambda canonical: nearness(page, canonical))

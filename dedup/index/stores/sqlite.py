@@ -12,6 +12,12 @@ from typing import Any
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.rows import INSERT, SELECT, row_of, secret_of, values_of
+from dedup.index.schema import (
+    APPLICATION_ID,
+    MIGRATIONS,
+    SCHEMA_VERSION,
+    create,
+)
 from dedup.index.stores.base import (
     AnyRecord,
     Group,
@@ -26,17 +32,10 @@ from dedup.index.stores.base import (
 )
 from dedup.index.stores.counts import Counts
 from dedup.index.stores.leases import Leases
-from dedup.index.stores.lists import Lists, Progress
+from dedup.index.stores.lists import Lists, Progress, problems_of
 from dedup.index.stores.queries import clauses, condition
 from dedup.index.stores.records import Records
-from dedup.index.stores.search import Search, near_rows
-from dedup.index.stores.soundness import problems_of
-from dedup.index.tables import (
-    APPLICATION_ID,
-    MIGRATIONS,
-    SCHEMA_VERSION,
-    create,
-)
+from dedup.index.stores.sqlite_search import Search, near_rows
 from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import banding_of

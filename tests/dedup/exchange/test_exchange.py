@@ -19,9 +19,9 @@ from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.files.exchange.files import Exported, export_lines, writing
 from dedup.files.exchange.merge import Imported, import_export
 from dedup.index import Index, Row
+from dedup.index.schema import PAGES, RUNS, SCOPES
 from dedup.index.stores import SQLiteStore
 from dedup.index.stores.base import Query
-from dedup.index.tables import PAGES, RUNS, SCOPES
 from dedup.rule.match import match
 from dedup.values.errors import DedupError, IndexMismatch
 from dedup.values.verdict import Outcome, Reason

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from dedup import SQLiteIndex
 from dedup.index import Row, Sighting, rows
-from dedup.index.columns import Column, Table
-from dedup.index.files import Damaged
+from dedup.index.database_files import Damaged
 from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.rows import (
     INSERT,
@@ -26,7 +25,7 @@ from dedup.index.rows import (
     row_of,
     values_of,
 )
-from dedup.index.tables import PAGES, RUNS, SCOPES, VISITS, WITHHELD, create
+from dedup.index.schema import PAGES, RUNS, SCOPES, VISITS, WITHHELD, Column, Table, create
 from dedup.recipes.sketch import BINS, CHECK_BINS
 from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
@@ -186,7 +185,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteIndex]:
         run = index.begin_run("s")
         page = Fingerprint(1, 1, bytes(BINS), b"", b"", 0)
         sighting = Sighting(page, "http://first/", "http://first/", "page", "", run.id, 0.0)
-        index.ledger.restore(
+        index.ledger.import_row(
             Row(1, sighting, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=True)
         )
         yield index
@@ -197,7 +196,7 @@ def test_what_is_written_of_a_run_is_read_again(filled: SQLiteIndex) -> None:
     assert [getattr(run, field.name) for field in fields(Run)] != [
         getattr(Run(2, "", "", "", 0.0), field.name) for field in fields(Run)
     ]
-    assert filled.book.restore(run) == run
+    assert filled.book.import_run(run) == run
     assert filled.runs()[1] == run
 
 
@@ -237,6 +236,6 @@ def test_an_invalid_visit_is_found_by_its_run(tmp_path: Path) -> None:
 
 def test_both_stores_give_the_same_glances(filled: SQLiteIndex) -> None:
     memory = ScanIndex()
-    memory.book.restore(filled.runs()[0])
-    memory.ledger.restore(next(iter(filled.rows())))
+    memory.book.import_run(filled.runs()[0])
+    memory.ledger.import_row(next(iter(filled.rows())))
     assert list(memory.views.glances()) == list(filled.views.glances())

@@ -20,7 +20,7 @@ import pytest
 
 from dedup import DedupConfig, SQLiteIndex
 from dedup.index import Run
-from dedup.index.files import RunLock
+from dedup.index.stores.leases import RunLock
 from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome

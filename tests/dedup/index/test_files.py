@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, SQLiteIndex
-from dedup.index.files import check_file, file_system
-from dedup.index.tables import SCHEMA_VERSION
+from dedup.index.database_files import check_file, file_system
+from dedup.index.schema import SCHEMA_VERSION
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.printable import printable
 from dedup.values.verdict import Outcome
@@ -201,7 +201,7 @@ def test_network_file_systems_are_refused(
     mounts.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/x {written} {system} rw 0 0\n", "utf-8")
     assert file_system(place / "pages.db", mounts) == system
     assert file_system(Path("/elsewhere"), mounts) == "ext4"
-    monkeypatch.setattr("dedup.index.files.file_system", lambda path: system)
+    monkeypatch.setattr("dedup.index.database_files.file_system", lambda path: system)
     with pytest.raises(IndexUnavailable, match="network file system"):
         check_file(tmp_path / "pages.db")
 

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, Detector, SQLiteIndex
+from dedup.algorithms.blocks import BlockIndex
 from dedup.files.exchange.files import Exported, export_lines
 from dedup.files.exchange.merge import Imported, import_export
-from dedup.index import BlockIndex, Index, PostgresIndex
+from dedup.index import Index, PostgresIndex
 from dedup.index.database import Database
 from dedup.index.runs import RunBook
+from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION
 from dedup.index.stores.base import act_if
-from dedup.index.tables import APPLICATION_ID, SCHEMA_VERSION
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.run import Run
 from tests import postgres

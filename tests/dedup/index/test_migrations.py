@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from dedup import Detector, Reason, SQLiteIndex
-from dedup.index import BlockIndex, blocks, tables
+from dedup.algorithms import blocks
+from dedup.algorithms.blocks import BlockIndex
+from dedup.index import schema
 from dedup.index.database import Step
 from dedup.index.stores import sqlite
 from dedup.recipes.fingerprinter import RECIPE_VERSION
@@ -26,7 +28,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_every_schema_has_a_stored_file() -> None:
-    for kind, newest in (("index", tables.SCHEMA_VERSION), ("blocks", blocks.SCHEMA_VERSION)):
+    for kind, newest in (("index", schema.SCHEMA_VERSION), ("blocks", blocks.SCHEMA_VERSION)):
         names = [name_of(kind, version) for version in range(1, newest + 1)]
         assert [path.name for path in stored(kind)] == names
 
@@ -95,7 +97,7 @@ def test_a_stored_index_goes_on_or_is_refused_for_its_recipe_and_left_alone(old:
 
 def migrated(monkeypatch: pytest.MonkeyPatch, *steps: Step) -> None:
     """Let this release have the next schema, and *steps* lead to it."""
-    for module, used_in in ((tables, sqlite), (blocks, blocks)):
+    for module, used_in in ((schema, sqlite), (blocks, blocks)):
         version = module.SCHEMA_VERSION
         monkeypatch.setattr(used_in, "MIGRATIONS", {**module.MIGRATIONS, version: steps})
         monkeypatch.setattr(used_in, "SCHEMA_VERSION", version + 1)
@@ -138,7 +140,7 @@ def test_an_older_schema_that_no_migration_leads_from_is_refused_and_left_alone(
 
 def test_a_newer_schema_is_refused_and_left_alone(old: Path) -> None:
     with sqlite3.connect(old) as connection:
-        connection.execute(f"PRAGMA user_version = {tables.SCHEMA_VERSION + 1}")
+        connection.execute(f"PRAGMA user_version = {schema.SCHEMA_VERSION + 1}")
     connection.close()
     before = old.read_bytes()
     with pytest.raises(IndexUnavailable, match="schema version 2, this release knows up to 1; upgrade"):

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, Fingerprint, Page, SQLiteIndex
-from dedup.index import BlockIndex, Index
+from dedup.algorithms.blocks import BlockIndex
+from dedup.index import Index
 from dedup.recipes.sketch import EMPTY
 from dedup.values.errors import ConfigError
 from tests.budget import examples

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import native
+from dedup.index.cached import _LAYOUT, _blocks_of
 from dedup.index.chunks import near_in
-from dedup.index.files import Damaged
-from dedup.index.held import _LAYOUT, _blocks_of
+from dedup.index.database_files import Damaged
 from dedup.recipes.sketch import similarity
 from tests.dedup.index.test_postings import near_words, words
 

@@ -163,7 +163,7 @@ def test_a_run_that_goes_on_has_not_met_what_was_undone(index: Index, undo: str)
 def test_a_restored_run_does_not_go_on(index: Index) -> None:
     run = index.begin_run(job="job")
     index.end_run(run, "shutdown")
-    restored = index.book.restore(replace(run, job="other", ended=1.0, ending="shutdown"))
+    restored = index.book.import_run(replace(run, job="other", ended=1.0, ending="shutdown"))
     assert index.begin_run(run.spider, job="job").id == run.id
     assert index.begin_run(run.spider, job="other").id == restored.id + 1
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, MemoryIndex, Page, fingerprint
 from dedup.cli import main
-from dedup.files.adding import Adding, Choices
+from dedup.files.adding import Adding, AddOptions
 from dedup.files.contexts import read_sites, write_sites
 from dedup.files.feeds import find_feeds
 from dedup.reading.fields import FieldRule
@@ -114,7 +114,7 @@ def test_an_index_judges_by_what_is_frozen(tmp_path: Path) -> None:
     formats.jsonl(tmp_path / "all.jsonl", [pages[0], last])
 
     def dropped(sites: FrozenSites | None) -> int:
-        choices = Choices(config=DedupConfig(), sites=sites, record=True)
+        choices = AddOptions(config=DedupConfig(), sites=sites, record=True)
         with MemoryIndex() as index:
             adding = Adding(index, find_feeds([tmp_path / "all.jsonl"], FieldRule()), choices)
             for tally in adding.work():
@@ -142,7 +142,7 @@ def test_add_takes_a_context_and_goes_on_with_no_other(
     assert '"dropped": 0' in plain.stdout, plain.output
     by_context = [*command, str(tmp_path / "y.db"), "--context", str(tmp_path / "sites.parquet")]
     assert '"dropped": 1' in runner.invoke(main, by_context).stdout
-    assert Choices().signature != Choices(sites=frozen({"a": known})).signature
+    assert AddOptions().signature != AddOptions(sites=frozen({"a": known})).signature
 
 
 def test_a_context_of_another_recipe_is_refused(tmp_path: Path) -> None:

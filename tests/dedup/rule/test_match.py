@@ -19,7 +19,7 @@ from dedup.rule.distance import DistanceVerifier
 from dedup.rule.keys import Keys, SimhashKey
 from dedup.rule.similarity import SimilarityVerifier, shown
 from dedup.rule.site import NO_SITE
-from dedup.rule.verifier import VERIFIERS, verifier_of
+from dedup.rule.verifier import MAKERS, verifier_of
 from dedup.values.match import CONTRADICTED, Check
 from tests.budget import examples
 from tests.dedup.rule.pairs import (
@@ -89,7 +89,7 @@ def is_met_inside(key: SimhashKey) -> bool:
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 FAULTS: dict[str, Plant] = {
-    "a similarity at its bound fails": lambda plant: plant.setitem(VERIFIERS, "similarity", strict),
+    "a similarity at its bound fails": lambda plant: plant.setitem(MAKERS, "similarity", strict),
     "a distance at its bound is no key": lambda plant: plant.setattr(
         SimhashKey, "is_met", property(is_met_inside)
     ),
@@ -106,9 +106,9 @@ FAULTS: dict[str, Plant] = {
     ),
     "no band is enough": lambda plant: plant.setattr(keys.BandKey, "is_met", property(lambda _: True)),
     "verification is always asked for": lambda plant: plant.setitem(
-        VERIFIERS, "distance", SimilarityVerifier
+        MAKERS, "distance", SimilarityVerifier
     ),
-    "verification is never asked for": lambda plant: plant.setitem(VERIFIERS, "loss", DistanceVerifier),
+    "verification is never asked for": lambda plant: plant.setitem(MAKERS, "loss", DistanceVerifier),
     "what no key finds is confirmed": lambda plant: plant.setattr(
         Keys, "are_met", property(lambda _: True)
     ),

@@ -26,7 +26,7 @@ from dedup.rule.distance import DistanceVerifier
 from dedup.rule.loss import LossVerifier
 from dedup.rule.similarity import SimilarityVerifier
 from dedup.rule.site import NoSite, SiteContext
-from dedup.rule.verifier import VERIFIERS, verifier_of
+from dedup.rule.verifier import MAKERS, verifier_of
 from dedup.values.verdict import Candidates, Canonical, Standing
 from tests.dedup.rule.counting import CountingVerifier
 from tests.dedup.rule.pairs import BASE, near
@@ -41,7 +41,7 @@ COUNTED = "The pages have 60 and 60 tokens, as many are asked for."
 
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(VERIFIERS, "loss", CountingVerifier)
+    monkeypatch.setitem(MAKERS, "loss", CountingVerifier)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -93,14 +93,14 @@ def test_it_is_quoted_by_who_compares_and_explains() -> None:
 
 def test_another_verdict_is_replayed(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     crawled(index)
-    monkeypatch.setitem(VERIFIERS, "loss", CountingVerifier)
+    monkeypatch.setitem(MAKERS, "loss", CountingVerifier)
     with replayed(index, DedupConfig()) as replay:
         assert [row.verdict.kept for row in replay.rows()] == [True, False, True]
         assert (replay.changes.dropped, replay.changes.kept) == (1, 1)
 
 
 def test_reports_and_commands_quote_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(VERIFIERS, "loss", CountingVerifier)
+    monkeypatch.setitem(MAKERS, "loss", CountingVerifier)
     path, config, file = tmp_path / "pages.db", DedupConfig(), io.StringIO()
     with SQLiteIndex(path) as opened:
         crawled(opened)
@@ -139,7 +139,7 @@ def test_the_site_that_the_index_knows_reaches_the_verifier(monkeypatch: pytest.
             seen.append(site)
             return super().check(kept, page, site)
 
-    monkeypatch.setitem(VERIFIERS, "loss", Asking)
+    monkeypatch.setitem(MAKERS, "loss", Asking)
     kept = Canonical(1, "http://a/", 1, is_pending=False, fingerprint=BASE, host="a")
     noted = Noted()
     past = Past(

@@ -9,10 +9,10 @@ from typing import Any
 from dedup.index.stores.base import AnyRecord, Record, StoredPage
 from dedup.index.stores.postgres.server import Server
 from dedup.index.stores.postgres.tables import key_of
-from dedup.index.stores.records import INSERT_RUN, KINDS, Kind, conditions, puts, values_of_run
+from dedup.index.stores.records import INSERT_RUN, KINDS, RecordTable, conditions, puts, values_of_run
 from dedup.values.run import Run
 
-_KINDS: Mapping[type, Kind] = {
+_KINDS: Mapping[type, RecordTable] = {
     **KINDS,
     StoredPage: replace(KINDS[StoredPage], selected="row, page"),
 }

@@ -15,7 +15,7 @@ from dedup.index.rows import SELECT_CANONICAL, canonical_of
 from dedup.index.stores.base import Pool
 from dedup.index.stores.postgres.server import Server
 from dedup.index.stores.queries import dry_runs_condition
-from dedup.index.stores.searching import Searching
+from dedup.index.stores.search import Searching
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.values.simhashes import signed
 from dedup.values.verdict import Canonical

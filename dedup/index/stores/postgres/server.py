@@ -13,7 +13,7 @@ from psycopg.adapt import Buffer, Dumper
 from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import TextBinaryLoader, TextLoader
 
-from dedup.index.files import Damaged
+from dedup.index.database_files import Damaged
 from dedup.index.stores.postgres.address import Address
 from dedup.index.stores.postgres.watch import Watch
 from dedup.values.errors import IndexUnavailable, ServerAway, TooSlow

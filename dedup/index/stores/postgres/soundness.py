@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dedup.index.files import Damaged
+from dedup.index.database_files import Damaged
 from dedup.index.rows import SELECT, row_of
 from dedup.index.stores.postgres.server import Server
 from dedup.reading.stored import is_readable

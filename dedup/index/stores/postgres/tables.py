@@ -10,10 +10,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 
-from dedup.index.columns import Column, Table
 from dedup.index.rows import INSERTED
+from dedup.index.schema import META, PAGES, RUNS, SCOPES, STORED_PAGES, VISITS, WITHHELD, Column, Table
 from dedup.index.stores.postgres.server import LOCK_CLASS, Server
-from dedup.index.tables import META, PAGES, RUNS, SCOPES, STORED_PAGES, VISITS, WITHHELD
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.values.errors import IndexUnavailable
 from dedup.values.hashes import SECRET_SIZE

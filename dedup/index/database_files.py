@@ -1,19 +1,20 @@
-"""The file of an index and its neighbours: is it ours, and who is using it?"""
+"""Files that are, or belong to, a SQLite database: is one the file of an index, and does it lie well?"""
 
 from __future__ import annotations
 
 import os
 import re
-import uuid
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from dedup.index.databases import SQLITE_MAGIC, is_beside_database
 from dedup.values.errors import IndexUnavailable
 
-_LOCK_NAME = re.compile("[0-9a-f]{32}")
+SQLITE_MAGIC = b"SQLite format 3\x00"
+
+# A database, its log (in either order of bytes) and its journal, by their first bytes.
+_MAGICS = (SQLITE_MAGIC, b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
+# What SQLite and the locks of our runs keep beside a database, by its name.
+_BESIDE = re.compile(r"(.+)-(?:wal|shm|journal|run-[0-9a-f]{32})", re.DOTALL)
 # Locks on these do not hold between machines, so two crawls would damage the file.
 NETWORK_FILE_SYSTEMS = frozenset(
     [
@@ -80,39 +81,21 @@ def file_system(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
     return system
 
 
-class RunLock:
-    """An operating system lock beside the index that a run holds while its process lives."""
-
-    def __init__(self, index: Path, name: str = "") -> None:
-        self.name = name or uuid.uuid4().hex
-        self._path = index.with_name(f"{index.name}-run-{self.name}")
-        self._lock = FileLock(self._path)
-
-    def acquire(self) -> bool:
-        """Take the lock; return False if a living process holds it."""
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            return False
-        except OSError as error:
-            raise IndexUnavailable(f"{self._path} cannot be locked: {error.strerror}") from error
-        return True
-
-    def release(self) -> None:
-        """Give the lock back and remove its file."""
-        if self._lock.is_locked:
-            self._lock.release(force=True)
-            with suppress(OSError):  # what stays is removed when the index is opened next
-                self._path.unlink()
+def is_database(path: Path) -> bool:
+    """Return whether *path* is a file that begins as a database, its log or its journal does."""
+    if not path.is_file():  # a pipe would wait for ever
+        return False
+    with path.open("rb") as file:
+        return file.read(len(SQLITE_MAGIC)).startswith(_MAGICS)
 
 
-def is_lock_name(name: object) -> bool:
-    """Return whether *name* is one that `RunLock` gives itself."""
-    return isinstance(name, str) and _LOCK_NAME.fullmatch(name) is not None
+def is_beside_database(path: Path) -> bool:
+    """Return whether *path* is, by its name, a file that belongs to a database beside it."""
+    return any(is_database(base) for base in bases_of(path))
 
 
-def lock_names(index: Path) -> set[str]:
-    """Return the names of the locks whose files are beside *index*, held or not."""
-    beside = f"{index.name}-run-"
-    names = (name[len(beside) :] for name in os.listdir(index.parent) if name.startswith(beside))
-    return {name for name in names if is_lock_name(name)}
+def bases_of(path: Path) -> Iterator[Path]:
+    """Yield the databases that *path* may belong to by its name, there or not."""
+    for place in (path, Path(os.path.realpath(path))):
+        if found := _BESIDE.fullmatch(place.name):
+            yield place.with_name(found[1])

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from dedup.index import held
+from dedup.index import cached
+from dedup.index.cached import CachedSimhashes, ListCache
 from dedup.index.chunks import SCHEMA, distinct
-from dedup.index.held import Held, Shelf
-from dedup.index.stores import newest
-from dedup.index.stores.newest import Newest
+from dedup.index.stores import sqlite_search
+from dedup.index.stores.sqlite_search import Newest
 from tests.budget import examples
 from tests.dedup.index.test_laws import SameAnswers
 from tests.dedup.index.test_planted_faults import BUDGET
@@ -29,20 +29,20 @@ STEPS = st.lists(st.tuples(st.booleans(), words | near_words), max_size=60)
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fill tails, lists and templates as soon as there is anything in them."""
-    monkeypatch.setattr(held, "_LEAST_IN_TAIL", 1)
-    monkeypatch.setattr(held, "MOST_IN_TAIL", 4)
-    monkeypatch.setattr(held, "MOST_HELD", 25)
-    monkeypatch.setattr(held, "_MOST_LISTS", 3)
-    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
-    monkeypatch.setattr(newest, "_MOST_PAGES", 6)
-    monkeypatch.setattr(newest, "_MOST_TEMPLATES", 2)
+    monkeypatch.setattr(cached, "_LEAST_IN_TAIL", 1)
+    monkeypatch.setattr(cached, "MOST_IN_TAIL", 4)
+    monkeypatch.setattr(cached, "MOST_CACHED", 25)
+    monkeypatch.setattr(cached, "_MOST_LISTS", 3)
+    monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(sqlite_search, "_MOST_PAGES", 6)
+    monkeypatch.setattr(sqlite_search, "_MOST_TEMPLATES", 2)
 
 
 @pytest.mark.usefixtures("either_search", "little_room")
 def test_finds_what_a_linear_scan_finds() -> None:
     @given(st.sets(words | near_words, max_size=40), STEPS, near_words | words)
     def law(stored: set[int], steps: list[tuple[bool, int]], query: int) -> None:
-        simhashes = Held(np.array(sorted(stored), np.uint64))
+        simhashes = CachedSimhashes(np.array(sorted(stored), np.uint64))
         for is_added, simhash in steps:
             if is_added and simhash not in stored:
                 simhashes.add(simhash)
@@ -63,7 +63,7 @@ def test_finds_what_a_linear_scan_finds() -> None:
 def test_finds_among_many() -> None:
     rng = np.random.default_rng(1)
     stored = distinct(rng.integers(1, 2**64, 30_000, np.uint64))
-    simhashes = Held(stored[::2])
+    simhashes = CachedSimhashes(stored[::2])
     for simhash in stored[1::2].tolist():
         simhashes.add(simhash)
     for query in [*stored[:20].tolist(), *rng.integers(1, 2**64, 20, np.uint64).tolist()]:
@@ -72,12 +72,12 @@ def test_finds_among_many() -> None:
             assert simhashes.near(query, radius).tolist() == near.tolist()
 
 
-def shelf_of(rows: int = 0) -> Shelf:
+def shelf_of(rows: int = 0) -> ListCache:
     connection = sqlite3.connect(":memory:")
     connection.execute(SCHEMA)
     connection.execute("CREATE TABLE pages (id INTEGER PRIMARY KEY)")
     connection.execute("INSERT INTO pages VALUES (?)", (rows,))
-    return Shelf(connection)
+    return ListCache(connection)
 
 
 def test_a_list_is_held_once_it_was_asked_as_often_as_reading_it_costs() -> None:
@@ -91,9 +91,9 @@ def test_a_list_is_held_once_it_was_asked_as_often_as_reading_it_costs() -> None
 
 
 def test_lists_are_held_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "MOST_HELD", 10)
-    monkeypatch.setattr(held, "_MOST_LISTS", 4)
-    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(cached, "MOST_CACHED", 10)
+    monkeypatch.setattr(cached, "_MOST_LISTS", 4)
+    monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
     shelf = shelf_of(rows=20)
     for scope in range(1, 9):
         postings = shelf.postings("content", scope, 5)
@@ -107,8 +107,8 @@ def test_lists_are_held_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_list_that_is_held_makes_room_at_the_cost_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "MOST_HELD", 10)
-    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(cached, "MOST_CACHED", 10)
+    monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
     shelf = shelf_of(rows=9)
     for field in ("content", "structure"):
         for number in range(1, 8):
@@ -120,8 +120,8 @@ def test_a_list_that_is_held_makes_room_at_the_cost_of_others(monkeypatch: pytes
 
 
 def test_rows_are_counted_again_where_others_changed_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "MOST_HELD", 10)
-    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(cached, "MOST_CACHED", 10)
+    monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
     shelf = shelf_of(rows=5)
     for _ in range(4):
         shelf.postings("content", 1, 5).near(1, 3)
@@ -135,8 +135,8 @@ def test_rows_are_counted_again_where_others_changed_the_file(monkeypatch: pytes
 
 
 def test_a_list_that_grows_too_large_is_held_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "MOST_HELD", 10)
-    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(cached, "MOST_CACHED", 10)
+    monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
     shelf = shelf_of(rows=20)
     shelf.postings("content", 1, 5).near(1, 3)
     for number in range(1, 12):
@@ -171,13 +171,13 @@ class SameAnswersByTwo(SameAnswers):
 
 @pytest.mark.slow
 def test_all_laws_hold_where_another_process_changes_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
     run_state_machine_as_test(SameAnswersByTwo, settings=LAWS)
 
 
-@pytest.fixture(params=[Shelf, Newest], ids=lambda kind: kind.__name__)
+@pytest.fixture(params=[ListCache, Newest], ids=lambda kind: kind.__name__)
 def never_cleared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
     monkeypatch.setattr(request.param, "clear", lambda _: None)
 
 

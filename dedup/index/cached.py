@@ -28,7 +28,7 @@ _LAYOUT = layout(5)
 _RADII = 3
 
 # So many simhashes are held at once, of all lists: those that were asked last.
-MOST_HELD = 1 << 20
+MOST_CACHED = 1 << 20
 # Reading a list takes as long as one search for every so many rows of the index, and never longer than
 # the last number of searches.  Where others change the file after every few searches (the second
 # number), it never pays.
@@ -45,7 +45,7 @@ class Block(NamedTuple):
     starts: Numbers
 
 
-class Held:
+class CachedSimhashes:
     """A set of simhashes, at first those of an array, which has each once."""
 
     def __init__(self, simhashes: Hashes) -> None:
@@ -152,10 +152,10 @@ def _block_of(simhashes: Hashes, shift: int, width: int) -> Block:
     return Block(simhashes[keys.argsort(kind="stable")], starts)
 
 
-class HeldList(PostingList):
+class CachedList(PostingList):
     """A posting list that is also held in memory, once it was asked often enough to pay for that."""
 
-    held: Held | None = None
+    held: CachedSimhashes | None = None
     searches = 0
 
     def near(self, simhash: int, max_distance: int) -> Hashes:
@@ -173,7 +173,7 @@ class HeldList(PostingList):
         """See `PostingList.add`."""
         held, self.held = self.held, None
         super().add(simhash)
-        if held is not None and len(held) < MOST_HELD:  # unless it failed half way
+        if held is not None and len(held) < MOST_CACHED:  # unless it failed half way
             held.add(simhash)
             self.held = held
 
@@ -187,7 +187,7 @@ class HeldList(PostingList):
         return is_whole
 
 
-class Shelf:
+class ListCache:
     """The posting lists of an index; those that were asked last are held.
 
     It is right as long as the file is changed by these lists only: whoever uses it calls `clear` when
@@ -196,7 +196,7 @@ class Shelf:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._lists: OrderedDict[tuple[str, int], HeldList] = OrderedDict()
+        self._lists: OrderedDict[tuple[str, int], CachedList] = OrderedDict()
         self._rows: int | None = None
 
     def clear(self) -> None:
@@ -204,11 +204,11 @@ class Shelf:
         self._lists.clear()
         self._rows = None
 
-    def postings(self, field: str, scope: int, blocks: int) -> HeldList:
+    def postings(self, field: str, scope: int, blocks: int) -> CachedList:
         """Return the list of *field* of a scope, in a file of that many *blocks*."""
         found = self._lists.get((field, scope))
         if found is None:
-            found = self._lists[field, scope] = HeldList(self._connection, field, scope, blocks=blocks)
+            found = self._lists[field, scope] = CachedList(self._connection, field, scope, blocks=blocks)
             self._make_room()
         self._lists.move_to_end((field, scope))  # before room is made, or it might be dropped itself
         if found.held is None and found.searches >= self._patience():
@@ -219,11 +219,11 @@ class Shelf:
         """Note that there is a row of that number now."""
         self._rows = row
 
-    def _hold(self, postings: HeldList) -> None:
-        if self._row_count() > MOST_HELD and postings.count() > MOST_HELD:
+    def _hold(self, postings: CachedList) -> None:
+        if self._row_count() > MOST_CACHED and postings.count() > MOST_CACHED:
             postings.searches = -(10**9)  # it is not counted again soon
             return
-        postings.held = Held(postings.hashes())
+        postings.held = CachedSimhashes(postings.hashes())
         self._make_room()
 
     def _patience(self) -> int:
@@ -238,7 +238,7 @@ class Shelf:
     def _make_room(self) -> None:
         """Drop the lists that were asked longest ago, if there are too many or too large ones."""
         sizes = {name: len(one.held) for name, one in self._lists.items() if one.held is not None}
-        room = MOST_HELD - sum(sizes.values())
+        room = MOST_CACHED - sum(sizes.values())
         while len(self._lists) > 1 and (room < 0 or len(self._lists) > _MOST_LISTS):
             oldest, _ = self._lists.popitem(last=False)
             room += sizes.get(oldest, 0)

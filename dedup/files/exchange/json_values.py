@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from dedup.index import Row, Run
-from dedup.index.columns import (
+from dedup.index.schema import (
     COUNT,
     DIGEST,
     DISTANCE,
@@ -29,7 +29,7 @@ from dedup.index.columns import (
     TIME,
     URLS,
     Column,
-    Kind,
+    ColumnKind,
 )
 from dedup.values.simhashes import simhash_hex
 
@@ -74,7 +74,7 @@ class Values:
             raise ValueError(f"{key} must be a list of texts")
         return tuple(values)
 
-    def choice(self, key: str, kind: Kind) -> Any:
+    def choice(self, key: str, kind: ColumnKind) -> Any:
         """Return what one of the values of *kind* stands for."""
         value, choices = self.text(key), kind.values or {}
         if value not in choices:
@@ -149,7 +149,7 @@ def _base64(value: bytes) -> str:
     return base64.b64encode(value).decode("ascii")
 
 
-def _within(kind: Kind, read: Callable[..., Any]) -> _Form:
+def _within(kind: ColumnKind, read: Callable[..., Any]) -> _Form:
     assert kind.within is not None
     low, high = kind.within
     return _Form(lambda values, key: read(values, key, low, high))
@@ -175,7 +175,7 @@ _FORMS = {
 }
 
 
-class Record:
+class JsonObject:
     """The JSON object of a row or a run: a key for each of *columns*."""
 
     def __init__(self, columns: Iterable[Column]) -> None:

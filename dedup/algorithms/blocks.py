@@ -10,11 +10,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
-from dedup.index import chunks, pairs, postings
+from dedup.algorithms import pairs
+from dedup.index import chunks, postings
 from dedup.index.database import BUSY_TIMEOUT, Database, Migrations
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList
 from dedup.index.rows import layout_of
-from dedup.index.tables import META
+from dedup.index.schema import META
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hashes
 from dedup.values.simhashes import SIMHASH_BITS

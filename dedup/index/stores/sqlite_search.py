@@ -1,0 +1,309 @@
+"""The search for the canonicals near one page, in the tables of an index."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from dedup.index.bands import BandList, Sketched
+from dedup.index.postings import PostingList
+from dedup.index.rows import SELECT_CANONICAL, canonical_of
+from dedup.index.stores.base import Pool
+from dedup.index.stores.queries import dry_runs_condition
+from dedup.index.stores.search import Searching
+from dedup.rule.keys import MIN_EQUAL_TOKENS
+from dedup.values.hashes import Hashes
+from dedup.values.sighting import Sighting
+from dedup.values.simhashes import signed
+from dedup.values.verdict import Canonical
+
+_BATCH = 500
+# With more simhashes than these, the newest pages of all are looked through first: this many for each
+# that is wanted.
+_FEW_SIMHASHES = 8
+_NEWEST = 4
+# So many templates are held, those that were asked about last; a page takes some 400 bytes.
+_MOST_TEMPLATES = 512
+# Of each at most so many pages; a question for more than half of that is not answered.
+_MOST_PAGES = 128
+
+
+@dataclass(slots=True)
+class _Template:
+    """The newest listed pages of one structure simhash, the oldest first.
+
+    *is_whole* says that there are no others.
+    """
+
+    pages: list[tuple[int, bytes, bool, int]]
+    is_whole: bool
+
+
+class Newest:
+    """The newest listed pages by structure simhash, with their sketches, through *connection*.
+
+    Nearly all pages of a site may have one structure simhash.  Comparing a page with the newest of them
+    would mean reading that many rows, the same ones page after page.
+
+    It is right as long as it is told of all changes: whoever uses it calls `clear` when anybody else
+    has changed the file, or a transaction was undone.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._templates: OrderedDict[tuple[int, int], _Template] = OrderedDict()
+
+    def clear(self) -> None:
+        """Hold nothing any more."""
+        self._templates.clear()
+
+    def sketches(self, scope: int, simhash: int, pool: Pool, limit: int) -> list[Sketched] | None:
+        """Return the newest pages of *pool* with that structure simhash, the oldest of them first.
+
+        At most *limit*; None where that is too many, or too many of the newest are not in *pool*.
+        *scope* is the number of its group, *simhash* is signed.
+        """
+        if limit > _MOST_PAGES // 2:
+            return None
+        template = self._template(scope, simhash, limit)
+        without, dry_runs = pool.without, pool.dry_runs
+        found = [
+            (row, sketch)
+            for row, sketch, is_dry, run in template.pages
+            if row not in without and (not is_dry or run in dry_runs)
+        ]
+        if len(found) < limit and not template.is_whole:
+            return None
+        return found[-limit:]
+
+    def _template(self, scope: int, simhash: int, limit: int) -> _Template:
+        name = (scope, simhash)
+        if template := self._templates.get(name):
+            self._templates.move_to_end(name)
+            return template
+        pages = self._connection.execute(
+            "SELECT id, sketch, is_dry, run FROM pages WHERE scope = ? AND listed "
+            "AND structure_simhash = ? ORDER BY id DESC LIMIT ?",
+            (*name, limit),
+        ).fetchall()
+        template = self._templates[name] = _Template(pages[::-1], len(pages) < limit)
+        if len(self._templates) > _MOST_TEMPLATES:
+            self._templates.popitem(last=False)
+        return template
+
+    def add(self, scope: int, row: int, seen: Sighting) -> None:
+        """Note that the page *seen* was listed, with the number *row*."""
+        page = seen.fingerprint
+        template = self._templates.get(name := (scope, signed(page.structure_simhash)))
+        if template is None:
+            return
+        pages = template.pages
+        if pages and row < pages[-1][0]:  # it is listed again
+            del self._templates[name]
+            return
+        pages.append((row, page.sketch, seen.is_dry, seen.run))
+        if len(pages) > _MOST_PAGES:
+            del pages[: -_MOST_PAGES // 2]
+            template.is_whole = False
+
+    def remove(self, scope: int, seen: Sighting) -> None:
+        """Note that a page like *seen* is listed no more."""
+        self._templates.pop((scope, signed(seen.fingerprint.structure_simhash)), None)
+
+
+@dataclass(slots=True)
+class Search(Searching):
+    """The search in the lists of an index in SQLite; *scope* is the number of its group.
+
+    *content* and *structure* are the posting lists of the group, *newest* has sketches of all groups,
+    *bands* is the list of bands of the group, None where bands find no candidates.
+    """
+
+    connection: sqlite3.Connection
+    scope: int
+    content: PostingList
+    structure: PostingList
+    newest: Newest
+    bands: BandList | None
+    _in_pool: str = field(init=False)
+    _given: tuple[int | str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._in_pool = f"AND {dry_runs_condition(self.pool.dry_runs)} "
+        self._given = (self.scope,)
+        if self.pool.without:
+            self._in_pool += "AND id NOT IN (SELECT value FROM json_each(?)) "
+            self._given = (self.scope, json.dumps(list(self.pool.without)))
+
+    def equal(self) -> Iterator[list[Canonical]]:
+        """See `Searching`."""
+        page = self.page
+        if self._has_equals():  # as few pages have
+            yield self._equal("body_digest", page.body_digest)
+            if page.tokens >= MIN_EQUAL_TOKENS:
+                yield self._equal("token_digest", page.token_digest)
+
+    def _has_equals(self) -> bool:
+        """Return whether any listed page has the same bytes or the same tokens, in the pool or not."""
+        page = self.page
+        found = self.connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM pages WHERE scope = ? AND listed AND body_digest = ?) "
+            "OR EXISTS (SELECT 1 FROM pages WHERE scope = ? AND listed AND token_digest = ?)",
+            (self.scope, page.body_digest, self.scope, page.token_digest),
+        )
+        return bool(found.fetchone()[0])
+
+    def _equal(self, column: str, value: bytes) -> list[Canonical]:
+        where = f"AND {column} = ? ORDER BY id LIMIT ?"
+        return self._canonicals(where, [value, self.config.max_candidates])
+
+    def of_rows(self, rows: list[int]) -> list[Canonical]:
+        """See `Searching`."""
+        return self._canonicals(f"AND id IN ({','.join('?' * len(rows))})", rows)
+
+    def near_content(self, distance: int) -> Iterator[Sketched]:
+        """See `Searching`."""
+        page, left = self.page.content_simhash, self.config.max_candidates
+        simhashes = self.content.near(page, distance)
+        if not len(simhashes):
+            return
+        if len(simhashes) <= min(_BATCH, left):
+            found = self._of_simhashes(simhashes, left + 1)
+            if len(found) <= left:
+                yield from found
+                return
+        for near in by_distance(page, simhashes, left):
+            found = self._of_simhashes(near, left)
+            left -= len(found)
+            yield from found
+
+    def near_structure(self) -> list[Sketched]:
+        """See `Searching`."""
+        page, limit = self.page.structure_simhash, self.config.max_structure_candidates
+        simhashes = self.structure.near(page, self.config.structure_max_distance)
+        if len(simhashes) > min(limit, self.config.max_candidates):
+            simhashes = np.concatenate(list(by_distance(page, simhashes, self.config.max_candidates)))
+        if (
+            len(simhashes) > _FEW_SIMHASHES
+            and len(newest := self._newest_with(simhashes, limit)) == limit
+        ):
+            return newest
+        if len(simhashes) > limit:
+            simhashes = self._newest_simhashes(simhashes, limit)
+        found: list[Sketched] = []
+        for simhash in simhashes.view(np.int64).tolist():
+            oldest = found[0][0] if len(found) == limit else 0
+            pages = self.newest.sketches(self.scope, simhash, self.pool, limit)
+            if pages is None:
+                where = "AND structure_simhash = ? AND id > ? ORDER BY id DESC LIMIT ?"
+                pages = self._sketches(where, [simhash, oldest, limit])
+            found = sorted(found + pages, key=itemgetter(0))[-limit:]
+        return found
+
+    def _newest_with(self, simhashes: Hashes, limit: int) -> list[Sketched]:
+        """Return the newest canonicals of *simhashes*, as far as they are among the newest pages of all.
+
+        On a site of one template nearly all are; asking for each simhash reads many times as many rows.
+        """
+        wanted = set(simhashes.view(np.int64).tolist())
+        rows = self.connection.execute(
+            "SELECT id, sketch, structure_simhash FROM pages NOT INDEXED WHERE scope = ? AND listed "
+            f"{self._in_pool}AND id > (SELECT max(id) FROM pages) - ? ORDER BY id DESC",
+            (*self._given, _NEWEST * limit),
+        )
+        found = ((row, sketch) for row, sketch, simhash in rows if simhash in wanted)
+        return list(islice(found, limit))
+
+    def near_bands(self) -> list[Sketched]:
+        """See `Searching`."""
+        if self.bands is None:
+            return []
+        rows, limit = self.bands.find(self.page.sketch), self.config.max_candidates
+        found: dict[int, bytes] = {}
+        for start in range(0, len(rows), _BATCH):
+            batch = rows[start : start + _BATCH]
+            found.update(self._sketches(f"AND id IN ({','.join('?' * len(batch))})", batch))
+            if len(found) >= limit:
+                break
+        return [(row, found[row]) for row in rows if row in found][:limit]
+
+    def _newest_simhashes(self, simhashes: Hashes, limit: int) -> Hashes:
+        """Return the simhashes with the newest pages: the newest pages of all are among theirs."""
+        newest = self.connection.execute(
+            # Not max(id): beside other conditions it would read all pages of a simhash.
+            "SELECT value, (SELECT id FROM pages WHERE scope = ? AND listed "
+            f"{self._in_pool}AND structure_simhash = value ORDER BY id DESC LIMIT 1) AS newest "
+            "FROM json_each(?) ORDER BY newest DESC LIMIT ?",
+            (*self._given, json.dumps(simhashes.view(np.int64).tolist()), limit),
+        )
+        return np.fromiter((simhash for simhash, _ in newest), np.int64).view(np.uint64)
+
+    def _of_simhashes(self, simhashes: Hashes, limit: int) -> list[Sketched]:
+        """Return the oldest canonicals of *simhashes*."""
+        found: list[Sketched] = []
+        for start in range(0, len(simhashes), _BATCH):
+            batch = simhashes[start : start + _BATCH].view(np.int64).tolist()
+            marks = ",".join("?" * len(batch))
+            found += self._sketches(
+                f"AND content_simhash IN ({marks}) ORDER BY id LIMIT ?", [*batch, limit]
+            )
+        return sorted(found, key=itemgetter(0))[:limit]
+
+    def _sketches(self, where: str, values: Sequence[object]) -> list[Sketched]:
+        return self._fetch("SELECT id, sketch FROM pages WHERE scope = ? AND listed ", where, values)
+
+    def _canonicals(self, where: str, values: Sequence[object]) -> list[Canonical]:
+        return [canonical_of(fields) for fields in self._fetch(SELECT_CANONICAL, where, values)]
+
+    def _fetch(self, select: str, where: str, values: Sequence[object]) -> list[Any]:
+        return self.connection.execute(
+            select + self._in_pool + where, (*self._given, *values)
+        ).fetchall()
+
+
+def near_rows(
+    connection: sqlite3.Connection,
+    postings: PostingList,
+    simhash: int,
+    max_distance: int,
+    limit: int,
+) -> list[tuple[int, int]]:
+    """Return distances and rows near *simhash*, the nearest first, then the oldest, at most *limit*."""
+    found: list[tuple[int, int]] = []
+    simhashes = _nearest(simhash, postings.near(simhash, max_distance), limit)
+    if not len(simhashes):
+        return found
+    for near in by_distance(simhash, simhashes, len(simhashes)):
+        distance = (int(near[0]) ^ simhash).bit_count()
+        rows = connection.execute(
+            "SELECT p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
+            f"AND p.{postings.field}_simhash = w.value AND p.listed ORDER BY p.id LIMIT ?",
+            (json.dumps(near.view(np.int64).tolist()), postings.scope, limit - len(found)),
+        )
+        found += [(distance, row) for (row,) in rows]
+    return found
+
+
+def _nearest(simhash: int, simhashes: Hashes, limit: int) -> Hashes:
+    """Return the *limit* nearest of *simhashes*, and all that are as near as the last of them."""
+    if len(simhashes) <= limit or not limit:
+        return simhashes[:limit]
+    distances = np.bitwise_count(simhashes ^ np.uint64(simhash))
+    nearest: Hashes = simhashes[distances <= np.partition(distances, limit - 1)[limit - 1]]
+    return nearest
+
+
+def by_distance(simhash: int, simhashes: Hashes, limit: int) -> list[Hashes]:
+    """Return the *limit* of *simhashes* nearest to *simhash*, by distance; among equals the smallest."""
+    distances = np.bitwise_count(simhashes ^ np.uint64(simhash))
+    order = np.lexsort((simhashes, distances))[:limit]
+    groups: list[Hashes] = np.split(simhashes[order], np.flatnonzero(np.diff(distances[order])) + 1)
+    return groups
