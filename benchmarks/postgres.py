@@ -37,8 +37,8 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.index import _canonical, _fill, _random_page
-from dedup import DedupConfig, Page, SQLiteIndex, fingerprint
-from dedup.index import Index, PostgresIndex, Sighting
+from dedup import DedupConfig, Page, PostgresIndex, SQLiteIndex, fingerprint
+from dedup.index import Index, Sighting
 from dedup.index.index import open_index
 from dedup.index.rows import INSERTED, values_of
 from dedup.reading.sighting import sighting_of

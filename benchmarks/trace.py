@@ -38,7 +38,7 @@ FLOORS = (
     "recipes",
     "rule urls",
     "index",
-    "archives files report",
+    "algorithms archives files report",
     "front",
     "cli plugin",
 )

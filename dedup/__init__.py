@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dedup.algorithms.simhash import simhash
-    from dedup.index import MemoryIndex, PostgresIndex, SQLiteIndex
     from dedup.index.detector import Detector
+    from dedup.index.index import MemoryIndex, PostgresIndex, SQLiteIndex
     from dedup.reading.page import Page
     from dedup.recipes.config import DedupConfig
     from dedup.recipes.fingerprinter import fingerprint
@@ -41,11 +41,11 @@ _HOMES = {
     "Detector": "index.detector",
     "Fingerprint": "values.fingerprint",
     "Match": "values.match",
-    "MemoryIndex": "index",
+    "MemoryIndex": "index.index",
     "Page": "reading.page",
-    "PostgresIndex": "index",
+    "PostgresIndex": "index.index",
     "Reason": "values.verdict",
-    "SQLiteIndex": "index",
+    "SQLiteIndex": "index.index",
     "Verdict": "values.verdict",
     "compare": "rule.match",
     "fingerprint": "recipes.fingerprinter",

@@ -31,8 +31,8 @@ from dedup.cli.terminal import working
 from dedup.files.outputs import replacing
 from dedup.front.exceptions import read_marks, write_marks
 from dedup.front.names import setting_of
-from dedup.index import Index, Row, Run, SQLiteIndex
-from dedup.index.index import open_index, shown_place
+from dedup.index import Index, Row, Run
+from dedup.index.index import SQLiteIndex, open_index, shown_place
 from dedup.report.clusters import KEEPS, Report, report_of
 from dedup.report.columns import columns_of
 from dedup.report.contents import Marking

@@ -11,7 +11,8 @@ import click
 from dedup.cli.options import index_option, opened
 from dedup.cli.output import bars, named
 from dedup.cli.terminal import working
-from dedup.index import Index, SQLiteIndex
+from dedup.index import Index
+from dedup.index.index import SQLiteIndex
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.recipes.bands import Banding
 from dedup.values.errors import DedupError

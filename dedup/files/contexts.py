@@ -58,15 +58,6 @@ def _compare_recipes(path: Path, recipe: Mapping[str, str]) -> None:
             )
 
 
-def write_sites(sites: FrozenSites, path: Path) -> None:
-    """Write what is known of *sites* to the file *path*; equal ones make equal files."""
-    import pyarrow
-
-    table = pyarrow.Table.from_batches([batch_of(sites.hosts)])
-    with path.open("wb") as file:
-        _parquet().write_table(table, file, compression="zstd")
-
-
 def batch_of(hosts: Mapping[str, HostCounts]) -> Any:
     """Return the rows of *hosts*, in order, as an Arrow batch."""
     import pyarrow

@@ -5,22 +5,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from dedup.index.index import Index, MemoryIndex, PostgresIndex, SQLiteIndex
-from dedup.values.row import Neighbour, Row, Statistics
+from dedup.index.index import Index
+from dedup.values.row import Neighbour, Row
 from dedup.values.run import Run
 from dedup.values.sighting import Sighting
 
 __all__ = [
     "BlockIndex",
     "Index",
-    "MemoryIndex",
     "Neighbour",
-    "PostgresIndex",
     "Row",
     "Run",
-    "SQLiteIndex",
     "Sighting",
-    "Statistics",
 ]
 
 

@@ -40,15 +40,22 @@ class Index:
 
     It is made of a *store*, which holds everything, and of three parts that know nothing else:
     the `ledger` judges pages and records them, the `book` has the runs, and `views` what can be read.
+    Unless it is *read_only*, runs whose process is gone are ended.
     Every public method is one transaction, but for those that yield rows: these read them in batches.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, read_only: bool = False) -> None:
         facts = Facts(store)
         self.store = store
         self.ledger = Ledger(store, facts)
         self.book = RunBook(store, facts, self.ledger)
         self.views = Views(store, self.ledger)
+        try:
+            if not read_only:
+                self.book.end_dead_runs()
+        except BaseException:
+            self.close()
+            raise
 
     def batch(self) -> AbstractContextManager[None]:
         """Make one transaction of all that is recorded inside: all of it or nothing.
@@ -232,13 +239,7 @@ class SQLiteIndex(Index):
         read_only: bool = False,
     ) -> None:
         store = SQLiteStore(path, blocks=blocks, timeout=timeout, create=create, read_only=read_only)
-        super().__init__(store)
-        try:
-            if not read_only:
-                self.book.end_dead_runs()
-        except BaseException:
-            self.close()
-            raise
+        super().__init__(store, read_only=read_only)
 
     @property
     def path(self) -> Path:
@@ -268,13 +269,8 @@ class PostgresIndex(Index):
             raise IndexUnavailable(
                 "an index on PostgreSQL needs psycopg: pip install 'scrapy-dedup[postgres]'"
             ) from error
-        super().__init__(PostgresStore(address_of(address), create=create, read_only=read_only))
-        try:
-            if not read_only:
-                self.book.end_dead_runs()
-        except BaseException:
-            self.close()
-            raise
+        store = PostgresStore(address_of(address), create=create, read_only=read_only)
+        super().__init__(store, read_only=read_only)
 
 
 def open_index(place: str | PathLike[str], *, create: bool = True, read_only: bool = False) -> Index:

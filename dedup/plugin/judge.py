@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from dedup.front.settings import DedupSettings
 from dedup.front.summary import LostFeed, summary
-from dedup.index import Index, Run, Sighting, SQLiteIndex
+from dedup.index import Index, Run, Sighting
 from dedup.index.detector import Detector
-from dedup.index.index import is_address, open_index
+from dedup.index.index import SQLiteIndex, is_address, open_index
 from dedup.plugin.counting import CrawlStats
 from dedup.plugin.errors import CannotBegin, close_spider
 from dedup.plugin.index_writer import LONGEST_ANSWER, LONGEST_WAIT, Answer, CircuitBreaker, IndexWriter

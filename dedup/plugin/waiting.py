@@ -11,7 +11,8 @@ from weakref import WeakValueDictionary
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from dedup.index import Index, SQLiteIndex
+from dedup.index import Index
+from dedup.index.index import SQLiteIndex
 from dedup.urls.parts import Parts
 
 _T = TypeVar("_T")

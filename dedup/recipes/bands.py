@@ -64,10 +64,6 @@ class Banding:
         """Return how likely (0 to 1) two sets of that Jaccard similarity (0 to 1) have an equal band."""
         return float(1 - (1 - similarity**self.rows) ** self.bands)
 
-    def similarity_at(self, probability: float) -> float:
-        """Return the similarity that is found with *probability* (0 to 1); the inverse of `s_curve`."""
-        return float((1 - (1 - probability) ** (1 / self.bands)) ** (1 / self.rows))
-
 
 def band_keys(signature: Hashes, banding: Banding) -> Hashes:
     """Return one key for each band of *signature*, none if it is the signature of nothing.

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dedup.index import Index, Row, Run, SQLiteIndex
+from dedup.index import Index, Row, Run
+from dedup.index.index import SQLiteIndex
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import DedupError
 from dedup.values.verdict import Outcome, Verdict

@@ -156,14 +156,6 @@ class KeptText(NamedTuple):
     sample: bytes
 
 
-def kept_text(row: Row) -> KeptText:
-    """Return what *row*, a page that was kept, tells about its site."""
-    seen = row.sighting
-    group, sample = (seen.kind, seen.scope), seen.fingerprint.sample
-    is_new = row.verdict.reason is Reason.NEW
-    return KeptText(row.id, group, seen.host, seen.run, seen.is_dry, is_new, row.outcome, sample)
-
-
 class Visit(NamedTuple):
     """A host that a *run* was on, under a scope; *after* is the last row that there was before."""
 
@@ -191,11 +183,6 @@ class Withheld:
     def url_key(self) -> str:
         """The URL in canonical form: what a run withholds once only."""
         return url_key(self.url)
-
-
-def is_elsewhere(verdict: Verdict) -> bool:
-    """Return whether *verdict* leans on a page of a host that the crawl had not visited."""
-    return verdict.standing is not None and verdict.standing.is_elsewhere
 
 
 class NoSuchRow(DedupError):  # noqa: N818

@@ -42,11 +42,6 @@ class Outcome(StrEnum):
     FORGOTTEN = "forgotten"
 
     @property
-    def is_undone(self) -> bool:
-        """Whether the row no longer counts, as if the page had not been seen."""
-        return self in UNDONE
-
-    @property
     def stands(self) -> bool:
         """Whether the verdict counts: it is neither pending nor undone."""
         return self in (Outcome.CONFIRMED, Outcome.ORPHANED, Outcome.RESTORED)
@@ -173,11 +168,6 @@ class Verdict:
     is_restored: bool = field(default=False, compare=False)
     is_rehearsed: bool = field(default=False, compare=False)
     sentence: str = field(default="", compare=False)
-
-    @property
-    def canonical_is_pending(self) -> bool:
-        """Whether the item of the page that this one repeats may still be lost."""
-        return self.standing is not None and self.standing.is_pending
 
     @property
     def canonical_was_met(self) -> bool:

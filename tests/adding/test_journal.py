@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from dedup import MemoryIndex
 from dedup.files.adding.journal import DROPPED, KEPT, UNREAD, Entry, Journal
 from dedup.files.feeds import START, Feed, find_feeds
-from dedup.index import Index, MemoryIndex
+from dedup.index import Index
 from dedup.reading.fields import FieldRule
 from dedup.values.errors import DedupError
 from tests.feeds import formats

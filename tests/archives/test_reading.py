@@ -14,13 +14,13 @@ from dedup.archives.job import suited
 from dedup.archives.reading import prints_of_files, require_form
 from dedup.archives.results import DROPPED, kept_records, kept_rows
 from dedup.cli import main
-from dedup.files.contexts import write_sites
 from dedup.files.feeds import find_feeds
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.exceptions import Exceptions
 from tests.archives.corpora import CONFIG, RULE, corpus, printed, record, settings
 from tests.archives.plain import Plain
+from tests.contexts import write_sites
 from tests.feeds import formats
 from tests.feeds.formats import WRITERS
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from dedup import SQLiteIndex
 from dedup.cli import main
-from dedup.index import SQLiteIndex
 from dedup.values.errors import IndexUnavailable
 from tests.fuzz.commands import NAMES, command_named, small_index
 

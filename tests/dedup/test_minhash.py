@@ -167,11 +167,6 @@ def test_the_s_curve_rises_from_0_to_1(banding: Banding, a: float, b: float) -> 
     assert (banding.s_curve(0), banding.s_curve(1)) == (0, 1)
 
 
-@given(bandings, st.floats(0.01, 0.99))
-def test_similarity_at_is_the_inverse_of_the_s_curve(banding: Banding, probability: float) -> None:
-    assert banding.s_curve(banding.similarity_at(probability)) == pytest.approx(probability)
-
-
 @given(bandings)
 def test_about_two_in_three_pairs_meet_at_the_threshold(banding: Banding) -> None:
     assert banding.s_curve(banding.threshold) >= 1 - np.exp(-1) - 1e-9

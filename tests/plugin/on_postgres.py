@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dedup.index import PostgresIndex
+from dedup import PostgresIndex
 from tests import crawling, postgres
 from tests.plugin import (
     test_actions,

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dedup.index import PostgresIndex
+from dedup import PostgresIndex
 from dedup.values.errors import IndexUnavailable
 from dedup.values.verdict import Outcome
 from tests import postgres

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dedup import SQLiteIndex
-from dedup.index import Index, PostgresIndex
+from dedup import PostgresIndex, SQLiteIndex
+from dedup.index import Index
 from tests import postgres
 from tests.dedup.index.scan_store import ScanIndex
 from tests.looking import watched_rules  # noqa: F401 - a fixture

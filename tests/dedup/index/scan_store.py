@@ -34,13 +34,25 @@ from dedup.values.row import (
     Visit,
     Withheld,
     glance_of,
-    is_elsewhere,
-    kept_text,
 )
 from dedup.values.run import Run
 from dedup.values.simhashes import simhash_distance
-from dedup.values.verdict import Candidates, Outcome
+from dedup.values.verdict import Candidates, Outcome, Reason, Verdict
 from tests.dedup.index.scan import scan
+
+
+def is_elsewhere(verdict: Verdict) -> bool:
+    """Return whether *verdict* leans on a page of a host that the crawl had not visited."""
+    return verdict.standing is not None and verdict.standing.is_elsewhere
+
+
+def kept_text(row: Row) -> KeptText:
+    """Return what *row*, a page that was kept, tells about its site."""
+    seen = row.sighting
+    group, sample = (seen.kind, seen.scope), seen.fingerprint.sample
+    is_new = row.verdict.reason is Reason.NEW
+    return KeptText(row.id, group, seen.host, seen.run, seen.is_dry, is_new, row.outcome, sample)
+
 
 # What tells a record from all others of its kind, and the order of the kind, None for that of time.
 _KEYS: dict[type, Callable[[Any], Any]] = {

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from dedup import DedupConfig, fingerprint
-from dedup.index import PostgresIndex, Row
+from dedup import DedupConfig, PostgresIndex, fingerprint
+from dedup.index import Row
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from dedup import DedupConfig, Detector, SQLiteIndex
+from dedup import DedupConfig, Detector, PostgresIndex, SQLiteIndex
 from dedup.algorithms.blocks import BlockIndex
 from dedup.files.exchange.files import Exported, export_lines
 from dedup.files.exchange.merge import Imported, import_export
-from dedup.index import Index, PostgresIndex
+from dedup.index import Index
 from dedup.index.database import Database
 from dedup.index.runs import RunBook
 from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION

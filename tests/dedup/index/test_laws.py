@@ -14,8 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from dedup import DedupConfig, MemoryIndex, SQLiteIndex, Verdict, fingerprint
-from dedup.index import Index, PostgresIndex, Row, Run
+from dedup import DedupConfig, MemoryIndex, PostgresIndex, SQLiteIndex, Verdict, fingerprint
+from dedup.index import Index, Row, Run
 from dedup.reading.stored import pack
 from dedup.recipes.sketch import BINS
 from dedup.values.fingerprint import Fingerprint

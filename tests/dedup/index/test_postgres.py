@@ -21,11 +21,11 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex, fingerprint
+from dedup import DedupConfig, Detector, MemoryIndex, PostgresIndex, SQLiteIndex, fingerprint
 from dedup.cli import main
 from dedup.front.reading import read_settings
 from dedup.front.settings import DedupSettings
-from dedup.index import Index, PostgresIndex, Run, ledger
+from dedup.index import Index, Run, ledger
 from dedup.index.index import open_index, shown_place
 from dedup.index.ledger import AskAgain
 from dedup.index.stores.postgres.address import address_of

@@ -33,10 +33,13 @@ def test_a_pending_canonical_is_compared_with_and_can_be_confirmed(index: Index)
     run = index.begin_run("spider")
     first = add(index, run, "http://a/", text(1))
     copy = add(index, run, "http://b/", text(1))
-    assert copy.canonical_is_pending
+    assert copy.standing
+    assert copy.standing.is_pending
     index.ledger.confirm(number(first))
     assert outcomes(index) == [Outcome.CONFIRMED, Outcome.CONFIRMED]
-    assert not add(index, run, "http://c/", text(1)).canonical_is_pending
+    third = add(index, run, "http://c/", text(1))
+    assert third.standing
+    assert not third.standing.is_pending
 
 
 def test_a_released_canonical_is_compared_with_no_more(index: Index) -> None:

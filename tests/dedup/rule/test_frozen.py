@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, MemoryIndex, Page, fingerprint
 from dedup.cli import main
 from dedup.files.adding import Adding, AddOptions
-from dedup.files.contexts import read_sites, write_sites
+from dedup.files.contexts import read_sites
 from dedup.files.feeds import find_feeds
 from dedup.reading.fields import FieldRule
 from dedup.recipes.fingerprinter import recipe_of
 from dedup.rule.frozen import FrozenSites, counted, name_of
 from dedup.rule.site import COMMON_PAGES, COMMON_SHARE
 from dedup.values.errors import DedupError
+from tests.contexts import write_sites
 from tests.feeds import formats
 from tests.pages import told_elsewhere
 
