@@ -173,8 +173,8 @@ def watched_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Raise `OldLook` where a rule of an index acts by what it saw in another transaction."""
 
     def replace(owner: type, name: str, make: Callable[[Any], Any]) -> None:
-        if original := owner.__dict__.get(name):
-            monkeypatch.setattr(owner, name, wraps(original)(make(original)))
+        original = getattr(owner, name)
+        monkeypatch.setattr(owner, name, wraps(original)(make(original)))
 
     for owner in RULES:
         for name, _ in inspect.getmembers(owner, inspect.isfunction):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Collection, Iterator
 
 from dedup.index.database import Database
 from dedup.index.rows import SELECT_GLANCE, SELECT_KEPT_TEXT, glance_of, kept_text_of
+from dedup.index.stores.base import Store
 from dedup.values.row import Glance, KeptText, Statistics
 from dedup.values.verdict import Outcome
 
@@ -15,20 +17,18 @@ _GLANCES = 10_000
 _AROUND = 100
 
 
-class Counts:
-    """The counts of one *database*; every method is part of the caller's transaction, or of none."""
+class Counts(Store):
+    """The part of a store in SQLite that counts and glances."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._connection = database.connection
+    _database: Database
+    _connection: sqlite3.Connection
 
     def last(self) -> int:
-        """See `Store.last`."""
-        (row,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
+        with self._database.errors():
+            (row,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
         return int(row)
 
     def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
-        """See `Store.glances`."""
         last = after
         while found := self._glances_after(last, outcome):
             yield from found
@@ -43,8 +43,7 @@ class Counts:
             found = self._connection.execute(f"{SELECT_GLANCE}{only}ORDER BY id LIMIT ?", values)
             return [glance_of(fields) for fields in found]
 
-    def kept_texts(self, after: int, rows: Collection[int] | None) -> Iterator[KeptText]:
-        """See `Store.kept_texts`."""
+    def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
         values: tuple[object] = (after,) if rows is None else (json.dumps(list(rows)),)
         where = "p.id > ?" if rows is None else "p.id IN (SELECT value FROM json_each(?))"
         with self._database.errors():
@@ -54,16 +53,17 @@ class Counts:
             yield from map(kept_text_of, found)
 
     def statistics(self) -> Statistics:
-        """See `Store.statistics`."""
-        outcomes = dict(
-            self._connection.execute(
-                "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
-            ).fetchall()
-        )
+        with self.transaction(writing=False):
+            rows = self.last()
+            outcomes = dict(
+                self._connection.execute(
+                    "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
+                ).fetchall()
+            )
         path = self._database.path
         files = (path, path.with_name(path.name + "-wal")) if self._database.is_file else ()
         return Statistics(
-            rows=self.last(),
+            rows=rows,
             orphans=outcomes.get("orphaned", 0),
             released=outcomes.get("released", 0),
             forgotten=outcomes.get("forgotten", 0),
@@ -71,29 +71,29 @@ class Counts:
         )
 
     def clusters(
-        self, run: int | None, *, forgotten: bool, min_copies: int, limit: int
+        self, *, run: int | None, forgotten: bool, min_copies: int, limit: int
     ) -> list[tuple[int, int, float]]:
-        """See `Store.clusters`."""
         of_run = "" if run is None else "AND run = ? "
         standing = "" if forgotten else "AND outcome != 'forgotten' "
-        found = self._connection.execute(
-            "SELECT canonical, count(*), min(coalesce(similarity, 0.0)) FROM pages "
-            f"WHERE canonical IS NOT NULL AND NOT kept {of_run}{standing}GROUP BY canonical "
-            "HAVING count(*) >= ? ORDER BY count(*) DESC, canonical LIMIT ?",
-            (*(() if run is None else (run,)), min_copies, limit),
-        )
-        return found.fetchall()
+        with self._database.errors():
+            found = self._connection.execute(
+                "SELECT canonical, count(*), min(coalesce(similarity, 0.0)) FROM pages "
+                f"WHERE canonical IS NOT NULL AND NOT kept {of_run}{standing}GROUP BY canonical "
+                "HAVING count(*) >= ? ORDER BY count(*) DESC, canonical LIMIT ?",
+                (*(() if run is None else (run,)), min_copies, limit),
+            )
+            return found.fetchall()
 
     def urls_around(self, url_key: str) -> list[str]:
-        """See `Store.urls_around`."""
         found: list[str] = []
-        for (scope,) in self._connection.execute("SELECT id FROM scopes").fetchall():
-            for order, sign in (("DESC", "<"), ("ASC", ">=")):
-                keys = self._connection.execute(
-                    "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' "
-                    f"AND url_key {sign} ? AND typeof(url_key) = 'text' "
-                    f"ORDER BY url_key {order} LIMIT {_AROUND}",
-                    (scope, url_key),
-                )
-                found += [key for (key,) in keys]
+        with self.transaction(writing=False):
+            for (scope,) in self._connection.execute("SELECT id FROM scopes").fetchall():
+                for order, sign in (("DESC", "<"), ("ASC", ">=")):
+                    keys = self._connection.execute(
+                        "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' "
+                        f"AND url_key {sign} ? AND typeof(url_key) = 'text' "
+                        f"ORDER BY url_key {order} LIMIT {_AROUND}",
+                        (scope, url_key),
+                    )
+                    found += [key for (key,) in keys]
         return found

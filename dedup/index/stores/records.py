@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
+from dedup.index.database import Database
 from dedup.index.database_files import Damaged
 from dedup.index.rows import REQUEST, RUN, VISIT, run_of, visit_of, withheld_of
 from dedup.index.schema import META, RUNS, STORED_PAGES, VISITS, WITHHELD, Table
-from dedup.index.stores.base import AnyRecord, Note, Prefix, Record, StoredPage
+from dedup.index.stores.base import AnyRecord, Note, Prefix, Record, Store, StoredPage
 from dedup.values.row import Visit, Withheld
 from dedup.values.run import Run
 
@@ -107,35 +108,33 @@ def conditions(fields: Mapping[str, Any], among: Among) -> tuple[str, list[Any]]
     return f" WHERE {' AND '.join(texts)}" if texts else "", taken
 
 
-class Records:
-    """The records in the tables of *connection*; every method is part of the caller's transaction."""
+class Records(Store):
+    """The part of a store in SQLite that has the records."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    _database: Database
+    _connection: sqlite3.Connection
 
-    def put(self, records: Sequence[Record], *, renew: bool) -> None:
-        """See `Store.put`."""
+    def put(self, *records: Record, renew: bool = True) -> None:
         for statement, values in puts(records, renew=renew):
             self._connection.executemany(statement, values)
 
     def add_run(self, run: Run) -> Run:
-        """See `Store.add_run`; a run that is not imported gets its lock by `Leases`."""
+        # One that is not imported gets its lock by `Leases`.
         cursor = self._connection.execute(INSERT_RUN, values_of_run(run))
         assert cursor.lastrowid is not None
         return replace(run, id=cursor.lastrowid)
 
     def select(
-        self, kind: type[AnyRecord], fields: Mapping[str, Any], limit: int | None
+        self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
     ) -> list[AnyRecord]:
-        """See `Store.select`."""
         stored = KINDS[kind]
         where, values = conditions(fields, _among)
         values.append(-1 if limit is None else limit)
         text = f"{stored.select}{where} ORDER BY {stored.order} LIMIT ?"
-        return [stored.read(columns) for columns in self._connection.execute(text, values)]
+        with self._database.errors():
+            return [stored.read(columns) for columns in self._connection.execute(text, values)]
 
-    def delete(self, kind: type[AnyRecord], fields: Mapping[str, Any]) -> None:
-        """See `Store.delete`."""
+    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
         where, taken = conditions(fields, _among)
         # A text that is to be forgotten shall not stay behind in the free pages of the file.
         self._connection.execute("PRAGMA secure_delete = ON")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.postings import DEFAULT_BLOCKS
@@ -19,13 +18,10 @@ from dedup.index.schema import (
     create,
 )
 from dedup.index.stores.base import (
-    AnyRecord,
     Group,
     Order,
     Pool,
     Query,
-    Record,
-    Store,
     StoredPage,
     Token,
     act_if,
@@ -41,14 +37,14 @@ from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import banding_of
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Glance, KeptText, Row, Statistics
+from dedup.values.row import Row
 from dedup.values.run import Run
 from dedup.values.verdict import Candidates, Outcome
 
 _BATCH = 500
 
 
-class SQLiteStore(Store):
+class SQLiteStore(Records, Counts):
     """The store in the file *path*, made there with its folders if there is none, or in memory.
 
     With *create* False a missing file is an error; with *read_only* it is one too, and nothing is ever
@@ -73,9 +69,7 @@ class SQLiteStore(Store):
             path, blocks=blocks, timeout=timeout, must_exist=not create, read_only=read_only
         )
         self._connection = self._database.connection
-        self._counts = Counts(self._database)
         self._lists = Lists(self._connection)
-        self._records = Records(self._connection)
         self._leases = Leases(self._database.path if path is not None else None, self._connection)
         self._database.began, self._database.ended = self._look_around, self._end
         try:
@@ -234,22 +228,7 @@ class SQLiteStore(Store):
             page, pool, config, self._connection, scope, content, structure, newest, bands
         ).batches()
 
-    # Records and leases
-
-    def put(self, *records: Record, renew: bool = True) -> None:
-        self._records.put(records, renew=renew)
-
-    def select(
-        self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
-    ) -> list[AnyRecord]:
-        with self._database.errors():
-            return self._records.select(kind, fields, limit)
-
-    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
-        self._records.delete(kind, fields)
-
-    def add_run(self, run: Run) -> Run:
-        return self._records.add_run(run)
+    # Leases
 
     def lease(self, run: int) -> None:
         self._leases.take(run)
@@ -260,32 +239,6 @@ class SQLiteStore(Store):
     def is_leased(self, run: int) -> bool:
         with self._database.errors():
             return self._leases.is_held(run)
-
-    # Counting and looking around
-
-    def last(self) -> int:
-        with self._database.errors():
-            return self._counts.last()
-
-    def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
-        return self._counts.glances(after, outcome)
-
-    def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
-        return self._counts.kept_texts(after, rows)
-
-    def statistics(self) -> Statistics:
-        with self.transaction(writing=False):
-            return self._counts.statistics()
-
-    def clusters(
-        self, *, run: int | None, forgotten: bool, min_copies: int, limit: int
-    ) -> list[tuple[int, int, float]]:
-        with self.transaction(writing=False):
-            return self._counts.clusters(run, forgotten=forgotten, min_copies=min_copies, limit=limit)
-
-    def urls_around(self, url_key: str) -> list[str]:
-        with self.transaction(writing=False):
-            return self._counts.urls_around(url_key)
 
     def near(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from dedup.index.rows import SELECT_GLANCE, SELECT_KEPT_TEXT, glance_of, kept_text_of
+from dedup.index.stores.base import Store
 from dedup.index.stores.postgres.server import Server
 from dedup.values.row import Glance, KeptText, Statistics
 from dedup.values.verdict import Outcome
@@ -13,19 +14,16 @@ _GLANCES = 10_000
 _AROUND = 100
 
 
-class Counts:
-    """The counts of the index on *server*; see `Store`."""
+class Counts(Store):
+    """The part of a store on PostgreSQL that counts and glances."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    _server: Server
 
     def last(self) -> int:
-        """See `Store.last`."""
         found = self._server.execute("SELECT id FROM pages ORDER BY id DESC LIMIT 1").fetchone()
         return found[0] if found else 0
 
     def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
-        """See `Store.glances`."""
         only, given = ("", ()) if outcome is None else ("AND outcome = ? ", (outcome,))
         last = after
         while found := [
@@ -37,25 +35,25 @@ class Counts:
             yield from found
             last = found[-1].id
 
-    def kept_texts(self, after: int, rows: Collection[int] | None) -> Iterator[KeptText]:
-        """See `Store.kept_texts`."""
+    def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
         where, given = ("p.id > ?", after) if rows is None else ("p.id = ANY(?)", list(rows))
-        found = self._server.execute(
-            f"{SELECT_KEPT_TEXT}WHERE {where} AND p.kept AND p.sample != '' ORDER BY p.id", (given,)
-        )
-        return map(kept_text_of, found)
+        with self._server.errors():
+            found = self._server.execute(
+                f"{SELECT_KEPT_TEXT}WHERE {where} AND p.kept AND p.sample != '' ORDER BY p.id", (given,)
+            )
+            yield from map(kept_text_of, found)
 
     def statistics(self) -> Statistics:
-        """See `Store.statistics`."""
-        outcomes = dict(
-            self._server.execute(
-                "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
-            ).fetchall()
-        )
-        rows, size = self._server.execute(
-            "SELECT (SELECT count(*) FROM pages), sum(pg_total_relation_size(oid))::bigint "
-            "FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
-        ).fetchall()[0]
+        with self.transaction(writing=False):
+            outcomes = dict(
+                self._server.execute(
+                    "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
+                ).fetchall()
+            )
+            rows, size = self._server.execute(
+                "SELECT (SELECT count(*) FROM pages), sum(pg_total_relation_size(oid))::bigint "
+                "FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+            ).fetchall()[0]
         return Statistics(
             rows=rows,
             orphans=outcomes.get("orphaned", 0),
@@ -65,9 +63,8 @@ class Counts:
         )
 
     def clusters(
-        self, run: int | None, *, forgotten: bool, min_copies: int, limit: int
+        self, *, run: int | None, forgotten: bool, min_copies: int, limit: int
     ) -> list[tuple[int, int, float]]:
-        """See `Store.clusters`."""
         of_run = "" if run is None else "AND run = ? "
         standing = "" if forgotten else "AND outcome != 'forgotten' "
         found = self._server.execute(
@@ -79,7 +76,6 @@ class Counts:
         return [(canonical, copies, least) for canonical, copies, least in found]
 
     def urls_around(self, url_key: str) -> list[str]:
-        """See `Store.urls_around`."""
         found: list[str] = []
         for order, sign in (("DESC", "<"), ("ASC", ">=")):
             keys = self._server.execute(

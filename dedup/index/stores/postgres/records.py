@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dedup.index.stores.base import AnyRecord, Record, StoredPage
+from dedup.index.stores.base import AnyRecord, Record, Store, StoredPage
 from dedup.index.stores.postgres.server import Server
 from dedup.index.stores.postgres.tables import key_of
 from dedup.index.stores.records import INSERT_RUN, KINDS, RecordTable, conditions, puts, values_of_run
@@ -24,34 +24,30 @@ _KEYS = {
 }
 
 
-class Records:
-    """The records on *server*; see `dedup.index.stores.records`."""
+class Records(Store):
+    """The part of a store on PostgreSQL that has the records; see `dedup.index.stores.records`."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    _server: Server
 
-    def put(self, records: Sequence[Record], *, renew: bool) -> None:
-        """See `Store.put`."""
+    def put(self, *records: Record, renew: bool = True) -> None:
         for statement, given in puts(records, renew=renew):
             self._server.execute_many(_by_digests(statement), given)
 
     def add_run(self, run: Run) -> Run:
-        """See `Store.add_run`."""
         added = self._server.execute(f"{INSERT_RUN} RETURNING id", values_of_run(run)).fetchone()
         assert added is not None
         return replace(run, id=added[0])
 
     def select(
-        self, kind: type[AnyRecord], fields: Mapping[str, Any], limit: int | None
+        self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
     ) -> list[AnyRecord]:
-        """See `Store.select`."""
         stored = _KINDS[kind]
         where: tuple[str, list[Any]] = conditions(fields, _among)
         text = f"{stored.select}{where[0]} ORDER BY {stored.order} LIMIT ?"
-        return [stored.read(columns) for columns in self._server.execute(text, [*where[1], limit])]
+        with self._server.errors():
+            return [stored.read(columns) for columns in self._server.execute(text, [*where[1], limit])]
 
-    def delete(self, kind: type[AnyRecord], fields: Mapping[str, Any]) -> None:
-        """See `Store.delete`."""
+    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
         where: tuple[str, list[Any]] = conditions(fields, _among)
         self._server.execute(f"DELETE FROM {_KINDS[kind].table.name}{where[0]}", where[1])
 

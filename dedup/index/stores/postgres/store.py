@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,14 +10,11 @@ import numpy as np
 
 from dedup.index.rows import SELECT, layout_of, row_of, secret_of, values_of
 from dedup.index.stores.base import (
-    AnyRecord,
     Group,
     Note,
     Order,
     Pool,
     Query,
-    Record,
-    Store,
     StoredPage,
     Token,
     act_if,
@@ -38,7 +35,7 @@ from dedup.rule.keys import banding_of, uses_content, uses_structure
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable, RunEnded
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import mixed
-from dedup.values.row import Glance, KeptText, Row, Statistics
+from dedup.values.row import Row
 from dedup.values.run import Run
 from dedup.values.simhashes import signed
 from dedup.values.verdict import Candidates, Outcome
@@ -49,7 +46,7 @@ _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _STEP = 0x9E3779B97F4A7C15
 
 
-class PostgresStore(Store):
+class PostgresStore(Records, Counts):
     """The store at *address*, made there if there is none.
 
     With *create* False a missing one is an error; with *read_only* it is one too, and nothing is ever
@@ -75,8 +72,6 @@ class PostgresStore(Store):
         self._is_told = False
         self._is_in_snapshot = False
         self._banding: tuple[Hashable, Banding | None] = ((), None)
-        self._counts = Counts(self._server)
-        self._records = Records(self._server)
         self._leases = Leases(self._server, LEASE)
         try:
             open_tables(self._server, address.schema, create=create, read_only=read_only)
@@ -326,22 +321,7 @@ class PostgresStore(Store):
         self._banding = (), None
         self._band("WHERE p.listed", ())
 
-    # Records and leases
-
-    def put(self, *records: Record, renew: bool = True) -> None:
-        self._records.put(records, renew=renew)
-
-    def select(
-        self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
-    ) -> list[AnyRecord]:
-        with self._server.errors():
-            return self._records.select(kind, fields, limit)
-
-    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
-        self._records.delete(kind, fields)
-
-    def add_run(self, run: Run) -> Run:
-        return self._records.add_run(run)
+    # Leases
 
     def lease(self, run: int) -> None:
         self._leases.take(run)
@@ -351,30 +331,6 @@ class PostgresStore(Store):
 
     def is_leased(self, run: int) -> bool:
         return self._leases.is_held(run)
-
-    # Counting and looking around
-
-    def last(self) -> int:
-        return self._counts.last()
-
-    def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
-        return self._counts.glances(after, outcome)
-
-    def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
-        with self._server.errors():
-            yield from self._counts.kept_texts(after, rows)
-
-    def statistics(self) -> Statistics:
-        with self.transaction(writing=False):
-            return self._counts.statistics()
-
-    def clusters(
-        self, *, run: int | None, forgotten: bool, min_copies: int, limit: int
-    ) -> list[tuple[int, int, float]]:
-        return self._counts.clusters(run, forgotten=forgotten, min_copies=min_copies, limit=limit)
-
-    def urls_around(self, url_key: str) -> list[str]:
-        return self._counts.urls_around(url_key)
 
     def near(
         self,
