@@ -18,6 +18,7 @@ from tests.forking import HAS_SERVER
 from tests.oracle.trying import in_a_process
 from tests.pages import text
 from tests.plugin.feeding import FAULTS, tried
+from tests.plugin.test_processes import HOSTS
 
 in_forks = pytest.mark.skipif(not HAS_SERVER, reason="histories are lived in forks")
 
@@ -85,6 +86,25 @@ def test_what_a_failed_upload_had_is_told_and_delivered_by_the_next_crawl(tmp_pa
     ]
     assert urls(crawl(tmp_path, ITEMS, DROP, listed(FOUR))) == [FOUR[n]["url"] for n in (0, 2, 3)]
     assert urls(crawl(tmp_path, ITEMS, DROP, listed(FOUR))) == []
+
+
+def test_what_a_server_did_not_take_is_delivered_by_the_next_crawl(tmp_path: Path) -> None:
+    # Nobody listens at port 1.
+    away = {**DROP, "FEEDS": {"ftp://user:secret@127.0.0.1:1/items.jsonl": {"format": "jsonlines"}}}
+    lost = crawl(tmp_path, ITEMS, away, listed(FOUR))
+    assert "ftp://127.0.0.1:1/items.jsonl: ConnectionRefusedError" in lost.log
+    assert lost.dedup()["lost_in_feeds"] == 3
+    assert len(crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("process", "settings"), HOSTS)
+def test_the_run_ends_after_the_upload_in_every_kind_of_process(
+    tmp_path: Path, process: str, settings: dict[str, Any]
+) -> None:
+    lost = crawl(tmp_path, ITEMS, {**failing(tmp_path), **settings}, listed(FOUR), process=process)
+    assert lost.dedup()["lost_in_feeds"] == 3
+    assert len(crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items) == 3
 
 
 def test_only_what_the_failed_batch_had_is_delivered_again(tmp_path: Path) -> None:
