@@ -149,7 +149,7 @@ def _feed(rng: random.Random, *, is_well: bool) -> Feed:
 def _changed(rng: random.Random, pages: Sequence[Shown]) -> list[Shown]:
     """Return the site as it is at the next crawl: a few pages are new, in another order, or written."""
     pages = [replace(page, is_unwritable=rng.random() < 0.05) for page in pages]
-    pages += [_page(rng, len(pages), rng.randrange(8)) for _ in range(rng.randint(0, 2))]
+    pages += [_page(rng, len(pages) + n, rng.randrange(8)) for n in range(rng.randint(0, 2))]
     return rng.sample(pages, len(pages))
 
 
