@@ -146,14 +146,29 @@ class FeedWatch:
         self._exporters = [one for one in extensions if isinstance(one, FeedExporter)]
         self._feeds = sum(len(exporter.feeds) for exporter in self._exporters)
         for exporter in self._exporters:
-            self._watch(exporter)
+            try:
+                self._watch(exporter)
+            except Exception as error:  # another Scrapy than those known here
+                self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        """Believe all feeds from now on, as their items are scraped."""
+        self._feeds = 0
+        logger.warning(
+            "Feeds cannot be watched (%s: %s): a page counts as delivered when its item is scraped, "
+            "even if its feed is lost later",
+            *(type(error).__name__, error),
+        )
 
     def _watch(self, exporter: Any) -> None:
         begin: Callable[..., Any] = exporter._start_new_batch
 
         def begun(*arguments: Any, **choices: Any) -> Any:
             slot = begin(*arguments, **choices)
-            self._open(slot)
+            try:
+                self._open(slot)
+            except Exception as error:  # a storage or a slot that takes no other function
+                self._give_up(error)
             return slot
 
         exporter._start_new_batch = begun
@@ -270,6 +285,9 @@ class FeedWatch:
         answer is True, and the rows are taken back later.
         """
         if not self._feeds:
+            for exporter in self._exporters:
+                for slot in exporter.slots:
+                    flush(slot)
             return True
         passage = self._passage
         if passage and passage.item is item and passage.rows is None:
