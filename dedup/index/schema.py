@@ -449,7 +449,7 @@ INVALID = {
 """Statements that count those with invalid values and give the first one; of visits, its run."""
 
 
-def create(connection: sqlite3.Connection, blocks: int) -> None:
+def create_tables(connection: sqlite3.Connection, blocks: int) -> None:
     """Make the tables of an index whose posting lists have that many blocks."""
     postings.layout(blocks)  # refuses wrong numbers
     for statement in SCHEMA:

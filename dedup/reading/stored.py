@@ -49,7 +49,10 @@ def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"", canonical_
     try:
         text, title, language, tags, depths, classes = json.loads(_inflated(stored[1:]))
         _check_texts([text, title, language, *tags], classes)
-        _check_depths(tags, depths)
+        if len(depths) != len(tags) or not all(
+            type(depth) is int and 0 <= depth <= _MAX_DEPTH for depth in depths
+        ):
+            raise ValueError("its tags and depths do not match")
     except (zlib.error, ValueError, TypeError, RecursionError) as error:
         raise UnreadablePage(f"it is damaged ({error})") from error
     return Page(
@@ -87,12 +90,3 @@ def _check_texts(texts: list[Any], classes: Any) -> None:
     parts = [*texts, *(part for pair in classes for part in pair)]
     if not (pairs_are_whole and all(isinstance(part, str) for part in parts)):
         raise ValueError("a part of it is not text")
-
-
-def _check_depths(tags: Any, depths: Any) -> None:
-    if len(depths) != len(tags) or not all(_is_depth(depth) for depth in depths):
-        raise ValueError("its tags and depths do not match")
-
-
-def _is_depth(value: object) -> bool:
-    return type(value) is int and 0 <= value <= _MAX_DEPTH

@@ -15,7 +15,7 @@ from dedup.index.schema import (
     APPLICATION_ID,
     MIGRATIONS,
     SCHEMA_VERSION,
-    create,
+    create_tables,
 )
 from dedup.index.stores.base import (
     Group,
@@ -65,8 +65,15 @@ class SQLiteStore(Records, Counts):
         self._scopes: dict[Group, int] = {}
         self._changes: int | None = None
         self._undone = self._listings = 0
-        self._database = _database(
-            path, blocks=blocks, timeout=timeout, must_exist=not create, read_only=read_only
+        self._database = Database(
+            path,
+            application_id=APPLICATION_ID,
+            version=SCHEMA_VERSION,
+            create=partial(create_tables, blocks=blocks),
+            migrations=MIGRATIONS,
+            timeout=timeout,
+            must_exist=not create,
+            read_only=read_only,
         )
         self._connection = self._database.connection
         self._lists = Lists(self._connection)
@@ -311,18 +318,3 @@ class SQLiteStore(Records, Counts):
     def close(self) -> None:
         self._database.close()
         self._leases.close()
-
-
-def _database(
-    path: str | PathLike[str] | None, *, blocks: int, timeout: float, must_exist: bool, read_only: bool
-) -> Database:
-    return Database(
-        path,
-        application_id=APPLICATION_ID,
-        version=SCHEMA_VERSION,
-        create=partial(create, blocks=blocks),
-        migrations=MIGRATIONS,
-        timeout=timeout,
-        must_exist=must_exist,
-        read_only=read_only,
-    )

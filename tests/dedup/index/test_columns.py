@@ -25,7 +25,7 @@ from dedup.index.rows import (
     row_of,
     values_of,
 )
-from dedup.index.schema import PAGES, RUNS, SCOPES, VISITS, WITHHELD, Column, Table, create
+from dedup.index.schema import PAGES, RUNS, SCOPES, VISITS, WITHHELD, Column, Table, create_tables
 from dedup.recipes.sketch import BINS, CHECK_BINS
 from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
@@ -167,7 +167,7 @@ def typed(value: object) -> tuple[type, object]:
 def test_what_is_written_is_read_again(row: Row) -> None:
     first = replace(row, id=1, sighting=replace(row.sighting, url="http://first/"))
     with closing(sqlite3.connect(":memory:")) as connection:
-        create(connection, DEFAULT_BLOCKS)
+        create_tables(connection, DEFAULT_BLOCKS)
         connection.execute(SCOPES.insert(("kind", "scope")), (row.sighting.kind, row.sighting.scope))
         for one in (first, row):
             connection.execute(INSERT, values_of(one, 1))
