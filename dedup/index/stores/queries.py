@@ -133,21 +133,13 @@ def _filled(query: Query, scope: int, dialect: Dialect) -> tuple[_Compiled, list
         shape[_IDS] = _ONE if is_one else _FILLED
         bound[_IDS] = query.ids[0] if is_one else dialect.listed(query.ids)
     bound[_GROUP] = scope
-    compiled = (_in_postgres if dialect is POSTGRES else _in_sqlite)(tuple(shape), query[_BOUND + 1 :])
+    compiled = _compiled(tuple(shape), query[_BOUND + 1 :], is_postgres=dialect is POSTGRES)
     return compiled, [bound[place] for place in compiled.places]
 
 
 @lru_cache(maxsize=2048)
-def _in_sqlite(shape: tuple[int, ...], parts: tuple[Any, ...]) -> _Compiled:
-    return _compiled(shape, parts, SQLITE)
-
-
-@lru_cache(maxsize=2048)
-def _in_postgres(shape: tuple[int, ...], parts: tuple[Any, ...]) -> _Compiled:
-    return _compiled(shape, parts, POSTGRES)
-
-
-def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...], dialect: Dialect) -> _Compiled:
+def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...], *, is_postgres: bool) -> _Compiled:
+    dialect = POSTGRES if is_postgres else SQLITE
     kinds = dict(zip(Query._fields, shape, strict=False))
     given = dict(zip(Query._fields[_BOUND + 1 :], parts, strict=True))
     order = given.pop("order")
