@@ -16,6 +16,9 @@ _INDEX = re.compile(r"/((?:index|default)\.(?:html?|php|aspx?|jsp|cgi))\Z", re.I
 # Names of other views of a page, as a segment or at the end; any other segment may be what a page is.
 _VIEWS = ("amp", "print", "printable", "printer", "printer-friendly", "mobile", "pda", "text")
 _VIEW = re.compile(rf"/({'|'.join(_VIEWS)})(?=/|\Z)", re.IGNORECASE)
+# Programs that take the name of a page in their path too, and the parameters for it.
+_PROGRAM = re.compile(r"/[^/]+\.(?:php|cgi|pl)\Z", re.IGNORECASE)
+_TITLES = ("title", "id", "page", "p")
 _ALIAS = re.compile(r"(www|m|mobile)\.(?=[^.]+\.)")
 _MOST_PARAMETERS = 10
 _LONGEST_VALUE = 20
@@ -33,6 +36,7 @@ class Form(StrEnum):
     VIEW = "view"
     ALIAS = "alias"
     SCHEME = "scheme"
+    TITLE = "title"
 
 
 class Edit(NamedTuple):
@@ -102,6 +106,14 @@ def _scheme(parts: Parts, edit: Edit) -> Parts:  # noqa: ARG001
     return parts._replace(scheme="https") if is_plain else parts
 
 
+def _title(parts: Parts, edit: Edit) -> Parts:
+    pieces = [piece for piece in parts.query if name_of(piece) == edit.name]
+    title = pieces[0].partition("=")[2] if len(pieces) == 1 else ""
+    if not (title and _PROGRAM.search(parts.path)) or _PROGRAM.search(f"/{title}"):
+        return parts
+    return _parameter(parts, edit)._replace(path=f"{parts.path}/{title}")
+
+
 _APPLIED = {
     Form.PARAMETER: _parameter,
     Form.VALUE: _value,
@@ -112,6 +124,7 @@ _APPLIED = {
     Form.VIEW: _view,
     Form.ALIAS: _alias,
     Form.SCHEME: _scheme,
+    Form.TITLE: _title,
 }
 _WORDS = {
     Form.PARAMETER: "the parameter {name} does not matter",
@@ -123,6 +136,7 @@ _WORDS = {
     Form.VIEW: "/{name} is another view of the page without it",
     Form.ALIAS: "the host with {name}. in front shows the same pages",
     Form.SCHEME: "http and https show the same pages",
+    Form.TITLE: "{name}= says the same as a name at the end of the path",
 }
 
 
@@ -153,6 +167,9 @@ def edits_of(parts: Parts) -> list[Edit]:
     """
     edits = list(_edits_of_query(parts.query)) if parts.query else []
     edits += _edits_of_path(parts.path)
+    if parts.query and _PROGRAM.search(parts.path):
+        titles = (Edit(Form.TITLE, name) for name in dict.fromkeys(map(name_of, parts.query)))
+        edits += [edit for edit in titles if edit.name in _TITLES and edit.applied(parts) is not parts]
     if parts.host[0] in "wm" and (found := _ALIAS.match(parts.host)):
         edits.append(Edit(Form.ALIAS, found[1]))
     if parts.scheme == "http" and ":" not in parts.host:

@@ -12,7 +12,19 @@ from dedup.urls.parts import parts_of, patterns_for, patterns_of
 from dedup.urls.rule import Rule
 
 SEGMENT = st.sampled_from(
-    ["a", "B", "print", "amp", "index.html", "12", "", "x;jsessionid=1", "x;s=2;t=3", "deadbeef0"]
+    [
+        "a",
+        "B",
+        "x.php",
+        "print",
+        "amp",
+        "index.html",
+        "12",
+        "",
+        "x;jsessionid=1",
+        "x;s=2;t=3",
+        "deadbeef0",
+    ]
 )
 URLS = st.builds(
     lambda scheme, host, path, query: (
@@ -23,7 +35,10 @@ URLS = st.builds(
         ["a.example", "www.a.example", "www.www.a.example", "m.a.example", "a.example:8080"]
     ),
     st.lists(SEGMENT, max_size=4),
-    st.lists(st.sampled_from(["a=1", "a=2", "b", "sid=", "=", "a=b=c", "&", "d=1;e=2"]), max_size=4),
+    st.lists(
+        st.sampled_from(["a=1", "a=2", "b", "sid=", "=", "a=b=c", "&", "d=1;e=2", "id=x", "id=x.php"]),
+        max_size=4,
+    ),
 )
 
 
@@ -57,6 +72,13 @@ def test_the_text_of_parts_has_the_same_parts(url: str) -> None:
     [
         ("http://a.example/p?b=1&sid=2", Form.PARAMETER, "sid", "http://a.example/p?b=1"),
         ("http://a.example/p?start=0", Form.VALUE, "start", "http://a.example/p"),
+        (
+            "http://a.example/index.php?title=Page&a=1",
+            Form.TITLE,
+            "title",
+            "http://a.example/index.php/Page?a=1",
+        ),
+        ("http://a.example/doku.php?id=wiki:x", Form.TITLE, "id", "http://a.example/doku.php/wiki:x"),
         (
             "http://a.example/p;jsessionid=A1?x=1",
             Form.PATH_PARAMETER,

@@ -309,3 +309,16 @@ def test_a_group_says_for_or_against_once_and_never_for_after_against(
         assert mine in ([], [False], [True], [False, True])
         assert (True in mine) is (len(members) > 1 and has_edit)
         assert (mine != []) is (len(grouped) > 1 and has_edit)
+
+
+def test_a_title_in_the_query_is_one_in_the_path() -> None:
+    learner = Learner()
+    for number in range(10):
+        for url in (f"{HOST}/index.php/Page{number}", f"{HOST}/index.php?title=Page{number}"):
+            learner.page(Page(url, (number,), (1,), "", 1))
+    rule = Rule("a.example", Edit(Form.TITLE, "title"))
+    assert learner.records[rule].state is State.TRIAL
+    learner.page(Page(f"{HOST}/index.php/New", (99,), (1,), "", 1))
+    (page,) = {one.page.url for one in learner.predictions(f"{HOST}/index.php?title=New", "")}
+    assert page == f"{HOST}/index.php/New"
+    assert not learner.predictions(f"{HOST}/index.php/New", "")
