@@ -60,7 +60,6 @@ def crawled(folder: Path, url: str, peers: str, settings: dict[str, Any]) -> Cra
             "ROBOTSTXT_OBEY": False,
             "DOWNLOAD_DELAY": 0,
             # Some of them link to ever more views of a page; the nearest come first, in each crawl.
-            "DEPTH_LIMIT": 5,
             "DEPTH_PRIORITY": 1,
             "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
             **settings,
@@ -128,19 +127,19 @@ def wrong_rules(truth: Crawled, records: list[RuleRecord]) -> list[str]:
     return wrong
 
 
-def measured(name: str, peers: str) -> dict[str, Any]:
+def measured(name: str, peers: str, depth: int = 5) -> dict[str, Any]:
     """Measure one program."""
     with TemporaryDirectory() as place:
         folder = Path(place)
         with start_of(name)(folder, port := free_port()) as start:
             url = f"http://127.0.0.1:{port}{start}"
-            return _measured(name, folder, url, peers)
+            return _measured(name, folder, url, peers, depth)
 
 
-def _measured(name: str, folder: Path, url: str, peers: str) -> dict[str, Any]:
+def _measured(name: str, folder: Path, url: str, peers: str, depth: int) -> dict[str, Any]:
     def crawl(which: str, **settings: Any) -> Crawled:
         (folder / which).mkdir(exist_ok=True)
-        done = crawled(folder / which, url, peers, settings)
+        done = crawled(folder / which, url, peers, {"DEPTH_LIMIT": depth, **settings})
         requests = f"{done.requests:,} requests, {len(done.held):,} withheld"
         print(
             f"{name:<10}{which:<10}{requests}, {done.result['seconds']:.0f} s",
@@ -217,11 +216,12 @@ def main() -> None:
     )
     parser.add_argument("--bin", type=Path, action="append", default=[], help="where klaus and hg are")
     parser.add_argument("--peers", default="", help="where MaybeDont and duplicate-url-discarder are")
+    parser.add_argument("--depth", type=int, default=5, help="how many links deep is crawled (5)")
     arguments = parser.parse_args()
     look_in(arguments.bin)
     for name in arguments.programs:
         try:
-            print(json.dumps(measured(name, arguments.peers)), flush=True)
+            print(json.dumps(measured(name, arguments.peers, arguments.depth)), flush=True)
         except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
             print(f"{name}: {error}", file=sys.stderr)
 
