@@ -102,7 +102,7 @@ def _show_version(context: click.Context, _: click.Parameter, is_asked: bool) ->
     help="Show the version, and whether compiled code runs.",
 )
 def main() -> None:
-    """See what a crawl dropped as near-duplicates, against which page and why.
+    """See which copies a crawl dropped, which page was kept, and which words were lost.
 
     Inside a Scrapy project every command finds the project's index by itself; elsewhere name it as
     the last argument or with --index.
