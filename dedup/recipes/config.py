@@ -72,7 +72,7 @@ class DedupConfig:
     store_pages: bool = False
     """Whether the index keeps the text and the tags of every page, compressed, so that `dedup explain`
     and reports can show what agrees and what differs."""
-    store_first: int = field(default=0, compare=False)  # no verdict depends on it
+    store_first: int = field(default=0, compare=False, repr=False)  # no verdict depends on it
     """Of so many pages, the first of an index in a file (0 to 1,000,000), it keeps them though
     `store_pages` is off, in 50 MB at most.  Where ``DEDUP_STORE_PAGES`` is not set these are 500."""
     rehearse: int = 0
