@@ -31,6 +31,7 @@ DOWNLOADER_MIDDLEWARES = {
     "crawler.politeness.CrawlDelayMiddleware": 95,
     "crawler.bounds.ConnectionMiddleware": 950,
 }
+EXTENSIONS = {"crawler.jobs.JobExtension": 0}
 ALLOWED_PRIVATE_HOSTS: list[str] = []
 # Both run any code for whoever has the password, which is in the log or in a file of the user.
 TELNETCONSOLE_ENABLED = False
