@@ -178,7 +178,7 @@ def session_paths(trap: Trap, path: str) -> str | None:
     others = [_session(trap, "start.html"), *(_session(trap, one[1:]) for one in _lists())]
     if page and "/list/" in path:
         page = page.replace("'/articles/", f"'{_session(trap, 'articles/')}")
-    return page and page + links(*others)
+    return page and page.replace("</main>", links(*others) + "</main>")
 
 
 def _session(trap: Trap, rest: str) -> str:
@@ -269,7 +269,8 @@ def history(trap: Trap, path: str) -> str | None:
     if query.get("action") == "history":
         return html("History", links(*versions, *pairs))
     old = f"<p>This is version {query['oldid']} of this page.</p>" if "oldid" in query else ""
-    return page + old + links(f"{at}?action=history", f"{at}?action=edit")
+    ways = links(f"{at}?action=history", f"{at}?action=edit")
+    return page.replace("</main>", f"{old}{ways}</main>")
 
 
 def mirrors(trap: Trap, path: str) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.files.adding.adding import Adding, Choices
+from dedup.files.adding.adding import Adding, AddOptions
 from dedup.files.feeds import find_feeds
 from dedup.front.reading import read_settings
 from dedup.index import Index, texts
@@ -77,7 +77,7 @@ def test_pages_of_files_have_texts_too(tmp_path: Path) -> None:
     for seed in range(8):
         (tmp_path / "html" / f"{seed}.html").write_text(f"<html><body><p>{text(seed)}</p></body></html>")
     with SQLiteIndex(tmp_path / "a.db") as index:
-        adding = Adding(index, find_feeds([tmp_path / "html"], FieldRule()), Choices(config=FIRST))
+        adding = Adding(index, find_feeds([tmp_path / "html"], FieldRule()), AddOptions(config=FIRST))
         for _ in adding.work():
             pass
         adding.finish()
