@@ -129,10 +129,9 @@ class BudgetMiddleware:
             parked.save("words", self._newness.state())
         found = parked.patterns()
         stats = self._crawler.stats
-        if stats is not None:
+        if found and stats is not None:
             stats.set_value("dedup/parked", sum(number for _, number in found))
             stats.set_value("dedup/parked/patterns", len(found))
-        if found:
             path = self._list_path()
             parked.write(path)
             logger.info("%s", _summary(found, self._budgets, path))
