@@ -348,8 +348,9 @@ class CrawlRules:
 
     def words(self, held: WithheldRequest) -> str:
         """Return why a request is not made, for people."""
-        known = {record.rule.id: record.rule.words for record in self._learner.records.values()}
-        why = " and ".join(known[rule] for rule in held.rules if rule in known)
+        acting = (one.rule for one in self._learner.records.values() if one.state is State.ACTIVE)
+        known = {rule.id: rule for rule in acting}
+        why = " and ".join(known[rule].words for rule in held.rules if rule in known)
         return f"<{printable(held.url)}> is <{printable(held.page)}> again: {why}"
 
     @_guarded

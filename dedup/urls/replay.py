@@ -128,10 +128,12 @@ class Replay:
         links = {visit.url: visit.links for visit in self._visits}
         numbers = {visit.page.url: visit.url for visit in self._visits if visit.page}
         reached = _reached(self._visits, copies)
-        keys = {self._key(number) for number in reached}
+        keys: set[object] = set()
         for guess in self.guesses:
-            new = [one for one in guess.visit.links if one not in reached and self._key(one) not in keys]
-            if new:
+            new = [one for one in guess.visit.links if one not in reached]
+            if new and not keys:
+                keys.update(self._key(number) for number in reached)
+            if new := [one for one in new if self._key(one) not in keys]:
                 beside = {self._key(one) for one in links.get(numbers[guess.page.url], ())}
                 if any(self._key(one) not in beside for one in new):
                     yield guess
