@@ -284,10 +284,12 @@ for number, line in enumerate(sys.stdin):
 @contextmanager
 def _trac(folder: Path, port: int) -> Iterator[str]:
     place, admin = folder / "trac", _found("trac-admin")
-    subprocess.run([admin, place, "initenv", "The project", "sqlite:db/trac.db"], check=True)
+    subprocess.run(
+        [admin, place, "initenv", "The project", "sqlite:db/trac.db"], check=True, stdout=sys.stderr
+    )
     for path in sorted((ROOT / "docs").rglob("*.md"))[:20]:
         name = "".join(part.capitalize() for part in path.stem.split("-")) + "Page"
-        subprocess.run([admin, place, "wiki", "import", name, path], check=True)
+        subprocess.run([admin, place, "wiki", "import", name, path], check=True, stdout=sys.stderr)
     subjects = _git(ROOT, "log", "-40", "--format=%s. %b").replace("\n\n", "\n")
     python = Path(admin).parent / "python"
     subprocess.run([python, "-c", _TICKETS, place], input=subjects.encode(), check=True)
