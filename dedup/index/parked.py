@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS parked (
-    number INTEGER PRIMARY KEY, pattern TEXT NOT NULL, url TEXT NOT NULL, request TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS parked_by_pattern ON parked (pattern);
-CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-"""
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS parked (number INTEGER PRIMARY KEY, pattern TEXT NOT NULL, "
+    "url TEXT NOT NULL, request TEXT NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS parked_by_pattern ON parked (pattern)",
+    "CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
+)
 
 
 class Parked(NamedTuple):
@@ -36,7 +35,8 @@ class ParkedAddresses:
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = OFF")
-        self._database.executescript(_SCHEMA)
+        for statement in _SCHEMA:
+            self._database.execute(statement)
 
     def park(self, parked: Parked) -> None:
         """Add an address."""

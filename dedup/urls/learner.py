@@ -24,7 +24,7 @@ from dedup.urls.evidence import (
     tested_by,
 )
 from dedup.urls.groups import Groups, Shift
-from dedup.urls.names import is_declared, is_known
+from dedup.urls.names import is_declared, is_known, is_version
 from dedup.urls.parts import ANY_PATH, Parts, parts_of, patterns_for, places_of, without_anchor
 from dedup.urls.replay import History, Replay, Visit
 from dedup.urls.rule import Rule
@@ -77,6 +77,9 @@ class RuleRecord:
         known = self.is_declared or is_known(self.rule.edit)
         narrow = not self.rule.pattern.endswith("*")
         self.state = state_of(self.evidence, self.standing, is_known=known, is_narrow=narrow)
+        is_said = self.is_declared or self.standing is RuleStanding.PINNED
+        if self.state is State.ACTIVE and not is_said and is_version(self.rule.edit):
+            self.state = State.TRIAL  # for ever: it predicts, and never acts
 
     @property
     def shows_few_pages(self) -> bool:

@@ -41,6 +41,23 @@ _KNOWN = frozenset(
 _USUAL = frozenset(
     ("ref", "referer", "referrer", "s", "session", "session_id", "sessionid", "sid", "source", "src")
 )
+# Of wikis and of programs that show repositories.
+_VERSIONS = frozenset(
+    (
+        "version",
+        "old_version",
+        "ver",
+        "rev",
+        "rev1",
+        "rev2",
+        "revision",
+        "oldid",
+        "diff",
+        "at",
+        "h",
+        "hb",
+    )
+)
 # How the same address is written in two ways.
 _SPELLINGS = (Form.SCHEME, Form.ALIAS)
 _CLEAN = re.compile(r"[ \t]*clean-param[ \t]*:[ \t]*([^\s#]+)(?:[ \t]+([^\s#]+))?", re.IGNORECASE)
@@ -52,6 +69,14 @@ def is_known(edit: Edit) -> bool:
     if edit.form not in (Form.PARAMETER, Form.PATH_PARAMETER):
         return False
     return edit.name.lower() in _KNOWN or _TRACKING.fullmatch(edit.name) is not None
+
+
+def is_version(edit: Edit) -> bool:
+    """Return whether *edit* takes out a parameter that by its name says which version is meant.
+
+    Where most pages have one version only, the others would be taken for copies of it.
+    """
+    return edit.form in (Form.PARAMETER, Form.VALUE) and edit.name.lower() in _VERSIONS
 
 
 def is_one_address(one: str, other: str, edits: Collection[Edit] = ()) -> bool:

@@ -149,7 +149,7 @@ def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
     done = run("report", index, *stricter)
     assert done.stdout.splitlines()[:2] == [
         "With max_distance=3, min_similarity=1.0, max_lost_words=40, max_lost_share=0.1, 4 pages judged "
-        "again: 0 more would be dropped, 2 more kept, and 0 would have another canonical",
+        "again: 0 more would be dropped, 2 more kept, and 0 would be copies of another page",
         "1 page would be dropped in 1 cluster",
     ]
     assert done.stdout.splitlines()[0] in run("report", index, *stricter, "--format", "csv").stderr

@@ -275,7 +275,9 @@ LONG = [
 @pytest.mark.parametrize("words", LONG)
 @pytest.mark.parametrize("how", ["added", "in place", "scattered"])
 @pytest.mark.parametrize("own", [150, 300])
-def test_no_page_of_any_length_loses_half_as_much_again_as_is_allowed(words: int, how: str, own: int) -> None:
+def test_no_page_of_any_length_loses_half_as_much_again_as_is_allowed(
+    words: int, how: str, own: int
+) -> None:
     for seed in range(4 if words < 10_000 else 2):
         kept, page = long_pages(words, own, how, seed)
         found = compare(kept, page)

@@ -56,6 +56,16 @@ def test_a_parameter_that_does_not_matter_is_learned_and_saves_its_pages(seed: i
     assert first.lost == first.wrong == 0
 
 
+@pytest.mark.parametrize("name", ["version", "rev", "oldid"])
+def test_a_rule_on_versions_of_pages_never_acts_unless_a_person_says_so(name: str) -> None:
+    learner = Learner()
+    outcome = crawled(learner, Site(60, {name: 0.0}, 1), 1, 900)
+    record = learner.records[parameter(name)]
+    assert (record.state, outcome.withheld) == (State.TRIAL, 0)
+    pinned = RuleRecord(record.rule, (record.own,), standing=RuleStanding.PINNED)
+    assert pinned.state is State.ACTIVE
+
+
 def planted_no_contradictions(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Learner, "_contradicted", lambda self, record, shift, group: record.own)
     patch.setattr(Learner, "wrong", lambda *_: None)
