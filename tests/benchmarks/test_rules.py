@@ -37,7 +37,7 @@ def test_one_page_with_many_addresses_has_a_rule_for_its_path() -> None:
 
 
 def test_a_rule_may_be_right_for_one_kind_of_page() -> None:
-    texts = {}
+    texts: dict[str, bytes] = {}
     for number in range(12):
         tree = f"{HOST}/x.php?do=tree&f={number}"
         texts |= {tree: b"t%d" % number, f"{tree}&id=1": b"t%d" % number}

@@ -124,7 +124,9 @@ def renewed(learner: Learner) -> list[RuleRecord]:
 
 def walked(seed: int, runs: int = 3) -> list[tuple[int, set[str]]]:
     """Crawl a site: learn, use, use; return for each crawl how many requests it saved, and what it lost."""
-    site, found, records = DrawnSite(seed), [], []
+    site = DrawnSite(seed)
+    found: list[tuple[int, set[str]]] = []
+    records: list[RuleRecord] = []
     truth = Walk(site, Learner(), 0, uses=False).crawl()
     for run in range(1, runs + 1):
         done = Walk(site, Learner(records), run, uses=run > 1).crawl()
