@@ -258,7 +258,7 @@ def test_what_a_killed_crawl_left_pending_is_crawled_again(
 
 
 class Pair:
-    """Crawls A and B, each in a process and a folder of its own, with the index in A's."""
+    """Workers A and B of one crawl, each in a process and a folder of its own, with the index in A's."""
 
     def __init__(self, folders: tuple[Path, Path]) -> None:
         self.a, self.b = folders
@@ -274,12 +274,13 @@ class Pair:
     def begin_a(self, fate: str = "") -> Running:
         """Start A and bring its canonical into storage, where it waits."""
         canonical = item(1, text(1), reached=str(self.reached), until=str(self.go), fate=fate)
-        running = started(self.a, ITEMS, self._settings, listed(canonical))
+        settings = {**self._settings, "DEDUP_CRAWL": "one"}
+        running = started(self.a, ITEMS, settings, listed(canonical))
         wait_until(self.reached.exists)
         return running
 
-    def b_meets(self, *found: dict[str, Any]) -> Crawl:
-        return crawl(self.b, OTHERS, self._settings, listed(*found))
+    def b_meets(self, *found: dict[str, Any], name: str = "one") -> Crawl:
+        return crawl(self.b, OTHERS, {**self._settings, "DEDUP_CRAWL": name}, listed(*found))
 
 
 @pytest.mark.parametrize("fate", ["drop", "fail"])
@@ -295,7 +296,8 @@ def test_a_copy_dropped_for_what_another_process_loses_is_an_orphan(
     assert urls(running.finish()) == []
     assert dedup("restore", pair.a, "--list", "orphans") == ["http://a/2", "http://a/3"]
     assert outcomes(pair.a)["http://a/1"] is Outcome.RELEASED
-    again = pair.b_meets(item(2, text(1)), item(3, edited(1)), item(4, text(4)))
+    found = item(2, text(1)), item(3, edited(1)), item(4, text(4))
+    again = pair.b_meets(*found, name="other")
     assert urls(again) == ["http://a/2", "http://a/4"]
 
 
