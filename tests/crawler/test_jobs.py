@@ -74,7 +74,13 @@ def arguments_of(spider: str, folder: Path, url: str, pages: int) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGKILL, id="killed"),
+        pytest.param(signal.SIGTERM, id="stopped", marks=pytest.mark.nightly),
+    ],
+)
 @pytest.mark.parametrize("spider", ["site", "sitemap", "urls"])
 @pytest.mark.parametrize("pages", [300, pytest.param(3_000, marks=pytest.mark.nightly)])
 def test_a_job_goes_on_and_loses_nothing(

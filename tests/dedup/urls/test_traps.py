@@ -115,7 +115,7 @@ def trapped(seed: int) -> list[tuple[int, int, set[str], set[str]]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(3, 20))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 20))]
 )
 def test_nothing_is_lost_that_is_not_listed(seed: int) -> None:
     found = trapped(seed)
