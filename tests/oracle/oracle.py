@@ -163,10 +163,16 @@ class _Trial:
             return False
         for other in self._delivered(unit):
             said = unit.truth <= other.truth and self._scope(other) == self._scope(unit)
-            if said or (other.crawl == unit.crawl and self._repeats(other, unit)):
+            if said or (self._is_here(other, unit) and self._repeats(other, unit)):
                 return False
         return not any(
             compare(last, unit.page, self._config(unit)).is_duplicate for last in self._copies(unit)
+        )
+
+    def _is_here(self, other: Unit, unit: Unit) -> bool:
+        """Whether the crawl of *unit* has delivered *other*, or has met it again."""
+        return other.crawl == unit.crawl or any(
+            self._met(other, lived) for lived in self.lived if lived.crawl == unit.crawl
         )
 
     def _copies(self, unit: Unit) -> Iterator[Fingerprint]:
