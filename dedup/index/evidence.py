@@ -117,7 +117,10 @@ class Evidence:
         if not any(row.sighting.run in own for row in self._latest_rows()):
             return None
         query = self._same(runs=own, outcomes=_SEEN, order=Order.NEWEST, limit=_RECENT)
-        rows = [row for row in self.store.rows(query) if row.id not in siblings]
+        # Things that stand at other URLs may share the key.
+        url_key = self.sighting.url_key
+        others = (row for row in self.store.rows(query) if row.sighting.url_key == url_key)
+        rows = [row for row in others if row.id not in siblings]
         replaced = {row.verdict.replaces for row in rows}
         roots = {row.id: row for row in map(self._kept_as, rows) if row and row.id not in replaced}
         found = [replace(row.as_version(row), canonical=row.as_canonical()) for row in roots.values()]

@@ -532,3 +532,11 @@ def test_of_many_things_of_one_key_copies_are_found(index: Index) -> None:
         assert {verdict.reason for verdict in again} == {Reason.UNCHANGED}
         assert day.see("http://a/0", contents[0], "k").reason is Reason.EXACT_DUPLICATE
         assert day.see("http://a/new", text(999, 60), "k").kept
+
+
+def test_things_of_one_key_at_two_urls_are_no_revisits(index: Index) -> None:
+    with crawling(index) as day:
+        for url, content, kept in ((P, 1, True), (Q, 2, True), ("http://a/r", 1, False)):
+            found = replace(page(text(content), url), item_key="k", seen_on="a")
+            sighting = day.detector.sighting(found, kind="item")
+            assert day.detector.submit(sighting, confirmed=True, siblings=()).kept is kept
