@@ -9,7 +9,6 @@ from functools import partial
 from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary, WeakSet
 
 from dedup.front.settings import DedupSettings
 from dedup.front.summary import LostFeed, summary
@@ -35,7 +34,6 @@ from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
 
@@ -70,10 +68,6 @@ class Judge:
         self.settings = settings
         self.counts = CrawlStats(crawler)
         """The stats of the crawl."""
-        self.verdicts: WeakKeyDictionary[Response, Verdict] = WeakKeyDictionary()
-        """The verdicts on responses that were judged before their callback."""
-        self.given: WeakSet[Response] = WeakSet()
-        """Responses that reached their callback, and whose callback has not failed."""
         self._crawler = crawler
         self._index_path = index_path(settings)
         self.is_remote = is_address(self._index_path)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, MutableMapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
@@ -15,19 +15,26 @@ from scrapy.utils.misc import arg_to_iter
 from twisted.internet.defer import Deferred
 
 from dedup.front.settings import DedupSettings
+from dedup.plugin.exchange import Delivery, Exchange, exchange_of
 from dedup.plugin.older import item_pipeline, spider_middleware
 from dedup.plugin.pages import key_of
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.restored import restored_requests
 from dedup.plugin.settings import only_looks, read_settings
-from dedup.plugin.tracking import Delivery, Handed, Tracker, TrackingPipeline
+from dedup.plugin.tracking import Token, Tracker, TrackingPipeline
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from dedup.plugin.judge import Judge
-    from dedup.values.verdict import Verdict
+    from dedup.plugin.rules import Watch
+
+
+class HandOver(Protocol):
+    """Tells of an item that comes next; one that *is_only* stands for its response."""
+
+    def __call__(self, item: Any, *, is_only: bool = False) -> None: ...
 
 
 class DedupSpiderMiddleware:
@@ -71,23 +78,36 @@ class DedupSpiderMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
+        judge, exempt = self._judge, is_exempt(response)
+        rules = judge.rules if judge else None
+        watch = rules.watch(response) if rules and not exempt else None
+        links: list[str] = []
+        exchange = exchange_of(response)
         delivery: Delivery | None = None
-        rules = self._judge.rules if self._judge else None
-        watch = rules.watch(response) if rules and not is_exempt(response) else None
         has_ended = False
         try:
-            if self._skips and self._judge and self._judge.is_remote:
+            if self._skips and judge and judge.is_remote:
                 result = await begun(result)  # there is no verdict before
-            delivery = self._delivery(response)
-            async for output in self._handed_over(result, response, delivery):
-                if rules and isinstance(output, Request):
-                    rules.link(watch, output)
+            delivery = self._delivery(exchange)
+            hand_over = self._hand_over(response, exchange, watch, delivery, is_exempt=exempt)
+            if hand_over and not exempt and self._judges_responses and self._was_given(exchange):
+                result = one_held_back(result, hand_over)
+                hand_over = None
+            async for output in result:
+                if isinstance(output, Request):
+                    if rules:
+                        rules.mark(output)
+                        links.append(output.url)
+                elif hand_over and output is not None:
+                    hand_over(output)
                 yield output
             has_ended = True
         finally:  # the callback may have failed, or another middleware
-            self._settle(response, delivery, kept=has_ended)
-            if rules and watch:
-                rules.ended(watch, is_whole=has_ended)
+            self._settle(exchange, watch, delivery, kept=has_ended)
+            if rules:
+                rules.links(watch, links)
+                if watch:
+                    rules.ended(watch, is_whole=has_ended)
 
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Any = None
@@ -96,31 +116,37 @@ class DedupSpiderMiddleware:
         if self._judge and response.request:
             self._judge.rules.gone(response.request)
 
-    def _hand_over(self, tracker: Tracker, handed: Handed, response: Response) -> None:
-        if self._judge and not handed.is_exempt:
-            handed.watch = self._judge.rules.watch(response)
-        tracker.hand_over(handed, response)
+    def _hand_over(
+        self,
+        response: Response,
+        exchange: Exchange,
+        watch: Watch | None,
+        delivery: Delivery | None,
+        *,
+        is_exempt: bool,
+    ) -> HandOver | None:
+        """Return what tells the tracker of an item of *response*, None in a crawl without one."""
+        if (tracker := self._tracker) is None:
+            return None
+        verdict = exchange.verdict
+        is_restored = verdict is not None and verdict.is_restored
 
-    def _handed_over(
-        self, result: AsyncIterator[Any], response: Response, delivery: Delivery | None
-    ) -> AsyncIterator[Any]:
-        """Return *result*, and tell the tracker of its items."""
-        tracker = self._tracker
-        if tracker is None:
-            return result
-        if not is_exempt(response) and self._judges_responses and self._was_given(response):
-            return self._with_page(result, response, tracker, delivery)
-        return self._with_items(result, response, tracker, delivery)
+        def hand_over(item: Any, *, is_only: bool = False) -> None:
+            token = Token(item, is_only, is_exempt, is_restored, delivery=delivery, watch=watch)
+            if is_only:
+                self._stand_for(token, response, exchange)
+            tracker.hand_over(token, response)
 
-    async def _with_items(
-        self, result: AsyncIterator[Any], response: Response, tracker: Tracker, delivery: Delivery | None
-    ) -> AsyncIterator[Any]:
-        is_restored, exempt = self._is_restored(response), is_exempt(response)
-        async for output in result:
-            if _is_item(output):
-                handed = Handed(output, is_exempt=exempt, is_restored=is_restored, delivery=delivery)
-                self._hand_over(tracker, handed, response)
-            yield output
+        return hand_over
+
+    def _stand_for(self, token: Token, response: Response, exchange: Exchange) -> None:
+        """Give *token* the verdict on its response, unless that was given without the item's key."""
+        if key_of(token.item, self._fields):
+            return
+        verdict, exchange.verdict = exchange.verdict, None
+        token.delivery = None
+        if verdict and verdict.row is not None:
+            token.is_only, token.verdict, token.url = False, verdict, response.url
 
     @cached_property
     def _tracker(self) -> Tracker | None:
@@ -143,78 +169,29 @@ class DedupSpiderMiddleware:
 
         return spider_middleware(self._crawler, DedupResponseMiddleware) is not None
 
-    def _was_given(self, response: Response) -> bool:
-        """Return whether *response* reached its callback; otherwise the output is that of an errback."""
-        judge = self._judge
-        return judge is None or not self._has_page_door or response in judge.given
+    def _was_given(self, exchange: Exchange) -> bool:
+        """Return whether a response reached its callback; otherwise the output is that of an errback."""
+        return self._judge is None or not self._has_page_door or exchange.is_given
 
-    def _is_restored(self, response: Response) -> bool:
-        verdict = self._verdicts().get(response)
-        return verdict is not None and verdict.is_restored
-
-    def _delivery(self, response: Response) -> Delivery | None:
+    def _delivery(self, exchange: Exchange) -> Delivery | None:
         """Return the fate that a page shares with its items, None where it has one of its own.
 
         Where links or callbacks of its copies are skipped, everything is lost if its own items are.
         """
-        verdict = self._verdicts().get(response)
-        if not (self._skips and verdict and verdict.kept and verdict.row is not None):
-            return None
-        return Delivery(verdict.row)
+        verdict = exchange.verdict
+        return Delivery(verdict.row) if verdict and verdict.kept and verdict.row is not None else None
 
-    async def _with_page(
-        self, result: AsyncIterator[Any], response: Response, tracker: Tracker, delivery: Delivery | None
-    ) -> AsyncIterator[Any]:
-        """Yield all of *result*; if there is only one item, it comes last and stands for *response*."""
-        held: list[Any] = []
-        is_only = True
-        is_restored = self._is_restored(response)
-        outputs = aiter(result)
-        while True:
-            try:
-                output = await anext(outputs)
-            except StopAsyncIteration:
-                break
-            except BaseException:  # even a cancelled callback: what it yielded before is not lost
-                for item in held:
-                    self._hand_over(
-                        tracker, Handed(item, delivery=delivery, is_restored=is_restored), response
-                    )
-                    yield item
-                raise
-            if not _is_item(output):
-                yield output
-            elif is_only and not held:
-                # A callback may fill the same dict again while this one waits; of other types nothing is
-                # known, so they are not copied.
-                held.append(dict(output) if type(output) is dict else output)
-            else:
-                is_only = False
-                for item in [*held, output]:
-                    self._hand_over(
-                        tracker, Handed(item, delivery=delivery, is_restored=is_restored), response
-                    )
-                    yield item
-                held.clear()
-        for item in held:
-            self._hand_over(tracker, self._only(item, response, delivery), response)
-            yield item
-
-    def _only(self, item: Any, response: Response, delivery: Delivery | None) -> Handed:
-        if key_of(item, self._fields):  # the verdict on the response was given without the key
-            return Handed(item, is_only=True, delivery=delivery)
-        verdict = self._verdicts().pop(response, None)
-        if verdict is None or verdict.row is None:
-            return Handed(item, is_only=True)
-        return Handed(item, verdict=verdict, url=response.url)
-
-    def _settle(self, response: Response, delivery: Delivery | None, *, kept: bool) -> None:
+    def _settle(
+        self, exchange: Exchange, watch: Watch | None, delivery: Delivery | None, *, kept: bool
+    ) -> None:
         """Settle a response that was judged before its callback, unless its items decide later."""
-        verdict = self._verdicts().pop(response, None)
+        verdict, exchange.verdict = exchange.verdict, None
         pipeline = self._pipeline
-        if pipeline and verdict and (watch := pipeline.judge.rules.watch(response)):
+        if pipeline is None or verdict is None:
+            return
+        if watch:
             pipeline.judge.rules.judged_page(watch, verdict)
-        if pipeline is None or verdict is None or not verdict.kept or verdict.row is None:
+        if not verdict.kept or verdict.row is None:
             return
         if delivery and kept:
             delivery.has_ended = True
@@ -222,18 +199,42 @@ class DedupSpiderMiddleware:
         else:
             pipeline.judge.settle(verdict.row, kept=kept)
 
-    def _verdicts(self) -> MutableMapping[Response, Verdict]:
-        """Return the verdicts on responses, none where nothing is skipped: they are not judged then."""
-        return self._judge.verdicts if self._skips and self._judge else {}
+
+async def one_held_back(result: AsyncIterator[Any], hand_over: HandOver) -> AsyncIterator[Any]:
+    """Yield all of *result*, and hand over its items; a single one comes last, as the only one."""
+    held: list[Any] = []
+    is_only = True
+    outputs = aiter(result)
+    while True:
+        try:
+            output = await anext(outputs)
+        except StopAsyncIteration:
+            break
+        except BaseException:  # even a cancelled callback: what it yielded before is not lost
+            for item in held:
+                hand_over(item)
+                yield item
+            raise
+        if output is None or isinstance(output, Request):
+            yield output
+        elif is_only and not held:
+            # A callback may fill the same dict again while this one waits; of other types nothing is
+            # known, so they are not copied.
+            held.append(dict(output) if type(output) is dict else output)
+        else:
+            is_only = False
+            for item in [*held, output]:
+                hand_over(item)
+                yield item
+            held.clear()
+    for item in held:
+        hand_over(item, is_only=True)
+        yield item
 
 
 def is_exempt(response: Response) -> bool:
     """Return whether the request of *response* has ``meta={"dedup": False}``."""
     return response.request is not None and response.request.meta.get("dedup") is False
-
-
-def _is_item(output: Any) -> bool:
-    return output is not None and not isinstance(output, Request)
 
 
 async def outputs_of(result: Any) -> AsyncIterator[Any]:

@@ -6,7 +6,6 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, Response
@@ -14,6 +13,7 @@ from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.front.settings import DedupSettings, PageFromItem
 from dedup.plugin.content import JudgedPart
+from dedup.plugin.exchange import exchange_of
 from dedup.reading.charset import decode, encoding_of, is_shifted
 from dedup.reading.fields import FieldRule, RawPage, item_key, raw_page_of
 from dedup.reading.floods import SMALL, has_attribute_flood
@@ -24,8 +24,6 @@ from dedup.values.urls import host_of
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-# A response is read once, for the spider and the pipeline; it can hold no attribute of ours.
-_pages: WeakKeyDictionary[Response, Page] = WeakKeyDictionary()
 # So many responses may have items that are still on their way.  After more of them in a row without an
 # item that holds their text, no more are read ahead.
 _UNDER_WAY = 16
@@ -54,10 +52,11 @@ def page_after_callback(response: Response | None, *, max_bytes: int = MAX_BYTES
     """
     if not isinstance(response, HtmlResponse):
         return None
-    if response not in _pages:
+    exchange = exchange_of(response)
+    if exchange.page is None:
         body, encoding = response.body, _header_encoding(response)
-        _pages[response] = Page.from_html(body, url=response.url, encoding=encoding, max_bytes=max_bytes)
-    return _pages[response]
+        exchange.page = Page.from_html(body, url=response.url, encoding=encoding, max_bytes=max_bytes)
+    return exchange.page
 
 
 class ItemReader:
@@ -178,7 +177,7 @@ def _page_of_all(response: HtmlResponse, raw: RawPage, max_bytes: int) -> Page |
     if isinstance(raw.html, str) and ("\ufffd" in raw.html or not _is_well_decoded(response)):
         page = page_after_callback(response, max_bytes=max_bytes)
         return page and page.at(raw.url, response.body)
-    page = _pages.get(response)
+    page = exchange_of(response).page
     if page is None and isinstance(raw.html, bytes):  # the header knows more of their charset
         page = page_after_callback(response, max_bytes=max_bytes)
     if page is None or page.excess is not None or not _is_within(raw.html, max_bytes):
@@ -225,10 +224,10 @@ def name_of(page: Page) -> str:
 def _page_of(response: HtmlResponse, max_bytes: int) -> Page:
     if len(response.body) > max_bytes:
         return Page.unread(response.body, Excess.BYTES, url=response.url)
-    page = _pages.get(response)
-    if page is None:
-        page = _pages[response] = _read(response, max_bytes)
-    return page
+    exchange = exchange_of(response)
+    if exchange.page is None:
+        exchange.page = _read(response, max_bytes)
+    return exchange.page
 
 
 def _read(response: HtmlResponse, max_bytes: int) -> Page:
@@ -253,6 +252,13 @@ def _header_encoding(response: HtmlResponse) -> str | None:
 
 def _is_well_decoded(response: HtmlResponse) -> bool:
     """Return whether the text of *response* is what its bytes say."""
+    exchange = exchange_of(response)
+    if exchange.is_well_decoded is None:
+        exchange.is_well_decoded = _fits_its_bytes(response)
+    return exchange.is_well_decoded
+
+
+def _fits_its_bytes(response: HtmlResponse) -> bool:
     body, text = response.body, response.text
     # In UTF-16 two bytes of ASCII are one character; ISO-2022-JP is ASCII, and valid UTF-8.
     is_ascii = body.isascii() and len(text) == len(body)

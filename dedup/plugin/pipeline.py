@@ -15,6 +15,7 @@ from dedup.front.settings import DedupSettings
 from dedup.index import Sighting
 from dedup.index.index import is_address, shown_place
 from dedup.plugin.errors import DropReason, DuplicatePage, close_spider
+from dedup.plugin.exchange import Delivery
 from dedup.plugin.feeds import (
     CannotMark,
     DroppedFeed,
@@ -28,7 +29,7 @@ from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, only_looks, read_settings
 from dedup.plugin.storing import FeedWatch
-from dedup.plugin.tracking import Delivery, Token, Tracker, TrackingPipeline
+from dedup.plugin.tracking import Token, Tracker, TrackingPipeline, rows_of
 from dedup.plugin.unread import Copy, Net
 from dedup.plugin.waiting import Future, Waiter
 from dedup.reading.fields import NoHtml
@@ -119,12 +120,12 @@ class DedupPipeline:
         """Return *item*, an awaitable of it if it must wait, or raise `DuplicatePage`."""
         token = self._tracker.judged(item)
         self._counts.add("seen")
-        if verdict := token.handed.verdict:
+        if verdict := token.verdict:
             return self._act(item, token, verdict)
         if (sighted := self._sighted(item, token)) is None:
             return self._keep_unjudged(item)
-        judge, is_restored = self.judge, token.handed.is_restored
-        siblings = self._tracker.rows_of(token.response, sighted[1].url)
+        judge, is_restored = self.judge, token.is_restored
+        siblings = rows_of(token.response, sighted[1].url)
         ask = partial(judge.answer, *sighted, is_restored=is_restored, siblings=siblings)
         if judge.is_remote:  # asked now, as items are judged in the order in which they come
             later = judge.ask_later(*sighted, is_restored=is_restored, siblings=siblings)
@@ -156,10 +157,10 @@ class DedupPipeline:
     def _sighted(self, item: Any, token: Token) -> tuple[Sighting, Page] | None:
         """Return what to ask about *item*, None where it is not to be judged, or cannot be."""
         try:
-            if token.handed.is_exempt:
+            if token.is_exempt:
                 self._records.unjudged(is_exempt=True)
                 return None
-            response, is_only = token.response, token.handed.is_only
+            response, is_only = token.response, token.is_only
             page, kind = self._counts.timed("parse", self.reader.read, item, response, is_only=is_only)
             self._records.seen(item, page, self._before)
             return (self.judge.sighting(page, kind), page) if page else None
@@ -190,7 +191,7 @@ class DedupPipeline:
         if self._settings.config.exceptions.originals(url_key(page.url)):
             return False  # somebody has said what it is a copy of
         response = token.response
-        markup = self.reader.markup(item, response, is_only=token.handed.is_only)
+        markup = self.reader.markup(item, response, is_only=token.is_only)
         copy = Copy(verdict.row, page.url, response.request if response else None)
         if not (markup and self._net.swallows(verdict.canonical, markup, page.text, copy)):
             return False
@@ -220,9 +221,9 @@ class DedupPipeline:
     def _act(self, item: Any, token: Token, verdict: Verdict, page: Page | None = None) -> Any:
         """Keep, mark or drop *item*; *page* is None where the verdict was given on its response."""
         self._counts.add(verdict.reason)
-        if watch := token.handed.watch:
+        if watch := token.watch:
             self.judge.rules.judged(watch, verdict)
-        url, name = (page.url, name_of(page)) if page else (token.handed.url, "")
+        url, name = (page.url, name_of(page)) if page else (token.url, "")
         if verdict.kept:
             token.row = verdict.row
             self._counts.add("kept")
@@ -306,9 +307,9 @@ class DedupPipeline:
         token.response = None
         if token.row is not None and not is_lost:
             self.judge.settle(token.row, kept=kept)
-        if watch := token.handed.watch:
+        if watch := token.watch:
             self.judge.rules.settled(watch, is_delivered=delivered)
-        if delivery := token.handed.delivery:
+        if delivery := token.delivery:
             delivery.settled += 1
             delivery.delivered += delivered
             self.settle_page(delivery)

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
@@ -17,6 +16,7 @@ from dedup.front.settings import DedupSettings
 from dedup.index import Sighting
 from dedup.plugin.content import JudgedPart
 from dedup.plugin.errors import DropReason
+from dedup.plugin.exchange import exchange_of
 from dedup.plugin.judge import Judge
 from dedup.plugin.middleware import begun, is_exempt, outputs_of
 from dedup.plugin.older import item_pipeline
@@ -66,11 +66,9 @@ class DedupResponseMiddleware:
         self._crawler = crawler
         self._settings = settings
         self._part = JudgedPart(settings)
-        self._withheld: WeakSet[Response] = WeakSet()
         self._saved: dict[str, None] = {}
         # For each canonical that this crawl has not met, the first copy that was followed.
         self._followed: dict[int, Fingerprint] = {}
-        self._to_follow: WeakKeyDictionary[Response, tuple[int, Fingerprint]] = WeakKeyDictionary()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DedupResponseMiddleware:
@@ -147,12 +145,12 @@ class DedupResponseMiddleware:
             judge.counts.add("responses/not_judged")
         else:
             self._skip(response, judge, *sighted, verdict)
-        judge.given.add(response)
+        exchange_of(response).is_given = True
 
     def _skip(
         self, response: Response, judge: Judge, page: Page, sighting: Sighting, verdict: Verdict
     ) -> None:
-        judge.verdicts[response] = verdict
+        exchange_of(response).verdict = verdict
         judge.counts.add(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
         if verdict.row is None or not self._skips(response, sighting, verdict, judge):
             return
@@ -163,7 +161,7 @@ class DedupResponseMiddleware:
             own = kept_request(response.request, self._crawler)
             judge.withhold(verdict.row, links, (response.url, own))
             raise DuplicateResponse(response, verdict)
-        self._withheld.add(response)
+        exchange_of(response).is_cut = True
 
     def _skips(self, response: Response, sighting: Sighting, verdict: Verdict, judge: Judge) -> bool:
         if not verdict.repeats_another or verdict.is_delivered or self._settings.dry_run:
@@ -188,7 +186,7 @@ class DedupResponseMiddleware:
         followed = self._followed.get(canonical)
         if followed and match(followed, page, self._settings.config).is_duplicate:
             return True
-        self._to_follow[response] = (canonical, page)
+        exchange_of(response).followed = (canonical, page)
         return False
 
     async def process_spider_output(
@@ -197,22 +195,24 @@ class DedupResponseMiddleware:
         """Yield what the callback yields, without the requests of a copy."""
         if self._judge and self._judge.is_remote:
             result = await begun(result)  # there is no verdict before
-        judge = self._judge if response in self._withheld else None
-        self._withheld.discard(response)
-        verdict = judge.verdicts.get(response) if judge else None
-        links: list[str] = []
+        exchange = exchange_of(response)
+        judge = self._judge if exchange.is_cut else None
+        verdict = exchange.verdict if judge else None
+        led: list[str] = []
         try:
             async for output in result:
                 if judge and isinstance(output, Request):
-                    judge.rules.link(judge.rules.watch(response), output)
-                    links += self._saved_now([url_key(output.url)], judge)
+                    led.append(output.url)
                 else:
                     yield output
-            if response in self._to_follow and len(self._followed) < _REMEMBERED:
-                self._followed.setdefault(*self._to_follow.pop(response))
+            if exchange.followed and len(self._followed) < _REMEMBERED:
+                self._followed.setdefault(*exchange.followed)
         finally:
-            if judge and verdict and verdict.row is not None:
-                judge.withhold(verdict.row, links)
+            if judge:
+                judge.rules.links(judge.rules.watch(response), led)
+                links = self._saved_now(map(url_key, led), judge)
+                if verdict and verdict.row is not None:
+                    judge.withhold(verdict.row, links)
 
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Any = None
@@ -220,11 +220,9 @@ class DedupResponseMiddleware:
         """Treat a skipped callback as done; release a page whose callback failed."""
         if isinstance(exception, DuplicateResponse):
             return []
-        self._withheld.discard(response)
-        judge = self._judge
-        if judge:
-            judge.given.discard(response)
-        verdict = judge.verdicts.pop(response, None) if judge else None
+        judge, exchange = self._judge, exchange_of(response)
+        exchange.is_cut = exchange.is_given = False
+        verdict, exchange.verdict = exchange.verdict, None
         if judge and verdict and verdict.kept and verdict.row is not None:
             judge.settle(verdict.row, kept=False)
         return None
@@ -262,7 +260,7 @@ class ReadingMiddleware(DedupResponseMiddleware):
             if self._settings.source == "item":
                 judge.counts.timed("parse", pipeline.reader.read_ahead, response)
             else:
-                judge.given.add(response)
+                exchange_of(response).is_given = True
                 _read(response, judge)
 
 

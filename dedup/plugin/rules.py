@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from time import monotonic, perf_counter
@@ -19,6 +19,7 @@ from dedup.front.settings import DedupSettings
 from dedup.index.index import Index
 from dedup.index.url_rules import UrlRules, WithheldRequest, seen_of
 from dedup.plugin.counting import CrawlStats
+from dedup.plugin.exchange import exchange_of
 from dedup.plugin.restored import kept_request, request_again
 from dedup.plugin.waiting import Future, InFlight, Waiter
 from dedup.urls.evidence import State
@@ -96,13 +97,16 @@ class Asked:
 
 @dataclass(slots=True, eq=False)
 class Watch:
-    """What becomes of a response: what its items are judged to be, and where it leads.
+    """What becomes of a response of *url*: what its items are judged to be, and where it leads.
 
-    *rows* are the kept rows that have its contents.  *new* are the predictions by which it led to
+    *size* is that of its body in bytes, *came_by* are the URLs that redirected to it.  *rows* are the
+    kept rows that have its contents.  *new* are the predictions by which it led to
     something new to this crawl.  Nothing is learned from one that *is_spoiled*.
     """
 
-    response: Response
+    url: str
+    size: int
+    came_by: Sequence[str]
     asked: Asked
     contents: list[int] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
@@ -135,7 +139,6 @@ class CrawlRules:
         self._run: Run | None = None
         self._knows_all = True
         self._asked: WeakKeyDictionary[Request, Asked] = WeakKeyDictionary()
-        self._watches: WeakKeyDictionary[Response, Watch] = WeakKeyDictionary()
         # By row: the canonical that a kept page was kept in place of.
         self._represents: dict[int, int] = {}
         self._in_flight = InFlight(crawler.settings.getint("CONCURRENT_REQUESTS") // 2)
@@ -365,29 +368,34 @@ class CrawlRules:
         """Return the `Watch` of *response*, None where nothing is to be learned from it."""
         if self._book is None or response.request is None or not 200 <= response.status < 300:
             return None
-        if (found := self._watches.get(response)) is None:
+        exchange = exchange_of(response)
+        if exchange.watch is None:
             asked = self._asked.get(response.request)
             if asked is None or asked.signature is None:
                 return None
-            found = self._watches[response] = Watch(response, asked)
-            if asked.is_open and not asked.predictions and not response.meta.get("redirect_urls"):
+            came_by = tuple(map(str, response.request.meta.get("redirect_urls") or ()))
+            exchange.watch = Watch(response.url, len(response.body), came_by, asked)
+            if asked.is_open and not asked.predictions and not came_by:
                 # The page that this one may repeat was still under way; it may have come by now.
                 asked.predictions = self._learner.predictions(response.request.url, asked.signature)
-        return found
+        return exchange.watch
+
+    def mark(self, request: Request) -> None:
+        """Mark *request*, which a callback yields, where rules may withhold it."""
+        if self.uses and self._book:
+            mark_link(request)
 
     @_guarded
-    def link(self, watch: Watch | None, request: Request) -> None:
-        """Note that a page leads to *request*."""
-        if self._book is None:
+    def links(self, watch: Watch | None, urls: list[str]) -> None:
+        """Note the *urls* that a page leads to."""
+        if self._book is None or not urls:
             return
         begin = perf_counter()
-        if self.uses:
-            mark_link(request)
         predictions = watch.asked.predictions if watch else ()
-        new = self._learner.meet(request.url, predictions)
+        new = self._learner.meet(urls, predictions)
         if watch:
             watch.new |= new
-            watch.links.append(request.url)
+            watch.links += urls
         self._seconds += perf_counter() - begin
 
     @_guarded
@@ -412,10 +420,10 @@ class CrawlRules:
         if verdict.repeats_another:
             # It may be a login page or an error: others may show more, unless all rules that there are
             # say that this is the same page.
-            row, url = verdict.canonical or row, watch.response.url
+            row, url = verdict.canonical or row, watch.url
             watch.is_own = watch.is_own and self._learner.are_one(url, verdict.canonical_url)
         watch.rows.append(row)
-        watch.clarity = min(watch.clarity, self._clarity(watch.response.url, verdict, content))
+        watch.clarity = min(watch.clarity, self._clarity(watch.url, verdict, content))
 
     def _content(self, verdict: Verdict) -> int | None:
         """Return the canonical that a page is or repeats."""
@@ -462,35 +470,30 @@ class CrawlRules:
 
     def _learn(self, watch: Watch) -> None:
         predictions, watch.asked.predictions = watch.asked.predictions, []
-        response = watch.response
         is_whole = 0 < len(watch.rows) == watch.items + watch.pages and not watch.is_spoiled
         clarity = watch.clarity if is_whole else Clarity.DOUBTFUL
         content = tuple(sorted(watch.contents))
-        came_by = response.meta.get("redirect_urls") or ()
-        for earlier in came_by:
-            self._learner.same(str(earlier), response.url)
+        for earlier in watch.came_by:
+            self._learner.same(earlier, watch.url)
             if self._knows_all:
-                self._learner.visited(str(earlier), None, [response.url])
+                self._learner.visited(earlier, None, [watch.url])
         for one in predictions:
             least = Clarity.WALL if one.is_of_few else Clarity.CLEAR
-            self._score(one, watch, content if clarity >= least and not came_by else None)
+            self._score(one, watch, content if clarity >= least and not watch.came_by else None)
         page, is_wall = None, clarity is Clarity.WALL
         if clarity and watch.asked.signature is not None:
-            size = len(response.body)
             rows = tuple(dict.fromkeys(watch.rows))  # items of a page may repeat each other
-            page = Page(response.url, content, rows, watch.asked.signature, size)
+            page = Page(watch.url, content, rows, watch.asked.signature, watch.size)
             self._learner.page(page, can_stand=watch.is_own, is_wall=is_wall)
         if self._knows_all:
-            self._learner.visited(
-                response.url, page, watch.links, can_stand=watch.is_own, is_wall=is_wall
-            )
+            self._learner.visited(watch.url, page, watch.links, can_stand=watch.is_own, is_wall=is_wall)
 
     def _score(self, one: Prediction, watch: Watch, content: tuple[int, ...] | None) -> None:
         """Count whether what a rule predicted of a page was right."""
         is_right = content == one.page.content
         # Where other runs meet pages too, or too many are met to remember, what looks new may not be.
         may_be_met = not self._knows_all or self._learner.is_full
-        url = watch.response.url
+        url = watch.url
         if content is None or (is_right and one in watch.new and may_be_met):
             self._counts.add("rules/predicted_unclear")
             self._learner.unclear(one)

@@ -9,12 +9,12 @@ context in which Scrapy runs the chain and sends the signals.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
-from weakref import WeakKeyDictionary, WeakSet, finalize, ref
+from weakref import WeakSet, ref
 
+from dedup.plugin.exchange import Delivery, exchange_of
 from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -22,39 +22,19 @@ if TYPE_CHECKING:
 
     from dedup.plugin.rules import Watch
 
-
-@dataclass(slots=True, eq=False)
-class Delivery:
-    """What becomes of a page whose items are judged by themselves; *row* is its own, pending row.
-
-    It is lost if it gave items and none of them was *delivered*, that is, came through all pipelines
-    or repeats one that did.
-    """
-
-    row: int
-    items: int = 0
-    settled: int = 0
-    delivered: int = 0
-    has_ended: bool = False
-
-    @property
-    def is_open(self) -> bool:
-        """Whether its callback, or one of its items, is still under way."""
-        return not self.has_ended or self.settled < self.items
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether nothing of it came through."""
-        return self.items > 0 and not self.delivered
+# Items that never came are forgotten when there are twice as many as then, and so many more.
+_SLACK = 100
 
 
 @dataclass(slots=True, eq=False)
-class Handed:
-    """What the spider middleware knows of an item.
+class Token:
+    """One item, from the callback that gave it until its fate is known.
 
     *is_only* says that its response is to be judged in its place, *is_exempt* that nothing is to be
     judged, *is_restored* that its page was restored.  *verdict* is one already given, on the page *url*;
     *delivery* is that of its page, if the item has a part in it, *watch* what rules for URLs learn from.
+    It holds its *response* from its arrival in the pipelines until it is settled.  *judged* is the
+    object that the pipeline saw, *row* its pending row.
     """
 
     item: Any
@@ -65,18 +45,8 @@ class Handed:
     url: str = ""
     delivery: Delivery | None = None
     watch: Watch | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Token:
-    """One item under way, of *response* until it is judged.
-
-    *judged* is the object that the pipeline saw, *row* its pending row.
-    """
-
-    tracker: Tracker
-    item: Any
-    handed: Handed
+    source: ref[Response] | None = None
+    tracker: Tracker | None = None
     response: Response | None = None
     judged: Any = None
     row: int | None = None
@@ -86,7 +56,7 @@ class Token:
     def rows(self) -> tuple[int, ...]:
         """The rows that are lost with it: its own, and that of the page that it has a part in."""
         own = () if self.row is None else (self.row,)
-        return (*own, self.handed.delivery.row) if self.handed.delivery else own
+        return (*own, self.delivery.row) if self.delivery else own
 
 
 def is_asked_for(response: Response | None, url: str) -> TypeGuard[Response]:
@@ -96,6 +66,16 @@ def is_asked_for(response: Response | None, url: str) -> TypeGuard[Response]:
     return request.method == "GET" and not request.meta.get("redirect_urls")
 
 
+def rows_of(response: Response | None, url: str) -> set[int] | None:
+    """Return the rows of the items of *response*; None if it was not requested by *url*."""
+    if not is_asked_for(response, url):
+        return None
+    exchange = exchange_of(response)
+    if exchange.rows is None:
+        exchange.rows = set()
+    return exchange.rows
+
+
 _current: ContextVar[Token | None] = ContextVar("dedup_token", default=None)
 
 
@@ -103,55 +83,42 @@ class Tracker:
     """The items of one crawler that are under way."""
 
     def __init__(self) -> None:
-        # Scrapy holds a response until all its items are through; items that another component has
-        # removed are forgotten with it.
-        self._handed: WeakKeyDictionary[Response, dict[int, Handed]] = WeakKeyDictionary()
-        self._responses: dict[int, ref[Response]] = {}
+        # Scrapy holds a response until all its items are through.
+        self._coming: dict[int, Token] = {}
+        self._most_coming = _SLACK
         self._exempt: WeakSet[Response] = WeakSet()
         self._tokens: dict[int, Token] = {}
-        self._rows: WeakKeyDictionary[Response, set[int]] = WeakKeyDictionary()
 
-    def rows_of(self, response: Response | None, url: str) -> set[int] | None:
-        """Return the rows of the items of *response*; None if it was not requested by *url*."""
-        if not is_asked_for(response, url):
-            return None
-        return self._rows.setdefault(response, set())
-
-    def hand_over(self, handed: Handed, response: Response) -> None:
+    def hand_over(self, token: Token, response: Response) -> None:
         """Keep what the spider middleware knows of an item of *response* until the item arrives."""
-        items = self._handed.get(response)
-        if items is None:
-            items = self._handed[response] = {}
-            finalize(response, self._forget, items).atexit = False
-        items[id(handed.item)] = handed
-        self._responses[id(handed.item)] = ref(response)
-        if handed.is_exempt:
+        token.source = ref(response)
+        self._coming[id(token.item)] = token
+        if len(self._coming) > self._most_coming:
+            self._forget()
+        if token.is_exempt:
             self._exempt.add(response)
-        if handed.delivery:
-            handed.delivery.items += 1
-        if handed.watch:
-            handed.watch.items += 1
+        if token.delivery:
+            token.delivery.items += 1
+        if token.watch:
+            token.watch.items += 1
 
-    def _forget(self, items: Iterable[int]) -> None:
-        for item in items:
-            if item in self._responses and self._responses[item]() is None:
-                del self._responses[item]
-
-    def _received(self, item: Any) -> tuple[Handed, Response | None]:
-        place = self._responses.pop(id(item), None)
-        response = place() if place else None
-        handed = self._handed[response].pop(id(item), None) if response else None
-        if handed is None:
-            # Another component has replaced it, so it may be of any response under way.
-            return Handed(item, is_exempt=len(self._exempt) > 0), None
-        return handed, response
+    def _forget(self) -> None:
+        """Forget the items that another component has removed."""
+        alive = {number: token for number, token in self._coming.items() if _response_of(token)}
+        self._coming = alive
+        self._most_coming = 2 * len(alive) + _SLACK
 
     def begin(self, item: Any) -> Token:
         """Return the token of an item that enters the pipelines."""
-        handed, response = self._received(item)
+        token = self._coming.pop(id(item), None)
+        response = _response_of(token) if token else None
+        if token is None or response is None:
+            # Another component has replaced it, so it may be of any response under way.
+            token = Token(item, is_exempt=len(self._exempt) > 0)
+        token.tracker, token.response = self, response
         # Set before anybody can drop the item: its fate is that of the row.
-        row = handed.verdict.row if handed.verdict and handed.verdict.kept else None
-        token = Token(self, item, handed, response, row=row)
+        if token.verdict and token.verdict.kept:
+            token.row = token.verdict.row
         self._tokens[id(item)] = token
         _current.set(token)
         return token
@@ -184,6 +151,10 @@ class Tracker:
         """Return the token of this context if it is ours (crawlers may share a thread) and under way."""
         token = _current.get()
         return token if token and token.tracker is self and not token.is_settled else None
+
+
+def _response_of(token: Token) -> Response | None:
+    return token.source() if token.source else None
 
 
 class TrackingPipeline:

@@ -428,20 +428,22 @@ class Learner:
 
     # What was met
 
-    def meet(self, url: str, predictions: Collection[Prediction] = ()) -> set[Prediction]:
-        """Note that *url* is requested; return the *predictions* by which it is new to this crawl."""
-        url = without_anchor(url)
-        if url in self._met:
-            return set()
-        read = self._read(url)
-        new = {one for one in predictions if read is None or self._is_new(read, one)}
-        if not self.is_full:
+    def meet(self, urls: Iterable[str], predictions: Collection[Prediction] = ()) -> set[Prediction]:
+        """Note *urls* that are requested; return the *predictions* by which one is new to this crawl."""
+        new: set[Prediction] = set()
+        for url in map(without_anchor, urls):
+            if url in self._met:
+                continue
+            read = self._read(url)
+            new.update(one for one in predictions if read is None or self._is_new(read, one))
+            if self.is_full:
+                continue
             self._met[url] = len(self._met)
-        if read and not self.is_full:
-            host = read.parts.host
-            self._met_on.setdefault(host, []).append(url)
-            for name in _aliases(host, self._views):
-                self._views[name].meet(read)
+            if read:
+                host = read.parts.host
+                self._met_on.setdefault(host, []).append(url)
+                for name in _aliases(host, self._views):
+                    self._views[name].meet(read)
         return new
 
     def _is_new(self, read: Reading, prediction: Prediction) -> bool:

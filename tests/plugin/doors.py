@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakSet
 
 from scrapy import Request, Spider
 from scrapy.exceptions import DropItem
@@ -180,3 +182,33 @@ class Hoarding:
     ) -> AsyncIterator[Any]:
         for output in [dict(output) if isinstance(output, dict) else output async for output in result]:
             yield output
+
+
+class HoldingSpider(Spider):
+    """Follows pages that link to the next one, and puts into its stats how many responses still live."""
+
+    name = "holding"
+    pages = "120"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for request in self.start_requests():
+            yield request
+
+    def start_requests(self) -> Iterator[Request]:
+        self.living: WeakSet[Response] = WeakSet()
+        yield self._page(0)
+
+    def _page(self, number: int) -> Request:
+        words = " ".join(f"word{number}of{place}" for place in range(60))
+        return Request(f"data:text/html,<p>{words}</p>", cb_kwargs={"number": number})
+
+    def parse(self, response: Response, number: int = 0) -> Iterator[Any]:
+        self.living.add(response)
+        yield {"url": f"http://a.example/{number}", "html": response.text}
+        if number < int(self.pages):
+            yield self._page(number + 1)
+
+    def closed(self, reason: str) -> None:
+        gc.collect()
+        assert self.crawler.stats
+        self.crawler.stats.set_value("living", len(self.living))

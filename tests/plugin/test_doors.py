@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scrapy.http import HtmlResponse
 
-from dedup.front.settings import DedupSettings
-from dedup.plugin import DedupSpiderMiddleware
-from dedup.plugin.tracking import Tracker
+from dedup.plugin.middleware import one_held_back
 from tests.crawling import crawl
 from tests.serving import serving
 
@@ -41,6 +37,10 @@ def test_what_an_errback_gives_does_not_stand_for_the_error_page(tmp_path: Path,
     assert {item["status"] for item in done.items} == {404}
 
 
+def hand_over(item: Any, *, is_only: bool = False) -> None:
+    """Tell nobody."""
+
+
 def test_an_object_that_a_callback_fills_again_is_held_as_it_was() -> None:
     async def callback() -> AsyncIterator[dict[str, int]]:
         item = {}
@@ -49,13 +49,10 @@ def test_an_object_that_a_callback_fills_again_is_held_as_it_was() -> None:
             yield item
 
     async def drained() -> None:
-        outputs = middleware._with_page(callback(), response, Tracker(), None)
+        outputs = one_held_back(callback(), hand_over)
         found.extend([dict(output) async for output in outputs])
 
     found: list[Any] = []
-    response = HtmlResponse("http://a/", body=b"<p>sea")
-    crawler: Any = SimpleNamespace(get_item_pipeline=lambda _: None)
-    middleware = DedupSpiderMiddleware(crawler, DedupSettings(source="response"))
     asyncio.run(drained())
     assert found == [{"number": 0}, {"number": 1}, {"number": 2}]
 
@@ -68,7 +65,7 @@ def test_an_item_is_not_lost_to_a_callback_that_ends_oddly(ending: type[BaseExce
         raise ending
 
     async def outputs() -> AsyncIterator[Any]:
-        async for output in middleware._with_page(callback(), response, Tracker(), None):
+        async for output in one_held_back(callback(), hand_over):
             found.append(output)
             yield output
 
@@ -77,9 +74,15 @@ def test_an_item_is_not_lost_to_a_callback_that_ends_oddly(ending: type[BaseExce
             pass
 
     found: list[Any] = []
-    response = HtmlResponse("http://a/", body=b"<p>sea")
-    crawler: Any = SimpleNamespace(get_item_pipeline=lambda _: None)
-    middleware = DedupSpiderMiddleware(crawler, DedupSettings(source="response"))
     with pytest.raises(ending):
         asyncio.run(drained())
     assert found == [{"number": 1}]
+
+
+@pytest.mark.parametrize("rules", ["off", "learn", "use"])
+@pytest.mark.parametrize(("source", "skip"), [("item", "nothing"), ("response", "links")])
+def test_no_response_outlives_its_items(tmp_path: Path, rules: str, source: str, skip: str) -> None:
+    settings = {"DEDUP_RULES": rules, "DEDUP_SOURCE": source, "DEDUP_SKIP": skip}
+    done = crawl(tmp_path, "tests.plugin.doors.HoldingSpider", settings)
+    assert done.dedup()["kept"] == len(done.items) == 121
+    assert done.stats["living"] < 20

@@ -62,7 +62,7 @@ def crawled(learner: Learner, site: Site, seed: int, number: int, *, acts: bool 
         if url in seen:
             continue
         seen.add(url)
-        learner.meet(url)
+        learner.meet([url])
         predictions = learner.predictions(url, "")
         acting = next((one for one in predictions if one.acts), None)
         if acts and acting and not learner.is_explored(acting, seed):

@@ -80,7 +80,7 @@ class Walk:
             return
         new: set[Prediction] = set()
         for link in answer.links:
-            new |= self.learner.meet(urljoin(url, link), predictions)
+            new |= self.learner.meet([urljoin(url, link)], predictions)
             self._found(urljoin(url, link))
         content = hash(answer.shows)
         first = self.shown.setdefault(answer.shows, url)

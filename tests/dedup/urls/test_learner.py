@@ -207,7 +207,7 @@ def test_what_a_site_declares_needs_fewer_predictions() -> None:
 def test_a_rule_is_heard_from_the_page_on_that_put_it_on_trial() -> None:
     learner = full("s")
     for number in range(200):  # a hub that names all pages
-        learner.meet(f"{HOST}/p/x{number}")
+        learner.meet([f"{HOST}/p/x{number}"])
     assert learner.predictions(f"{HOST}/p/x1?s=5", "")
     for number in range(10):
         learner.page(Page(f"{HOST}/p/x{number}?t=1", (number,), (1,), "", 1))
@@ -228,17 +228,17 @@ def test_the_bare_url_and_the_page_itself_are_never_predicted_by_it() -> None:
 
 def test_links_are_new_unless_they_were_met_under_the_rule_that_is_tested() -> None:
     learner = full("s")
-    learner.meet(f"{HOST}/q?s=1")
+    learner.meet([f"{HOST}/q?s=1"])
     prediction = predicted(learner, f"{HOST}/p/x1?s=5")
-    assert not learner.meet(f"{HOST}/q?s=2", [prediction])
-    assert not learner.meet(f"{HOST}/q", [prediction])
-    assert learner.meet(f"{HOST}/r?s=2", [prediction]) == {prediction}
-    assert learner.meet("http://other.example/", [prediction]) == {prediction}
-    assert not learner.meet("http://other.example/", [prediction])
+    assert not learner.meet([f"{HOST}/q?s=2"], [prediction])
+    assert not learner.meet([f"{HOST}/q"], [prediction])
+    assert learner.meet([f"{HOST}/r?s=2"], [prediction]) == {prediction}
+    assert learner.meet(["http://other.example/"], [prediction]) == {prediction}
+    assert not learner.meet(["http://other.example/"], [prediction])
     # What no rule can read is new as well.
     for odd in (f"{HOST}/r#!app", "ftp://a.example/", f"{HOST}/{'x' * 3000}"):
-        assert learner.meet(odd, [prediction]) == {prediction}
-        assert not learner.meet(odd, [prediction])
+        assert learner.meet([odd], [prediction]) == {prediction}
+        assert not learner.meet([odd], [prediction])
 
 
 def test_a_pinned_rule_acts_whatever_is_seen_and_one_that_is_off_never() -> None:

@@ -69,7 +69,7 @@ class Trapped:
     def _learn(self, url: str, shows: str, links: list[str], predictions: list[Prediction]) -> None:
         new: set[Prediction] = set()
         for link in links:
-            new |= self.learner.meet(link, predictions)
+            new |= self.learner.meet([link], predictions)
             self._found(link)
         content = (self._contents.setdefault(shows, len(self._contents) + 1),)
         self.shown.add(shows)
