@@ -15,6 +15,7 @@ from dedup.front.summary import LostFeed, summary
 from dedup.index import Index, Run, Sighting
 from dedup.index.detector import Detector
 from dedup.index.index import SQLiteIndex, is_address, open_index
+from dedup.plugin import garbage
 from dedup.plugin.counting import CrawlStats
 from dedup.plugin.errors import CannotBegin, close_spider
 from dedup.plugin.index_writer import LONGEST_ANSWER, LONGEST_WAIT, Answer, CircuitBreaker, IndexWriter
@@ -129,6 +130,7 @@ class Judge:
             )
         self._room = waiting_room(index)
         self._room.runs.add(run.id)
+        garbage.begin()
         return run
 
     def _detector_on(self, index: Index) -> Detector:
@@ -152,6 +154,7 @@ class Judge:
         self._unjudged, self._lost = unjudged, lost
         if self._detector is None:
             return None
+        garbage.end()
         self._breaker.renew()
         self._catch_up()
         if self._holds and not self._untaken:

@@ -16,7 +16,8 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup import Page
 from dedup.front.settings import DedupSettings
-from dedup.plugin import pages
+from dedup.plugin import exchange
+from dedup.plugin.exchange import exchange_of
 from dedup.plugin.pages import ItemReader, page_after_callback, page_from_item
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
@@ -155,7 +156,7 @@ def read_responses(
     for number, kind in enumerate(html):
         response = answer(f"<p>page {number}</p>".encode(), callback=callback)
         ahead.read_ahead(response)
-        were_read.append(response in pages._pages)
+        were_read.append(exchange_of(response).page is not None)
         if kind:
             ahead.read({"html": html_of(response, kind)}, response, is_only=False)
     return were_read
@@ -182,7 +183,7 @@ def test_responses_are_read_while_the_items_of_others_are_on_their_way() -> None
         on_their_way = [answer(PAGE.encode()) for _ in range(12)]
         for response in on_their_way:
             ahead.read_ahead(response)
-        assert all(response in pages._pages for response in on_their_way)
+        assert all(exchange_of(response).page for response in on_their_way)
         for response in on_their_way:
             ahead.read({"html": response.text}, response, is_only=False)
 
@@ -206,7 +207,7 @@ def test_what_is_no_html_is_not_parsed(kind: Any) -> None:
     read_responses(ahead, ["text"] * 10)
     response = answer(b'{"a": 1}', "application/json", kind=kind)
     ahead.read_ahead(response)
-    assert response not in pages._pages
+    assert exchange_of(response).page is None
     assert getattr(response, "_cached_selector", None) is None
 
 
@@ -220,15 +221,15 @@ def test_what_was_read_goes_with_its_response() -> None:
     ahead = reader()
     read_responses(ahead, ["text"] * 10)
     gc.collect()
-    before = len(pages._pages)
+    before = len(exchange._exchanges)
     response = answer(PAGE.encode())
     ahead.read_ahead(response)
     gone = ref(response)
-    assert len(pages._pages) == before + 1
+    assert len(exchange._exchanges) == before + 1
     del response
     gc.collect()
     assert gone() is None
-    assert len(pages._pages) == before
+    assert len(exchange._exchanges) == before
 
 
 @pytest.mark.slow

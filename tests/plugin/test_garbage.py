@@ -1,0 +1,50 @@
+"""What was there before a crawl is left out of garbage collection while it runs, and only then."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from dedup.plugin import garbage
+
+
+@pytest.fixture(autouse=True)
+def nothing_frozen() -> Iterator[None]:
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+
+
+def test_it_is_left_out_from_the_first_crawl_to_the_last() -> None:
+    garbage.begin()
+    assert (before := gc.get_freeze_count()) > 0
+    garbage.begin()
+    garbage.end()
+    assert gc.get_freeze_count() == before
+    garbage.end()
+    assert gc.get_freeze_count() == 0
+
+
+def test_what_somebody_else_has_frozen_stays_so() -> None:
+    gc.freeze()
+    before = gc.get_freeze_count()
+    garbage.begin()
+    garbage.end()
+    assert gc.get_freeze_count() == before
+
+
+def test_garbage_of_an_earlier_crawl_is_collected_before() -> None:
+    class Cycle:
+        def __init__(self) -> None:
+            self.own = self
+
+        def __del__(self) -> None:
+            gone.append(1)
+
+    gone: list[int] = []
+    Cycle()
+    garbage.begin()
+    garbage.end()
+    assert gone == [1]
