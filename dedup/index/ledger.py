@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dedup.index.evidence import Evidence
 from dedup.index.facts import Facts
-from dedup.index.stores.base import Query, Store, StoredPage, Token, the_row
+from dedup.index.stores.base import Query, Store, StoredPage, Token, first, the_row
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import decide
 from dedup.rule.frozen import FrozenSites
@@ -166,7 +166,7 @@ class Ledger:
             if isinstance(claimed, Row):
                 return replace(verdict, row=claimed.id)
         sighting = sighting.bounded()
-        with self._recording(sighting), self._store.transaction(writing=True):
+        with self._recording(sighting), self._store.transaction(writing=True, can_wait=True):
             verdict = self._verdict(sighting, config, is_restored=is_restored, siblings=siblings)
             if _waits(verdict, wait_for):
                 return verdict
@@ -234,22 +234,24 @@ class Ledger:
     def confirm(self, row: int) -> None:
         """Record that the page of a pending *row* was kept to the end; now others may lean on it."""
         pending = Query(ids=(row,), outcomes=(Outcome.PENDING,), replaces=False)
-        with self._store.transaction(writing=True, beside=True):
+        with self._store.transaction(writing=True, beside=True, can_wait=True):
             is_plain = not self._facts.has_restored()  # as nearly all: there is nothing else to do
             if is_plain and self._store.change(pending, outcome=Outcome.CONFIRMED):
                 return
-        with self._store.transaction(writing=True):
-            found = the_row(self._store, row)
-            if found.outcome is Outcome.PENDING:
+        with self._store.transaction(writing=True, can_wait=True):
+            if found := self._pending(row):
                 self._settle(found, Outcome.CONFIRMED)
                 self._complete(found)
 
     def release(self, row: int) -> None:
         """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""
-        with self._store.transaction(writing=True):
-            found = the_row(self._store, row)
-            if found.outcome is Outcome.PENDING:
+        with self._store.transaction(writing=True, can_wait=True):
+            if found := self._pending(row):
                 self._withdraw(found, Outcome.RELEASED)
+
+    def _pending(self, row: int) -> Row | None:
+        """Return a pending row, None for one that was settled, or lost with what was gathered."""
+        return first(self._store.rows(Query(ids=(row,), outcomes=(Outcome.PENDING,), limit=1)))
 
     def take_back(self, rows: Sequence[int]) -> int:
         """Record that the pages of *rows* were lost after they were confirmed; return how many.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +23,7 @@ from dedup.plugin.index_writer import LONGEST_ANSWER, LONGEST_WAIT, Answer, Circ
 from dedup.plugin.notices import Notices, Rehearsal
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
-from dedup.plugin.waiting import Future, Waiter, WaitingRoom, waiting_room
+from dedup.plugin.waiting import Future, Waiter, WaitingRoom, has_asyncio, waiting_room
 from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
 from dedup.recipes.fingerprinter import fingerprint
@@ -46,6 +47,9 @@ WAIT = 30.0
 _MOST_FAILURES = 2
 # So many rows are taken back in one transaction, for which others wait.
 _TOGETHER = 1_000
+# So many records of pages are committed together, at the latest after so many seconds.  If the process
+# is killed before, their pages are unknown, as if this crawl had not met them.
+MOST_GATHERED, GATHERED_FOR = 128, 1.0
 # Hosts that are remembered as visited; others are recorded again.
 _MAX_HOSTS = 20_000
 # Seconds that a server has, when a crawl ends, to answer what is still to be asked.
@@ -93,6 +97,7 @@ class Judge:
         self._visiting: set[str] = set()
         self._restored: list[tuple[str, str]] = []
         self._ending: Any = None
+        self._timer: asyncio.TimerHandle | None = None
         self._unjudged = ""
 
     # The run
@@ -120,6 +125,8 @@ class Judge:
                 index, run, self._do, goes_on=run.id in before, is_rehearsal=self._rehearsal.is_on
             )
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
+            if has_asyncio():
+                index.store.gather(MOST_GATHERED)
         except BaseException:
             index.close()
             raise
@@ -155,6 +162,8 @@ class Judge:
         if self._detector is None:
             return None
         garbage.end()
+        if self._timer:
+            self._timer.cancel()
         self._breaker.renew()
         self._catch_up()
         if self._holds and not self._untaken:
@@ -356,7 +365,18 @@ class Judge:
             self._writer.put(ask, lambda answer: then(self._taken(answer)))
 
     def _attempt(self, ask: Callable[[], _T]) -> _T | None:
-        return self._breaker.attempt(ask) if self._detector else None
+        if self._detector is None:
+            return None
+        answer = self._breaker.attempt(ask)
+        if self._timer is None and self._detector.index.store.is_gathering:
+            self._timer = asyncio.get_running_loop().call_later(GATHERED_FOR, self._flush)
+        return answer
+
+    def _flush(self) -> None:
+        """Commit what was gathered."""
+        self._timer = None
+        if self._detector:
+            self._breaker.attempt(self._detector.index.store.flush)
 
     def _taken(self, answer: Answer[_T]) -> _T | None:
         """Count an answer of the server, and return its value."""

@@ -143,11 +143,30 @@ class Store(Protocol):
 
     # What every rule is made of
 
-    def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:
+    def transaction(
+        self, *, writing: bool, beside: bool = False, can_wait: bool = False
+    ) -> AbstractContextManager[None]:
         """See one state, or change it as a whole; inside another one, be part of it.
 
-        What changes nothing that others lean on may be done *beside* them.
+        What changes nothing that others lean on may be done *beside* them.  What *can_wait* may be
+        committed with later transactions; see `gather`.
         """
+
+    def gather(self, most: int) -> None:  # noqa: ARG002
+        """Commit up to *most* transactions that can wait together, unless others would wait for them.
+
+        Whoever calls this calls `flush` soon after a transaction.
+        """
+        return
+
+    @property
+    def is_gathering(self) -> bool:
+        """Whether there are transactions that are not committed yet."""
+        return False
+
+    def flush(self) -> None:
+        """Commit what was gathered; if that fails, none of it has ever been."""
+        return
 
     def snapshot(self) -> AbstractContextManager[None]:
         """See one state; a store that `is_shared` may show later ones, which `claim` then notices."""

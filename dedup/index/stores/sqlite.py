@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.postings import DEFAULT_BLOCKS
@@ -65,6 +66,12 @@ class SQLiteStore(Records, Counts):
         self._scopes: dict[Group, int] = {}
         self._changes: int | None = None
         self._undone = self._listings = 0
+        # The number of the last row that was added, and of the last whose transaction was undone after
+        # somebody had been told of it.
+        self._last_given = self._lost = 0
+        # Whether others have runs here, and as of which changes of theirs.
+        self._others = False
+        self._alone_as_of: int | None = -1
         self._database = Database(
             path,
             application_id=APPLICATION_ID,
@@ -125,14 +132,34 @@ class SQLiteStore(Records, Counts):
         *,
         writing: bool,
         beside: bool = False,  # noqa: ARG002
+        can_wait: bool = False,
     ) -> AbstractContextManager[None]:
-        if self._connection.in_transaction:
-            return self._database.errors()
-        return self._database.writing() if writing else self._database.reading()
+        if not writing:
+            return self._database.reading()
+        return self._database.writing(self._is_alone if can_wait else None)
+
+    def gather(self, most: int) -> None:
+        self._database.most = most
+
+    @property
+    def is_gathering(self) -> bool:
+        return self._database.gathered > 0
+
+    def flush(self) -> None:
+        self._database.flush()
+
+    def _is_alone(self) -> bool:
+        """Return whether no other living process has a run here, for which ours would be in the way."""
+        if self._alone_as_of != self._changes:
+            self._others = self._leases.has_others()
+            self._alone_as_of = self._changes
+        return not self._others
 
     def _end(self, is_undone: bool) -> None:
         self._leases.settle(undone=is_undone)
         if is_undone:  # it may have looked up what was undone
+            if self._database.gathered and not self._connection.in_transaction:
+                self._lost = self._last_given
             self._scopes.clear()
             self._undone += 1
             self._changes = None
@@ -158,14 +185,23 @@ class SQLiteStore(Records, Counts):
 
     def add(self, row: Row, page: bytes = b"") -> Row:
         scope = self._scope((row.sighting.kind, row.sighting.scope), create=True)
-        number = self._connection.execute(INSERT, values_of(row, scope)).lastrowid
-        assert number is not None
+        number = self._inserted(values_of(row, scope))
         if row.listed:
             self._lists.add(scope, number, row.sighting)
         self._listings += 1
         if page:
             self.put(StoredPage(number, page))
         return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
+
+    def _inserted(self, values: list[Any]) -> int:
+        """Insert a row; return its number, which no row before it had, not even one that was undone."""
+        number = self._connection.execute(INSERT, values).lastrowid
+        assert number is not None
+        if number <= self._lost:
+            self._connection.execute("UPDATE pages SET id = ? WHERE id = ?", (self._lost + 1, number))
+            number = self._lost + 1
+        self._last_given = number
+        return number
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         self._listings += 1

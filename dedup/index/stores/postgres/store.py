@@ -92,7 +92,13 @@ class PostgresStore(Records, Counts):
     # Transactions
 
     @contextmanager
-    def transaction(self, *, writing: bool, beside: bool = False) -> Iterator[None]:
+    def transaction(
+        self,
+        *,
+        writing: bool,
+        beside: bool = False,
+        can_wait: bool = False,  # noqa: ARG002
+    ) -> Iterator[None]:
         if self._server.is_inside:
             with self._server.errors():
                 yield

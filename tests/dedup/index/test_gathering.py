@@ -1,0 +1,207 @@
+"""Transactions that are committed together: what they say, what is lost with them, who waits for them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import time
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, TextIO
+
+import pytest
+
+from dedup import DedupConfig, SQLiteIndex
+from dedup.index import Run
+from dedup.values.errors import IndexUnavailable
+from dedup.values.verdict import Outcome, Verdict
+from tests.dedup.index.test_durability import add, in_fork, numbered_page
+from tests.sightings import find_or_add
+
+CONFIG = DedupConfig(scope="global")
+
+
+def gathering(path: Path, most: int = 100) -> SQLiteIndex:
+    index = SQLiteIndex(path)
+    index.store.gather(most)
+    return index
+
+
+def rows_seen_by_others(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as other:
+        found: int = other.execute("SELECT count(*) FROM pages").fetchone()[0]
+        return found
+
+
+def history(index: SQLiteIndex, seed: int, *, flushes: bool) -> list[Verdict]:
+    """Judge random pages, settle them in a random order, and now and then fail or look around."""
+    rng, verdicts, open_rows = Random(seed), [], list[int]()
+    run = index.begin_run("laws")
+    for _ in range(80):
+        url = f"http://a.example/{rng.randrange(30)}"
+        page = numbered_page(rng.randrange(20))
+        verdict = find_or_add(index, page, url, run=run, config=CONFIG, confirmed=False)
+        verdicts.append(verdict)
+        if verdict.kept:
+            open_rows.append(verdict.row or 0)
+        if open_rows and rng.random() < 0.7:
+            row = open_rows.pop(rng.randrange(len(open_rows)))
+            (index.ledger.confirm if rng.random() < 0.8 else index.ledger.release)(row)
+        if rng.random() < 0.1:
+            with pytest.raises(ZeroDivisionError), index.store.transaction(writing=True, can_wait=True):
+                index.ledger.find_or_add(
+                    next(iter(index.rows())).sighting, CONFIG
+                )  # undone, with nothing else
+                _ = 1 / 0
+        if rng.random() < 0.1 and flushes:
+            index.store.flush()
+        if rng.random() < 0.05:
+            index.begin_run("another")
+    return verdicts
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_verdicts_and_rows_are_the_same(tmp_path: Path, seed: int) -> None:
+    found = []
+    for most in (1, 2, 7, 1000):
+        with gathering(tmp_path / f"{most}.db", most) as index:
+            verdicts = history(index, seed, flushes=most > 2)
+            rows = [(row.id, row.outcome, row.listed, row.verdict.reason) for row in index.rows()]
+            assert index.problems() == []
+            found.append(([(one.reason, one.row, one.canonical) for one in verdicts], rows))
+    for one in found[1:]:
+        assert one == found[0]
+
+
+def test_they_are_committed_by_number_by_flush_and_by_what_cannot_wait(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with gathering(path, 4) as index:
+        run = index.begin_run("news")
+        for number in range(3):
+            add(index, run, number)
+        assert rows_seen_by_others(path) == 0
+        add(index, run, 3)
+        assert rows_seen_by_others(path) == 4
+        add(index, run, 4)
+        index.store.flush()
+        assert rows_seen_by_others(path) == 5
+        add(index, run, 5)
+        index.book.visit(run, "", "a.example")
+        assert rows_seen_by_others(path) == 6
+        add(index, run, 6)
+    assert rows_seen_by_others(path) == 7
+
+
+def test_another_object_of_this_thread_need_not_wait(tmp_path: Path) -> None:
+    with gathering(tmp_path / "pages.db") as first, SQLiteIndex(tmp_path / "pages.db") as second:
+        second.store.wait_at_most(0)
+        add(first, first.begin_run("first"), 1)
+        assert first.store.is_gathering
+        run = second.begin_run("second")
+        assert not first.store.is_gathering
+        add(second, run, 2)
+
+
+def test_nothing_is_gathered_while_another_crawl_uses_the_file(tmp_path: Path) -> None:
+    with gathering(tmp_path / "pages.db") as first, SQLiteIndex(tmp_path / "pages.db") as second:
+        run = first.begin_run("first")
+        add(first, run, 1)
+        other = second.begin_run("second")
+        add(first, run, 2)
+        assert not first.store.is_gathering
+        second.end_run(other, "finished")
+        add(first, run, 3)
+        assert first.store.is_gathering
+
+
+class Failing:
+    """A connection that cannot commit."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, *values: Any) -> Any:
+        if statement == "COMMIT":
+            raise sqlite3.OperationalError("database or disk is full")
+        return self._connection.execute(statement, *values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+def test_what_cannot_be_committed_has_never_been_and_its_numbers_are_given_to_nobody(
+    tmp_path: Path,
+) -> None:
+    with gathering(tmp_path / "pages.db") as index:
+        run = index.begin_run("full")
+        kept = add(index, run, 0)
+        index.store.flush()
+        lost = [add(index, run, number, confirmed=False) for number in range(1, 5)]
+        database = index.store._database
+        own, database.connection = database.connection, Failing(database.connection)  # type: ignore[assignment]
+        with pytest.raises(IndexUnavailable, match="the disk is full"):
+            index.store.flush()
+        database.connection = own
+        assert [row.id for row in index.rows()] == [kept]
+        verdict = find_or_add(
+            index, numbered_page(2), "http://run1.example/2", run=run, config=CONFIG, confirmed=False
+        )
+        assert verdict.kept
+        assert verdict.row not in lost
+        for row in lost:  # their items come through all the same, or do not
+            (index.ledger.confirm if row % 2 else index.ledger.release)(row)
+        assert [row.outcome for row in index.rows()] == [Outcome.CONFIRMED, Outcome.PENDING]
+        assert add(index, run, 9) == (verdict.row or 0) + 1
+        assert index.problems() == []
+
+
+def crawl_for_ever(path: Path, seed: int, report: TextIO) -> None:
+    rng = Random(seed)
+    with gathering(path, rng.choice((3, 10, 50))) as index:
+        run: Run = index.begin_run("killed")
+        while True:
+            page = numbered_page(rng.randrange(1000))
+            verdict = find_or_add(index, page, run=run, config=CONFIG, confirmed=False)
+            if verdict.kept and rng.random() < 0.9:
+                row = verdict.row or 0
+                print("delivered", row, file=report, flush=True)
+                index.ledger.confirm(row)
+                print("confirmed", row, file=report, flush=True)
+            if rng.random() < 0.1:
+                index.store.flush()
+                print("flushed", file=report, flush=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_two_hundred_killed_crawls_confirm_only_what_was_delivered_and_lose_nothing_flushed(
+    tmp_path: Path,
+) -> None:
+    path, safe = tmp_path / "pages.db", list[int]()
+    for seed in range(200):
+        rng = Random(seed)
+        child, report = in_fork(partial(crawl_for_ever, path, seed))
+        lines = [report.readline() for _ in range(rng.randrange(40))]
+        time.sleep(rng.uniform(0, 0.01))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        with report:
+            lines += report.readlines()
+        last = max((place for place, line in enumerate(lines) if line == "flushed\n"), default=0)
+        safe += [int(line.split()[1]) for line in lines[:last] if line.startswith("confirmed")]
+        delivered = {int(line.split()[1]) for line in lines if line.startswith("delivered")}
+        with SQLiteIndex(path) as index:
+            assert index.problems() == []
+            outcomes = {row.id: row.outcome for row in index.rows()}
+            last_run = max((run.id for run in index.runs()), default=0)
+            kept = {
+                row.id
+                for row in index.rows()
+                if row.sighting.run == last_run and row.verdict.kept and row.outcome is Outcome.CONFIRMED
+            }
+        assert {outcomes.get(row) for row in safe} <= {Outcome.CONFIRMED}, seed
+        assert kept <= delivered or not delivered, seed
+    assert len(safe) > 200
