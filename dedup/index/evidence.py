@@ -114,19 +114,26 @@ class Evidence:
         Where that gave several items, it is the one that shows the same, if one does.
         """
         own = self.crawl.own
-        if not any(row.sighting.run in own for row in self._latest_rows()):
+        # The latest come first: where they are of earlier runs, this crawl has none.
+        if all(row.sighting.run < min(own) for row in self._latest_rows()):
             return None
         query = self._same(runs=own, outcomes=_SEEN, order=Order.NEWEST, limit=_RECENT)
-        # Things that stand at other URLs may share the key.
-        url_key = self.sighting.url_key
-        others = (row for row in self.store.rows(query) if row.sighting.url_key == url_key)
-        rows = [row for row in others if row.id not in siblings]
+        rows = [
+            row for row in self.store.rows(query) if row.id not in siblings and self._is_asked_at(row)
+        ]
         replaced = {row.verdict.replaces for row in rows}
         roots = {row.id: row for row in map(self._kept_as, rows) if row and row.id not in replaced}
         found = [replace(row.as_version(row), canonical=row.as_canonical()) for row in roots.values()]
         if len(found) > 1:
             found = [version for version in found if version.shows(self.sighting.fingerprint)]
         return found[0] if found else None
+
+    def _is_asked_at(self, row: Row) -> bool:
+        """Return whether *row* is of a request for the same URL: things of one key may stand at others,
+        and what a redirect led to was asked for at another one.
+        """
+        seen = row.sighting
+        return seen.url_key == self.sighting.url_key and not seen.redirects
 
     def _kept_as(self, row: Row) -> Row | None:
         """Return the listed row of what was kept, or met again, as *row*, None for a copy."""

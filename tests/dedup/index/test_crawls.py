@@ -438,6 +438,29 @@ def test_a_monitor_is_given_every_change(index: Index, unchanged: str) -> None:
     assert found[0].kept == (unchanged == "keep")
 
 
+def test_other_crawls_of_its_page_take_no_change_from_a_monitor(index: Index) -> None:
+    with crawling(index) as monitor:
+        seen_again(monitor, edited(1))
+        for number in (2, 3, 4):
+            with crawling(index) as day:
+                for edit in (number - 1, number):
+                    seen_again(day, edited(1, edit))
+            assert seen_again(monitor, edited(1, number)).reason is Reason.UPDATED
+            assert seen_again(monitor, edited(1, number)).reason is Reason.UNCHANGED
+
+
+def test_what_a_redirect_led_to_is_no_answer_to_a_request_for_its_url(index: Index) -> None:
+    with crawling(index) as day:
+        for content, kept in ((edited(1), True), (text(2), True), (edited(2), False)):
+            led = replace(page(content, P), redirects=(Q,))
+            verdict = day.detector.submit(day.detector.sighting(led, kind="item"))
+            assert verdict.kept is kept
+            day.settle(verdict, kept=kept) if kept else None
+        assert seen_again(day, edited(1)).reason is Reason.EXACT_DUPLICATE
+        assert seen_again(day, text(3)).reason is Reason.NEW
+        assert seen_again(day, edited(3)).reason is Reason.UPDATED
+
+
 def test_it_waits_for_what_it_repeats_and_not_for_what_it_replaces(index: Index) -> None:
     with crawling(index) as day:
         first = seen_again(day, edited(1), kept=None)
