@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
+from scrapy.http import Response
+
 from dedup.index import Sighting
 from dedup.index.evidence import Evidence
 from dedup.index.facts import Facts
@@ -15,7 +17,7 @@ from dedup.index.ledger import Ledger
 from dedup.index.runs import RunBook
 from dedup.index.stores import SQLiteStore
 from dedup.index.stores.base import Order, Query, first
-from dedup.plugin import judge, pages
+from dedup.plugin import judge, pages, responses, tracking
 from dedup.reading import compiled, fields, page, walk
 from dedup.rule import decide
 from dedup.values.verdict import Canonical, Outcome, Reason, Standing, Verdict
@@ -128,6 +130,21 @@ def _plant(where: Any, name: str, planted: object) -> None:
     setattr(where, name, planted)
 
 
+def _redirects_are_revisits() -> None:
+    """Take a page that another address led to for one that was requested again."""
+    for module in (tracking, responses):
+        _plant(module, "is_asked_for", lambda response, url: response is not None)
+
+
+def _siblings_are_revisits() -> None:
+    """Take the items of one response for what further requests gave."""
+
+    def planted(_: tracking.Tracker, response: Response | None, url: str) -> set[int] | None:
+        return set() if tracking.is_asked_for(response, url) else None
+
+    _plant(tracking.Tracker, "rows_of", planted)
+
+
 FAULTS: dict[str, Callable[[], None]] = {
     "released_counts": _released_counts,
     "killed_counts": _killed_counts,
@@ -138,6 +155,9 @@ FAULTS: dict[str, Callable[[], None]] = {
     "moved_sites_stand": _moved_sites_stand,
     "hung_runs_count": lambda: _plant(Facts, "_since", lambda *_: 0),
     "edits_are_copies": lambda: _plant(decide._Case, "_is_news", lambda *_: False),
+    "revisits_are_copies": lambda: _plant(Evidence, "_again", lambda *_: None),
+    "redirects_are_revisits": _redirects_are_revisits,
+    "siblings_are_revisits": _siblings_are_revisits,
     "withheld_in_silence": _withheld_in_silence,
     "first_root_only": _first_root_only,
     "fallbacks_say_nothing": _fallbacks_say_nothing,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -74,6 +74,8 @@ class Leaf:
     """A page of a site: what it says, the items that a spider makes of it, and its links.
 
     Its *dress* is how its HTML is written: plainly, or so that not every parser sees what it says.
+    When it is requested *again* it is each of those, in turn, and a spider that has asked for it does so
+    until it has seen all; they have its links.  One that *leads* somewhere else says nothing itself.
     """
 
     content: str
@@ -81,6 +83,14 @@ class Leaf:
     links: tuple[str, ...] = ()
     is_exempt: bool = False
     dress: str = ""
+    again: tuple[Leaf, ...] = ()
+    leads: str = ""
+
+    def at(self, visit: int) -> Leaf:
+        """Return what it is when it is requested for the *visit*-th time, from 0."""
+        if not (visit and self.again):
+            return self
+        return replace(self.again[min(visit, len(self.again)) - 1], links=self.links)
 
 
 @dataclass(frozen=True)
@@ -173,7 +183,7 @@ def plain(url: str) -> str:
 
 
 def _with_more(history: History, rng: random.Random) -> History:
-    """Return *history* with processes that begin late, hosts that move, and addresses that vary."""
+    """Return *history* with what came later: other times, hosts and addresses, revisits, redirects."""
     steps = [
         replace(step, late=rng.randint(1, 4)) if step.is_beside and rng.random() < 0.6 else step
         for step in history.steps
@@ -185,7 +195,54 @@ def _with_more(history: History, rng: random.Random) -> History:
         steps = [
             _at_other_addresses(step, rng.randint(1, 9)) if step.is_beside else step for step in steps
         ]
+    if rng.random() < 0.2:
+        url = rng.choice([url for url in sorted(steps[0].site) if not url.endswith("/")])
+        steps = _changed(steps, partial(_asked_again, url, _showings(rng)))
+    if rng.random() < 0.2:
+        start, number = rng.choice(steps[0].starts), rng.randint(2, 4)
+        login = _saying(Leaf("", (Thing("", "text" if history.has_texts else "html"),)), _showings(rng))
+        links = [f"{start}to{one}" for one in range(number)]
+        asked = [f"{start}login"] if rng.random() < 0.4 else []
+        steps = _changed(steps, partial(_led, start, links, asked, login))
     return replace(history, steps=tuple(steps))
+
+
+def _showings(rng: random.Random) -> list[str]:
+    """Return what a page says each time it is requested, edits of one text or others."""
+    return rng.choices([*(f"{FAMILIES[0]}{number}" for number in range(3)), "u500"], k=rng.randint(2, 4))
+
+
+def _changed(
+    steps: Sequence[Step], change: Callable[[Mapping[str, Leaf]], Mapping[str, Leaf]]
+) -> list[Step]:
+    return [replace(step, site=change(step.site)) for step in steps]
+
+
+def _asked_again(url: str, shown: Sequence[str], site: Mapping[str, Leaf]) -> Mapping[str, Leaf]:
+    """Let the page at *url* say something else each time that it is requested."""
+    return {**site, url: _saying(site[url], shown)} if url in site else site
+
+
+def _saying(leaf: Leaf, shown: Sequence[str]) -> Leaf:
+    """Return *leaf* as it says what is *shown*, one after the other, in its first item too."""
+    first, *others = (
+        replace(
+            leaf, content=said, things=tuple(replace(thing, content=said) for thing in leaf.things[:1])
+        )
+        for said in shown
+    )
+    return replace(first, again=tuple(others))
+
+
+def _led(
+    start: str, links: Sequence[str], asked: Sequence[str], login: Leaf, site: Mapping[str, Leaf]
+) -> Mapping[str, Leaf]:
+    """Let *links* of the page at *start* lead to the page *login*, to which it links if it is *asked*."""
+    if start not in site:
+        return site
+    target = f"{start}login"
+    linking = replace(site[start], links=(*site[start].links, *links, *asked))
+    return {**site, start: linking, target: login, **dict.fromkeys(links, Leaf("", leads=target))}
 
 
 def _moved(steps: Sequence[Step], rng: random.Random) -> list[Step]:
@@ -204,7 +261,8 @@ def _at_other_addresses(step: Step, session: int) -> Step:
 
 def _renamed(step: Step, new: Callable[[str], str]) -> Step:
     site = {
-        new(url): replace(leaf, links=tuple(map(new, leaf.links))) for url, leaf in step.site.items()
+        new(url): replace(leaf, links=tuple(map(new, leaf.links)), leads=leaf.leads and new(leaf.leads))
+        for url, leaf in step.site.items()
     }
     fails = {new(url): how for url, how in step.fails.items()}
     return replace(step, site=site, starts=tuple(map(new, step.starts)), fails=fails)

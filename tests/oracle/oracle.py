@@ -27,6 +27,7 @@ LAWS = {
     "second": "a second crawl of an unchanged site gives the same items",
     "links": "every link is followed, or listed",
     "lazy": "exact copies are dropped",
+    "again": "who asks for a URL again in one run is given it where it has changed at all",
     "news": "who drops what is unchanged is given what differs from what was delivered before",
 }
 
@@ -112,6 +113,7 @@ class _Trial:
             if lived.is_real:
                 yield from self._judged(lived)
                 yield from self._drops(lived)
+                yield from self._again(lived)
                 if not self.history.rehearse:
                     yield from self._lazy(lived)
             else:
@@ -265,12 +267,39 @@ class _Trial:
                 yield Violation("judged", lived.number, f"{unit} was dropped, but {what}")
 
     def _leaf(self, unit: Unit) -> Leaf:
-        return leaf_at(self._step(unit), unit.url)
+        return leaf_at(self._step(unit), (unit.url, unit.visit))
 
     def _dry(self, lived: Lived) -> Iterator[Violation]:
         for unit in [*lived.units, *lived.skipped]:
             if unit.fate in ("dropped", "skipped"):
                 yield Violation("dry", lived.number, f"{unit} was {unit.fate} in a dry run")
+
+    # What is asked for again
+
+    def _again(self, lived: Lived) -> Iterator[Violation]:
+        for unit in [*lived.units, *lived.skipped]:
+            if unit.fate in ("dropped", "skipped") and unit.is_judged and self._has_changed(unit):
+                yield Violation("again", lived.number, f"{unit} has changed, and was {unit.fate}")
+
+    def _has_changed(self, unit: Unit) -> bool:
+        """Whether it was requested again by its own URL, and says something else than it said last."""
+        lived = self.lived[unit.step]
+        found = lived.pages.values() if unit.fate == "skipped" else lived.stored()
+        asked = [
+            other
+            for other in found
+            if (other.url, other.key) == (unit.url, unit.key)
+            and other.visit < unit.visit
+            and not other.is_led
+            and self._is_only(other)
+        ]
+        if unit.is_led or not asked or not self._is_only(unit):
+            return False
+        last = max(asked, key=lambda other: other.visit)
+        return last.page.token_digest != unit.page.token_digest
+
+    def _is_only(self, unit: Unit) -> bool:
+        return len(self._leaf(unit).things) < 2
 
     # What must be dropped
 
@@ -284,7 +313,7 @@ class _Trial:
         }
         stored = [unit for unit in lived.stored() if unit.is_judged]
         for unit in stored:
-            if unit.identity in before or unit.page.tokens < MIN_EQUAL_TOKENS:
+            if unit.identity in before or unit.page.tokens < MIN_EQUAL_TOKENS or self._has_changed(unit):
                 continue
             for other in stored:
                 if (
@@ -293,9 +322,14 @@ class _Trial:
                     and other.stands_for_page == unit.stands_for_page
                     and other.key == unit.key
                     and self._scope(other) == self._scope(unit)
+                    and not any(self._replaces(later, other) for later in stored)
                 ):
                     yield Violation("lazy", lived.number, f"{unit} was stored after {other}")
                     break
+
+    def _replaces(self, later: Unit, other: Unit) -> bool:
+        same = (later.url, later.key) == (other.url, other.key)
+        return same and later.visit > other.visit and self._has_changed(later)
 
     # Links
 

@@ -126,8 +126,11 @@ def _with_plainer_pages(history: History) -> Iterator[History]:
 
 
 def _plainer(leaf: Leaf) -> Iterator[Leaf]:
-    if leaf.is_exempt:
-        yield replace(leaf, is_exempt=False)
+    for field in fields(Leaf):
+        if field.name not in ("things", "links", "leads"):
+            yield from _with_default(leaf, field)
+    for number in range(len(leaf.again)):
+        yield replace(leaf, again=leaf.again[:number] + leaf.again[number + 1 :])
     for number in range(len(leaf.things)):
         yield replace(leaf, things=leaf.things[:number] + leaf.things[number + 1 :])
     if leaf.things and leaf.things != (plain := (Thing(leaf.content),)):

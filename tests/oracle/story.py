@@ -59,10 +59,13 @@ def _changes(before: dict[str, Leaf], step: Step) -> Iterator[str]:
 
 
 def _said(leaf: Leaf) -> str:
+    if leaf.leads:
+        return f"nothing, and leads to {leaf.leads}"
     what = f"{leaf.content}, items: {_things(leaf.things)}"
     if leaf.links:
         what += f", links: {' '.join(leaf.links)}"
     what += f", written {leaf.dress}" if leaf.dress else ""
+    what += "".join(f", then {_said(later)}" for later in leaf.again)
     return what + (", exempt" if leaf.is_exempt else "")
 
 

@@ -14,6 +14,8 @@ from tests.oracle.world import Told, bytes_of, fields_of, markup, truth_of, trut
 
 # Every three words that stand together in what somebody says.
 Truth = frozenset[tuple[str, ...]]
+# A URL, and how often it was requested before.
+Place = tuple[str, int]
 
 
 def told_by(words: Sequence[str]) -> Truth:
@@ -35,6 +37,10 @@ class Unit:
     is_judged: bool
     stands_for_page: bool
     truth: Truth
+    visit: int = 0
+    """How often its URL was requested before."""
+    is_led: bool = False
+    """Whether its URL was not requested, but another address led to it."""
     key: str = ""
     fate: str = "open"
     is_early: bool = False
@@ -45,7 +51,8 @@ class Unit:
         return self.key or self.url or self.page.token_digest.hex()
 
     def __str__(self) -> str:
-        return f"{self.url}[{self.number}]" + (f" key {self.key}" if self.key else "")
+        visit = f" visit {self.visit}" if self.visit else ""
+        return f"{self.url}[{self.number}]" + visit + (f" key {self.key}" if self.key else "")
 
 
 @dataclass(eq=False)
@@ -58,7 +65,7 @@ class Lived:
     told: Told
     units: list[Unit] = field(default_factory=list)
     skipped: list[Unit] = field(default_factory=list)
-    pages: dict[str, Unit] = field(default_factory=dict)
+    pages: dict[Place, Unit] = field(default_factory=dict)
     """The pages that came through: an item of them did, or they have none."""
 
     @cached_property
@@ -87,9 +94,10 @@ class Lived:
         return [unit for unit in self.units if unit.fate == "stored"]
 
 
-def leaf_at(step: Step, url: str) -> Leaf:
+def leaf_at(step: Step, place: Place) -> Leaf:
     """Return what stood there; at no URL, what gave the items of no page."""
-    return step.site[url] if url else Leaf("", step.greetings)
+    url, visit = place
+    return step.site[url].at(visit) if url else Leaf("", step.greetings)
 
 
 def read(lived: Lived, history: History) -> list[str]:
@@ -101,8 +109,9 @@ class _Reading:
     def __init__(self, lived: Lived, history: History) -> None:
         self.lived = lived
         self.history = history
-        self.served: dict[str, int] = {}
-        self.parsed: set[str] = set()
+        self.served: dict[Place, int] = {}
+        self.parsed: set[Place] = set()
+        self.led: set[Place] = set()
         self.open: dict[int, Unit] = {}
 
     def problems(self) -> Iterator[str]:
@@ -111,10 +120,14 @@ class _Reading:
             if kind == "error":
                 yield f"error: {rest}"
             elif kind == "served" and rest[1]:
-                self.served[rest[0]] = at
+                url, _, visit, is_led = rest
+                self.served[url, visit] = at
+                if is_led:
+                    self.led.add((url, visit))
             elif kind == "parsed":
-                self.parsed.add(rest[0])
-                self.lived.pages[rest[0]] = self._page(rest[0], at)
+                url, visit = rest
+                self.parsed.add((url, visit))
+                self.lived.pages[url, visit] = self._page((url, visit), at)
             else:
                 self._note_item(at, kind, rest)
         if self.lived.ending != "killed":
@@ -124,51 +137,52 @@ class _Reading:
 
     def _note_item(self, at: int, kind: str, rest: list[Any]) -> None:
         if kind == "yielded":
-            url, number, serial = rest[0]
-            self.open[serial] = unit = self._unit(url, number, at)
+            url, number, serial, visit = rest[0]
+            self.open[serial] = unit = self._unit((url, visit), number, at)
             self.lived.units.append(unit)
         elif kind in ("stored", "dropped", "failed"):
             unit = self.open.pop(rest[0][2])
             unit.fate, unit.at = kind, at
 
     def _skipped(self, end: int) -> Iterator[str]:
-        for url in self.served.keys() - self.parsed:
-            unit = self._page(url, end)
+        for place in self.served.keys() - self.parsed:
+            unit = self._page(place, end)
             unit.fate = "skipped"
             self.lived.skipped.append(unit)
             if self.history.skip != "callback":
-                yield f"{url} was served and not parsed"
+                yield f"{unit} was served and not parsed"
 
     def _settle_pages(self) -> None:
-        for url, page in list(self.lived.pages.items()):
-            units = [unit for unit in self.lived.units if unit.url == url]
+        for place, page in list(self.lived.pages.items()):
+            units = [unit for unit in self.lived.units if (unit.url, unit.visit) == place]
             stored = [unit.at for unit in units if unit.fate == "stored"]
             if stored:
                 page.at = min(stored)
             elif units:
-                del self.lived.pages[url]
+                del self.lived.pages[place]
 
-    def _page(self, url: str, at: int) -> Unit:
-        leaf = leaf_at(self.lived.step, url)
+    def _page(self, place: Place, at: int) -> Unit:
+        leaf = leaf_at(self.lived.step, place)
         truth = told_by(truth_of_page(leaf))
         return self._made(
-            url, -1, _of_page(leaf), at, is_judged=not leaf.is_exempt, is_page=True, truth=truth
+            place, -1, _of_page(leaf), at, is_judged=not leaf.is_exempt, is_page=True, truth=truth
         )
 
-    def _unit(self, url: str, number: int, at: int) -> Unit:
-        leaf = leaf_at(self.lived.step, url)
+    def _unit(self, place: Place, number: int, at: int) -> Unit:
+        leaf = leaf_at(self.lived.step, place)
         thing = leaf.things[number]
-        is_page = bool(url) and self.history.source == "response" and len(leaf.things) == 1
-        is_judged = not leaf.is_exempt and (thing.kind != "record" or is_page)
+        is_page = bool(place[0]) and self.history.source == "response" and len(leaf.things) == 1
+        is_read = thing.kind == "html" or (thing.kind == "text" and self.history.has_texts)
+        is_judged = not leaf.is_exempt and (is_read or is_page)
         truth = told_by(truth_of_page(leaf) if is_page else truth_of(leaf, [thing]))
         page = _of_page(leaf) if is_page else _of_item(leaf, thing)
-        unit = self._made(url, number, page, at, is_judged=is_judged, is_page=is_page, truth=truth)
+        unit = self._made(place, number, page, at, is_judged=is_judged, is_page=is_page, truth=truth)
         unit.key = thing.key if self.history.has_keys else ""
         return unit
 
     def _made(
         self,
-        url: str,
+        place: Place,
         number: int,
         page: Fingerprint,
         at: int,
@@ -180,14 +194,16 @@ class _Reading:
         return Unit(
             step=self.lived.number,
             crawl=self.lived.crawl,
-            url=url,
+            url=place[0],
             number=number,
             page=page,
-            served=self.served.get(url, at),
+            served=self.served.get(place, at),
             at=at,
             is_judged=is_judged,
             stands_for_page=is_page,
             truth=truth,
+            visit=place[1],
+            is_led=place in self.led,
         )
 
 

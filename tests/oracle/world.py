@@ -14,6 +14,7 @@ import random
 import shutil
 import signal
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -126,11 +127,18 @@ def bytes_of(leaf: Leaf) -> bytes:
     return body_of(leaf).encode("koi8-r" if leaf.dress == "koi8-r" else "utf-8", "replace")
 
 
-def response_of(leaf: Leaf, request: Request) -> HtmlResponse:
-    """Return the response to *request*, in which *leaf* is served."""
+def response_of(leaf: Leaf, request: Request, visit: int) -> Response:
+    """Return the response to *request*, the *visit*-th one for its URL, in which *leaf* is served."""
+    if leaf.leads:
+        return Response(request.url, 302, {"Location": leaf.leads}, request=request)
     headers = {"Content-Type": "text/html; charset=utf-8"}
     return HtmlResponse(
-        request.url, headers=headers, body=bytes_of(leaf), encoding="utf-8", request=request
+        request.url,
+        headers=headers,
+        body=bytes_of(leaf),
+        encoding="utf-8",
+        request=request,
+        flags=[str(visit)],
     )
 
 
@@ -359,6 +367,7 @@ class Stage:
         self.downloads = 0
         self.stored = 0
         self.items = 0
+        self.visits: Counter[str] = Counter()
 
     def may_die(self, where: str, count: int) -> None:
         step = self.step
@@ -465,13 +474,15 @@ class _Handler(Actor):
         stage.downloads += 1
         stage.may_die("download", stage.downloads)
         await asyncio.sleep(0)
-        leaf = stage.step.site.get(request.url)
-        stage.tell("served", request.url, bool(leaf))
+        leaf, visit = stage.step.site.get(request.url), stage.visits[request.url]
+        stage.visits[request.url] += 1
+        is_page, is_led = leaf is not None and not leaf.leads, "redirect_urls" in request.meta
+        stage.tell("served", request.url, is_page, visit, is_led)
         if leaf is None:
             return HtmlResponse(
                 request.url, STATUS_GONE, body=b"gone", encoding="utf-8", request=request
             )
-        return response_of(leaf, request)
+        return response_of(leaf.at(visit), request, visit)
 
     async def close(self) -> None:
         pass
@@ -503,30 +514,38 @@ class Wanderer(Spider):
     async def start(self) -> AsyncIterator[Any]:
         step = self.stage.step
         for number, thing in enumerate(step.greetings):
-            yield self._item(Leaf("", step.greetings), thing, "", number, "")
+            yield self._item(Leaf("", step.greetings), thing, ("", number, 0), "")
         for url in self.stage.in_order(step.starts):
             yield self._request(url, dont_filter=True)
 
     def parse(self, response: Response) -> Iterator[Any]:
-        leaf = self.stage.step.site[response.url]
-        self.stage.tell("parsed", response.url)
+        url, visit = response.url, int(response.flags[0])
+        first = self.stage.step.site[url]
+        leaf = first.at(visit)
+        self.stage.tell("parsed", url, visit)
         for number, thing in enumerate(leaf.things):
-            yield self._item(leaf, thing, response.url, number, response.text)
+            yield self._item(leaf, thing, (url, number, visit), response.text)
         for link in self.stage.in_order(leaf.links):
             yield self._request(link)
+        if visit < len(first.again) and "redirect_urls" not in response.meta:
+            yield self._request(url, dont_filter=True)
 
-    def _item(self, leaf: Leaf, thing: Thing, url: str, number: int, shown: str) -> Tagged:
-        stage = self.stage
+    def _item(self, leaf: Leaf, thing: Thing, place: tuple[str, int, int], shown: str) -> Tagged:
+        stage, (url, number, visit) = self.stage, place
         item = Tagged(fields_of(leaf, thing, shown))
         if stage.history.has_urls and url:
             item["url"] = url
-        item.tag = [url, number, stage.items]
+        item.tag = [url, number, stage.items, visit]
         stage.items += 1
         stage.tell("yielded", item.tag)
         return item
 
     def _request(self, url: str, *, dont_filter: bool = False) -> Request:
-        leaf = self.stage.step.site.get(url)
+        site = self.stage.step.site
+        leaf = site.get(url)
+        if leaf and leaf.leads:
+            # Scrapy asks for no page twice that several addresses lead to, unless it is told to.
+            leaf, dont_filter = site.get(leaf.leads), True
         meta = {"dedup": False} if leaf and leaf.is_exempt else {}
         return Request(url, self.parse, meta=meta, dont_filter=dont_filter)
 
