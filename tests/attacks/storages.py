@@ -8,6 +8,8 @@ from scrapy.exceptions import DropItem
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from tests.plugin.storages import pause
+
 
 class Replacing:
     def process_item(self, item: Any) -> Any:
@@ -43,3 +45,11 @@ class Deferring:
 
 
 PIPELINES = (None, Replacing, Dropping, Failing, Deferring)
+
+
+class Slow:
+    """A storage that takes its time."""
+
+    async def process_item(self, item: Any, spider: Any = None) -> Any:
+        await pause(0.3)
+        return item
