@@ -17,7 +17,7 @@ from dedup.rule.site import SiteContext
 from dedup.urls.names import is_one_address
 from dedup.values.exceptions import Exceptions
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Row
+from dedup.values.row import Row, is_canonical
 from dedup.values.run import DRY_RUN, Crawl, Run
 from dedup.values.sighting import Sighting
 from dedup.values.urls import url_key
@@ -136,14 +136,17 @@ class Evidence:
         return seen.url_key == self.sighting.url_key and not seen.redirects
 
     def _kept_as(self, row: Row) -> Row | None:
-        """Return the listed row of what was kept, or met again, as *row*, None for a copy."""
-        if row.listed:
+        """Return the row of what was kept, or met again, as *row*, None for a copy.
+
+        Other crawls may have replaced it since.
+        """
+        if is_canonical(row.verdict):
             return row
         if not row.is_met_again:
             return None
         assert row.verdict.canonical is not None
         root = the_row(self.store, row.verdict.canonical)
-        return root if root.listed else None
+        return root if root.outcome is Outcome.CONFIRMED else None
 
     def _last_met(self) -> tuple[int, list[Row]]:
         """Return the last earlier run of another crawl that met the page, and rows of it and this crawl.

@@ -449,6 +449,16 @@ def test_other_crawls_of_its_page_take_no_change_from_a_monitor(index: Index) ->
             assert seen_again(monitor, edited(1, number)).reason is Reason.UNCHANGED
 
 
+def test_a_monitor_is_given_a_change_after_another_crawl_has_replaced_what_it_met(index: Index) -> None:
+    with crawling(index) as other:
+        seen_again(other, edited(1))
+        with crawling(index) as monitor:
+            assert seen_again(monitor, edited(1)).reason is Reason.UNCHANGED
+            assert seen_again(other, text(2)).reason is Reason.UPDATED
+            assert monitor.see(Q, text(3)).kept
+            assert seen_again(monitor, edited(3)).reason is Reason.UPDATED
+
+
 def test_what_a_redirect_led_to_is_no_answer_to_a_request_for_its_url(index: Index) -> None:
     with crawling(index) as day:
         for content, kept in ((edited(1), True), (text(2), True), (edited(2), False)):
