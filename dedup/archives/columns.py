@@ -24,6 +24,8 @@ _FINGERPRINT = (
     pa.field("words", pa.int64()),
     pa.field("shingles", pa.int64()),
     pa.field("sample", pa.binary()),
+    pa.field("inside", pa.int64()),
+    pa.field("traits", pa.binary()),
 )
 # A file of the input: *content* is what it holds where a worker cannot open it by its *path*.
 FILES = pa.schema(
@@ -118,6 +120,8 @@ def fingerprint_columns(page: Fingerprint) -> dict[str, Any]:
         "words": page.words,
         "shingles": page.shingles,
         "sample": page.sample,
+        "inside": page.inside,
+        "traits": page.traits,
     }
 
 
@@ -133,6 +137,8 @@ def fingerprint_in(row: Row, side: str = "") -> Fingerprint:
         words=row[f"{side}words"],
         shingles=row[f"{side}shingles"],
         sample=row[f"{side}sample"],
+        inside=row[f"{side}inside"],
+        traits=row[f"{side}traits"],
     )
 
 

@@ -160,7 +160,7 @@ class Pages:
 
     def _is_little_lost(self, a: Numbers, b: Numbers, alike: Floats, config: DedupConfig) -> Flags:
         lost, allowed = self.lost_words(a, b, alike), self.allowed_words(b, config)
-        few: Flags = ~(lost > np.minimum(loss.FEW_WORDS, allowed) + SLACK)
+        few: Flags = ~(lost > np.minimum(loss.FEW_WORDS + 0.5, allowed) + SLACK)
         middle = np.flatnonzero(~few & (lost <= allowed + SLACK) & self.is_big[b])
         few[middle] = self._are_own_alike(a[middle], b[middle])
         return few

@@ -345,6 +345,8 @@ PAGES = Table(
         _of_page("shingles", COUNT, default=0),
         _of_page("sample", SAMPLE, default=b""),
         _of_page("sentences", DIGEST, default=b""),
+        _of_page("inside", COUNT, optional=True),
+        _of_page("traits", SAMPLE, default=b""),
         _of_verdict("lost", COUNT, optional=True),
         _of_verdict("missing", COUNT, optional=True),
     ),

@@ -32,9 +32,11 @@ def read(
         tuple[int, ...],
         tuple[tuple[str, str], ...],
         tuple[str, ...],
+        int | None,
     ]
     | None
 ): ...
+def numbers(text: bytes) -> set[str]: ...
 def may_have_long_tag(markup: bytes, long_tag: int) -> bool: ...
 def structure(
     tags: tuple[str, ...],

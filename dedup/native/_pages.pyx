@@ -397,6 +397,7 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
     cdef uint16_t met_as[256]
     cdef int name_count = 0, number, state, own, bits, around
     cdef size_t slot, depth = 0, used = 0, fallback = 0, regions = 0, aside_start = 0
+    cdef int inside = -1
     cdef Frame* stack
     cdef size_t* region
     cdef list name_list = [], tags = [], depths = [], classes = [], links = []
@@ -406,7 +407,7 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
     if _is_empty(top):
         top = node = _next_root(top)
         if top == NULL:  # Scrapy makes one for a page without any element
-            return "", "", "", "", (), (), (), ()
+            return "", "", "", "", (), (), (), (), None
     language = _value(_attribute(top, b"lang"))
     memset(met, 0, sizeof(met))
     scratch.room(TEXT, 4096, 1)
@@ -513,12 +514,15 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
         node = child
     if len(_pairs) > MOST_PAIRS:
         _pairs.clear()
-    text = _chosen(scratch, used, regions)
+    text = _chosen(scratch, used, regions, &inside)
     if _word_count(<char*>scratch.buffers[FALLBACKS].data, fallback) >= MIN_FALLBACK_WORDS:
         shown = text.encode("utf-8")
         if _word_count(shown, len(shown)) >= MIN_SHOWN_WORDS:
             text = f"{text}\n{_lines(scratch, <char*>scratch.buffers[FALLBACKS].data, fallback)}"
-    return text, title, canonical, language, tuple(tags), tuple(depths), tuple(classes), tuple(links)
+    return (
+        text, title, canonical, language, tuple(tags), tuple(depths), tuple(classes), tuple(links),
+        None if inside < 0 else inside,
+    )
 
 
 # As `dedup.reading.walk` has them.
@@ -529,8 +533,11 @@ cdef enum:
 cdef double MIN_MAIN_SHARE = 0.10
 
 
-cdef str _chosen(_Scratch scratch, size_t used, size_t regions):
-    """Return the text outside of the *regions* that are aside, or all of it where that is too little."""
+cdef str _chosen(_Scratch scratch, size_t used, size_t regions, int* inside):
+    """Return the text outside of the *regions* that are aside, or all of it where that is too little.
+
+    Then *inside* is set to how many words are outside of them.
+    """
     cdef const char* text = scratch.buffers[TEXT].data
     cdef const size_t* region = <size_t*>scratch.buffers[REGIONS].data
     cdef char* plain
@@ -548,6 +555,7 @@ cdef str _chosen(_Scratch scratch, size_t used, size_t regions):
     plain_used += used - begin
     words = _word_count(plain, plain_used)
     if words < MIN_MAIN_WORDS:
+        inside[0] = <int>words
         return _lines(scratch, text, used)
     if words < MIN_MAIN_SHARE * (_length(text, used) / 2.0 + 1):
         if words < MIN_MAIN_SHARE * _word_count(text, used):
@@ -965,6 +973,46 @@ cdef object _structure(tuple tags, tuple depths, const int32_t[::1] weights, siz
 
 
 # ---- Long tags: `dedup.reading.floods`
+
+
+def numbers(bytes text not None):
+    """Return the different numbers in *text*, see `dedup.recipes.traits`, as a set of strings."""
+    cdef const char* data = text
+    cdef size_t place = 0, begin, length = len(text)
+    cdef set found = set()
+    while place < length:
+        if not _is_digit(data[place]):
+            place += 1
+            continue
+        begin = place
+        while place < length:
+            if _is_digit(data[place]):
+                place += 1
+            elif data[place] in b".,:" and place + 1 < length and _is_digit(data[place + 1]):
+                place += 2
+            else:
+                break
+        # Behind the last byte there is a NUL.
+        if not (begin and _is_letter(data[begin - 1])) and not _is_name(data + place):
+            found.add(data[begin:place].decode("ascii"))
+    return found
+
+
+cdef inline bint _is_name(const char* behind) noexcept nogil:
+    """Return whether a number is the begin of a name or an id, by what is *behind* it."""
+    if not _is_letter(behind[0]):
+        return False
+    if not _is_letter(behind[1]):
+        return _is_digit(behind[1])
+    return _is_letter(behind[2]) or _is_digit(behind[2])
+
+
+cdef inline bint _is_digit(char character) noexcept nogil:
+    return c"0" <= character <= c"9"
+
+
+cdef inline bint _is_letter(char character) noexcept nogil:
+    return c"a" <= character <= c"z" or c"A" <= character <= c"Z" or character == c"_"
 
 
 def may_have_long_tag(bytes markup not None, size_t long_tag):

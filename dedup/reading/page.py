@@ -26,11 +26,12 @@ class Page:
     b"" where there were none but white space.  *text* is the visible text.  *tags* are the names of all
     elements in document order and *depths* their distances from the root (0), *classes* are tag and
     class attribute of the elements that have one, *links* the targets of `a` and `area`, as written.
-    *excess* says which limit the page is over: nothing but its digest is known then, so it repeats
-    only a page of equal bytes.  *item_key* tells an item from all others, *redirects* are the URLs
-    that led here, the first one first, *seen_on* is the host where an item was seen, or the folder
-    of a file, None where that is the host of its URL.  In the functions below *max_bytes* is the
-    setting of that name.
+    *inside* is about how many words of the text stand inside the frame of its site, where they are so
+    few that the frame is read with them, None where it is left out.  *excess* says which limit the page
+    is over: nothing but its digest is known then, so it repeats only a page of equal bytes.  *item_key*
+    tells an item from all others, *redirects* are the URLs that led here, the first one first, *seen_on*
+    is the host where an item was seen, or the folder of a file, None where that is the host of its URL.
+    In the functions below *max_bytes* is the setting of that name.
     """
 
     url: str
@@ -47,6 +48,7 @@ class Page:
     item_key: str = ""
     redirects: tuple[str, ...] = ()
     seen_on: str | None = None
+    inside: int | None = None
 
     @classmethod
     def from_html(
@@ -151,6 +153,7 @@ class Page:
             depths=reading.depths,
             classes=reading.classes,
             links=reading.links,
+            inside=reading.inside,
         )
 
 

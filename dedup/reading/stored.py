@@ -1,7 +1,7 @@
 """A page as an index stores it, compressed: all that was read, but for its links and its bytes.
 
 The first byte says which form follows.  Form 1 is a zlib stream of JSON in UTF-8: text, title, language,
-tags, depths, and the classes as pairs of tag and attribute.
+tags, depths, the classes as pairs of tag and attribute, and how many words stand inside the frame.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def pack(page: Page) -> bytes:
     """
     if page.excess:
         return b""
-    fields = (page.text, page.title, page.language, page.tags, page.depths, page.classes)
+    fields = (page.text, page.title, page.language, page.tags, page.depths, page.classes, page.inside)
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
     raw = text.encode("utf-8", "surrogatepass")
     return FORM + zlib.compress(raw) if len(raw) <= LIMIT else b""
@@ -47,7 +47,8 @@ def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"", canonical_
     if stored[:1] != FORM:
         raise UnreadablePage("it is not in a form that this release can read")
     try:
-        text, title, language, tags, depths, classes = json.loads(_inflated(stored[1:]))
+        text, title, language, tags, depths, classes, *later = json.loads(_inflated(stored[1:]))
+        inside = _inside(*later)
         _check_texts([text, title, language, *tags], classes)
         if len(depths) != len(tags) or not all(
             type(depth) is int and 0 <= depth <= _MAX_DEPTH for depth in depths
@@ -65,6 +66,7 @@ def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"", canonical_
         tags=tuple(tags),
         depths=tuple(depths),
         classes=tuple((tag, names) for tag, names in classes),
+        inside=inside,
     )
 
 
@@ -75,6 +77,12 @@ def is_readable(stored: bytes) -> bool:
     except UnreadablePage:
         return False
     return True
+
+
+def _inside(inside: object = None) -> int | None:
+    if inside is None or (type(inside) is int and inside >= 0):
+        return inside
+    raise ValueError("it has no number of words")
 
 
 def _inflated(stream: bytes) -> str:

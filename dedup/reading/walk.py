@@ -118,6 +118,7 @@ class PageReading(NamedTuple):
     depths: tuple[int, ...]
     classes: tuple[tuple[str, str], ...]
     links: tuple[str, ...]
+    inside: int | None = None
 
 
 class Walk:
@@ -138,6 +139,7 @@ class Walk:
         self.title = self.canonical_link = self.language = ""
         # Everything visible goes to one list; `_aside` says which slices of it are boilerplate.
         self._chunks: list[str] = []
+        self.inside: int | None = None
         self._fallbacks: list[str] = []
         self._aside: list[slice] = []
         self._root = root
@@ -166,6 +168,7 @@ class Walk:
         text = _lines("".join(self._main_chunks()))
         words = _word_count(text)
         if words < MIN_MAIN_WORDS:
+            self.inside = int(words)
             return _lines(everything)
         # A word and the space after it are two characters at least: mostly no words need be counted.
         if _is_little(words, len(everything) / 2 + 1) and _is_little(words, _word_count(everything)):
@@ -185,6 +188,7 @@ class Walk:
             tuple(self.depths),
             tuple(self.classes),
             tuple(self.links),
+            self.inside,
         )
 
     def _aside_text(self) -> str:

@@ -16,6 +16,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import MOST, ONE_IN
 from dedup.recipes.sketch import BINS, CHECK_BINS
 from dedup.recipes.structure import RUN, weights_by_depth
+from dedup.recipes.traits import traits
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest, keyed_long, keyed_table
 
@@ -69,7 +70,7 @@ class _Folding:
             one_in=ONE_IN,
             most_sampled=MOST,
         )
-        self._structure = module.structure
+        self._structure, self._numbers = module.structure, module.numbers
         self._of_structure = (weights.astype(np.int32), RUN, config.hash_seed, config.tie)
 
     def __call__(self, page: Page) -> Fingerprint | None:
@@ -89,6 +90,8 @@ class _Folding:
             shingles=shingles,
             sample=sample,
             check_sketch=check,
+            inside=page.inside,
+            traits=traits(page.title, self._numbers(spaced)),
         )
 
 

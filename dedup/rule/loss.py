@@ -10,9 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
+import numpy as np
+
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import MOST, MOST_OF_SITE, SAMPLED_BYTES, Sampled, of_site, places, sampled
 from dedup.recipes.sketch import BINS
+from dedup.recipes.traits import news
 from dedup.rule.similarity import SimilarityVerifier
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint
@@ -22,20 +25,29 @@ FEW, OWN, ELSEWHERE, LOST = "few_words", "own_words", "elsewhere", "lost_words"
 
 # So few words are hardly a text of their own.
 FEW_WORDS = 15
+# So few are lost where a single word is changed; that alone makes no text.
+LITTLE_WORDS = 5
 # However long a page is, more words than this would be a text of their own.
 MOST_WORDS = 100
 # A long page may lose so many times `max_lost_words` at most: a lower setting holds for it too.
 MOST_TIMES = 2.5
-# No page loses more than this share of its words.
+# No page loses more than this share of its words, and of those that are not common on its site.
 MOST_SHARE = 1 / 3
 # What two pages must share of what is not common on their site, where more than a few words are lost.
-OWN_SIMILARITY = 0.7
+OWN_SIMILARITY = 0.75
 # With fewer pages of a site, it is not known what is common on it.
 KNOWN_PAGES = 100
-# So few words may be on no kept page if all the others are on one.
-MISSING_WORDS = 8
-# With fewer sampled shingles than this, words that are nowhere else can be missed.
-LEAST_SAMPLED = 8
+# So few words may be on no kept page if all the others are on one, and no more than this share of the
+# words that are not common on the site.
+MISSING_WORDS, MISSING_SHARE = 8, 1 / 4
+# Two pages with so many other numbers are two records, such as two matches or two models.  Under one
+# title, clocks and counters make some.
+NEW_NUMBERS, NEW_NUMBERS_OF_ONE_TITLE = 2, 4
+# Where the numbers are others, so few words may be on no kept page.
+MISSING_OF_RECORD = 3
+# With fewer sampled shingles than this, words that are nowhere else can be missed: of a page, and of
+# what would be lost with it.
+LEAST_SAMPLED, LEAST_LOST_SAMPLED = 8, 3
 # Of pages whose sample was cut off, estimates err more: a drop is refused where even the upper end of
 # the estimate is not allowed.  Of 100 such pages that lose more, 99 are kept.
 DEVIATIONS = 2.33
@@ -51,6 +63,8 @@ class LossVerifier:
     The page passes in one of three ways.  It would lose at most a few words that are not on the kept
     page.  Or it would lose more, within the bounds of the configuration, and is like the kept page in
     what is not common on their site.  Or its words are on other kept pages, as those of a list are.
+    The first two ways are closed where that is more than a third of what the page has of its own, and
+    where its numbers are others: then it is another record in the frame of the same table.
     """
 
     config: DedupConfig
@@ -75,20 +89,31 @@ class LossVerifier:
         """See `Verifier`."""
         check = SimilarityVerifier(self.config).check(kept, page, site)
         lost = lost_words(kept, page, check.similarity)
-        check = check._replace(lost=max(round(lost), 1))  # or the texts would be equal
+        told = max(round(lost), 1)  # or the texts would be equal
+        check = check._replace(lost=told)
         if not check.passes:
             return check
         allowed = allowed_words(page, self.config)
-        most = max(lost_words(kept, page, check.similarity, _deviations(page.sample, MOST)), 1.0)
+        most = max(lost, 1.0)
+        if deviations := _deviations(page.sample, MOST):
+            most = max(lost_words(kept, page, check.similarity, deviations), 1.0)
         check = check._replace(margin=min(check.margin, (allowed - most) / EDGE_WORDS))
-        if most <= allowed and lost <= FEW_WORDS:
+        bound = float(MISSING_WORDS)
+        if most > allowed:
+            may_be = f", and it may be {most:.0f}" if lost <= allowed else ""
+            why = f"at most {allowed:.0f} are allowed{may_be}"
+        elif new := new_numbers(kept, page):
+            why, bound = f"{new} of its numbers are not on that page", MISSING_OF_RECORD
+        elif much := _is_much(told, page, site):
+            why = much
+        elif told <= FEW_WORDS:
             return _told(check, page, FEW, "too few for a text of their own")
-        is_like, why = self._is_like(kept, page, site) if most <= allowed else (False, "")
-        may_be = f", and it may be {most:.0f}" if lost <= allowed < most else ""
-        why = f"at most {allowed:.0f} are allowed{may_be}{why}"
-        if is_like:
-            return _told(check, page, OWN, why)
-        return self._elsewhere(check, page, site, why, allowed)
+        else:
+            is_like, why = self._is_like(kept, page, site)
+            why = f"at most {allowed:.0f} are allowed{why}"
+            if is_like:
+                return _told(check, page, OWN, why)
+        return _elsewhere(check, kept, page, site, why, min(bound, allowed))
 
     @staticmethod
     def _is_like(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> tuple[bool, str]:
@@ -103,24 +128,6 @@ class LossVerifier:
         asked = f"where pages share {OWN_SIMILARITY:g} of what is not common on their site"
         return own >= OWN_SIMILARITY, f" {asked}; these share {own:.2f}"
 
-    def _elsewhere(
-        self, check: Check, page: Fingerprint, site: SiteContext, why: str, allowed: float
-    ) -> Check:
-        """Return what the pages of *site* say, where the kept page is not enough; *why* says why not."""
-        check = check._replace(margin=min(check.margin, 0.0))
-        if not site.is_known:
-            return _told(check, page, LOST, f"{why}{_UNKNOWN}")
-        missing = missing_words(page, site)
-        if missing is None:
-            return _told(check, page, LOST, why)
-        check = check._replace(missing=round(missing))
-        if missing <= min(MISSING_WORDS, allowed) and _most_missing(page, site) <= allowed:
-            check = check._replace(margin=0.0)
-            return _told(
-                check, page, ELSEWHERE, f"all but about {missing:.0f} stand on other pages kept"
-            )
-        return _told(check, page, LOST, f"{why}; about {missing:.0f} stand on no page kept")
-
     def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
         """See `Verifier`; what is lost is asked later, of those that are left."""
         return SimilarityVerifier(self.config).may_pass(page, sketches)
@@ -129,6 +136,48 @@ class LossVerifier:
         """See `Verifier`."""
         config = SimilarityVerifier(self.config).loosened()
         return replace(config, max_lost_words=config.max_lost_words + EDGE_WORDS)
+
+
+def _is_much(lost: int, page: Fingerprint, site: SiteContext) -> str:
+    """Return why the words that *page* would lose are much of what it has of its own, "" if not.
+
+    A few words alone inside the frame of a site are a stub, such as a login wall.
+    """
+    if lost <= (LITTLE_WORDS if page.inside is None else FEW_WORDS):
+        return ""
+    own = own_words(page, site)
+    if lost <= MOST_SHARE * own:
+        return ""
+    return f"that is much of the about {own:.0f} that are not common on its site"
+
+
+def _elsewhere(  # noqa: PLR0917
+    check: Check, kept: Fingerprint, page: Fingerprint, site: SiteContext, why: str, bound: float
+) -> Check:
+    """Return what the pages of *site* say, where the kept page is not enough; *why* says why not.
+
+    At most *bound* words of the page may stand on no page that was kept.
+    """
+    check = check._replace(margin=min(check.margin, 0.0))
+    if not site.is_known:
+        return _told(check, page, LOST, f"{why}{_UNKNOWN}")
+    missing = missing_words(page, site)
+    if missing is None:
+        return _told(check, page, LOST, why)
+    check = check._replace(missing=round(missing))
+    is_elsewhere = missing <= bound and missing <= MISSING_SHARE * own_words(page, site)
+    if is_elsewhere and _most_missing(page, site) <= bound:
+        if _lost_sampled(kept, page) < LEAST_LOST_SAMPLED:
+            return _told(check, page, LOST, why)
+        check = check._replace(margin=0.0)
+        return _told(check, page, ELSEWHERE, f"all but about {missing:.0f} stand on other pages kept")
+    return _told(check, page, LOST, f"{why}; about {missing:.0f} stand on no page kept")
+
+
+def _lost_sampled(kept: Fingerprint, page: Fingerprint) -> int:
+    """Return how much of what *page* would lose is in its sample."""
+    of_page, of_kept = _comparable(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
+    return int((places(of_page, of_kept) < 0).sum())
 
 
 def lost_words(
@@ -181,6 +230,28 @@ def allowed_words(page: Fingerprint, config: DedupConfig) -> float:
     return min(max(config.max_lost_words, share), MOST_SHARE * words)
 
 
+def own_words(page: Fingerprint, site: SiteContext) -> float:
+    """Return about how many words of *page* are its own: those that are not common on its *site*.
+
+    Of a page that says so little that the frame of its site was read too, those inside that frame.
+    """
+    inside = words_of(page) if page.inside is None else page.inside
+    common = site.common(of_site(page.sample))
+    of_frame = np.count_nonzero(common)
+    if len(common) < LEAST_SAMPLED or not of_frame:
+        return inside
+    return min(inside, (1 - of_frame / len(common)) * shingles_of(page) * words_a_token(page))
+
+
+def new_numbers(kept: Fingerprint, page: Fingerprint) -> int:
+    """Return how many numbers of *page* are not on the page *kept*, 0 if so few that they say little."""
+    found = news(kept.traits, page.traits)
+    if found is None:
+        return 0
+    least = NEW_NUMBERS_OF_ONE_TITLE if found.has_same_title else NEW_NUMBERS
+    return found.numbers if found.numbers >= least else 0
+
+
 def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
     """Return about how many words of *page* stand on no page of its *site* that was kept.
 
@@ -189,7 +260,7 @@ def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
     unknown = site.unknown(of_site(page.sample))
     if len(unknown) < LEAST_SAMPLED:
         return None
-    share = float(unknown.mean())
+    share = np.count_nonzero(unknown) / len(unknown)
     return share * shingles_of(page) * words_a_token(page)
 
 

@@ -18,9 +18,12 @@ class Fingerprint:
     as single spaces.  *tokens* is the number of tokens, *words* that of the
     words they stand for (`dedup.reading.tokens.word_count`), *shingles* that of different shingles.
     *sample* is a part of these, see `dedup.recipes.sample`.  *sentences* is a digest of its sentences
-    (`dedup.reading.sentences`), b"" where nobody asked for it.  *check_sketch* is a
-    second sketch, of `dedup.recipes.sketch.CHECK_BINS` bytes, keyed with the secret of one index; b""
-    stands for none.  It means nothing in another index, and does not count when two are compared.
+    (`dedup.reading.sentences`), b"" where nobody asked for it.  *inside* is about how many words
+    stand inside the frame of its site where that is text too (`dedup.reading.page.Page`), else None.
+    *traits* tell it from its like (`dedup.recipes.traits`), b"" where they are not known.
+    *check_sketch* is a second sketch, of `dedup.recipes.sketch.CHECK_BINS` bytes, keyed with the secret
+    of one index; b"" stands for none.  It means nothing in another index, and does not count when two
+    are compared.
     """
 
     content_simhash: int
@@ -34,6 +37,8 @@ class Fingerprint:
     sample: bytes = b""
     check_sketch: bytes = field(default=b"", compare=False, repr=False)
     sentences: bytes = b""
+    inside: int | None = None
+    traits: bytes = b""
 
     def simhash(self, field: str) -> int:
         """Return the simhash of *field*, "content" or "structure"."""

@@ -261,7 +261,16 @@ _PYTHON = re.compile(r"codec|Errno|None|True|False|\bb'|fromhex|padding|-3 while
 
 # Written by the code of its time: twelve pages in two runs, with every key that was in use then.
 STORED = FIXTURES / "export-version-1.jsonl"
-SINCE = {"sentences": "", "words": 0, "shingles": 0, "sample": "", "lost": None, "missing": None}
+SINCE = {
+    "sentences": "",
+    "words": 0,
+    "shingles": 0,
+    "sample": "",
+    "inside": None,
+    "traits": "",
+    "lost": None,
+    "missing": None,
+}
 
 
 def written(line: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -173,10 +174,76 @@ FRAME, OWN, ELSE = text(1, 300), text(2, 22), text(3, 60)
 
 
 def test_a_few_words_are_no_page() -> None:
-    found = checked(FRAME, f"{FRAME} {text(5, 9)}", Known(common=FRAME))
+    found = checked(FRAME, f"{FRAME} {text(5, 9)}")
     assert (found.passes, found.finding, found.missing) == (True, loss.FEW, None)
     assert found.lost == pytest.approx(9, abs=6)
     assert f"would lose about {found.lost} of 309 words: too few" in found.sentence
+
+
+def test_a_few_words_are_a_record_where_all_the_others_are_common() -> None:
+    record = f"{FRAME} {text(5, 12)}"
+    found = checked(FRAME, record, Known(common=FRAME))
+    assert (found.passes, found.finding) == (False, loss.LOST)
+    assert "that is much of the about" in found.sentence
+    article = text(6, 60)
+    assert checked(f"{FRAME} {article}", f"{record} {article}", Known(common=FRAME)).passes
+    one_word = f"{FRAME} counter"
+    assert checked(FRAME, one_word, Known(common=FRAME)).passes, "a word or two are none"
+
+
+def test_of_a_short_record_fewer_words_may_be_missing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loss, "missing_words", lambda *_: 7.0)
+    for words, finding in ((20, loss.LOST), (100, loss.ELSEWHERE)):
+        own = text(5, words)
+        site = Known(common=FRAME, kept=own)
+        assert checked(FRAME, f"{FRAME} {own}", site).finding == finding
+
+
+def test_what_is_lost_and_not_sampled_is_not_known_to_stand_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page, site = f"{FRAME} {ELSE}", Known(common=FRAME, kept=ELSE)
+    assert checked(FRAME, page, site).finding == loss.ELSEWHERE
+    monkeypatch.setattr(loss, "_lost_sampled", lambda *_: 2)
+    assert checked(FRAME, page, site).finding == loss.LOST
+
+
+def of_title(title: str, content: str) -> Fingerprint:
+    return fingerprint(Page.from_html(f"<title>{title}</title><p>{content}"))
+
+
+@pytest.mark.parametrize(
+    ("titles", "numbers", "finding"),
+    [
+        ("AB", "12 34", loss.LOST),
+        ("AB", "12 34 56", loss.LOST),
+        ("AB", "12 12", loss.FEW),
+        ("AA", "12 34", loss.FEW),
+        ("AA", "12 34 5.5", loss.FEW),
+        ("AA", "12 34 5.5 2026", loss.LOST),
+    ],
+)
+def test_other_numbers_make_another_record(titles: str, numbers: str, finding: str) -> None:
+    article = text(6, 400)
+    kept, page = of_title(titles[0], f"{article} 7 8 9"), of_title(titles[1], f"{article} {numbers}")
+    found = LossVerifier(CONFIG).check(kept, page, NO_SITE)
+    assert (found.finding, found.passes) == (finding, finding == loss.FEW)
+    if finding == loss.LOST:
+        assert f"{len(numbers.split())} of its numbers are not on that page" in found.sentence
+    assert LossVerifier(CONFIG).check(replace(kept, traits=b""), page, NO_SITE).passes, "an older row"
+
+
+def test_a_frame_that_is_read_for_want_of_text_is_common() -> None:
+    def inside(words: str, title: str = "Site") -> Fingerprint:
+        return of_title(title, f"{words}</p><nav>{text(1, 200)}</nav>")
+
+    login, other = inside("Please enter name and password"), inside("Please enter all your names")
+    assert (login.inside, login.words) == (5, 205)
+    assert LossVerifier(CONFIG).check(login, other, Known()).finding == loss.FEW, "a stub"
+    one, two = inside(text(2, 17), "A"), inside(text(3, 17), "B")
+    found = LossVerifier(CONFIG).check(one, two, Known())
+    assert (found.finding, found.lost) == (loss.LOST, pytest.approx(20, abs=4))
+    assert "that is much of the about 17" in found.sentence
 
 
 def test_more_words_are_one_under_a_common_frame() -> None:
@@ -186,7 +253,10 @@ def test_more_words_are_one_under_a_common_frame() -> None:
     assert alone.sentence.endswith("at most 40 are allowed; nothing is known here of its site.")
     assert (known.passes, known.finding) == (False, loss.LOST)
     assert known.missing == pytest.approx(22, abs=20)
-    assert "0.7 of what is not common on their site; these share 0.00" in known.sentence
+    assert "that is much of the about" in known.sentence
+    both = text(6, 60)
+    other = checked(f"{kept} {both} ", f"{page} {both}", Known(common=FRAME))
+    assert "0.75 of what is not common on their site; these share" in other.sentence
     new = checked(kept, page, Known(pages=99))
     assert (new.passes, new.finding) == (False, loss.LOST)
     assert "at most 40 are allowed where 100 pages of the site are known" in new.sentence

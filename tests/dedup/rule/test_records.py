@@ -1,0 +1,77 @@
+"""Records in a large frame are pages, however little of their own they say; so are the parts of a series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from dedup import Detector, MemoryIndex, Page
+from tests.pages import text
+
+WORDS = text(0, 2000).replace("word", "w").translate(str.maketrans("0123456789", "abcdefghij")).split()
+Record = Callable[[Random], tuple[str, str]]
+
+
+def words(rng: Random, count: int) -> str:
+    return " ".join(rng.choices(WORDS, k=count))
+
+
+FRAME = words(Random(1), 60), words(Random(2), 55)
+ARTICLE = words(Random(3), 150)
+
+
+def profile(rng: Random) -> tuple[str, str]:
+    name = words(rng, 2)
+    numbers = rng.randrange(900), rng.randrange(99), rng.randrange(99), rng.randrange(1990, 2026)
+    record = "player {} town {} rank {} wins {} losses {} since {}".format(name, words(rng, 1), *numbers)
+    return name, f"{FRAME[0]} {record} {FRAME[1]}"
+
+
+def match(rng: Random) -> tuple[str, str]:
+    score = f"{words(rng, 1)} {rng.randrange(9)} : {rng.randrange(9)} {words(rng, 1)}"
+    day = f"{rng.randrange(1, 29)} May {rng.randrange(1990, 2026)} attendance {rng.randrange(99_999)}"
+    return "The league", f"{FRAME[0]} {score} played on {day} {FRAME[1]}"
+
+
+def product(rng: Random) -> tuple[str, str]:
+    model = f"{words(rng, 1)} {rng.randrange(100, 999)}"
+    price = f"{rng.randrange(99, 2999)}.{rng.randrange(10)}0 euro {rng.randrange(20, 99)} kg"
+    return model, f"{FRAME[0]} freezer {model} {ARTICLE} price {price} {FRAME[1]}"
+
+
+def part(rng: Random) -> tuple[str, str]:
+    shared = words(Random(4), 440)
+    return words(rng, 2), f"{shared} {words(rng, 30)}"
+
+
+def kept_of(record: Record, records: int, others: int, seed: int = 1) -> float:
+    """Return which share of *records* is kept, crawled among *others*: texts in the same frame."""
+    rng = Random(seed)
+    pages = [(True, *record(rng)) for _ in range(records)]
+    pages += [(False, f"Text {n}", f"{FRAME[0]} {words(rng, 250)} {FRAME[1]}") for n in range(others)]
+    rng.shuffle(pages)
+    kept = 0
+    with Detector(MemoryIndex()) as detector:
+        for number, (is_record, title, content) in enumerate(pages):
+            html = f"<title>{title}</title><table><tr><td>{content}</table>"
+            verdict = detector.check(Page.from_html(html, url=f"http://a.example/{number}"))
+            kept += is_record and verdict.kept
+    return kept / records
+
+
+@pytest.mark.parametrize("record", [profile, match, product, part])
+@pytest.mark.parametrize(
+    ("records", "others"), [(60, 0), (60, 10), pytest.param(200, 60, marks=pytest.mark.slow)]
+)
+def test_records_are_kept(record: Record, records: int, others: int) -> None:
+    assert kept_of(record, records, others) >= 0.95
+    assert sum(kept_of(record, records, others, seed) for seed in (2, 3)) >= 1.94
+
+
+def test_copies_of_a_record_are_not() -> None:
+    def clock(rng: Random) -> tuple[str, str]:
+        return "Fog", f"{FRAME[0]} {ARTICLE} now {rng.randrange(24)}:{rng.randrange(60)} {FRAME[1]}"
+
+    assert kept_of(clock, 40, 30) <= 2 / 40
