@@ -66,7 +66,7 @@ def test_why_a_page_is_a_duplicate(reason: Reason, passes: bool, sentence: str) 
             "Candidates are pages whose content simhashes differ in at most 10 bits or whose structure "
             "simhashes differ in at most 8 bits. They are copies if they share at least 0.62 of their "
             "shingles and few of their words would be lost: at most 15; or at most 40 or 10%, for pages "
-            "that share 0.7 of what is not common on their site; or words of other pages kept.",
+            "that share 0.75 of what is not common on their site; or words of other pages kept.",
         ),
         (
             DedupConfig(verifier="similarity"),
