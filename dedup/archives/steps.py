@@ -38,7 +38,7 @@ from dedup.rule import loss
 from dedup.rule.frozen import MOST_PAGES, NOTHING, FrozenSite, FrozenSites, HostCounts, counted
 from dedup.rule.keys import MIN_EQUAL_TOKENS, nearness
 from dedup.rule.match import match
-from dedup.rule.site import Flags, SiteContext
+from dedup.rule.site import Counted, Flags, SiteContext
 from dedup.rule.verifier import Verifier, verifier_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import mixed
@@ -278,7 +278,7 @@ def _known(page: Fingerprint, site: FrozenSite, config: DedupConfig) -> Row:
     return {
         "own": sampled(of_site(page.sample))[~site.common(of_site(page.sample))].tobytes(),
         "elsewhere": missing is not None and missing <= min(loss.MISSING_WORDS, allowed),
-        "is_big": site.pages >= loss.KNOWN_PAGES,
+        "is_big": site.pages >= loss.KNOWN_PAGES_OF_EDITS,
     }
 
 
@@ -302,6 +302,9 @@ class _Asking:
 
     unknown = common
 
+    def on(self, sample: bytes) -> Counted:  # noqa: ARG002
+        raise Asked
+
     def beside(self, host: str) -> _Asking:  # noqa: ARG002
         return self
 
@@ -324,6 +327,9 @@ class _Told:
 
     def unknown(self, sample: bytes) -> Flags:
         return self.site.unknown(sample)
+
+    def on(self, sample: bytes) -> Counted:
+        return self.site.on(sample)
 
     def beside(self, host: str) -> _Told:  # noqa: ARG002
         return self

@@ -10,8 +10,9 @@ from typing import Any
 
 from dedup.index import postings
 from dedup.index.database_files import Damaged
-from dedup.index.schema import NUMBER, PAGES, RUNS, SCOPES, TEXT, VISITS, WITHHELD, Column
+from dedup.index.schema import FLAG, NUMBER, PAGES, RUNS, SCOPES, TEXT, VISITS, WITHHELD, Column
 from dedup.recipes.bands import Banding
+from dedup.rule.loss import LITTLE_WORDS
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
 from dedup.values.row import Glance, KeptText, Row, Visit, Withheld
@@ -145,22 +146,30 @@ def glance_of(stored: Sequence[Any]) -> Glance:
 _KEPT_TEXT = Reader(
     "row {}",
     (
-        *PAGES.select(("id", "url", "seen_on", "run", "sample", "is_dry", "reason", "outcome")),
+        *PAGES.select(("id", "url", "seen_on", "run", "sample", "is_dry", "reason", "outcome", "kept")),
+        Column("is a sibling", FLAG),
         *SCOPES.select(("kind", "scope")),
     ),
 )
+_IS_SIBLING = "CASE WHEN NOT p.kept AND p.title != c.title THEN 1 ELSE 0 END"
 SELECT_KEPT_TEXT = (
-    "SELECT p.id, p.url, p.seen_on, p.run, p.sample, p.is_dry, p.reason, p.outcome, s.kind, s.scope "
-    "FROM pages p JOIN scopes s ON s.id = p.scope "
+    "SELECT p.id, p.url, p.seen_on, p.run, p.sample, p.is_dry, p.reason, p.outcome, p.kept, "
+    f"{_IS_SIBLING}, s.kind, s.scope "
+    "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
 )
+TELLS_OF_SITE = f"(p.kept OR (p.reason = '{Reason.NEAR_DUPLICATE}' AND p.lost > {LITTLE_WORDS}))"
+"""The condition that a row tells something of its site: it was kept, or lost more than a word."""
 
 
 def kept_text_of(stored: Sequence[Any]) -> KeptText:
     """Return what `SELECT_KEPT_TEXT` gave; raises `Damaged`."""
-    row, url, seen_on, run, sample, is_dry, reason, outcome, *group = _KEPT_TEXT.values(stored)
+    row, url, seen_on, run, sample, is_dry, reason, outcome, *found = _KEPT_TEXT.values(stored)
     host = host_of(url) if seen_on is None else seen_on
-    kind, scope = group
-    return KeptText(row, (kind, scope), host, run, is_dry, reason is Reason.NEW, outcome, sample)
+    is_kept, is_sibling, kind, scope = found
+    is_new = reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
+    return KeptText(
+        *(row, (kind, scope), host, run, is_dry, is_new, outcome, sample, is_kept, is_sibling)
+    )
 
 
 _PAGE = PAGES.select(field.name for field in fields(Fingerprint))

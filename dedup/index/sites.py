@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dedup.index.stores.base import Group, Store
 from dedup.recipes.sample import Sampled, of_site, places, sampled
-from dedup.rule.site import Flags, is_common
+from dedup.rule.site import Counted, Flags, is_common
 from dedup.values.row import KeptText
 from dedup.values.verdict import Outcome
 
@@ -85,6 +85,8 @@ class _Pages(NamedTuple):
     run: int
     is_dry: bool
     is_new: bool
+    is_kept: bool
+    is_sibling: bool
 
 
 class Sites:
@@ -120,17 +122,15 @@ class Sites:
         """
         return Site(self, group, (host,), runs, dry_runs, cache(self.renew))
 
-    def shingles(self, site: Site, host: str) -> list[Shingles]:
-        """Return the shingles of the pages of *host* that count for *site*."""
-        return [
-            shingles
-            for span in self._spans.values()
-            for pages, shingles in span.get((site.group, host), {}).items()
-            if _counts(site, pages)
-        ]
+    def shingles(self, site: Site, host: str) -> Iterator[tuple[_Pages, Shingles]]:
+        """Yield the shingles of the pages of *host* that count for *site*."""
+        for span in self._spans.values():
+            for pages, shingles in span.get((site.group, host), {}).items():
+                if _counts(site, pages):
+                    yield pages, shingles
 
     def renew(self) -> None:
-        """Read the pages kept since the last time, and again those that were pending then."""
+        """Read the pages of the time since, and again those that were pending then."""
         oldest = _oldest(self._store.last())
         self._spans = {number: span for number, span in self._spans.items() if number >= oldest}
         self._last = max(self._last, oldest * SPAN - 1)
@@ -149,7 +149,8 @@ class Sites:
                 self._pending.add(text.id)
             elif text.outcome is Outcome.CONFIRMED:
                 span = self._spans.setdefault(text.id // SPAN, {})
-                pages = _Pages(text.run, text.is_dry, text.is_new)
+                about = text.run, text.is_dry, text.is_new, text.is_kept, text.is_sibling
+                pages = _Pages(*about)
                 host = span.setdefault((text.group, text.host), {})
                 host.setdefault(pages, Shingles()).add(text.sample)
 
@@ -188,7 +189,8 @@ class Site:
     def pages(self) -> int:
         """See `SiteContext`."""
         self._renew()
-        return sum(shingles.pages for shingles in self.sites.shingles(self, self.hosts[0]))
+        found = self.sites.shingles(self, self.hosts[0])
+        return sum(shingles.pages for pages, shingles in found if pages.is_kept)
 
     def common(self, sample: bytes) -> Flags:
         """See `SiteContext`."""
@@ -197,6 +199,11 @@ class Site:
     def unknown(self, sample: bytes) -> Flags:
         """See `SiteContext`."""
         return self._answer("unknown", sample, self._unknown)
+
+    def on(self, sample: bytes) -> Counted:
+        """See `SiteContext`."""
+        self._renew()
+        return self._counted(sampled(sample), self.hosts[0], lambda _: True)[0]
 
     def beside(self, host: str) -> Site:
         """See `SiteContext`."""
@@ -216,17 +223,21 @@ class Site:
     def _common(self, hashes: Sampled) -> Flags:
         flags = np.zeros(len(hashes), bool)
         for host in self.hosts:
-            counts, pages = self._counted(hashes, host)
+            counts, pages = self._counted(hashes, host, lambda one: one.is_kept or one.is_sibling)
             flags |= is_common(counts, pages)
         return flags
 
     def _unknown(self, hashes: Sampled) -> Flags:
-        flags: Flags = self._counted(hashes, self.hosts[0])[0] == 0
+        flags: Flags = self._counted(hashes, self.hosts[0], lambda one: one.is_kept)[0] == 0
         return flags
 
-    def _counted(self, hashes: Sampled, host: str) -> tuple[NDArray[np.int64], int]:
+    def _counted(
+        self, hashes: Sampled, host: str, count: Callable[[_Pages], bool]
+    ) -> tuple[Counted, int]:
+        """Return how many of the pages to *count* have each of *hashes*, and how many were kept."""
         counts, pages = np.zeros(len(hashes), np.int64), 0
-        for shingles in self.sites.shingles(self, host):
-            counts += shingles.counts(hashes)
-            pages += shingles.pages
+        for of, shingles in self.sites.shingles(self, host):
+            if count(of):
+                counts += shingles.counts(hashes)
+                pages += shingles.pages if of.is_kept else 0
         return counts, pages

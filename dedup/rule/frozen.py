@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.recipes.sample import Sampled, of_site, places, sampled
-from dedup.rule.site import Flags, is_common
+from dedup.rule.site import Counted, Flags, is_common
 from dedup.values.hashes import digest
 
 Counts = NDArray[np.uint16]
@@ -109,6 +109,10 @@ class FrozenSite:
     def unknown(self, sample: bytes) -> Flags:
         """See `SiteContext`."""
         return self.counts.unknown(sample)
+
+    def on(self, sample: bytes) -> Counted:
+        """See `SiteContext`; dropped copies are not known here."""
+        return self.counts.of(sampled(sample)).astype(np.int64)
 
     def beside(self, host: str) -> FrozenSite:
         """See `SiteContext`."""

@@ -37,6 +37,13 @@ MOST_SHARE = 1 / 3
 OWN_SIMILARITY = 0.75
 # With fewer pages of a site, it is not known what is common on it.
 KNOWN_PAGES = 100
+# With so many it is known well enough for an edit of a long page: under the same title the two share
+# more, and no third page has what they share.
+KNOWN_PAGES_OF_EDITS, SIMILARITY_OF_EDITS = 20, 0.8
+LONG_PAGE = 200
+# What two long pages share is the frame of a series, and no text of theirs, if so many other pages have
+# it, and if each has more than this share of its words alone.
+PAGES_OF_SERIES, SHARE_OF_PART = 2, 0.03
 # So few words may be on no kept page if all the others are on one, and no more than this share of the
 # words that are not common on the site.
 MISSING_WORDS, MISSING_SHARE = 8, 1 / 4
@@ -109,24 +116,11 @@ class LossVerifier:
         elif told <= FEW_WORDS:
             return _told(check, page, FEW, "too few for a text of their own")
         else:
-            is_like, why = self._is_like(kept, page, site)
+            is_like, why = _is_like(kept, page, site, check)
             why = f"at most {allowed:.0f} are allowed{why}"
             if is_like:
                 return _told(check, page, OWN, why)
         return _elsewhere(check, kept, page, site, why, min(bound, allowed))
-
-    @staticmethod
-    def _is_like(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> tuple[bool, str]:
-        """Return whether two pages are alike in what is not common on their site, and why."""
-        if not site.is_known:
-            return True, _UNKNOWN
-        if site.pages < KNOWN_PAGES:
-            return False, f" where {KNOWN_PAGES} pages of the site are known"
-        own = own_similarity(kept, page, site)
-        if own is None:
-            return True, ""
-        asked = f"where pages share {OWN_SIMILARITY:g} of what is not common on their site"
-        return own >= OWN_SIMILARITY, f" {asked}; these share {own:.2f}"
 
     def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
         """See `Verifier`; what is lost is asked later, of those that are left."""
@@ -136,6 +130,57 @@ class LossVerifier:
         """See `Verifier`."""
         config = SimilarityVerifier(self.config).loosened()
         return replace(config, max_lost_words=config.max_lost_words + EDGE_WORDS)
+
+
+def _is_like(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Check) -> tuple[bool, str]:
+    """Return whether two pages are alike in what is not common on their site, and why."""
+    if not site.is_known:
+        return True, _UNKNOWN
+    if site.pages < KNOWN_PAGES:
+        is_edit, why = _is_edit(kept, page, site, check)
+        return is_edit, why or f" where {KNOWN_PAGES} pages of the site are known"
+    if is_part := _is_part(kept, page, site, check):
+        return False, is_part
+    own = own_similarity(kept, page, site)
+    if own is None:
+        return True, ""
+    asked = f"where pages share {OWN_SIMILARITY:g} of what is not common on their site"
+    return own >= OWN_SIMILARITY, f" {asked}; these share {own:.2f}"
+
+
+def _is_edit(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Check) -> tuple[bool, str]:
+    """Return whether *page* is an edit of *kept*, where little is known of its *site*, and why."""
+    found = news(kept.traits, page.traits)
+    if site.pages < KNOWN_PAGES_OF_EDITS or words_of(page) < LONG_PAGE:
+        return False, ""
+    if found is None or not found.has_same_title:
+        return False, ""
+    if is_part := _is_part(kept, page, site, check):
+        return False, is_part
+    own = own_similarity(kept, page, site)
+    share = check.similarity if own is None else own
+    return share >= SIMILARITY_OF_EDITS, f"; they share {share:.2f}, which no other page of the site has"
+
+
+def _is_part(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Check) -> str:
+    """Return why *page* is a part of a series, as *kept* is, "" if it is not."""
+    words = words_of(page)
+    if words < LONG_PAGE or (check.lost or 0) <= SHARE_OF_PART * words:
+        return ""
+    others = _pages_with_both(kept, page, site)
+    return (
+        f"; what they share is on {others:.0f} pages, as in a series"
+        if others >= PAGES_OF_SERIES
+        else ""
+    )
+
+
+def _pages_with_both(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float:
+    """Return on how many pages of *site*, in the middle, that stands which both have of their own."""
+    of_page, of_kept = _comparable(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
+    is_own = ~site.common(of_site(page.sample))[: len(of_page)] & (places(of_page, of_kept) >= 0)
+    counts = site.on(of_site(page.sample))[: len(of_page)][is_own]
+    return float(np.median(counts)) if len(counts) else 0.0
 
 
 def _is_much(lost: int, page: Fingerprint, site: SiteContext) -> str:

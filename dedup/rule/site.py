@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dedup.recipes.sample import sampled
 
 Flags = NDArray[np.bool_]
+Counted = NDArray[np.int64]
 
 # Shingles on so many pages of a site, and on this share of them, are its frame.
 COMMON_PAGES, COMMON_SHARE = 5, 0.02
@@ -32,10 +33,17 @@ class SiteContext(Protocol):
         """How many kept pages of the site are known."""
 
     def common(self, sample: bytes) -> Flags:
-        """Return what of *sample* is common on the site: the frame of its pages, not their text."""
+        """Return what of *sample* is common on the site: the frame of its pages, not their text.
+
+        Near copies that were dropped count too where they lost words and have another title than what
+        they were dropped for: records of one table have its frame, even where most of them are dropped.
+        """
 
     def unknown(self, sample: bytes) -> Flags:
         """Return what of *sample* is on no page of the site that was kept."""
+
+    def on(self, sample: bytes) -> Counted:
+        """Return on how many pages of the site each of *sample* is, near copies that lost words too."""
 
     def beside(self, host: str) -> SiteContext:
         """Return what is known beside a page of *host*: what is common there counts as common, too."""
@@ -60,6 +68,10 @@ class NoSite:
     def unknown(self, sample: bytes) -> Flags:
         """See `SiteContext`: everything."""
         return np.ones(len(sampled(sample)), bool)
+
+    def on(self, sample: bytes) -> Counted:
+        """See `SiteContext`: none."""
+        return np.zeros(len(sampled(sample)), np.int64)
 
     def beside(self, host: str) -> NoSite:  # noqa: ARG002
         """See `SiteContext`."""

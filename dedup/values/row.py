@@ -141,9 +141,11 @@ def is_canonical(verdict: Verdict) -> bool:
 
 
 class KeptText(NamedTuple):
-    """What a page that was kept tells about its site: a sample of its shingles, and whose it is.
+    """What a page tells about its site: a sample of its shingles, and whose it is.
 
-    *group* is its kind and its scope; *is_new* says that its URL was not known before.
+    *group* is its kind and its scope; *is_new* says that its URL was not known before.  *is_kept* is
+    False for a near copy that was dropped and lost some words, *is_sibling* says that such a copy and
+    what it was dropped for have different titles.
     """
 
     id: int
@@ -154,6 +156,8 @@ class KeptText(NamedTuple):
     is_new: bool
     outcome: Outcome
     sample: bytes
+    is_kept: bool = True
+    is_sibling: bool = False
 
 
 class Visit(NamedTuple):

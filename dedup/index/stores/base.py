@@ -265,7 +265,7 @@ class Store(Protocol):
         """Yield glances of rows above number *after*, all or of an outcome; in batches like `rows`."""
 
     def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
-        """Yield the `KeptText` of the pages that were kept and have a text, in order.
+        """Yield the `KeptText` of the pages that have a text and were kept, or lost words, in order.
 
         Of the rows with numbers above *after*, or of those with the numbers *rows*.
         """

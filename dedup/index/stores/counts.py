@@ -7,7 +7,13 @@ import sqlite3
 from collections.abc import Collection, Iterator
 
 from dedup.index.database import Database
-from dedup.index.rows import SELECT_GLANCE, SELECT_KEPT_TEXT, glance_of, kept_text_of
+from dedup.index.rows import (
+    SELECT_GLANCE,
+    SELECT_KEPT_TEXT,
+    TELLS_OF_SITE,
+    glance_of,
+    kept_text_of,
+)
 from dedup.index.stores.base import Store
 from dedup.values.row import Glance, KeptText, Statistics
 from dedup.values.verdict import Outcome
@@ -48,7 +54,8 @@ class Counts(Store):
         where = "p.id > ?" if rows is None else "p.id IN (SELECT value FROM json_each(?))"
         with self._database.errors():
             found = self._connection.execute(
-                f"{SELECT_KEPT_TEXT}WHERE {where} AND p.kept AND p.sample != x'' ORDER BY p.id", values
+                f"{SELECT_KEPT_TEXT}WHERE {where} AND {TELLS_OF_SITE} AND p.sample != x'' ORDER BY p.id",
+                values,
             )
             yield from map(kept_text_of, found)
 

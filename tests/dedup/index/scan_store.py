@@ -24,6 +24,7 @@ from dedup.index.stores.base import (
     Token,
 )
 from dedup.recipes.config import DedupConfig
+from dedup.rule.loss import LITTLE_WORDS
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
 from dedup.values.row import (
@@ -47,11 +48,19 @@ def is_elsewhere(verdict: Verdict) -> bool:
 
 
 def kept_text(row: Row) -> KeptText:
-    """Return what *row*, a page that was kept, tells about its site."""
+    """Return what *row* tells about its site."""
     seen = row.sighting
     group, sample = (seen.kind, seen.scope), seen.fingerprint.sample
-    is_new = row.verdict.reason is Reason.NEW
-    return KeptText(row.id, group, seen.host, seen.run, seen.is_dry, is_new, row.outcome, sample)
+    is_new = row.verdict.reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
+    found = KeptText(row.id, group, seen.host, seen.run, seen.is_dry, is_new, row.outcome, sample)
+    return found._replace(is_kept=row.verdict.kept)
+
+
+def tells_of_site(row: Row) -> bool:
+    """Return whether *row* was kept, or was dropped as a near copy and lost more than a word."""
+    found = row.verdict
+    is_near = found.reason is Reason.NEAR_DUPLICATE and (found.lost or 0) > LITTLE_WORDS
+    return bool(row.sighting.fingerprint.sample) and (found.kept or is_near)
 
 
 # What tells a record from all others of its kind, and the order of the kind, None for that of time.
@@ -246,8 +255,11 @@ class ScanStore(Store):
             found = self._held.rows[max(after, 0) :]
         else:
             found = [self._held.rows[row - 1] for row in sorted(rows)]
-        kept = (row for row in found if row.verdict.kept and row.sighting.fingerprint.sample)
-        return map(kept_text, kept)
+        for row in filter(tells_of_site, found):
+            canonical = row.verdict.canonical
+            title = self._held.rows[canonical - 1].sighting.title if canonical else ""
+            is_sibling = not row.verdict.kept and row.sighting.title != title
+            yield kept_text(row)._replace(is_sibling=is_sibling)
 
     def statistics(self) -> Statistics:
         outcomes = Counter(row.outcome for row in self._held.rows)

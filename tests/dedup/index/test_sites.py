@@ -18,6 +18,7 @@ from dedup.reading.fields import FieldRule
 from dedup.recipes.sample import sampled
 from dedup.report.replay import replayed
 from dedup.rule import site as site_rule
+from dedup.rule.loss import LITTLE_WORDS
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome, Reason
@@ -51,8 +52,9 @@ def told(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[li
         return [answers(other, one) for other in (site, site.beside("b")) for one in PRINTS]
 
 
-def answers(site: SiteContext, one: Fingerprint) -> list[list[bool]]:
-    return [site.common(one.sample).tolist(), site.unknown(one.sample).tolist()]
+def answers(site: SiteContext, one: Fingerprint) -> list[list[Any]]:
+    found = site.common(one.sample), site.unknown(one.sample), site.on(one.sample)
+    return [each.tolist() for each in found]
 
 
 def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[list[bool]]]:
@@ -60,11 +62,19 @@ def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list
     rows = list(index.rows())
     oldest = max(0, len(rows) // sites.SPAN - 1) * sites.SPAN
     counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    siblings: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    copies: Counter[int] = Counter()
     pages: Counter[str] = Counter()
     for row in rows:
         if row.id >= oldest and counts_here(row, config, run):
-            counts[row.sighting.host].update(sampled(row.sighting.fingerprint.sample).tolist())
-            pages[row.sighting.host] += 1
+            hashes = sampled(row.sighting.fingerprint.sample).tolist()
+            if row.verdict.kept:
+                counts[row.sighting.host].update(hashes)
+                pages[row.sighting.host] += 1
+            elif row.sighting.title != index.row(row.verdict.canonical or 0).sighting.title:
+                siblings[row.sighting.host].update(hashes)
+            elif row.sighting.host == host:
+                copies.update(hashes)
     found = []
     for hosts in ((host,), (host, "b")):
         bounds = {
@@ -72,18 +82,24 @@ def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list
         }
         for one in PRINTS:
             hashes = sampled(one.sample).tolist()
-            common = [any(counts[name][h] >= bounds[name] for name in hosts) for h in hashes]
-            found.append([common, [counts[host][h] == 0 for h in hashes]])
+            common = [
+                any(counts[name][h] + siblings[name][h] >= bounds[name] for name in hosts)
+                for h in hashes
+            ]
+            on = [counts[host][h] + siblings[host][h] + copies[h] for h in hashes]
+            found.append([common, [counts[host][h] == 0 for h in hashes], on])
     return found
 
 
 def counts_here(row: Row, config: DedupConfig, run: Any) -> bool:
-    seen = row.sighting
-    if not row.verdict.kept or row.outcome is not Outcome.CONFIRMED or not seen.fingerprint.sample:
+    seen, verdict = row.sighting, row.verdict
+    is_copy = verdict.reason is Reason.NEAR_DUPLICATE and (verdict.lost or 0) > LITTLE_WORDS
+    tells = (verdict.kept or is_copy) and seen.fingerprint.sample
+    if not tells or row.outcome is not Outcome.CONFIRMED:
         return False
     if seen.is_dry and seen.run != run.id:
         return False
-    return row.verdict.reason is Reason.NEW if config.unchanged == "drop" else seen.run == run.id
+    return verdict.reason is Reason.NEW or is_copy if config.unchanged == "drop" else seen.run == run.id
 
 
 def history_of(seed: int) -> list[tuple[Any, ...]]:

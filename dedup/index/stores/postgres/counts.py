@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from dedup.index.rows import SELECT_GLANCE, SELECT_KEPT_TEXT, glance_of, kept_text_of
+from dedup.index.rows import (
+    SELECT_GLANCE,
+    SELECT_KEPT_TEXT,
+    TELLS_OF_SITE,
+    glance_of,
+    kept_text_of,
+)
 from dedup.index.stores.base import Store
 from dedup.index.stores.postgres.server import Server
 from dedup.values.row import Glance, KeptText, Statistics
@@ -39,7 +45,8 @@ class Counts(Store):
         where, given = ("p.id > ?", after) if rows is None else ("p.id = ANY(?)", list(rows))
         with self._server.errors():
             found = self._server.execute(
-                f"{SELECT_KEPT_TEXT}WHERE {where} AND p.kept AND p.sample != '' ORDER BY p.id", (given,)
+                f"{SELECT_KEPT_TEXT}WHERE {where} AND {TELLS_OF_SITE} AND p.sample != '' ORDER BY p.id",
+                (given,),
             )
             yield from map(kept_text_of, found)
 

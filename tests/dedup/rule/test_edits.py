@@ -1,0 +1,70 @@
+"""Edits of long pages are dropped early, parts of a series never: each has a text of its own."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from dedup import Detector, MemoryIndex, Page
+from tests.dedup.rule.test_records import FRAME, words
+
+LONG = pytest.param(150, marks=pytest.mark.slow)
+
+
+def document(title: str, content: str, url: str) -> Page:
+    return Page.from_html(f"<title>{title}</title><p>{FRAME[0]} {content} {FRAME[1]}", url=url)
+
+
+@pytest.mark.parametrize("known", [20, 60, LONG])
+@pytest.mark.parametrize("has_titles", [True, False])
+def test_edits_of_long_pages_are_dropped_from_page_20_on(known: int, has_titles: bool) -> None:
+    rng, kept = Random(known), 0
+    with Detector(MemoryIndex()) as detector:
+        pages = [
+            (f"Text {number}" if has_titles else "Texts", words(rng, 480)) for number in range(known)
+        ]
+        for number, (title, content) in enumerate(pages):
+            assert detector.check(document(title, content, f"http://a.example/{number}")).kept
+        for number, (title, content) in enumerate(pages[:20]):
+            edited = content.split()
+            place = rng.randrange(40, 400)
+            edited[place : place + 25] = words(rng, 25).split()
+            kept += detector.check(
+                document(title, " ".join(edited), f"http://a.example/edit/{number}")
+            ).kept
+    assert kept <= 2
+
+
+def test_nothing_is_known_of_a_site_of_19_pages() -> None:
+    rng = Random(1)
+    with Detector(MemoryIndex()) as detector:
+        for number in range(19):
+            detector.check(document("Texts", content := words(rng, 480), f"http://a.example/{number}"))
+        edited = f"{content.rsplit(' ', 25)[0]} {words(rng, 25)}"
+        assert detector.check(document("Texts", edited, "http://a.example/edit")).kept
+
+
+@pytest.mark.parametrize("title", ["Part {}", "Series", ""])
+@pytest.mark.parametrize("others", [0, 30, LONG])
+def test_parts_of_a_series_are_kept(title: str, others: int) -> None:
+    rng, shared, kept = Random(others), words(Random(4), 440), 0
+    with Detector(MemoryIndex()) as detector:
+        for number in range(others):
+            detector.check(document(f"Text {number}", words(rng, 300), f"http://a.example/{number}"))
+        for number in range(60):
+            part = document(
+                title.format(number), f"{shared} {words(rng, 30)}", f"http://a.example/part/{number}"
+            )
+            kept += detector.check(part).kept
+    assert kept >= 59
+
+
+def test_records_without_numbers_are_kept_once_their_frame_is_known() -> None:
+    rng, kept = Random(1), 0
+    with Detector(MemoryIndex()) as detector:
+        for number in range(60):
+            name, coach = words(rng, 2), words(rng, 2)
+            record = f"member {name} of {words(rng, 1)} group {words(rng, 1)} coach {coach}"
+            kept += detector.check(document(name, record, f"http://a.example/{number}")).kept
+    assert kept >= 50
