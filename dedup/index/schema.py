@@ -349,6 +349,9 @@ PAGES = Table(
         _of_page("traits", SAMPLE, default=b""),
         _of_verdict("lost", COUNT, optional=True),
         _of_verdict("missing", COUNT, optional=True),
+        _of_verdict("own", SIMILARITY, optional=True),
+        _of_verdict("site_pages", COUNT, optional=True),
+        _of_verdict("finding", TEXT, default=""),
     ),
 )
 # A page is compared with those of its group only.

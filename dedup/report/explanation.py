@@ -19,6 +19,8 @@ from dedup.values.fingerprint import Fingerprint
 from dedup.values.match import CONTRADICTED, Match
 from dedup.values.verdict import Reason
 
+# What the crawl decided stands on record; what follows this may differ.
+_AGAIN = "Judged again now, by these two pages alone and by today's settings:"
 # What became of duplicates, by the action of their run.
 _FATES = {"drop": "dropped", "mark": "marked", "dry run": "let through"}
 
@@ -74,7 +76,8 @@ def explain(
     """
     matched, keys = match(canonical, page, config), Keys(canonical, page, config)
     decided = by_site(row, matched.check, config) if row else ""
-    reasons = _reasons(matched, keys, decided)
+    again = _AGAIN if row and row.verdict.reason is Reason.NEAR_DUPLICATE else ""
+    reasons = _reasons(matched, keys, decided, again)
     return Explanation(matched, words_of(page), keys, verifier_of(config).bounds, reasons)
 
 
@@ -142,8 +145,9 @@ def _shares(weights: Mapping[str, float]) -> dict[str, float]:
     return {name: abs(weight) / total for name, weight in weights.items() if weight}
 
 
-def _reasons(matched: Match, keys: Keys, decided: str) -> tuple[str, ...]:
+def _reasons(matched: Match, keys: Keys, decided: str, again: str) -> tuple[str, ...]:
     if matched.check.finding in OUTRIGHT:
         return (matched.sentence,)
+    begin = (again,) if again else ()
     end = "So it is a copy." if matched.is_duplicate else decided or "So it is no copy."
-    return (*keys.sentences, matched.sentence, end)
+    return (*begin, *keys.sentences, matched.sentence, end)

@@ -6,7 +6,7 @@ from dedup.index import Row
 from dedup.recipes.config import DedupConfig
 from dedup.rule.loss import LOST, MISSING_WORDS, allowed_words, loses, words_of
 from dedup.values.match import Check
-from dedup.values.verdict import Reason
+from dedup.values.verdict import Reason, Verdict
 
 _OTHERS = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
 
@@ -18,15 +18,28 @@ def loss(row: Row) -> str:
 
 
 def lost_sentence(row: Row) -> str:
-    """Return `loss`, and how much of it stands on no page that was kept, where that was asked."""
+    """Return `loss`, and what was known of the site where that decided, all by the row."""
     if not (lost := loss(row)):
         return ""
-    missing = row.verdict.missing
+    found = row.verdict
+    missing = found.missing
     if missing is None:
-        return f"The page lost {lost}."
+        return f"The page lost {lost}.{_of_site(found)}"
     if missing <= MISSING_WORDS:
-        return f"The page lost {lost}; all but about {missing:,} stand on other pages that were kept."
-    return f"The page lost {lost}; about {missing:,} of them stand on no page kept."
+        told = f"The page lost {lost}; all but about {missing:,} stand on other pages that were kept."
+    else:
+        told = f"The page lost {lost}; about {missing:,} of them stand on no page kept."
+    return told + _of_site(found)
+
+
+def _of_site(found: Verdict) -> str:
+    """Return what was known of the site when *found* was found, as more sentences, "" for nothing."""
+    if found.site_pages is None:
+        return ""
+    own = (
+        f"; of what is not common on them the two share {found.own:.2f}" if found.own is not None else ""
+    )
+    return f" {found.site_pages:,} kept pages of the site were known{own}."
 
 
 def on_record(row: Row) -> str:

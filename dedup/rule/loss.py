@@ -116,6 +116,7 @@ class LossVerifier:
         elif told <= FEW_WORDS:
             return _told(check, page, FEW, "too few for a text of their own")
         else:
+            check = _asked(check, kept, page, site)
             is_like, why = _is_like(kept, page, site, check)
             why = f"at most {allowed:.0f} are allowed{why}"
             if is_like:
@@ -132,6 +133,13 @@ class LossVerifier:
         return replace(config, max_lost_words=config.max_lost_words + EDGE_WORDS)
 
 
+def _asked(check: Check, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
+    """Return *check* with what is known of two pages by their *site*."""
+    if not site.is_known:
+        return check
+    return check._replace(own=own_similarity(kept, page, site), site_pages=site.pages)
+
+
 def _is_like(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Check) -> tuple[bool, str]:
     """Return whether two pages are alike in what is not common on their site, and why."""
     if not site.is_known:
@@ -141,7 +149,7 @@ def _is_like(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Che
         return is_edit, why or f" where {KNOWN_PAGES} pages of the site are known"
     if is_part := _is_part(kept, page, site, check):
         return False, is_part
-    own = own_similarity(kept, page, site)
+    own = check.own
     if own is None:
         return True, ""
     asked = f"where pages share {OWN_SIMILARITY:g} of what is not common on their site"
@@ -157,8 +165,7 @@ def _is_edit(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Che
         return False, ""
     if is_part := _is_part(kept, page, site, check):
         return False, is_part
-    own = own_similarity(kept, page, site)
-    share = check.similarity if own is None else own
+    share = check.similarity if check.own is None else check.own
     return share >= SIMILARITY_OF_EDITS, f"; they share {share:.2f}, which no other page of the site has"
 
 
@@ -209,7 +216,7 @@ def _elsewhere(  # noqa: PLR0917
     missing = missing_words(page, site)
     if missing is None:
         return _told(check, page, LOST, why)
-    check = check._replace(missing=round(missing))
+    check = check._replace(missing=round(missing), site_pages=site.pages)
     is_elsewhere = missing <= bound and missing <= MISSING_SHARE * own_words(page, site)
     if is_elsewhere and _most_missing(page, site) <= bound:
         if _lost_sampled(kept, page) < LEAST_LOST_SAMPLED:

@@ -19,7 +19,8 @@ class Check(NamedTuple):
     in size where the two are borderline.
 
     *lost* is about how many words of the page are not on the one that was kept, and *missing* about how
-    many are on no kept page; None where that was not asked.
+    many are on no kept page; *own* is what the two share of what is not common on their site, 0 to 1,
+    and *site_pages* how many kept pages of the site were known.  None where that was not asked.
     """
 
     passes: bool
@@ -31,6 +32,8 @@ class Check(NamedTuple):
     margin: float = inf
     lost: int | None = None
     missing: int | None = None
+    own: float | None = None
+    site_pages: int | None = None
 
 
 CONTRADICTED = "contradicted"

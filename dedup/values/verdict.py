@@ -132,9 +132,9 @@ class Version:
 class Verdict:
     """What becomes of a page and why.
 
-    The distances (0 to 64 bits), the *similarity* (0 to 1), *lost*, *missing* and *sentence*, which
-    says why, are those of the page and its canonical, None and "" where it has none
-    (`dedup.values.match.Check`); a verdict that is read from an index has no sentence.
+    The distances (0 to 64 bits), the *similarity* (0 to 1), *lost*, *missing*, *own*, *site_pages*,
+    *finding* and *sentence*, which says why, are those of the page and its canonical, None and "" where
+    it has none (`dedup.values.match.Check`); a verdict that is read from an index has no sentence.
 
     *canonical*, *canonical_url* and *canonical_run* name the row, URL and run of the page that this
     one repeats; *standing* says why this crawl may count on that page, None if it may not.  *previous*
@@ -155,6 +155,9 @@ class Verdict:
     similarity: float | None = None
     lost: int | None = None
     missing: int | None = None
+    own: float | None = None
+    site_pages: int | None = None
+    finding: str = ""
     canonical: int | None = None
     canonical_url: str = ""
     canonical_run: int | None = None

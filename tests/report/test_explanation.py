@@ -19,7 +19,9 @@ from dedup.report.explanation import (
     explain,
     features_of,
     is_refused,
+    verdict_sentence,
 )
+from dedup.rule import loss
 from tests.attack import VICTIM, attack
 from tests.pages import edited, page, text
 
@@ -149,3 +151,28 @@ def test_equal_pages_agree_and_others_do_not() -> None:
     other = compare_terms(page("one two"), page("three four"), config)
     assert (other.agreement, other.shared) == (0, ())
     assert [feature.name for feature in other.alone] == ["four", "one", "three", "two"]
+
+
+def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one() -> None:
+    index, frame = MemoryIndex(), text(1, 60)
+    article = text(500, 480).split()
+    edit = [*article[:300], *text(501, 25).split(), *article[325:]]
+    with Detector(index) as detector:
+        for number in range(30):
+            detector.check(page(f"{frame} {text(number + 2, 300)}", f"http://a/{number}"))
+        kept = detector.check(page(f"{frame} {' '.join(article)}", "http://a/article"))
+        copy = detector.check(page(f"{frame} {' '.join(edit)}", "http://a/edit"))
+    assert (copy.kept, copy.finding, copy.site_pages) == (False, loss.OWN, 31)
+    assert copy.own == pytest.approx(0.89, abs=0.06)
+    row, canonical = index.row(copy.row or 0), index.row(kept.row or 0)
+    found = row.verdict
+    assert (found.finding, found.site_pages, found.own) == (copy.finding, 31, copy.own)
+    recorded = verdict_sentence(row, None)
+    assert (
+        f"31 kept pages of the site were known; of what is not common on them the two share {copy.own:.2f}"
+        in recorded
+    )
+    prints = canonical.sighting.fingerprint, row.sighting.fingerprint
+    again = explain(*prints, DedupConfig(), row).reasons
+    assert again[0].startswith("Judged again now, by these two pages alone")
+    assert again[1:] == explain(*prints, DedupConfig()).reasons

@@ -151,7 +151,7 @@ def test_what_the_site_decided_is_said_and_what_loses_most_comes_first() -> None
     data = data_of(html(index))
     assert data["clusters"]["members"] == [[0, 1, 2]]
     by_site, plain = (data["sentences"][data["pages"]["why"][place]] for place in (1, 2))
-    ending = " stand on other pages that were kept."
+    ending = " stand on other pages that were kept. 2 kept pages of the site were known."
     assert by_site.endswith(ending)
     assert "other pages" not in plain
     assert data["losing"][0]["why"] == by_site

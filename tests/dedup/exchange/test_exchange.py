@@ -270,6 +270,9 @@ SINCE = {
     "traits": "",
     "lost": None,
     "missing": None,
+    "own": None,
+    "site_pages": None,
+    "finding": "",
 }
 
 

@@ -81,6 +81,7 @@ def test_what_repeats_a_page_is_dropped_with_all_that_is_known_of_it(config: Ded
         structure_distance=matched.structure_distance,
         similarity=matched.similarity,
         lost=matched.lost,
+        finding=matched.check.finding,
         canonical=7,
         canonical_url="http://a/7",
         canonical_run=107,
