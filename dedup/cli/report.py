@@ -35,6 +35,7 @@ from dedup.index import Index, Row, Run
 from dedup.index.index import SQLiteIndex, open_index, shown_place
 from dedup.report.clusters import KEEPS, Report, report_of
 from dedup.report.columns import columns_of
+from dedup.report.contained import contained
 from dedup.report.contents import Marking
 from dedup.report.export import COLUMNS, records, write_csv, write_json, write_jsonl
 from dedup.report.replay import Replay, replayed
@@ -82,7 +83,7 @@ _STYLES: dict[Kind, dict[str, Any]] = {
     "--all",
     "everything",
     is_flag=True,
-    help="As text all clusters with all of their copies, as records also each kept page.",
+    help="As text all clusters and copies, and what is near but kept; as records also each kept page.",
 )
 @click.option(
     "--keep",
@@ -119,6 +120,9 @@ def report(
     A crawl keeps the first page that it sees of several copies, because it cannot know what comes
     later. --keep names the one to have instead: the newest, the longest text, the shortest URL,
     one by https, or the one that the pages name as their rel=canonical.
+
+    With --all, and in JSON, it also lists the pages that were kept although another page that was kept
+    holds 65 % or more of what is their own: the same text in another frame or in another order.
 
     -s shows what other settings would have dropped, for instance looser or stricter thresholds: all
     pages are judged again from their stored fingerprints. The index stays as it is. With a million
@@ -174,7 +178,7 @@ def report(
                 return
             with _reading(replay or index, index.views.statistics().rows, output) as source:
                 clusters = report_of(source, selection, keep=keep, replay=replay)
-                facts = {"index": _facts(index)} if form == "json" else {}
+                facts = _more(index, selection, replay) if form == "json" else {}
                 _write(clusters, form, output, facts, everything=everything)
 
 
@@ -217,6 +221,15 @@ def _known(file: str) -> Marks:
     return read_marks(file) if Path(file).exists() else Marks()
 
 
+def _more(index: Index, selection: Selection, replay: Replay | None) -> dict[str, Any]:
+    """Return what the document has beside clusters: facts of the index, and what is near, but kept."""
+    source = replay.index if replay else index
+    held = contained(selection.rows(source))
+    rows = {row.id: row.sighting.url for row in source.rows_of({row for one in held for row in one[:2]})}
+    pages = [{"url": rows[page], "in": rows[by], "share": round(share, 4)} for page, by, share in held]
+    return {"index": _facts(index), "contained": pages}
+
+
 def _facts(index: Index) -> dict[str, Any]:
     """Return how large an index is, and what it is made of."""
     return {
@@ -246,7 +259,8 @@ def _tell(
         else:
             glances = map(glance_of, selection.rows(source))
         outline = outline_of(columns_of(glances))
-    told = Told(outline=outline, source=source, keep=keep, limit=limit, replay=replay)
+        held = [] if limit else contained(selection.rows(source))
+    told = Told(outline=outline, source=source, keep=keep, limit=limit, replay=replay, contained=held)
     if output is None and sys.stdout.isatty():
         _page(told.lines())
         return

@@ -13,6 +13,7 @@ from dedup.index import Row, Run
 from dedup.report.answer import Answer, answer_of, is_near
 from dedup.report.clusters import KEEPS
 from dedup.report.columns import OUTCOMES, Columns, Integers
+from dedup.report.contained import Contained
 from dedup.report.losses import loss
 from dedup.report.overview import Share, overview_of
 from dedup.report.replay import Replay
@@ -119,7 +120,7 @@ class Told:
 
     *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *keep* is the rule for the best
     page (`dedup.report.clusters.KEEPS`), *replay* what the rows come from if not from the index itself,
-    *more* says where all clusters are.
+    *more* says where all clusters are.  *contained* are kept pages that other kept pages hold.
     """
 
     outline: Outline
@@ -128,6 +129,7 @@ class Told:
     limit: int = CLUSTERS
     replay: Replay | None = None
     more: str = "--all shows all"
+    contained: Sequence[Contained] = ()
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines, each when it is asked for."""
@@ -146,6 +148,18 @@ class Told:
         if self.limit and left > 0:
             yield Line(Kind.QUIET)
             yield Line(Kind.QUIET, f"{counted(left, 'more cluster')}: {self.more}")
+        yield from self._contained()
+
+    def _contained(self) -> Iterator[Line]:
+        """Yield which pages were kept although another page holds most of them."""
+        if self.contained:
+            yield Line(Kind.QUIET)
+            pages = counted(len(self.contained), "page")
+            yield Line(Kind.HEADING, f"{pages} kept, most of which another kept page holds")
+        for page, by, share in self.contained:
+            held, holds = self.source.rows_of((page, by))
+            yield Line(Kind.PAGE, f"  {_url(holds)}")
+            yield Line(Kind.QUIET, f"    holds {share:.0%} of {_url(held)}")
 
     def _parts(self, before: str, what: str, shares: Sequence[Share]) -> Iterator[Line]:
         """Yield how many pages of each run or site are copies, nothing where there is but one."""
