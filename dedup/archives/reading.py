@@ -36,7 +36,7 @@ _NOTHING = {
     **dict.fromkeys(PRINTS.names),
     **dict.fromkeys(("url", "title", "canonical_link", "item_key", "kind", "scope", "host"), ""),
     **dict.fromkeys(("group", "content", "structure", "tokens", "words", "shingles"), 0),
-    **dict.fromkeys(("sketch", "body_digest", "token_digest", "sample"), b""),
+    **dict.fromkeys(("sketch", "body_digest", "token_digest", "sample", "traits"), b""),
 }
 
 

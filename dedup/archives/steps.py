@@ -49,7 +49,11 @@ Numbers = NDArray[np.int64]
 
 # The columns of a fingerprint that a pair of sketches has, and what is in the others.
 _LIGHT = ("sketch", "body_digest", "token_digest", "tokens")
-_NOTHING_ELSE = dict.fromkeys(("content", "structure", "words", "shingles"), 0) | {"sample": b""}
+_NOTHING_ELSE = {
+    **dict.fromkeys(("content", "structure", "words", "shingles"), 0),
+    **dict.fromkeys(("sample", "traits"), b""),
+    "inside": None,
+}
 
 # The pages of a bucket that others are compared with: the first 8, then, of those that are not dropped,
 # the next ones, up to `max_candidates` in all.  Copies repeat one of the first, so most end there.
@@ -278,7 +282,7 @@ def _known(page: Fingerprint, site: FrozenSite, config: DedupConfig) -> Row:
     return {
         "own": sampled(of_site(page.sample))[~site.common(of_site(page.sample))].tobytes(),
         "elsewhere": missing is not None and missing <= min(loss.MISSING_WORDS, allowed),
-        "is_big": site.pages >= loss.KNOWN_PAGES_OF_EDITS,
+        "is_big": site.pages >= min(loss.KNOWN_PAGES, loss.KNOWN_PAGES_OF_EDITS),
     }
 
 
