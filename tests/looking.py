@@ -22,9 +22,9 @@ from dedup.index.url_rules import UrlRules
 RULES = (Index, Ledger, RunBook, UrlRules, Detector)
 STORES = (SQLiteStore, PostgresStore)
 LOOKS = ("rows", "select", "last", "candidates", "near", "kept_texts", "is_leased", "token")
-ACTS = ("add", "change", "put", "delete", "add_run", "lease", "claim")
+ACTS = ("add", "change", "put", "delete", "add_run", "lease", "claim", "guess")
 # These tell whether what was seen before still holds.
-PROOFS = {"token", "claim"}
+PROOFS = {"token", "claim", "guess"}
 # What was seen for something else.
 APART = {
     "Index.prepare": {"select Note"},  # of the recipe; on a server a note also names the bands

@@ -126,7 +126,8 @@ def empty(schema: str = "dedup") -> str:
         # Tables are emptied, not made anew: that takes a tenth of the time.
         connection.execute(f"SET search_path = {schema}")
         connection.execute(
-            "TRUNCATE pages, runs, scopes, stored_pages, visits, withheld RESTART IDENTITY"
+            "TRUNCATE pages, bands, pending, runs, scopes, stored_pages, visits, withheld "
+            "RESTART IDENTITY"
         )
         connection.execute("DELETE FROM meta WHERE name != 'version'")
         connection.execute("UPDATE state SET epoch = epoch + 1")

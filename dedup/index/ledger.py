@@ -158,6 +158,11 @@ class Ledger:
         nothing.
         """
         self._settle_doubts()
+        guessed = self._guessed(
+            sighting, config, confirmed=confirmed, page=page, is_restored=is_restored, siblings=siblings
+        )
+        if guessed:
+            return replace(guessed.verdict, row=guessed.id)
         for _ in range(_TRIES if self._store.is_shared else 0):
             verdict, ticket = self.ask(sighting, config, is_restored=is_restored, siblings=siblings)
             if _waits(verdict, wait_for):
@@ -172,6 +177,21 @@ class Ledger:
                 return verdict
             row = self._record(sighting, verdict, confirmed=confirmed, page=page)
             return replace(verdict, row=row.id)
+
+    def _guessed(
+        self, sighting: Sighting, config: DedupConfig, *, confirmed: bool, page: bytes, **how: Any
+    ) -> Row | None:
+        """Record *sighting* as new where the store knows nothing like it, and can tell that at once."""
+        sighting = sighting.bounded()
+
+        def judge() -> Row | None:
+            row = _row(sighting, verdict := self._verdict(sighting, config, **how), outcome)
+            is_quiet = verdict.replaces is None and not verdict.represents
+            return row if is_quiet and not (confirmed and self._facts.has_restored()) else None
+
+        outcome = Outcome.CONFIRMED if confirmed else Outcome.PENDING
+        with self._recording(sighting):
+            return self._store.guess(sighting, judge, config, page)
 
     def add_copy(self, row: Row, config: DedupConfig) -> Verdict:
         """Judge the page of *row*, which another index took for a copy, and record it.
@@ -231,17 +251,18 @@ class Ledger:
 
     # Settling
 
-    def confirm(self, row: int) -> None:
-        """Record that the page of a pending *row* was kept to the end; now others may lean on it."""
-        pending = Query(ids=(row,), outcomes=(Outcome.PENDING,), replaces=False)
+    def confirm(self, *rows: int) -> None:
+        """Record that the pages of pending *rows* were kept to the end; now others may lean on them."""
+        pending = Query(ids=rows, outcomes=(Outcome.PENDING,), replaces=False)
         with self._store.transaction(writing=True, beside=True, can_wait=True):
             is_plain = not self._facts.has_restored()  # as nearly all: there is nothing else to do
-            if is_plain and self._store.change(pending, outcome=Outcome.CONFIRMED):
+            if is_plain and self._store.change(pending, outcome=Outcome.CONFIRMED) == len(rows):
                 return
         with self._store.transaction(writing=True, can_wait=True):
-            if found := self._pending(row):
-                self._settle(found, Outcome.CONFIRMED)
-                self._complete(found)
+            for found in map(self._pending, rows):
+                if found:
+                    self._settle(found, Outcome.CONFIRMED)
+                    self._complete(found)
 
     def release(self, row: int) -> None:
         """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""

@@ -6,7 +6,7 @@ Some conditions say more than they need to, so that SQLite sees that a partial i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -48,16 +48,35 @@ _CONDITIONS = {
 class Dialect(NamedTuple):
     """What each database says in its own way.
 
-    *conditions* are those with bound values, *listed* turns a sequence into the value to bind, and
-    *unlimited* is bound where there is no limit.
+    *conditions* are those with bound values, *listed* turns a sequence into the value to bind,
+    *unlimited* is bound where there is no limit, and *unsettled* says that the outcome of a row is one
+    of some other than confirmed.
     """
 
     conditions: Mapping[str, str]
     listed: Callable[[Sequence[int]], Any]
     unlimited: int | None
+    unsettled: Callable[[Collection[Outcome]], str]
 
 
-SQLITE = Dialect(_CONDITIONS, json.dumps, -1)
+def _unsettled(outcomes: Collection[Outcome]) -> str:
+    return f"p.outcome != 'confirmed' AND p.outcome IN {_names(outcomes)}"
+
+
+def _unsettled_on_server(outcomes: Collection[Outcome]) -> str:
+    """As `_unsettled`; there what is pending stands in a table of its own, beside what is `stored`."""
+    others = f"p.stored != 'confirmed' AND p.stored IN {_names(set(outcomes) - {Outcome.PENDING})}"
+    if Outcome.PENDING not in outcomes:
+        return others
+    pending = "p.id IN (SELECT row FROM pending)"
+    return pending if len(outcomes) == 1 else f"({pending} OR {others})"
+
+
+def _names(outcomes: Iterable[Outcome]) -> str:
+    return f"({','.join(sorted(repr(str(outcome)) for outcome in outcomes)) or _NO_TEXT})"
+
+
+SQLITE = Dialect(_CONDITIONS, json.dumps, -1, _unsettled)
 # Its texts are compared byte by byte, as they are in tables whose texts have the collation "C".
 POSTGRES = Dialect(
     {
@@ -66,6 +85,7 @@ POSTGRES = Dialect(
     },
     list,
     None,
+    _unsettled_on_server,
 )
 
 _FLAGS = {
@@ -90,15 +110,9 @@ def dry_runs_condition(runs: Iterable[int], table: str = "") -> str:
     return f"(NOT {table}is_dry{own})"
 
 
-def _outcomes(outcomes: tuple[Outcome, ...]) -> str:
-    among = f"p.outcome IN ({','.join(repr(str(outcome)) for outcome in outcomes) or _NO_TEXT})"
-    return among if Outcome.CONFIRMED in outcomes else f"p.outcome != 'confirmed' AND {among}"
-
-
 _PARTS: dict[str, Callable[[Any], str]] = {
     "not_runs": lambda runs: f"p.run NOT IN {numbers(runs)}",
     "dry_runs": lambda runs: dry_runs_condition(runs, "p."),
-    "outcomes": _outcomes,
 }
 
 
@@ -149,7 +163,9 @@ def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...], *, is_postgres: bo
         if kind != _NONE:
             texts.append(_bound_text(name, kind, dialect))
             places += [place] * texts[-1].count("?")
-    texts += [_text(name, part, kinds, given) for name, part in given.items() if part is not None]
+    texts += [
+        _text(name, part, kinds, given, dialect) for name, part in given.items() if part is not None
+    ]
     is_anywhere = kinds["group"] == _NONE and any(kinds[name] == _FILLED for name in _BY_SCOPE)
     if is_anywhere:
         texts.append("p.scope IN (SELECT id FROM scopes)")
@@ -165,7 +181,9 @@ def _bound_text(name: str, kind: int, dialect: Dialect) -> str:
     return f"p.{name} = ''" if kind == _EMPTY and name in _TEXTS else dialect.conditions[name]
 
 
-def _text(name: str, part: Any, kinds: Mapping[str, int], given: Mapping[str, Any]) -> str:
+def _text(
+    name: str, part: Any, kinds: Mapping[str, int], given: Mapping[str, Any], dialect: Dialect
+) -> str:
     if name in _FLAGS:
         return _FLAGS[name] if part else f"({_FLAGS[name]}) IS NOT TRUE"
     if name == "runs":
@@ -173,4 +191,7 @@ def _text(name: str, part: Any, kinds: Mapping[str, int], given: Mapping[str, An
         is_rare = given["outcomes"] and Outcome.CONFIRMED not in given["outcomes"]
         is_few = is_rare or (kinds["canonical"] and not given["met_again"])
         return f"{'+' if is_few else ''}p.run IN {numbers(part)}"
+    if name == "outcomes":
+        is_common = Outcome.CONFIRMED in part
+        return f"p.outcome IN {_names(part)}" if is_common else dialect.unsettled(part)
     return _PARTS[name](part)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, Fingerprint, Reason, SQLiteIndex, fingerprint
+from dedup import DedupConfig, Detector, Fingerprint, PostgresIndex, Reason, SQLiteIndex, fingerprint
 from dedup.index import Index
 from dedup.index.bands import BandList
 from dedup.index.chunks import CHUNK, SCHEMA
@@ -163,7 +163,9 @@ def test_a_crowd_in_one_band_is_looked_at_up_to_the_cap(index: Index) -> None:
     crowd = [sketch_like(0, 0)[:3] + random.Random(n).randbytes(BINS - 3) for n in range(20)]
     for number, sketch in enumerate(crowd):
         verdict = find_or_add(index, unlike_words(number, sketch), "", run=run, config=config)
-        assert (verdict.reason, verdict.candidates) == (Reason.NEW, min(number, 5))
+        # A server itself rules out what cannot pass.
+        looked_at = 0 if isinstance(index, PostgresIndex) else min(number, 5)
+        assert (verdict.reason, verdict.candidates) == (Reason.NEW, looked_at)
     copy = find_or_add(index, unlike_words(99, crowd[17]), "", run=run, config=config)
     assert (copy.reason, copy.canonical) == (Reason.NEAR_DUPLICATE, 18)
 

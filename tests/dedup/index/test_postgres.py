@@ -302,21 +302,25 @@ def test_the_original_of_a_page_that_stands_in_its_place_is_its_copy(
             index.end_run(run, "finished")
 
 
+@pytest.mark.parametrize("step", ["guess", "claim"])
 def test_a_page_whose_answer_was_lost_is_no_copy_of_itself(
-    address: str, monkeypatch: pytest.MonkeyPatch
+    address: str, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     with PostgresIndex(address) as index, Detector(index, CONFIG) as detector:
         store: Any = index.store
-        claim = store.claim
+        assert detector.run
+        index.ledger.judge(detector.sighting(page(text(0))), CONFIG)  # so that there is a guess at once
+        add = getattr(store, step)
 
         def cut(*given: Any) -> None:
             monkeypatch.undo()
-            claim(*given)
+            assert add(*given)
             raise ServerAway("the connection was cut behind the commit")
 
         for is_confirmed in (True, False):
             seen = detector.sighting(page(text(is_confirmed), f"http://a/{is_confirmed}"))
-            monkeypatch.setattr(store, "claim", cut)
+            monkeypatch.setattr(store, "guess", lambda *_: None)
+            monkeypatch.setattr(store, step, cut)
             with pytest.raises(ServerAway):
                 detector.submit(seen, confirmed=is_confirmed)
             again = detector.submit(seen, confirmed=is_confirmed)

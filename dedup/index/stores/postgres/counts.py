@@ -59,7 +59,8 @@ class Counts(Store):
             )
             rows, size = self._server.execute(
                 "SELECT (SELECT count(*) FROM pages), sum(pg_total_relation_size(oid))::bigint "
-                "FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+                "FROM pg_class WHERE relkind = 'r' AND relnamespace = "
+                "(SELECT relnamespace FROM pg_class WHERE oid = '@.pages'::regclass)"
             ).fetchall()[0]
         return Statistics(
             rows=rows,

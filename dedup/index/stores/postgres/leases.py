@@ -80,7 +80,9 @@ class Leases:
     def _renew_now(self, runs: list[int]) -> None:
         with self._server.connect_again() as connection, self._watch.over(connection):
             connection.execute(
-                "UPDATE runs SET lease = clock_timestamp() + %s * interval '1 second' "
-                "WHERE id = ANY(%s) AND ended IS NULL",
+                self._server.placed(
+                    "UPDATE runs SET lease = clock_timestamp() + %s * interval '1 second' "
+                    "WHERE id = ANY(%s) AND ended IS NULL"
+                ),
                 (self._seconds, runs),
             )

@@ -1,7 +1,8 @@
 """The search for the canonicals near one page, in the tables of an index on PostgreSQL.
 
-Bands are looked up in a GIN index.  Simhashes are compared one by one by the server, exactly: no index
-there finds those within ten bits in less than reading them all.
+Rows are looked up by the keys of their bands, the rarest keys first, and the server itself rules out
+most of them, by their codes.  Simhashes are compared one by one by the server, exactly: no index there
+finds those within ten bits in less than reading them all.
 """
 
 from __future__ import annotations
@@ -10,27 +11,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dedup.index.bands import Sketched
 from dedup.index.rows import SELECT_CANONICAL, canonical_of
 from dedup.index.stores.base import Pool
-from dedup.index.stores.postgres.server import Server
+from dedup.index.stores.postgres.server import Bits, Server
 from dedup.index.stores.queries import dry_runs_condition
 from dedup.index.stores.search import Searching
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.sketch import BINS
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.values.simhashes import signed
 from dedup.values.verdict import Canonical
 
-# Not one condition with OR, which the server may answer by reading all pages.
-_EACH_BY_ITS_INDEX = (
-    "SELECT id FROM pages WHERE scope = ? AND listed AND body_digest = ? "
-    "UNION ALL SELECT id FROM pages WHERE scope = ? AND listed AND token_digest = ? "
-    "UNION ALL SELECT id FROM pages WHERE listed AND bands && ?::bigint[]"
-)
 # Turns the order of signed numbers into that of unsigned ones.
 _SIGN = "(-9223372036854775808)::bigint"
-# Of equal pages so many are looked at beside those that share bands.
-_EQUALS = 1000
-_SHARED = "cardinality(ARRAY(SELECT unnest(bands) INTERSECT SELECT unnest(?::bigint[])))"
+# The codes of two bytes of sketches differ in so many bits, or in none.
+_APART = 2
+_ROUNDING = 1e-6
+_CODES = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], np.uint8)
 
 
 def distance_to(column: str) -> str:
@@ -38,8 +38,29 @@ def distance_to(column: str) -> str:
     return f"bit_count(({column} # ?)::bit(64))"
 
 
-class _Found(NamedTuple):
-    """A listed row that is equal to the page, or shares bands with it."""
+def code_of(sketch: bytes) -> Bits:
+    """Return the code of *sketch*: of each byte three bits, which two bytes share, or but for two.
+
+    So two codes differ in at most twice as many bits as their sketches do in bytes, and in one and a
+    half times as many where these are random.
+    """
+    return Bits(np.packbits(_CODES[np.frombuffer(sketch, np.uint8) & 3]).tobytes())
+
+
+def unlike_bits(sketch: bytes, config: DedupConfig) -> int:
+    """Return in how many bits, at most, the code of a canonical differs that may pass by *config*.
+
+    One that differs in more has a sketch that the verifier rules out.
+    """
+    if config.verifier == "distance" or config.min_similarity <= 0:
+        return _APART * BINS
+    # So many bins are filled in either of two such pages, and a share that is no less is equal in both.
+    either = min(BINS, (BINS - sketch.count(0)) / config.min_similarity)
+    return _APART * int(either * (1 - config.min_similarity) + _ROUNDING)
+
+
+class Found(NamedTuple):
+    """A listed row that is equal to the page, or shares bands with it and may pass."""
 
     id: int
     sketch: bytes
@@ -55,16 +76,18 @@ class Search(Searching):
     server: Server
     scope: int
     bands: list[int]
+    known: list[Found] | None = None
+    """What was found already, by the same question."""
     _in_pool: str = field(init=False)
     _given: tuple[Any, ...] = field(init=False)
-    _found: list[_Found] = field(init=False, default_factory=list)
+    _found: list[Found] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self._in_pool, self._given = in_pool(self.pool)
 
     def equal(self) -> Iterator[list[Canonical]]:
         """See `Searching`."""
-        self._found = self._equal_or_banded()
+        self._found = self._equal_or_banded() if self.known is None else self.known
         if not any(found.has_body or found.has_tokens for found in self._found):  # as for most pages
             return
         bodies = [found.id for found in self._found if found.has_body]
@@ -76,21 +99,18 @@ class Search(Searching):
         found = self.of_rows(sorted(rows)[: self.config.max_candidates]) if rows else []
         return sorted(found, key=lambda canonical: canonical.id)
 
-    def _equal_or_banded(self) -> list[_Found]:
+    def _equal_or_banded(self) -> list[Found]:
         """Return what has the same bytes, the same tokens or a band of the page: one question to all."""
-        page = self.page
-        equal = (page.body_digest, page.token_digest)
+        page, pool = self.page, self.pool
         found = self._fetch(
-            f"SELECT id, sketch, body_digest = ?, token_digest = ?, {_SHARED} AS shared FROM pages "
-            f"WHERE id = ANY(ARRAY({_EACH_BY_ITS_INDEX})) AND scope = ? {self._in_pool}"
-            f"ORDER BY body_digest = ? OR token_digest = ? DESC, shared DESC, id LIMIT {_EQUALS} + ?",
+            f"SELECT * FROM @.nearby({', '.join('?' * 9)})",
             (
-                *(*equal, self.bands),
-                *(self.scope, equal[0], self.scope, equal[1], self.bands),
-                *(self.scope, *self._given, *equal, self.config.max_candidates),
+                *(self.scope, page.body_digest, page.token_digest, self.bands, code_of(page.sketch)),
+                *(unlike_bits(page.sketch, self.config), list(pool.dry_runs), list(pool.without)),
+                self.config.max_candidates,
             ),
         )
-        return [_Found(*one) for one in found]
+        return [Found(*one) for one in found]
 
     def of_rows(self, rows: list[int]) -> list[Canonical]:
         """See `Searching`."""

@@ -1,7 +1,13 @@
-"""The connection to a PostgreSQL server: statements, transactions, and errors for people."""
+"""The connection to a PostgreSQL server: statements, transactions, and errors for people.
+
+Where a pool is in between, each transaction may be run in another session, which others use too.  So
+no statement leans on one: tables are named with their schema, locks are those of a transaction, and
+through a pool no statement is prepared and no setting changed.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
@@ -73,12 +79,15 @@ class Server:
 
     def __init__(self, address: Address, *, read_only: bool = False) -> None:
         self.name = address.name
+        self.schema = address.schema
         self._address = address
         self._read_only = read_only
         self._timeout: float | None = None
         self._depth = 0
         self._connection: Connection[tuple[Any, ...]] | None = None
         self._watch: Watch | None = None
+        self._is_pooled = False
+        self._sees_committed = True
         self.lock_key = 0
         """The number that advisory locks of this index have; known once there is an index."""
 
@@ -86,18 +95,39 @@ class Server:
 
     def execute(self, text: str, values: Values = ()) -> Cursor[tuple[Any, ...]]:
         """Run a statement; inside `transaction` it is part of that, else one of its own."""
-        with self.errors(), self._watched():
-            return self._connected().execute(_marked(text), values, binary=True)
+        with self.errors():
+            self._connected()  # it tells whether there is a pool
+        with self._reading_only(), self.errors(), self._watched():
+            return self._connected().execute(_marked(text, self.schema), values, binary=True)
+
+    def execute_committed(self, text: str, values: Values) -> Cursor[tuple[Any, ...]]:
+        """Run a statement that must see what was committed while it waits for a lock."""
+        is_seen = self._sees_committed or self.is_inside
+        with nullcontext() if is_seen else self.transaction(COMMITTED):
+            return self.execute(text, values)
+
+    def see_committed(self) -> None:
+        """Let statements be run as `execute_committed` says, whatever the role sees by default."""
+        self._sees_committed = False
 
     def execute_many(self, text: str, values: Sequence[Values]) -> None:
         """Run a statement for each of *values*."""
         with self.errors():
-            self._connected().cursor().executemany(_marked(text), values)
+            self._connected().cursor().executemany(_marked(text, self.schema), values)
 
     def script(self, text: str) -> None:
         """Run statements that take nothing, one after the other."""
         with self.errors(), self._watched():
-            self._connected().execute(cast(Any, text))
+            self._connected().execute(cast(Any, placed(text, self.schema)))
+
+    def _reading_only(self) -> AbstractContextManager[None]:
+        """Return a transaction that changes nothing, where the session does not see to that."""
+        is_safe = self._depth or not (self._read_only and self._is_pooled)
+        return nullcontext() if is_safe else self.transaction("BEGIN")
+
+    def placed(self, text: str) -> Any:
+        """Return the statement *text*, as connections run it, with the tables of this index."""
+        return placed(text, self.schema)
 
     @property
     def is_inside(self) -> bool:
@@ -115,7 +145,7 @@ class Server:
             self._connected()  # one that was cut is made anew here, and not inside
         self._depth += 1
         try:
-            self.script(begin)
+            self.script(f"{begin}{self._limits()}")
             with self.errors():
                 yield
                 with self._watched():
@@ -149,8 +179,6 @@ class Server:
             application_name="scrapy-dedup",
         )
         _adapt(connection)
-        schema = sql.Identifier(address.schema)
-        connection.execute(sql.SQL("SET search_path = {}").format(schema))
         return connection
 
     def close(self) -> None:
@@ -179,6 +207,10 @@ class Server:
                 raise IndexUnavailable(f"{self.name}: PostgreSQL 14 or newer is needed")
             if connection.info.parameter_status("server_encoding") != "UTF8":
                 raise IndexUnavailable(f"{self.name}: the encoding of the database must be UTF8")
+            self._is_pooled = _is_pooled(connection)
+            if self._is_pooled:
+                connection.prepare_threshold = None
+                return connection
             # Plans are kept, and are those for large tables from the beginning.
             for name, value in _SESSION.items():
                 connection.execute(sql.SQL("SET {} = {}").format(sql.Identifier(name), value))
@@ -191,9 +223,20 @@ class Server:
         return connection
 
     def _set_timeout(self, connection: Connection[tuple[Any, ...]]) -> None:
-        if self._timeout is not None:
-            limit = sql.Literal(f"{int(1000 * self._timeout)}ms")
-            connection.execute(sql.SQL("SET statement_timeout = {}").format(limit))
+        if self._timeout is not None and not self._is_pooled:
+            connection.execute(f"SET statement_timeout = {int(1000 * self._timeout)}")
+
+    def _limits(self) -> str:
+        """Return what limits a transaction through a pool; elsewhere the session does.
+
+        The time of statements on their own is limited by the `Watch`.
+        """
+        if not self._is_pooled:
+            return ""
+        mode = "; SET TRANSACTION READ ONLY" if self._read_only else ""
+        if self._timeout is None:
+            return mode
+        return f"{mode}; SET LOCAL statement_timeout = {int(1000 * self._timeout)}"
 
     # Errors
 
@@ -228,9 +271,9 @@ def _kind_of(error: psycopg.Error) -> type[IndexUnavailable]:
     return ServerAway if error.sqlstate.startswith(_PASSING) else IndexUnavailable
 
 
+COMMITTED = "BEGIN ISOLATION LEVEL READ COMMITTED"
+
 _SESSION: Mapping[str, sql.Literal] = {
-    # Who waits for a lock sees what was committed meanwhile.
-    "default_transaction_isolation": sql.Literal("read committed"),
     "plan_cache_mode": sql.Literal("force_generic_plan"),
     "enable_seqscan": sql.Literal("off"),
     "jit": sql.Literal("off"),
@@ -239,19 +282,70 @@ _SESSION: Mapping[str, sql.Literal] = {
 }
 
 
+def _is_pooled(connection: Connection[tuple[Any, ...]]) -> bool:
+    """Return whether there is a pool in between: it does not tell whose session this is."""
+    found = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
+    return found is None or found[0] != connection.info.backend_pid
+
+
+class Bits(bytes):
+    """Bits, eight in a byte, as the server's ``varbit``."""
+
+
+class _BitsDumper(Dumper):
+    """Writes `Bits`."""
+
+    format = psycopg.pq.Format.BINARY
+    oid = psycopg.adapters.types["varbit"].oid
+
+    def dump(self, obj: Bits) -> Buffer:
+        return (8 * len(obj)).to_bytes(4) + obj
+
+
 def _adapt(connection: Connection[Any]) -> None:
     adapters = connection.adapters
     # One type of numbers, whatever their size: else each size would have a statement of its own.
     adapters.register_dumper(int, Int8Dumper)
     adapters.register_dumper(str, _TextDumper)
+    adapters.register_dumper(Bits, _BitsDumper)
     for name in ("text", "varchar"):
         adapters.register_loader(name, _Loader)
         adapters.register_loader(name, _BinaryLoader)
 
 
+# The tables, where a statement names them; what reads pages reads how they are, see `tables`.
+_NAMES = [
+    "bands",
+    "meta",
+    "pages",
+    "pending",
+    "runs",
+    "scopes",
+    "secret",
+    "state",
+    "stored_pages",
+    "visits",
+    "withheld",
+]
+_NAMED = re.compile(rf"\b((?:DELETE )?FROM|JOIN|INTO|UPDATE|TABLE|ON) ({'|'.join(_NAMES)})\b(?!\.)")
+_SCHEMA_MARK = "@."
+
+
 @lru_cache(maxsize=1024)
-def _marked(text: str) -> Any:
-    return text.replace("%", "%%").replace("?", "%s")
+def _marked(text: str, schema: str) -> Any:
+    return placed(text, schema).replace("%", "%%").replace("?", "%s")
+
+
+@lru_cache(maxsize=1024)
+def placed(text: str, schema: str) -> str:
+    """Return the statement *text* with the tables of *schema*: no session has to know where they are."""
+
+    def named(found: re.Match[str]) -> str:
+        does, name = found.groups()
+        is_read = name == "pages" and does in ("FROM", "JOIN")
+        return f"{does} {_SCHEMA_MARK}{'seen' if is_read else name}"
+
+    return _NAMED.sub(named, text).replace(_SCHEMA_MARK, f'"{schema}".')
 
 
 def explained(error: psycopg.Error) -> str:

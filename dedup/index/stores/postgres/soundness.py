@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dedup.index.database_files import Damaged
 from dedup.index.rows import SELECT, row_of
 from dedup.index.stores.postgres.server import Server
+from dedup.index.stores.postgres.tables import COUNTS
 from dedup.reading.stored import is_readable
 
 _ROWS = 500
@@ -22,6 +23,8 @@ _REFERENCES = (
     ("withheld", "run", "runs"),
     ("withheld", "row", "pages"),
     ("stored_pages", "row", "pages"),
+    ("pending", "row", "pages"),
+    ("bands", "row", "pages"),
 )
 
 
@@ -36,7 +39,7 @@ def problems_of(server: Server) -> Iterator[str]:
             if count:
                 yield f"{count} {table} name a row of {other} that is not there, the first is {first}"
     yield from _invalid_rows(server)
-    yield from _wrong_places(server)
+    yield from _wrong_tables(server)
     unreadable = sum(
         not is_readable(page) for (page,) in server.execute("SELECT page FROM stored_pages")
     )
@@ -57,12 +60,16 @@ def _invalid_rows(server: Server) -> Iterator[str]:
                 return
 
 
-def _wrong_places(server: Server) -> Iterator[str]:
-    """Yield where places do not order what was listed: others may have kept the same."""
+def _wrong_tables(server: Server) -> Iterator[str]:
+    """Yield where a group does not know its last row: others may have kept the same."""
     (wrong,) = server.execute(
-        "SELECT count(*) FROM (SELECT p.scope FROM pages p JOIN scopes s ON s.id = p.scope "
-        "GROUP BY p.scope, s.last HAVING max(p.place) > s.last "
-        "OR count(p.place) != count(DISTINCT p.place)) AS wrong"
+        "SELECT count(*) FROM scopes s WHERE EXISTS (SELECT FROM @.pages p WHERE p.scope = s.id "
+        f"AND p.id > s.last AND {COUNTS})"
     ).fetchall()[0]
     if wrong:
-        yield f"{wrong} scopes have rows out of place"
+        yield f"{wrong} scopes do not know their last rows"
+    (wrong,) = server.execute(
+        "SELECT count(*) FROM pending o JOIN @.pages p ON p.id = o.row WHERE p.outcome != 'confirmed'"
+    ).fetchall()[0]
+    if wrong:
+        yield f"{wrong} rows are pending and settled"

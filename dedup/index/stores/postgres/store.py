@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,19 @@ from dedup.index.stores.base import (
 )
 from dedup.index.stores.postgres.address import Address
 from dedup.index.stores.postgres.counts import Counts
+from dedup.index.stores.postgres.guess import Guess, Unsure
 from dedup.index.stores.postgres.leases import LEASE, Leases
 from dedup.index.stores.postgres.records import Records
-from dedup.index.stores.postgres.search import Search, distance_to
-from dedup.index.stores.postgres.server import LOCK_CLASS, Server
+from dedup.index.stores.postgres.search import Found, Search, code_of, distance_to, unlike_bits
+from dedup.index.stores.postgres.server import LOCK_CLASS, Bits, Server
 from dedup.index.stores.postgres.soundness import problems_of
-from dedup.index.stores.postgres.tables import open_tables
+from dedup.index.stores.postgres.tables import (
+    ASK_AGAIN,
+    OTHER_EPOCH,
+    OTHER_ISOLATION,
+    RUN_ENDED,
+    open_tables,
+)
 from dedup.index.stores.queries import POSTGRES, clauses, condition
 from dedup.recipes.bands import Banding, sketch_keys
 from dedup.recipes.config import DedupConfig
@@ -37,6 +45,7 @@ from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import mixed
 from dedup.values.row import Row
 from dedup.values.run import Run
+from dedup.values.sighting import Sighting
 from dedup.values.simhashes import signed
 from dedup.values.verdict import Candidates, Outcome
 
@@ -71,6 +80,8 @@ class PostgresStore(Records, Counts):
         self._undone = 0
         self._is_told = False
         self._is_in_snapshot = False
+        self._guess: Guess | None = None
+        self._look: _Look | None = None
         self._banding: tuple[Hashable, Banding | None] = ((), None)
         self._leases = Leases(self._server, LEASE)
         try:
@@ -127,7 +138,7 @@ class PostgresStore(Records, Counts):
             yield
         finally:
             if self._is_in_snapshot:
-                self._is_in_snapshot, self._epoch = False, None
+                self._is_in_snapshot, self._epoch, self._look = False, None, None
 
     @property
     def _remembers(self) -> bool:
@@ -160,6 +171,8 @@ class PostgresStore(Records, Counts):
             self._epoch, self._is_told = epoch, True
 
     def _epoch_now(self) -> int:
+        if self._guess:
+            return self._guess.epoch
         if self._epoch is not None:
             return self._epoch
         ((epoch,),) = self._server.execute("SELECT epoch FROM state")
@@ -169,6 +182,10 @@ class PostgresStore(Records, Counts):
         return int(epoch)
 
     def token(self, group: Group) -> Token:
+        if self._look and self._look.guess.group == group and self._is_in_snapshot:
+            self._epoch = self._look.guess.epoch
+            return self._epoch, self._look.last
+        self._look = None
         found = self._server.execute(
             "SELECT e.epoch, s.id, s.last FROM state e LEFT JOIN scopes s ON s.kind = ? AND s.scope = ?",
             group,
@@ -189,7 +206,44 @@ class PostgresStore(Records, Counts):
 
     def claim(self, row: Row, token: Token, config: DedupConfig, page: bytes = b"") -> Row | None:
         number = self._add(row, token, config)
-        return self._added(row, page, number) if number else None
+        return self._added(row, page, number) if number != ASK_AGAIN else None
+
+    def guess(
+        self, sighting: Sighting, judge: Callable[[], Row | None], config: DedupConfig, page: bytes = b""
+    ) -> Row | None:
+        self._look = None
+        if not (self._seen and self.is_shared):
+            return None
+        guess = self._guess = Guess(sighting, self._seen)
+        try:
+            row = judge()
+        except Unsure:
+            row = None
+        finally:
+            self._guess = None
+        if row is None or not row.listed:
+            return None
+        number = self._add_new(row, guess, config)
+        return self._added(row, page, number) if number > 0 else None
+
+    def _add_new(self, row: Row, guess: Guess, config: DedupConfig) -> int:
+        """Add *row* if there is nothing but what *guess* says; return its number, else `ASK_AGAIN`."""
+        values, keys = self._values(row)
+        sketch = row.sighting.fingerprint.sketch
+        text = f"SELECT * FROM @.add_new({_row(len(values))}, {', '.join('?' * 7)})"
+        given = (
+            *(self._server.lock_key, guess.epoch, guess.searches, unlike_bits(sketch, config)),
+            *(config.max_candidates, row.sighting.canonical_key),
+        )
+        *found, last = map(
+            Found._make, self._server.execute_committed(text, (*values, keys, *given)).fetchall()
+        )
+        number = self._number(last.id, row)
+        if number == OTHER_EPOCH:
+            self._seen = 0
+        elif number == ASK_AGAIN:
+            self._look = _Look(guess, last.shared, found, is_known=last.has_body)
+        return number
 
     def _added(self, row: Row, page: bytes, number: int) -> Row:
         if page:
@@ -197,38 +251,71 @@ class PostgresStore(Records, Counts):
         return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
 
     def _add(self, row: Row, token: Any, config: DedupConfig | None) -> int:
-        seen = row.sighting
-        scope = self._scope((seen.kind, seen.scope), create=True)
-        values = values_of(row, scope)
-        bands = self._band_keys(seen.fingerprint.sketch, scope) if row.listed else None
         near_content, near_structure = _reach(config)
-        text = f"SELECT add_page(ROW({', '.join('?' * len(values))}, NULL, NULL, ?)::pages{', ?' * 6})"
+        values, keys = self._values(row)
+        text = f"SELECT @.add_page({_row(len(values))}, {', '.join('?' * 7)})"
         epoch, last = token or (None, None)
-        given = (self._server.lock_key, epoch, last, near_content, near_structure, seen.canonical_key)
-        ((number,),) = self._server.execute(text, (*values, bands, *given))
-        if number < 0:
+        given = (
+            *(self._server.lock_key, epoch, last, near_content, near_structure),
+            row.sighting.canonical_key,
+        )
+        ask = self._server.execute_committed if token else self._server.execute
+        ((number,),) = ask(text, (*values, keys, *given)).fetchall()
+        is_unseen = self._number(number, row) == OTHER_ISOLATION
+        return self._add(row, token, config) if is_unseen else number
+
+    def _values(self, row: Row) -> tuple[list[Any], list[int] | None]:
+        """Return what a row of the table is made of, and the keys of its bands."""
+        seen = row.sighting
+        scope, sketch = self._scope((seen.kind, seen.scope), create=True), seen.fingerprint.sketch
+        values = [*values_of(row, scope), None, code_of(sketch) if row.listed else None]
+        return values, self._band_keys(sketch, scope) if row.listed else None
+
+    def _number(self, number: int, row: Row) -> int:
+        """Return *number*, the answer of a function that was to add *row*."""
+        if number == OTHER_ISOLATION:
+            self._server.see_committed()
+        if number == RUN_ENDED:
             raise RunEnded(
-                f"{self.name}: run {seen.run} was ended by others, as it was not heard of for too long"
+                f"{self.name}: run {row.sighting.run} was ended by others, as it was not heard of for "
+                "too long"
             )
-        return int(number)
+        return number
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         if listed or outcome is not Outcome.CONFIRMED:
             self.announce()
-        changed = 0
         text, values = condition(which, self._scope_of(which), POSTGRES)
-        changes = {"outcome": outcome, "listed": listed}
-        given = {name: value for name, value in changes.items() if value is not None}
-        assignments = ", ".join(f"{name} = ?" for name in given)
+        chosen = f"SELECT p.id FROM pages p WHERE {text}"
+        if outcome is Outcome.CONFIRMED and which.outcomes == (Outcome.PENDING,) and listed is None:
+            return self._server.execute(f"DELETE FROM pending WHERE row IN ({chosen})", values).rowcount
+        rows = [row for (row,) in self._server.execute(chosen, values)]
+        if rows and listed is not None:
+            self._list(rows, listed=listed)
+        if rows and outcome is not None:
+            self._settle(rows, outcome)
+        return len(rows)
+
+    def _settle(self, rows: list[int], outcome: Outcome) -> None:
+        stored = Outcome.CONFIRMED if outcome is Outcome.PENDING else outcome
+        self._server.execute("UPDATE pages SET outcome = ? WHERE id = ANY(?)", (stored, rows))
+        self._server.execute("DELETE FROM pending WHERE row = ANY(?)", (rows,))
+        if outcome is Outcome.PENDING:
+            self._server.execute("INSERT INTO pending SELECT unnest(?::bigint[])", (rows,))
+
+    def _list(self, rows: list[int], *, listed: bool) -> None:
+        """Put *rows* into the lists, or take them out."""
+        for number, keys, _ in self._keyed("WHERE p.listed AND p.id = ANY(?)", (rows,)):
+            self._server.execute("DELETE FROM bands WHERE key = ANY(?) AND row = ?", (keys, number))
+        self._server.execute("UPDATE pages SET listed = ? WHERE id = ANY(?)", (listed, rows))
         if listed:
-            self._band(f"WHERE {text}", values)
-        if given:
-            changed = self._server.execute(
-                f"UPDATE pages AS p SET {assignments} WHERE {text}", (*given.values(), *values)
-            ).rowcount
-        return changed
+            self._band("WHERE p.id = ANY(?)", (rows,))
 
     def rows(self, query: Query) -> Iterator[Row]:
+        if self._guess:
+            return self._guess.rows(query)
+        if self._look and self._look.is_nothing(query):
+            return iter(())
         if query.limit is not None or query.order is not Order.OLDEST:
             return iter(self._select(query, query.limit))
         rows = self._select(query, _BATCH)
@@ -267,9 +354,12 @@ class PostgresStore(Records, Counts):
         wanted = banding_of(config)
         if wanted is not None and wanted != self.banding:
             raise IndexMismatch(f"{self.name} has no bands of {wanted}; call `prepare`")
+        if self._guess:
+            return self._guess.candidates(pool, config)
         scope = self._scope(pool.group)
         bands = (self._band_keys(page.sketch, scope) or []) if wanted else []
-        return Search(page, pool, config, self._server, scope, bands).batches()
+        known = self._look.found if self._look and self._look.guess.has_asked(page, pool) else None
+        return Search(page, pool, config, self._server, scope, bands, known).batches()
 
     # Bands
 
@@ -293,7 +383,13 @@ class PostgresStore(Records, Counts):
         return found
 
     def _band(self, where: str, values: Sequence[Any]) -> None:
-        """Make the bands of some rows anew from their sketches."""
+        """Put some rows into the lists by their sketches."""
+        for row, keys, code in self._keyed(where, values):
+            self._server.execute("UPDATE pages SET code = ? WHERE id = ?", (code, row))
+            self._server.execute("INSERT INTO bands SELECT unnest(?::bigint[]), ?", (keys, row))
+
+    def _keyed(self, where: str, values: Sequence[Any]) -> Iterator[tuple[int, list[int] | None, Bits]]:
+        """Yield rows with the keys of their bands, and their codes."""
         last = 0
         while rows := self._server.execute(
             f"SELECT p.id, p.scope, p.sketch FROM pages p {where} AND p.id > ? "
@@ -301,8 +397,8 @@ class PostgresStore(Records, Counts):
             (*values, last),
         ).fetchall():
             last = rows[-1][0]
-            keys = [(self._band_keys(sketch, scope), row) for row, scope, sketch in rows]
-            self._server.execute_many("UPDATE pages SET bands = ? WHERE id = ?", keys)
+            for row, scope, sketch in rows:
+                yield row, self._band_keys(sketch, scope), code_of(sketch)
 
     def prepare(self, config: DedupConfig) -> None:
         wanted = banding_of(config)
@@ -325,6 +421,7 @@ class PostgresStore(Records, Counts):
         self.put(Note("bands", f"{wanted.bands}x{wanted.rows}"))
         self.announce()
         self._banding = (), None
+        self._server.execute("DELETE FROM bands")
         self._band("WHERE p.listed", ())
 
     # Leases
@@ -362,7 +459,7 @@ class PostgresStore(Records, Counts):
 
     def problems(self) -> list[str]:
         with self.transaction(writing=False):
-            privilege = self._server.execute("SELECT has_table_privilege('secret', 'SELECT')")
+            privilege = self._server.execute("SELECT has_table_privilege('@.secret', 'SELECT')")
             if privilege.fetchall()[0][0]:  # a role that only reads must not see it
                 _ = self.secret  # raises where it is none
             return list(problems_of(self._server))
@@ -375,6 +472,24 @@ class PostgresStore(Records, Counts):
             self._leases.close()
         finally:
             self._server.close()
+
+
+@dataclass(slots=True)
+class _Look:
+    """What was found where a *guess* was wrong; *last* was the last row then: nobody asks again."""
+
+    guess: Guess
+    last: int
+    found: list[Found]
+    is_known: bool
+
+    def is_nothing(self, query: Query) -> bool:
+        """Return whether it is known that there is no row of *query*."""
+        return not self.is_known and self.guess.is_of_it(query)
+
+
+def _row(columns: int) -> str:
+    return f"ROW({', '.join('?' * columns)})::@.pages"
 
 
 def _reach(config: DedupConfig | None) -> tuple[int, int]:

@@ -1,8 +1,11 @@
 """The tables of an index on PostgreSQL: the columns of every index, and what a server adds to them.
 
-`pages.place` orders what others may have to compare themselves with, `scopes.last` is the highest
-place of a group: both change only under the lock of the row in `scopes`.  `state.epoch` rises whenever
-rows are taken out or put back, or facts change that clients remember.
+`scopes.last` is the highest row of a group that others may have to compare themselves with: such a row
+gets its number under the lock of the row in `scopes`.  `bands` has the rows by the keys of their bands,
+`pending` those whose fate is open; in `pages` these are confirmed, and the view `seen` says how they
+are.  `state.epoch` rises whenever rows are taken out or put back, or facts change that clients remember.
+
+In every statement ``@.`` stands for the schema, see `dedup.index.stores.postgres.server`.
 """
 
 from __future__ import annotations
@@ -60,49 +63,200 @@ def key_of(table: Table) -> tuple[str, ...]:
 
 # As `values_of` gives them, so that one row of values is one row of the table.
 _ORDERED = (*PAGES.select(INSERTED), *PAGES.select(["id"]))
-_BESIDE = ("place bigint", "bands bigint[]")
+_BESIDE = ("code varbit",)
 
-# Of what was placed after a client looked: may the page be a copy of it, or the other way round?
+# Rows that others may have to compare themselves with, and not only by what their epoch tells.
+COUNTS = "(kept OR listed OR previous IS NOT NULL)"
+# Of what was added after a client looked: may the page be a copy of it, or the other way round?
 _MAY_MATTER = f"""
-    (given.url_key <> '' AND p.url_key = given.url_key)
-    OR (declared <> '' AND p.url_key = declared)
-    OR (given.item_key <> '' AND p.item_key = given.item_key)
-    OR (p.listed AND (
-        p.body_digest = given.body_digest
-        OR (given.tokens >= {MIN_EQUAL_TOKENS} AND p.token_digest = given.token_digest)
-        OR p.bands && given.bands
-        OR (p.content_simhash <> 0 AND given.content_simhash <> 0 AND near_content >=
-            bit_count((p.content_simhash # given.content_simhash)::bit(64)))
-        OR (p.structure_simhash <> 0 AND given.structure_simhash <> 0 AND near_structure >=
-            bit_count((p.structure_simhash # given.structure_simhash)::bit(64)))))
+    EXISTS (
+        SELECT FROM @.pages p WHERE p.scope = given.scope AND p.id > last_then AND {COUNTS} AND (
+            (given.url_key <> '' AND p.url_key = given.url_key)
+            OR (declared <> '' AND p.url_key = declared)
+            OR (given.item_key <> '' AND p.item_key = given.item_key)
+            OR (p.listed AND (
+                p.body_digest = given.body_digest
+                OR (given.tokens >= {MIN_EQUAL_TOKENS} AND p.token_digest = given.token_digest)
+                OR (p.content_simhash <> 0 AND given.content_simhash <> 0 AND near_content >=
+                    bit_count((p.content_simhash # given.content_simhash)::bit(64)))
+                OR (p.structure_simhash <> 0 AND given.structure_simhash <> 0 AND near_structure >=
+                    bit_count((p.structure_simhash # given.structure_simhash)::bit(64))))))
+    ) OR EXISTS (SELECT FROM @.bands b WHERE b.key = ANY(keys) AND b.row > last_then)
 """
 
-# Adds a row and returns its number; -1 if its run was ended by others, who settled what was pending; of
-# a claim, 0 if the verdict may be out of date.  Copies wait for nobody.
+# What functions say instead of the number of a row.
+ASK_AGAIN, RUN_ENDED, OTHER_EPOCH, OTHER_ISOLATION = 0, -1, -2, -3
+
+# Plans are kept, and are those for large tables from the beginning.  Settings of the functions, and not
+# of the session, which others may use too where a pool is in between.
+_PLANNED = """
+    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
+    SET enable_mergejoin = off SET jit = off SET max_parallel_workers_per_gather = 0
+"""
+
+# Adds a row and returns its number, or one of the above: that its run was ended by others, who settled
+# what was pending; of a claim, that the verdict may be out of date.  Copies wait for nobody.
 _ADD_PAGE = f"""
-CREATE FUNCTION add_page(given pages, lock_key bigint, epoch_then bigint, last_then bigint,
-    near_content bigint, near_structure bigint, declared text) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE last_now bigint;
+CREATE FUNCTION @.add_page(given @.pages, keys bigint[], lock_key bigint, epoch_then bigint,
+    last_then bigint, near_content bigint, near_structure bigint, declared text)
+RETURNS bigint LANGUAGE plpgsql {_PLANNED} AS $$
+DECLARE
+    last_now bigint;
+    is_pending boolean := given.outcome = 'pending';
 BEGIN
     IF epoch_then IS NOT NULL THEN
+        -- Who waited for a lock must see what was committed meanwhile.
+        IF current_setting('transaction_isolation') <> 'read committed' THEN
+            RETURN {OTHER_ISOLATION};
+        END IF;
         PERFORM pg_advisory_xact_lock_shared({LOCK_CLASS}, lock_key::integer);
-        IF (SELECT epoch FROM state) <> epoch_then THEN RETURN 0; END IF;
+        IF (SELECT epoch FROM @.state) <> epoch_then THEN RETURN {ASK_AGAIN}; END IF;
     END IF;
-    IF (epoch_then IS NOT NULL OR given.outcome = 'pending') AND EXISTS (
-        SELECT FROM runs WHERE id = given.run AND ended IS NOT NULL AND lock <> ''
-    ) THEN RETURN -1; END IF;
+    IF (epoch_then IS NOT NULL OR is_pending) AND EXISTS (
+        SELECT FROM @.runs WHERE id = given.run AND ended IS NOT NULL AND lock <> ''
+    ) THEN RETURN {RUN_ENDED}; END IF;
     IF given.kept OR given.listed OR given.previous IS NOT NULL THEN
-        SELECT last INTO last_now FROM scopes WHERE id = given.scope FOR UPDATE;
-        IF last_now > last_then AND EXISTS (
-            SELECT FROM pages p WHERE p.scope = given.scope AND p.place > last_then AND ({_MAY_MATTER})
-        ) THEN RETURN 0; END IF;
-        given.place := last_now + 1;
-        UPDATE scopes SET last = given.place WHERE id = given.scope;
+        SELECT last INTO last_now FROM @.scopes WHERE id = given.scope FOR UPDATE;
+        IF last_now > last_then AND ({_MAY_MATTER}) THEN RETURN {ASK_AGAIN}; END IF;
+        given.id := nextval('@.pages_id_seq'::regclass);
+        UPDATE @.scopes SET last = given.id WHERE id = given.scope;
+    ELSE
+        given.id := nextval('@.pages_id_seq'::regclass);
     END IF;
-    given.id := nextval(pg_get_serial_sequence('pages', 'id'));
-    INSERT INTO pages SELECT given.*;
+    IF is_pending THEN
+        given.outcome := 'confirmed';
+        INSERT INTO @.pending VALUES (given.id);
+    END IF;
+    INSERT INTO @.pages SELECT given.*;
+    IF given.listed THEN
+        INSERT INTO @.bands SELECT one, given.id FROM unnest(keys) one;
+    END IF;
     RETURN given.id;
 END $$
+"""
+
+# A key that more rows have is crowded: it is looked up only if fewer keys than `_ENOUGH` are not.
+_FEW, _ENOUGH = 64, 8
+# Of a crowded key so many rows are read, the oldest; and crowded keys, the rarest first, until there are
+# so many rows in all.
+_CROWD, _ROWS = 1_000, 2_000
+# Of equal pages so many are looked at beside those that share bands.
+_EQUALS = 1_000
+
+
+def _lists(most: int) -> str:
+    return f"""
+        SELECT one, ARRAY(
+            SELECT b.row FROM @.bands b WHERE b.key = one ORDER BY b.row LIMIT {most}
+        ) AS rows FROM unnest(keys) one
+    """
+
+
+# Returns the listed rows with the same bytes or the same text, and those that share keys of rare bands
+# and may pass: whose codes differ in at most `unlike` bits.  Of a page whose keys are all crowded, the
+# oldest rows of each count.
+_NEARBY = f"""
+CREATE FUNCTION @.nearby(its_scope bigint, its_body bytea, its_text bytea, keys bigint[],
+    its_code varbit, unlike bigint, dry_runs bigint[], without bigint[], most bigint)
+RETURNS TABLE (id bigint, sketch bytea, has_body boolean, has_text boolean, shared bigint)
+LANGUAGE plpgsql {_PLANNED} AS $$
+#variable_conflict use_column
+DECLARE
+    rare bigint;
+    near bigint[];
+BEGIN
+    WITH lists AS MATERIALIZED ({_lists(_FEW + 1)})
+    SELECT count(*), (
+        SELECT array_agg(number) FROM lists l, unnest(l.rows) number
+        WHERE cardinality(l.rows) <= {_FEW}
+    ) INTO rare, near FROM lists WHERE cardinality(rows) <= {_FEW};
+    IF rare < least({_ENOUGH}, cardinality(keys)) THEN
+        WITH lists AS MATERIALIZED ({_lists(_CROWD)}),
+        ordered AS (
+            SELECT rows, min(cardinality(rows)) OVER () AS fewest,
+                sum(cardinality(rows)) OVER (ORDER BY cardinality(rows), one) - cardinality(rows)
+                AS before
+            FROM lists
+        )
+        SELECT array_agg(number) INTO near FROM ordered, unnest(rows) number
+        WHERE before < {_ROWS} OR fewest = {_CROWD};
+    END IF;
+    RETURN QUERY
+    SELECT p.id, p.sketch, p.body_digest = its_body, p.token_digest = its_text, f.shared
+    FROM (
+        SELECT number, sum(share)::bigint AS shared FROM (
+            SELECT number, 1 AS share FROM unnest(near) number
+            UNION ALL (SELECT p.id, 0 FROM @.pages p
+            WHERE p.scope = its_scope AND p.body_digest = its_body AND p.listed
+            ORDER BY p.id LIMIT {_EQUALS})
+            UNION ALL (SELECT p.id, 0 FROM @.pages p
+            WHERE p.scope = its_scope AND p.token_digest = its_text AND p.listed
+            ORDER BY p.id LIMIT {_EQUALS})
+        ) AS each GROUP BY number
+    ) AS f JOIN @.pages p ON p.id = f.number
+    WHERE p.scope = its_scope AND p.listed AND (NOT p.is_dry OR p.run = ANY(dry_runs))
+    AND p.id <> ALL(without) AND (
+        p.body_digest = its_body OR p.token_digest = its_text
+        OR bit_count(p.code # its_code) <= unlike
+    )
+    ORDER BY p.body_digest = its_body OR p.token_digest = its_text DESC, f.shared DESC,
+        p.id
+    LIMIT {_EQUALS} + most;
+END $$
+"""
+
+# Adds a page as new if the index knows nothing like it.  Else it returns what `nearby` does; the last
+# row says what became of it (a number as of `add_page`), whether there are rows of the same identity,
+# and the last row of the group.
+_ADD_NEW = f"""
+CREATE FUNCTION @.add_new(given @.pages, keys bigint[], lock_key bigint, epoch_then bigint,
+    searches boolean, unlike bigint, most bigint, declared text)
+RETURNS TABLE (id bigint, sketch bytea, has_body boolean, has_text boolean, shared bigint)
+LANGUAGE plpgsql {_PLANNED} AS $$
+#variable_conflict use_column
+DECLARE
+    number bigint := {ASK_AGAIN};
+    is_known boolean := false;
+    is_near boolean := false;
+    last_then bigint;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RETURN QUERY SELECT {OTHER_ISOLATION}::bigint, ''::bytea, false, false, 0::bigint;
+        RETURN;
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared({LOCK_CLASS}, lock_key::integer);
+    IF (SELECT epoch FROM @.state) <> epoch_then THEN
+        RETURN QUERY SELECT {OTHER_EPOCH}::bigint, ''::bytea, false, false, 0::bigint;
+        RETURN;
+    END IF;
+    SELECT last INTO last_then FROM @.scopes s WHERE s.id = given.scope;
+    IF given.item_key <> '' THEN
+        is_known := EXISTS (
+            SELECT FROM @.pages p WHERE p.item_key = given.item_key AND p.item_key <> ''
+            AND p.scope = given.scope);
+    ELSE
+        is_known := EXISTS (
+            SELECT FROM @.pages p WHERE p.url_key = given.url_key AND p.url_key <> ''
+            AND p.scope = given.scope);
+    END IF;
+    IF searches THEN
+        RETURN QUERY SELECT * FROM @.nearby(given.scope, given.body_digest, given.token_digest, keys,
+            given.code, unlike, '{{}}', '{{}}', most);
+        is_near := FOUND;
+    END IF;
+    IF NOT (is_known OR is_near) THEN
+        number := @.add_page(given, keys, lock_key, epoch_then, last_then, -1, -1, declared);
+    END IF;
+    RETURN QUERY SELECT number, ''::bytea, is_known, false, last_then;
+END $$
+"""
+
+_OUTCOME = PAGES.select(["outcome"])[0]
+_SEEN = f"""
+CREATE VIEW @.seen AS
+SELECT {", ".join(f"p.{column.name}" for column in _ORDERED if column is not _OUTCOME)},
+    p.outcome AS stored, CASE WHEN open.row IS NULL THEN p.outcome ELSE 'pending' END AS outcome
+FROM @.pages p LEFT JOIN @.pending open ON open.row = p.id
 """
 
 _SCHEMA = (
@@ -116,15 +270,18 @@ _SCHEMA = (
     # Not worth the time of packing them.
     *(
         f"ALTER TABLE pages ALTER {name} SET STORAGE EXTERNAL"
-        for name in ("sketch", "check_sketch", "sample")
+        for name in ("sketch", "check_sketch", "sample", "code")
     ),
-    "CREATE INDEX pages_by_place ON pages (scope, place) WHERE place IS NOT NULL",
+    "CREATE TABLE bands (key bigint NOT NULL, row bigint NOT NULL)",
+    "CREATE TABLE pending (row bigint PRIMARY KEY)",
+    _SEEN,
+    f"CREATE INDEX pages_by_scope ON pages (scope, id) WHERE {COUNTS}",
     # By hash: keys may be longer than what a B-tree takes.
     "CREATE INDEX pages_by_url ON pages USING hash (url_key) WHERE url_key != ''",
     "CREATE INDEX pages_by_key ON pages USING hash (item_key) WHERE item_key != ''",
-    "CREATE INDEX pages_by_body ON pages (scope, body_digest) WHERE listed",
-    "CREATE INDEX pages_by_tokens ON pages (scope, token_digest) WHERE listed",
-    "CREATE INDEX pages_by_bands ON pages USING gin (bands) WITH (fastupdate = off) WHERE listed",
+    "CREATE INDEX pages_by_body ON pages (scope, body_digest, id) WHERE listed",
+    "CREATE INDEX pages_by_tokens ON pages (scope, token_digest, id) WHERE listed",
+    "CREATE INDEX bands_by_key ON bands (key, row)",
     "CREATE INDEX pages_by_canonical ON pages (canonical) WHERE canonical IS NOT NULL",
     "CREATE INDEX pages_by_run ON pages (run, id)",
     "CREATE INDEX pages_unsettled ON pages (outcome) WHERE outcome != 'confirmed'",
@@ -137,6 +294,8 @@ _SCHEMA = (
     "CREATE INDEX visits_by_run ON visits (run)",
     "CREATE INDEX visits_by_host ON visits USING hash (host)",
     _ADD_PAGE,
+    _NEARBY,
+    _ADD_NEW,
 )
 
 # What brings the tables of a version to the next one.
@@ -199,7 +358,7 @@ def _version(server: Server, schema: str) -> int | None:
 
 def _lock_key(server: Server) -> int:
     """Return the number of the lock of this index: that of one of its tables, in its database."""
-    found = server.execute("SELECT 'state'::regclass::oid::bigint").fetchone()
+    found = server.execute("SELECT '@.state'::regclass::oid::bigint").fetchone()
     assert found is not None
     number = int(found[0])
     return number - 2**32 if number >= 2**31 else number  # the server takes one with a sign

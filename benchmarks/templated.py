@@ -1,0 +1,159 @@
+"""Pages that look like those of crawls: sites of unequal sizes, each with a frame, and some copies.
+
+The size of a site follows a power law: the largest of 200 has one page in six.  The pages of a site
+share a header and a footer; their own words are drawn by Zipf's law from the language of the site.  One
+page in five repeats an earlier one of its site, with two words of its own changed.  The same seed
+gives the same pages, in any order and in any process.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice, product
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.progress import track
+
+from dedup import Page, fingerprint
+from dedup.index import Row, Sighting
+from dedup.recipes.bands import Banding, sketch_keys
+from dedup.recipes.config import DedupConfig
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.urls import url_key
+from dedup.values.verdict import Outcome, Reason, Verdict
+
+WORDS = 320
+COPIES = 0.2
+SITES = 200
+_VOCABULARY = 20_000
+_ONE_IN = 100
+# Consonants and vowels of which the words of a language are made.
+_ALPHABETS = (
+    ("bcdfghklmnprstvw", "aeiou"),
+    ("bdfgjklmnprstvöä", "aeiuüøå"),
+    ("бвгджзклмнпрстфхч", "аеиоуя"),
+    ("βγδζθκλμνπρστφχ", "αεηιου"),
+)
+
+Numbers = NDArray[np.int64]
+
+
+@cache
+def _vocabulary(language: int) -> list[str]:
+    consonants, vowels = _ALPHABETS[language]
+    syllables = ["".join(pair) for pair in product(consonants, vowels)]
+    words = ["".join(three) for three in islice(product(syllables, repeat=3), 10 * _VOCABULARY)]
+    order = np.random.default_rng(language).permutation(len(words))[:_VOCABULARY]
+    return [words[place] for place in order]
+
+
+@cache
+def _zipf(count: int) -> NDArray[np.float64]:
+    """Return the shares of the first, the first two, ... of *count* things of which one is 1/rank."""
+    sums = np.cumsum(1 / np.arange(1, count + 1))
+    shares: NDArray[np.float64] = sums / sums[-1]
+    return shares
+
+
+@dataclass(slots=True)
+class Crawl:
+    """*count* pages of *sites*, whose frames are a share *frame* (0 to 1) of their words.
+
+    The page *n* is on the site `site_of[n]`, and repeats the page `origins[n]`, or is that itself.
+    """
+
+    count: int
+    sites: int = SITES
+    frame: float = 0.25
+    seed: int = 5
+    site_of: Numbers = field(init=False)
+    origins: Numbers = field(init=False)
+
+    def __post_init__(self) -> None:
+        rng = np.random.default_rng(self.seed)
+        # The rank of a site says nothing about its language.
+        self.site_of = _zipf(self.sites).searchsorted(rng.random(self.count))
+        self.origins = np.arange(self.count)
+        originals: list[list[int]] = [[] for _ in range(self.sites)]
+        repeats = rng.random(self.count) < COPIES
+        for number, (site, draw) in enumerate(zip(self.site_of, rng.random(self.count), strict=True)):
+            if repeats[number] and originals[site]:
+                self.origins[number] = originals[site][int(draw * len(originals[site]))]
+            else:
+                originals[site].append(number)
+
+    def is_copy(self, number: int) -> bool:
+        """Return whether the page repeats another one."""
+        return bool(self.origins[number] != number)
+
+    def url(self, number: int) -> str:
+        """Return the URL of a page."""
+        return f"http://site{self.site_of[number]}.example/{number}"
+
+    def text(self, number: int) -> str:
+        """Return the text of a page."""
+        site = int(self.site_of[number])
+        vocabulary = _vocabulary(site * 7 % len(_ALPHABETS))
+        around = round(WORDS * self.frame)
+        frame = self._drawn(around, -1, site)
+        own = self._drawn(WORDS - around, 0, int(self.origins[number]))
+        if self.is_copy(number):
+            rng = np.random.default_rng((self.seed, 2, number))
+            changed = rng.integers(0, len(own), max(1, len(own) // _ONE_IN))
+            own[changed] = rng.integers(0, _VOCABULARY, len(changed))
+        sequence = np.concatenate((frame[: around // 2], own, frame[around // 2 :]))
+        return " ".join([vocabulary[place] for place in sequence.tolist()])
+
+    def _drawn(self, count: int, *key: int) -> Numbers:
+        rng = np.random.default_rng((self.seed, *(part + 1 for part in key)))
+        drawn: Numbers = _zipf(_VOCABULARY).searchsorted(rng.random(count))
+        return drawn
+
+    def fingerprint(self, number: int) -> Fingerprint:
+        """Return the fingerprint of a page by the default recipe, without a check sketch."""
+        return fingerprint(Page.from_text(self.text(number)))
+
+    def prints(self, folder: Path | None = None) -> list[Fingerprint]:
+        """Return the fingerprints of all pages; those that are in a file in *folder* are read there."""
+        name = f"{self.count}-{self.sites}-{self.frame}-{self.seed}.pickle"
+        path = folder and folder / name
+        if path and path.exists():
+            return list(pickle.loads(path.read_bytes()))
+        with get_context("fork").Pool() as pool:
+            made = pool.imap(self.fingerprint, range(self.count), chunksize=500)
+            prints = list(track(made, "making pages", self.count))
+        if path:
+            path.write_bytes(pickle.dumps(prints))
+        return prints
+
+    def rows(self, prints: Iterable[Fingerprint], run: int) -> Iterator[Row]:
+        """Yield what an empty index has after *run* has seen the first pages, whose *prints* are given."""
+        for number, page in enumerate(prints):
+            url = self.url(number)
+            seen = Sighting(page, url, url_key(url), "page", "", run, 0.0)
+            verdict = Verdict(Reason.NEW, kept=True)
+            if self.is_copy(number):
+                original = int(self.origins[number]) + 1
+                verdict = Verdict(Reason.NEAR_DUPLICATE, kept=False, similarity=0.9, canonical=original)
+            yield Row(0, seen, verdict, Outcome.CONFIRMED, listed=verdict.kept)
+
+
+def crowds(prints: Iterable[Fingerprint], banding: Banding) -> NDArray[np.int64]:
+    """Return how many of all pages have each key of a band, for each key of each page, in order."""
+    counts = Counter(key for page in prints for key in sketch_keys(page.sketch, banding).tolist())
+    rows = np.fromiter(counts.values(), np.int64, len(counts))
+    return np.sort(np.repeat(rows, rows))
+
+
+def crowding(prints: Iterable[Fingerprint], config: DedupConfig) -> str:
+    """Return, for people, with how many pages a page shares a key of a band."""
+    rows = crowds(prints, Banding(config.bands, config.rows))
+    told = ", ".join(f"{share:g} %: {int(np.percentile(rows, share)):,}" for share in (50, 90, 99, 99.9))
+    return f"pages that have one key of a band: mean {rows.mean():,.1f}, {told}, most {rows.max():,}"
