@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -25,6 +25,7 @@ from typing import Any
 import click
 import numpy as np
 
+from benchmarks.templated import Crawl
 from dedup import DedupConfig, Page, SQLiteIndex
 from dedup.algorithms.blocks import BlockIndex
 from dedup.index import Row, Run, Sighting
@@ -378,23 +379,24 @@ def crowd(folder: Path, count: int) -> None:
 
 
 def pages(folder: Path, count: int) -> None:
-    """`find_or_add` of a new page, at a million pages, commit included."""
+    """`find_or_add` of a page of a crawl, at a million pages, commit included."""
     count = min(count, MILLION)
     path = folder / f"pages-{count}.db"
     config = DedupConfig()
-    rng = np.random.default_rng(SEED)
+    crawl = Crawl(count + 3000)
+    prints = crawl.prints()
     with SQLiteIndex(path) as index:
         run = index.begin_run("bench")
-        _fill(index, count, run.id, rng)
-        fresh = [_random_page(rng) for _ in range(3000)]
-        times = []
-        for number, page in enumerate(fresh):
+        fill(index, crawl.rows(prints[:count], run.id))
+        times, copies = [], 0
+        for number in range(count, len(prints)):
+            seen = _sighting(prints[number], crawl.url(number), run)
             begin = time.perf_counter()
-            verdict = index.ledger.find_or_add(_sighting(page, number, run), config)
+            verdict = index.ledger.find_or_add(seen, config)
             times.append((time.perf_counter() - begin) * 1e6)
-            assert verdict.kept
+            copies += not verdict.kept
         say(
-            f"find_or_add of a new page, {count:,} pages",
+            f"find_or_add of a page, {count:,} pages of {crawl.sites} sites, {copies / 3000:.0%} copies",
             f"{median(times):.0f} µs (95 %: {np.percentile(times, 95):.0f})",
             "",
             None,
@@ -414,12 +416,13 @@ def flood(folder: Path, count: int) -> None:
         rng = np.random.default_rng(SEED)
         with SQLiteIndex(path) as index:
             run = index.begin_run("bench")
-            _fill(index, size, run.id, rng, crowded=crowded)
+            fill(index, _random_rows(rng, size, run.id, crowded))
             times = []
             for number in range(200):
                 page = _random_page(rng, crowded)
                 begin = time.perf_counter()
-                verdict = index.ledger.find_or_add(_sighting(page, number, run), DedupConfig())
+                seen = _sighting(page, f"http://new.example/{number}", run)
+                verdict = index.ledger.find_or_add(seen, DedupConfig())
                 times.append((time.perf_counter() - begin) * 1e6)
             say(
                 f"find_or_add in a flood of {size:,} pages by {name} ({verdict.candidates} looked at)",
@@ -431,8 +434,8 @@ def flood(folder: Path, count: int) -> None:
             index.end_run(run, "finished")
 
 
-def _sighting(page: Fingerprint, number: int, run: Run) -> Sighting:
-    read = Page(url=f"http://new.example/{number}", body_digest=page.body_digest, text="")
+def _sighting(page: Fingerprint, url: str, run: Run) -> Sighting:
+    read = Page(url=url, body_digest=page.body_digest, text="")
     return sighting_of(read, page, spider=run.spider, run=run.id, time=time.time())
 
 
@@ -455,28 +458,30 @@ def _random_page(rng: np.random.Generator, crowded: str = "") -> Fingerprint:
     )
 
 
-def _canonical(sighting: Sighting) -> Row:
-    return Row(0, sighting, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=True)
+def _random_rows(rng: np.random.Generator, count: int, run: int, crowded: str = "") -> Iterator[Row]:
+    for number in range(count):
+        url = f"http://old.example/{number}"
+        seen = Sighting(_random_page(rng, crowded), url, url_key(url), "page", "bench", run, 0.0)
+        yield Row(0, seen, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=True)
 
 
-def _fill(index: SQLiteIndex, count: int, run: int, rng: np.random.Generator, crowded: str = "") -> None:
-    """Put *count* pages into an empty index at once, as so many calls of `find_or_add` would."""
+def fill(index: SQLiteIndex, rows: Iterable[Row]) -> None:
+    """Put *rows* of one group into an empty index at once, as so many calls of `find_or_add` would."""
     store = index.store
     connection = store._connection
-    prints = [_random_page(rng, crowded) for _ in range(count)]
+    filled = list(rows)
+    if not filled:
+        return
+    seen = filled[0].sighting
+    listed = [row.sighting.fingerprint for row in filled if row.listed]
     with index.batch():
-        scope = store._scope(("page", "bench"), create=True)
-        urls = (f"http://old.example/{number}" for number in range(count))
-        connection.executemany(
-            INSERT,
-            (
-                values_of(_canonical(Sighting(p, url, url_key(url), "page", "bench", run, 0.0)), scope)
-                for url, p in zip(urls, prints, strict=True)
-            ),
-        )
+        scope = store._scope((seen.kind, seen.scope), create=True)
+        connection.executemany(INSERT, (values_of(row, scope) for row in filled))
         for field in ("content", "structure"):
-            simhashes = np.array([p.simhash(field) for p in prints], np.uint64)
-            store._lists.postings(field, scope).add_many(simhashes)
+            simhashes = np.array([page.simhash(field) for page in listed], np.uint64)
+            store._lists.postings(field, scope).add_many(simhashes[simhashes != 0])
+        if store.banding:
+            store._lists._fill_bands(scope)
 
 
 def curve(folder: Path, largest: int, output: Path | None) -> None:

@@ -1,23 +1,24 @@
-"""An index on PostgreSQL beside one in a file: questions a second of many clients, at a million pages.
+"""An index on PostgreSQL beside one in a file: pages a second of many clients, on templated pages.
 
     python -m benchmarks.postgres                       # a server of its own, in a temporary folder
     python -m benchmarks.postgres --rows 100000 --clients 1 --clients 4
     python -m benchmarks.postgres --address postgresql://me@host/scratch?schema=bench
 
-The index is filled with random pages, for the server by COPY.  Then clients, each a process, put pages of
-500 words to both in turn:
+The pages are those of `benchmarks.templated`: 200 sites, frames, one copy in five.  All but the last are
+put into the index at once, for the server by COPY.  Then clients, each a process, put to both:
 
-- new: pages that nobody has seen.
-- copies: pages that differ from those in one word.
+- crawl: the last pages, each client some of every site.  As in a crawl a page that is kept is pending at
+  first and confirmed a moment later, some at a time.  The fingerprints are made before.
 - same: all clients put a variant of the same new pages at the same time.  Whatever is kept twice by the
   rule for two pages is counted; it must be 0.
 
-Each question is one `find_or_add`, confirmed at once.  The server of its own keeps the defaults of
-PostgreSQL but for 512 MB of shared buffers; the disk is written to before a page counts as recorded.
+The server of its own keeps the defaults of PostgreSQL but for 512 MB of shared buffers; the disk is
+written to before a page counts as recorded.
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections import defaultdict
@@ -28,7 +29,7 @@ from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -36,11 +37,13 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.index import _canonical, _fill, _random_page
+from benchmarks.index import fill
+from benchmarks.templated import Crawl, crowding
 from dedup import DedupConfig, Page, PostgresIndex, SQLiteIndex, fingerprint
-from dedup.index import Index, Sighting
+from dedup.index import Index, Row
 from dedup.index.index import open_index
 from dedup.index.rows import INSERTED, values_of
+from dedup.index.stores.postgres.search import code_of
 from dedup.reading.sighting import sighting_of
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
@@ -49,28 +52,62 @@ MILLION = 1_000_000
 SERVER = DedupConfig(scope="global", candidates="minhash", max_structure_candidates=0)
 FILE = DedupConfig(scope="global")
 WORDS = [f"word{number}" for number in range(20_000)]
-SEED = 5
+# So many pages are confirmed together.
+TOGETHER = 50
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Asked(NamedTuple):
+    """What some clients have put, all together."""
+
+    seconds: float
+    times: list[float]
+    """Milliseconds of each question."""
+    kept: list[tuple[int, int]]
+    """Client and place of each page that was kept."""
+    spent: float
+    """Seconds of processor time of the clients."""
 
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
-@click.option("--rows", default=MILLION, show_default=True, help="Pages that are there before.")
-@click.option("--pages", default=2000, show_default=True, help="Pages that all clients put together.")
-@click.option("--clients", multiple=True, type=int, default=(1, 4, 16), show_default=True)
+@click.option("--rows", default=400_000, show_default=True, help="Pages that are there before.")
+@click.option("--pages", default=20_000, show_default=True, help="Pages that all clients put together.")
+@click.option(
+    "--frame", default=0.25, show_default=True, help="Share of the words that are the frame's."
+)
+@click.option("--clients", multiple=True, type=int, default=(4,), show_default=True)
 @click.option("--address", help="An empty schema on a server; else one is started.")
 @click.option("--file/--no-file", "with_file", default=True, help="Measure a file beside it.")
-def main(rows: int, pages: int, clients: tuple[int, ...], address: str | None, with_file: bool) -> None:
+@click.option("--prints", type=click.Path(path_type=Path), help="A folder that keeps fingerprints.")
+def main(
+    *,
+    rows: int,
+    pages: int,
+    frame: float,
+    clients: tuple[int, ...],
+    address: str | None,
+    prints: Path | None,
+    with_file: bool,
+) -> None:
+    crawl = Crawl(rows + pages * len(clients), frame=frame)
+    made = crawl.prints(prints)
+    click.echo(crowding(made[:rows], SERVER))
     with tempfile.TemporaryDirectory(prefix="dedup-bench-") as folder, server(folder, address) as place:
         places = {"server": place} | ({"file": f"{folder}/pages.db"} if with_file else {})
-        sizes = {name: filled(place, rows) for name, place in places.items()}
-        table = Table("index", "clients", "pages", "a second", "median ms", "99 % ms", "kept twice")
-        for number in clients:
+        sizes = {name: filled(place, crawl, made[:rows]) for name, place in places.items()}
+        table = Table(
+            *("index", "clients", "pages", "a second", "median ms", "99 % ms"),
+            *("server CPU ms", "client CPU ms", "kept", "kept twice"),
+        )
+        for turn, number in enumerate(clients):
+            last = range(rows + turn * pages, rows + (turn + 1) * pages)
             for name, index in places.items():
-                for line in measured(index, number, pages):
+                for line in measured(index, number, crawl, made, last, folder=folder):
                     table.add_row(name, str(number), *line)
-        console = Console(width=100)
+        console = Console(width=120)
         console.print(table)
         for name, size in sizes.items():
-            console.print(f"{name}: {size / rows:,.0f} bytes a page")
+            console.print(f"{name}: {size / max(1, rows):,.0f} bytes a page")
 
 
 @contextmanager
@@ -97,16 +134,16 @@ def server(folder: str, address: str | None) -> Iterator[str]:
 # Filling
 
 
-def filled(place: str, count: int) -> int:
-    """Fill the index at *place*; return its size in bytes."""
-    rng = np.random.default_rng(SEED)
+def filled(place: str, crawl: Crawl, prints: Sequence[Fingerprint]) -> int:
+    """Fill the index at *place* with the first pages of *crawl*; return its size in bytes."""
     with open_index(place) as index:
         index.prepare(config_of(index))
         run = index.begin_run("bench")
+        rows = crawl.rows(track(prints, "filling an index"), run.id)
         if isinstance(index, SQLiteIndex):
-            _fill(index, count, run.id, rng)
-        else:
-            _copy(index, count, run.id, rng)
+            fill(index, rows)
+        elif prints:
+            _copy(index, rows, len(prints))
         index.end_run(run, "finished")
         return index.views.statistics().bytes
 
@@ -115,31 +152,88 @@ def config_of(index: Index) -> DedupConfig:
     return SERVER if isinstance(index, PostgresIndex) else FILE
 
 
-def _copy(index: Any, count: int, run: int, rng: np.random.Generator) -> None:
-    """Put random pages into an index on a server, by COPY, and make its search indexes after that."""
+def _copy(index: Any, rows: Iterator[Row], count: int) -> None:
+    """Put rows into an index on a server, by COPY, and make its search indexes after that."""
     store = index.store
     scope = store._scope(("page", ""), create=True)
-    connection = store._server._connected()
+    connection, schema = store._server._connected(), store._server.schema
     found = connection.execute(
-        "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() "
-        "AND tablename = 'pages' AND indexname <> 'pages_pkey'"
+        "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = %s "
+        "AND tablename IN ('pages', 'bands') AND indexname <> 'pages_pkey'",
+        (schema,),
     ).fetchall()
     for name, _ in found:
-        connection.execute(f"DROP INDEX {name}")
+        connection.execute(f"DROP INDEX {schema}.{name}")
+    banded: list[tuple[int, int]] = []
     keys = partial(store._keys_by, store.banding, scope)
-    columns = ", ".join((*INSERTED, "place", "bands"))
-    with connection.cursor().copy(f"COPY pages ({columns}) FROM STDIN") as copy:
-        for number in track(range(count), "filling the server"):
-            page, url = _random_page(rng), f"http://old.example/{number}"
-            seen = Sighting(page, url, url, "page", "", run, 0.0)
-            copy.write_row((*values_of(_canonical(seen), scope), number + 1, keys(page.sketch)))
+    columns = ", ".join((*INSERTED, "code"))
+    with connection.cursor().copy(f"COPY {schema}.pages ({columns}) FROM STDIN") as copy:
+        for number, row in enumerate(rows, 1):
+            code = None
+            if row.listed:
+                sketch = row.sighting.fingerprint.sketch
+                code = f"{int.from_bytes(code_of(sketch)):0{8 * len(code_of(sketch))}b}"
+                banded += [(key, number) for key in keys(sketch)]
+            copy.write_row((*values_of(row, scope), code))
+    with connection.cursor().copy(f"COPY {schema}.bands FROM STDIN") as copy:
+        copy.write("".join(f"{key}\t{number}\n" for key, number in banded))
     for _, definition in track(found, "making its indexes"):
         connection.execute(definition)
-    connection.execute("UPDATE scopes SET last = %s WHERE id = %s", (count, scope))
-    connection.execute("ANALYZE")
+    connection.execute(f"UPDATE {schema}.scopes SET last = %s WHERE id = %s", (count, scope))
+    connection.execute("VACUUM ANALYZE")
+    connection.execute("CHECKPOINT")
 
 
 # Clients
+
+
+def measured(
+    place: str, clients: int, crawl: Crawl, prints: Sequence[Fingerprint], last: range, *, folder: str
+) -> Iterator[tuple[str, ...]]:
+    """Yield what is measured of the pages *last* of *crawl*, and of pages that all clients put at once."""
+    parts = [last[number::clients] for number in range(clients)]
+    work = [[(crawl.url(number), prints[number]) for number in part] for part in parts]
+    before = processor_time(folder)
+    asked = ask(place, work)
+    spent = processor_time(folder) - before
+    yield "crawl", *_told(asked, spent), f"{len(asked.kept) / len(last):.1%}", ""
+    together = list(texts(max(60, len(last) // 20 // clients), seed=100 + clients))
+    same = [[page_of(words, client) for words in together] for client in range(clients)]
+    work = [
+        [(f"http://{n}.example/{m}", page) for m, page in enumerate(one)] for n, one in enumerate(same)
+    ]
+    before = processor_time(folder)
+    asked = ask(place, work)
+    twice = kept_twice(same, asked.kept)
+    yield "same", *_told(asked, processor_time(folder) - before), "", str(twice)
+
+
+def _told(asked: Asked, spent: float) -> tuple[str, ...]:
+    count = len(asked.times)
+    return (
+        *(f"{count / asked.seconds:,.0f}", f"{np.median(asked.times):.2f}"),
+        *(f"{np.percentile(asked.times, 99):.1f}", f"{1000 * spent / count:.2f}" if spent else ""),
+        f"{1000 * asked.spent / count:.2f}",
+    )
+
+
+def processor_time(folder: str) -> float:
+    """Return the seconds that the server in *folder* has computed, with all that it started; else 0."""
+    try:
+        main = int(Path(folder, "server", "data", "postmaster.pid").read_text().split()[0])
+    except FileNotFoundError:
+        return 0.0
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(path.parent.name) == main:
+            ticks += sum(map(int, fields[11:15]))  # with those of its processes that have ended
+        elif int(fields[1]) == main:
+            ticks += sum(map(int, fields[11:13]))
+    return ticks / _TICKS
 
 
 def texts(count: int, seed: int) -> Iterator[list[str]]:
@@ -152,35 +246,12 @@ def page_of(words: Sequence[str], variant: int) -> Fingerprint:
     return fingerprint(Page.from_text(" ".join((*words[:-1], f"variant{variant}"))))
 
 
-def measured(place: str, clients: int, pages: int) -> Iterator[tuple[str, ...]]:
-    """Yield what is measured, of each kind of pages."""
-    made = list(texts(pages, seed=clients))
-    parts = [made[number::clients] for number in range(clients)]
-    new = [[page_of(words, 0) for words in part] for part in parts]
-    copies = [[page_of(words, 1) for words in part] for part in parts]
-    together = list(texts(max(60, pages // clients), seed=100 + clients))
-    same = [[page_of(words, client) for words in together] for client in range(clients)]
-    for kind, work in (("new", new), ("copies", copies), ("same", same)):
-        seconds, times, kept = asked(place, work, f"{kind}{clients}")
-        twice = str(kept_twice(same, kept)) if kind == "same" else ""
-        expected = {"new": pages, "copies": 0}
-        if kind in expected:
-            assert len(kept) == expected[kind], (kind, len(kept))
-        total = sum(map(len, work))
-        yield (
-            *(kind, f"{total / seconds:,.0f}", f"{np.median(times):.2f}"),
-            *(f"{np.percentile(times, 99):.1f}", twice),
-        )
-
-
-def asked(
-    place: str, work: list[list[Fingerprint]], name: str
-) -> tuple[float, list[float], list[tuple[int, int]]]:
-    """Let each client put its pages; return seconds in all, ms of each, and what each client kept."""
+def ask(place: str, work: Sequence[Sequence[tuple[str, Fingerprint]]]) -> Asked:
+    """Let each client put its pages, of which it has the URLs and fingerprints."""
     context = get_context("fork")
     barrier, queue = context.Barrier(len(work)), context.Queue()
     processes = [
-        context.Process(target=client, args=((place, number, pages, name), barrier, queue))
+        context.Process(target=client, args=(place, number, pages, barrier, queue))
         for number, pages in enumerate(work)
     ]
     for process in processes:
@@ -189,23 +260,26 @@ def asked(
     for process in processes:
         process.join()
     begin, end = min(one[0] for one in found), max(one[1] for one in found)
-    return (
+    return Asked(
         end - begin,
         [ms for one in found for ms in one[2]],
         [kept for one in found for kept in one[3]],
+        sum(one[4] for one in found),
     )
 
 
-def client(given: tuple[str, int, list[Fingerprint], str], barrier: Any, queue: Any) -> None:
-    place, number, pages, name = given
+def client(
+    place: str, number: int, pages: Sequence[tuple[str, Fingerprint]], barrier: Any, queue: Any
+) -> None:
     with open_index(place) as index:
         config = config_of(index)
-        run = index.begin_run(name)
-        times, kept = [], []
+        run = index.begin_run("bench")
+        times: list[float] = []
+        kept: list[tuple[int, int]] = []
+        pending: list[int] = []
         barrier.wait()
-        start = time.time()
-        for place_, page in enumerate(pages):
-            url = f"http://{name}-{number}.example/{place_}"
+        start, computed = time.time(), time.process_time()
+        for at, (url, page) in enumerate(pages):
             seen = sighting_of(
                 Page(url=url, body_digest=page.body_digest, text=""),
                 page,
@@ -215,11 +289,16 @@ def client(given: tuple[str, int, list[Fingerprint], str], barrier: Any, queue: 
                 time=time.time(),
             )
             begin = time.perf_counter()
-            verdict = index.ledger.find_or_add(seen, config)
+            verdict = index.ledger.find_or_add(seen, config, confirmed=False)
             times.append(1000 * (time.perf_counter() - begin))
             if verdict.kept:
-                kept.append((number, place_))
-        queue.put((start, time.time(), times, kept))
+                kept.append((number, at))
+                assert verdict.row
+                pending.append(verdict.row)
+            if len(pending) == TOGETHER or at == len(pages) - 1:
+                index.ledger.confirm(*pending)
+                pending.clear()
+        queue.put((start, time.time(), times, kept, time.process_time() - computed))
         index.end_run(run, "finished")
 
 
