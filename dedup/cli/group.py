@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from keyword import iskeyword
@@ -14,6 +16,9 @@ from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 
 _LONGEST_NAME = 60
+# What was given to the command, for `click.Context.meta`.
+_GIVEN = "dedup.given"
+_ADDRESS = re.compile(r"postgres(?:ql)?:/[^\s'\"]*", re.IGNORECASE)
 # Where each command is, and what it does: a command is loaded when it is asked for, so that the others
 # and the list of all cost nothing.
 GROUPS = {
@@ -70,15 +75,36 @@ class _Group(click.Group):
             with formatter.section(title):
                 formatter.write_dl([(f"{name:<7}", what) for name, (_, what) in group.items()])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_GIVEN] = list(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except DedupError as error:
-            raise click.ClickException(printable(str(error), limit=2000)) from error
+            message = _without_passwords(str(error), ctx.meta[_GIVEN])
+            raise click.ClickException(printable(message, limit=2000)) from error
+        except click.ClickException as error:
+            vars(error)["message"] = _without_passwords(error.message, ctx.meta[_GIVEN])
+            raise
+
+
+def _without_passwords(text: str, given: Sequence[str]) -> str:
+    """Return *text* with addresses of indexes as they are shown, wherever they were *given*."""
+    from dedup.index.stores.postgres.address import shown_address
+
+    for argument in given:
+        if found := _ADDRESS.search(argument):
+            address = argument[found.start() :]
+            for said in {address, printable(address), repr(address)[1:-1]}:
+                text = text.replace(said, shown_address(address))
+    return _ADDRESS.sub(lambda found: shown_address(found[0]), text)
 
 
 def _unknown(name: str) -> str:
     """Return that there is no command of that *name*, and which one may be meant."""
+    name = _without_passwords(name, (name,))
     near = get_close_matches(name[:_LONGEST_NAME].lower(), COMMANDS, 2, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else "See dedup --help."
     return f"No such command {printable(name, _LONGEST_NAME)!r}. {hint}"

@@ -13,6 +13,7 @@ from rich.text import Text
 from dedup.cli.options import json_option, named_index_option, opened
 from dedup.cli.pages import is_address
 from dedup.cli.terminal import console, print_json
+from dedup.index.stores.postgres.address import SCHEMES
 from dedup.index.url_rules import UrlRules
 from dedup.urls.evidence import RuleStanding, State
 from dedup.urls.learner import Learner, RuleRecord
@@ -56,6 +57,7 @@ def rules(
       dedup rules "https://example.com/page?sid=1"
       dedup restore --list withheld
     """
+    _refuse_index(what)
     urls = [one for one in what if is_address(one)]
     names = [one for one in what if not is_address(one)]
     if standing is not None and (urls or not names):
@@ -85,6 +87,12 @@ def rules(
             _show(screen, one, [url.was_made for url in held if one.rule.id in url.rules])
         for opinion in opinions:
             _tell(screen, *opinion)
+
+
+def _refuse_index(what: tuple[str, ...]) -> None:
+    """Raise `click.UsageError` where an index is among what is asked about; it may have a password."""
+    if any(one.lower().startswith(SCHEMES) for one in what):
+        raise click.UsageError("an index is named with --index")
 
 
 def _sorted(records: list[RuleRecord]) -> list[RuleRecord]:

@@ -59,6 +59,18 @@ def address_of(text: str) -> Address:
     return Address(f"{address}?{rest}" if rest else address, schema, _shown(parts, options))
 
 
+def shown_address(text: str) -> str:
+    """Return the address *text* as messages show it, and nothing of one that cannot be read.
+
+    >>> shown_address("postgresql://crawler:tide@db.example/pages"), shown_address("postgresql://a:b")
+    ('postgresql://crawler@db.example/pages', 'postgresql://...')
+    """
+    try:
+        return address_of(text).name
+    except ConfigError:
+        return "postgresql://..."
+
+
 def _shown(parts: SplitResult, options: list[tuple[str, str, str]]) -> str:
     names, sign, hosts = parts.netloc.rpartition("@")
     told = [f"{name}={value}" for name, _, value in options if name in _SHOWN and not _ODD.search(value)]

@@ -1,0 +1,68 @@
+"""No command shows the password of an index on a server, wherever its address is given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dedup.cli import main
+from dedup.cli.group import COMMANDS
+
+PASSWORD = "t1deW4ter"
+ADDRESSES = (
+    f"postgresql://u:{PASSWORD}@127.0.0.1:1/db",
+    f"postgres://u:{PASSWORD}@127.0.0.1:1/db",
+    f"postgresql://127.0.0.1:1/db?user=u&password={PASSWORD}",
+    f"postgresql://u:a@{PASSWORD}@127.0.0.1:1/db",
+    f"postgresql://u:{PASSWORD}/db",
+    f"postgresql://u:a {PASSWORD}@127.0.0.1:1/db",
+    f"POSTGRESQL://u:{PASSWORD}@127.0.0.1:1/db",
+)
+PLACES = (
+    (),
+    ("--index",),
+    ("--output",),
+    ("--format",),
+    ("--recipe",),
+    ("--since",),
+    ("--run",),
+    ("--list",),
+    ("--limit",),
+    ("--standing",),
+    ("--url",),
+    ("-s",),
+)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, ""])
+def test_no_command_shows_a_password(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = [command] if command else []
+    # Those that crawl, or start Java, only see it in one place.
+    places = PLACES[:2] if command in ("try", "spark") else PLACES
+    for address in ADDRESSES:
+        for before in places:
+            for after in ((), (address,)):
+                given = [*named, *before, address, *after]
+                done = CliRunner().invoke(main, given)
+                assert PASSWORD not in done.output, given
+                assert PASSWORD not in repr(done.exception), given
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nor_does_one_that_has_an_index(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dedup import SQLiteIndex
+
+    monkeypatch.chdir(tmp_path)
+    with SQLiteIndex("pages.db") as index:
+        index.end_run(index.begin_run("s"), "finished")
+    for address in ADDRESSES:
+        for options in ((), ("--json",)):
+            done = CliRunner().invoke(main, [command, address, "--index", "pages.db", *options])
+            assert PASSWORD not in done.output, (command, address)
