@@ -528,3 +528,33 @@ def test_texts_that_the_server_cannot_hold_are_held(address: str) -> None:
         run = index.begin_run(odd, job=odd, settings="\0")
         assert (index.runs()[0].spider, index.runs()[0].job) == (odd, odd)
         assert index.begin_run(odd, job="\ue0000").id == run.id + 1
+
+
+def test_an_index_that_was_dumped_goes_on_where_it_is_restored(
+    own_server: postgres.Server, tmp_path: Path
+) -> None:
+    with PostgresIndex(own_server.address()) as index, Detector(index, CONFIG) as detector:
+        for number in range(3):
+            detector.check(page(text(number), f"http://a/{number}"))
+        before = [(row.id, row.sighting, row.verdict, row.outcome) for row in index.rows()]
+        secret = index.secret
+    programs = postgres.programs()
+    assert programs
+    place = own_server.address().partition("?")
+    old, new = (
+        f"postgresql://crawler@/{name}?{place[2].partition('&schema')[0]}"
+        for name in ("postgres", "new")
+    )
+    with connected(old) as connection:
+        connection.execute("CREATE DATABASE new")
+    dump = tmp_path / "index.sql"
+    subprocess.run([programs / "pg_dump", "-f", dump, old], check=True)
+    done = [programs / "psql", "-q", "-v", "ON_ERROR_STOP=1", "-f", dump, new]
+    subprocess.run(done, check=True, capture_output=True)
+    with PostgresIndex(f"{new}&schema=dedup") as index, Detector(index, CONFIG) as detector:
+        assert [(row.id, row.sighting, row.verdict, row.outcome) for row in index.rows()] == before
+        assert index.secret == secret
+        verdicts = [detector.check(page(edited(n), f"http://b/{n}")) for n in range(4)]
+        assert [verdict.canonical for verdict in verdicts] == [1, 2, 3, None]
+        assert index.problems() == []
+        assert all(row.id == number for number, row in enumerate(index.rows(), 1))
