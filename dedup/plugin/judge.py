@@ -17,6 +17,7 @@ from dedup.index import Index, Run, Sighting
 from dedup.index.detector import Detector
 from dedup.index.index import SQLiteIndex, is_address, open_index
 from dedup.plugin import garbage
+from dedup.plugin.confirming import Confirmations
 from dedup.plugin.counting import CrawlStats
 from dedup.plugin.errors import CannotBegin, close_spider
 from dedup.plugin.index_writer import LONGEST_ANSWER, LONGEST_WAIT, Answer, CircuitBreaker, IndexWriter
@@ -80,6 +81,7 @@ class Judge:
         self._detector: Detector | None = None
         self._run = _NO_RUN
         self._writer: IndexWriter | None = None
+        self._confirmations: Confirmations | None = None
         self._room = WaitingRoom()
         self._notices = Notices(settings, self.counts)
         self._breaker = CircuitBreaker(self.counts, self._notices)
@@ -135,6 +137,7 @@ class Judge:
             self._writer = IndexWriter(
                 waits=self.settings.unavailable == "wait", tell=self._notices.failed
             )
+            self._confirmations = Confirmations(index.ledger)
         self._room = waiting_room(index)
         self._room.runs.add(run.id)
         garbage.begin()
@@ -482,7 +485,12 @@ class Judge:
                 self._unsettled[row] = kept
             self._room.settled(row)
 
-        self._do(partial(_done, index.ledger.confirm if kept else index.ledger.release, row), settled)
+        if kept and self._confirmations:
+            self._do(self._confirmations.add(row), settled)
+        else:
+            self._do(
+                partial(_done, index.ledger.confirm if kept else index.ledger.release, row), settled
+            )
 
     def take_back(self, rows: Sequence[int]) -> None:
         """Let *rows*, which a feed has lost, count as never seen, even if they were confirmed."""

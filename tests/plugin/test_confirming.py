@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dedup.plugin.confirming import Confirmations
+from dedup.values.errors import ServerAway
+
+
+class Ledger:
+    """Notes what is confirmed, or fails."""
+
+    def __init__(self) -> None:
+        self.confirmed: list[tuple[int, ...]] = []
+        self.is_away = False
+
+    def confirm(self, *rows: int) -> None:
+        if self.is_away:
+            raise ServerAway("it is away")
+        self.confirmed.append(rows)
+
+
+def made() -> tuple[Any, Confirmations]:
+    ledger: Any = Ledger()
+    return ledger, Confirmations(ledger)
+
+
+def test_one_question_confirms_all_rows_that_wait() -> None:
+    ledger, confirmations = made()
+    questions = [confirmations.add(row) for row in (3, 1, 2)]
+    assert [ask() for ask in questions] == [True] * 3
+    assert confirmations.add(4)()
+    assert ledger.confirmed == [(1, 2, 3), (4,)]
+
+
+def test_each_row_is_asked_for_again_if_the_first_question_fails() -> None:
+    ledger, confirmations = made()
+    first, second = confirmations.add(1), confirmations.add(2)
+    ledger.is_away = True
+    with pytest.raises(ServerAway):
+        first()
+    ledger.is_away = False
+    assert second()
+    assert first()
+    assert ledger.confirmed == [(2,), (1,)]
+
+
+def test_the_rows_of_one_question_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.plugin.confirming._MOST", 3)
+    ledger, confirmations = made()
+    questions = [confirmations.add(row) for row in range(8)]
+    assert all(ask() for ask in questions)
+    assert ledger.confirmed == [(0, 1, 2), (3, 4, 5), (6, 7)]
