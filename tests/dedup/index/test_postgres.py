@@ -549,8 +549,8 @@ def test_an_index_that_was_dumped_goes_on_where_it_is_restored(
         connection.execute("CREATE DATABASE new")
     dump = tmp_path / "index.sql"
     subprocess.run([programs / "pg_dump", "-f", dump, old], check=True)
-    done = [programs / "psql", "-q", "-v", "ON_ERROR_STOP=1", "-f", dump, new]
-    subprocess.run(done, check=True, capture_output=True)
+    given = ("-q", "-v", "ON_ERROR_STOP=1", "-f", str(dump), new)
+    subprocess.run([programs / "psql", *given], check=True, capture_output=True)
     with PostgresIndex(f"{new}&schema=dedup") as index, Detector(index, CONFIG) as detector:
         assert [(row.id, row.sighting, row.verdict, row.outcome) for row in index.rows()] == before
         assert index.secret == secret
