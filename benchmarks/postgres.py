@@ -3,6 +3,7 @@
     python -m benchmarks.postgres                       # a server of its own, in a temporary folder
     python -m benchmarks.postgres --rows 100000 --clients 1 --clients 4
     python -m benchmarks.postgres --address postgresql://me@host/scratch?schema=bench
+    python -m benchmarks.postgres --recall --rows 20000 --pages 2000
 
 The pages are those of `benchmarks.templated`: 200 sites, frames, one copy in five.  All but the last are
 put into the index at once, for the server by COPY.  Then clients, each a process, put to both:
@@ -11,6 +12,10 @@ put into the index at once, for the server by COPY.  Then clients, each a proces
   first and confirmed a moment later, some at a time.  The fingerprints are made before.
 - same: all clients put a variant of the same new pages at the same time.  Whatever is kept twice by the
   rule for two pages is counted; it must be 0.
+
+With --recall all pages are of one site, whose frame is 25, 50 and 75 % of the words, and the last ones are
+judged by the server, by a file with the same recipe, and by a file with the default one: how many of the
+known copies each finds, and how often a file gives another verdict than the server.
 
 The server of its own keeps the defaults of PostgreSQL but for 512 MB of shared buffers; the disk is
 written to before a page counts as recorded.
@@ -40,7 +45,7 @@ from rich.table import Table
 from benchmarks.index import fill
 from benchmarks.templated import Crawl, crowding
 from dedup import DedupConfig, Page, PostgresIndex, SQLiteIndex, fingerprint
-from dedup.index import Index, Row
+from dedup.index import Index, Row, Sighting
 from dedup.index.index import open_index
 from dedup.index.rows import INSERTED, values_of
 from dedup.index.stores.postgres.search import code_of
@@ -78,6 +83,7 @@ class Asked(NamedTuple):
 @click.option("--clients", multiple=True, type=int, default=(4,), show_default=True)
 @click.option("--address", help="An empty schema on a server; else one is started.")
 @click.option("--file/--no-file", "with_file", default=True, help="Measure a file beside it.")
+@click.option("--recall", "with_recall", is_flag=True, help="Count the copies that are found instead.")
 @click.option("--prints", type=click.Path(path_type=Path), help="A folder that keeps fingerprints.")
 def main(
     *,
@@ -88,10 +94,14 @@ def main(
     address: str | None,
     prints: Path | None,
     with_file: bool,
+    with_recall: bool,
 ) -> None:
+    if with_recall:
+        recall(rows, pages)
+        return
     crawl = Crawl(rows + pages * len(clients), frame=frame)
     made = crawl.prints(prints)
-    click.echo(crowding(made[:rows], SERVER))
+    click.echo(crowding(made[:rows] or made, SERVER))
     with tempfile.TemporaryDirectory(prefix="dedup-bench-") as folder, server(folder, address) as place:
         places = {"server": place} | ({"file": f"{folder}/pages.db"} if with_file else {})
         sizes = {name: filled(place, crawl, made[:rows]) for name, place in places.items()}
@@ -134,10 +144,12 @@ def server(folder: str, address: str | None) -> Iterator[str]:
 # Filling
 
 
-def filled(place: str, crawl: Crawl, prints: Sequence[Fingerprint]) -> int:
+def filled(
+    place: str, crawl: Crawl, prints: Sequence[Fingerprint], config: DedupConfig | None = None
+) -> int:
     """Fill the index at *place* with the first pages of *crawl*; return its size in bytes."""
     with open_index(place) as index:
-        index.prepare(config_of(index))
+        index.prepare(config or config_of(index))
         run = index.begin_run("bench")
         rows = crawl.rows(track(prints, "filling an index"), run.id)
         if isinstance(index, SQLiteIndex):
@@ -236,6 +248,57 @@ def processor_time(folder: str) -> float:
     return ticks / _TICKS
 
 
+# Recall
+
+
+def recall(rows: int, pages: int) -> None:
+    """Print how many copies among *pages* are found after *rows* of one site, by the share of its frame."""
+    table = Table("frame", "copies", "server", "file, its recipe", "file, default", "other verdicts")
+    for frame in (0.25, 0.5, 0.75):
+        crawl = Crawl(rows + pages, sites=1, frame=frame)
+        made = crawl.prints()
+        copies = [number - rows for number in range(rows, len(made)) if crawl.is_copy(number)]
+        click.echo(f"frame {frame:.0%}: {crowding(made[:rows], SERVER)}")
+        with tempfile.TemporaryDirectory(prefix="dedup-bench-") as folder, server(folder, None) as place:
+            found = []
+            for at, config in (
+                (place, SERVER),
+                (f"{folder}/bands.db", SERVER),
+                (f"{folder}/pages.db", FILE),
+            ):
+                filled(at, crawl, made[:rows], config)
+                found.append(judged(at, crawl, made, rows, config))
+        shares = [sum(one[n] is not None for n in copies) / len(copies) for one in found]
+        others = [sum(a != b for a, b in zip(found[0], one, strict=True)) for one in found[1:]]
+        told = (f"{share:.2%}" for share in shares)
+        table.add_row(
+            f"{frame:.0%}", f"{len(copies):,}", *told, f"{others[0]} and {others[1]} of {pages}"
+        )
+    Console(width=120).print(table)
+
+
+def judged(
+    place: str, crawl: Crawl, prints: Sequence[Fingerprint], first: int, config: DedupConfig
+) -> list[int | None]:
+    """Return what each page from *first* on is a copy of, None for nothing; nothing is recorded."""
+    with open_index(place) as index:
+        return [
+            index.ledger.judge(sighting(crawl.url(number), prints[number], 2), config).canonical
+            for number in range(first, len(prints))
+        ]
+
+
+def sighting(url: str, page: Fingerprint, run: int) -> Sighting:
+    return sighting_of(
+        Page(url=url, body_digest=page.body_digest, text=""),
+        page,
+        scope="global",
+        spider="",
+        run=run,
+        time=time.time(),
+    )
+
+
 def texts(count: int, seed: int) -> Iterator[list[str]]:
     rng = Random(seed)
     for _ in range(count):
@@ -280,14 +343,7 @@ def client(
         barrier.wait()
         start, computed = time.time(), time.process_time()
         for at, (url, page) in enumerate(pages):
-            seen = sighting_of(
-                Page(url=url, body_digest=page.body_digest, text=""),
-                page,
-                scope="global",
-                spider="",
-                run=run.id,
-                time=time.time(),
-            )
+            seen = sighting(url, page, run.id)
             begin = time.perf_counter()
             verdict = index.ledger.find_or_add(seen, config, confirmed=False)
             times.append(1000 * (time.perf_counter() - begin))

@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -558,3 +559,60 @@ def test_an_index_that_was_dumped_goes_on_where_it_is_restored(
         assert [verdict.canonical for verdict in verdicts] == [1, 2, 3, None]
         assert index.problems() == []
         assert all(row.id == number for number, row in enumerate(index.rows(), 1))
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A folder with a key and a certificate that nobody else has signed."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+    files = ("-keyout", "server.key", "-out", "server.crt", "-days", "2")
+    command = ["openssl", "req", "-new", "-x509", "-newkey", "rsa:2048", "-nodes", *names, *files]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    return tmp_path
+
+
+def test_an_address_may_ask_for_tls_and_for_a_certificate_that_is_known(
+    own_server: postgres.Server, certificate: Path
+) -> None:
+    data = own_server.folder / "data"
+    for name in ("server.key", "server.crt"):
+        shutil.copy(certificate / name, data)
+        (data / name).chmod(0o600)
+        if own_server.user:
+            shutil.chown(data / name, own_server.user)
+    own_server.stop()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        own_server.port = free.getsockname()[1]
+    own_server.start("ssl=on", "listen_addresses=127.0.0.1")
+    place = f"postgresql://crawler@localhost:{own_server.port}/postgres?hostaddr=127.0.0.1"
+    with pytest.raises(IndexUnavailable, match="certificate"):
+        open_index(f"{place}&sslmode=verify-full&sslrootcert=/dev/null")
+    known = f"{place}&sslmode=verify-full&sslrootcert={certificate}/server.crt"
+    with PostgresIndex(known) as index, Detector(index, CONFIG) as detector:
+        assert detector.check(page(text(1), "http://a/1")).reason is Reason.NEW
+        store: Any = index.store
+        asked = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
+        assert store._server.execute(asked).fetchone() == (True,)
+
+
+def test_a_run_is_held_by_the_clock_of_the_server_whatever_those_of_its_clients_say(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine whose clock is an hour late, or early, begins no run that looks dead or endless."""
+    now = time.time
+    with PostgresIndex(address) as index, Detector(index, CONFIG, "s") as detector:
+        kept = detector.check(page(text(1), "http://a/1"))
+        for hours in (-1, 1):
+            monkeypatch.setattr(time, "time", lambda hours=hours: now() + 3600 * hours)
+            with PostgresIndex(address) as other, Detector(other, CONFIG, "s") as late:
+                assert late.check(page(edited(1), f"http://b/{hours}")).canonical == kept.row
+                assert late.check(page(text(10 + hours), f"http://c/{hours}")).reason is Reason.NEW
+                assert index.runs()[0].ended is None
+            monkeypatch.undo()
+        assert [run.ending for run in index.runs()] == ["", "finished", "finished"]
+        assert index.problems() == []
+    with PostgresIndex(address) as index:
+        assert [run.ending for run in index.runs()] == ["finished"] * 3
