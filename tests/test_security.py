@@ -116,8 +116,8 @@ PARTS_OF_STATEMENTS = {
     # Of PostgreSQL: constants, numbers, marks, and names of our own tables and columns.
     *(
         "', '.join('?' * len(values))",
-        "', ?' * 6",
         "', '.join('?' * 7)",
+        "', '.join('?' * 8)",
         "', '.join('?' * 9)",
         "', '.join((f'p.{column.name}' for column in _ORDERED if column is not _OUTCOME))",
         "'|'.join(_NAMES)",

@@ -253,10 +253,11 @@ class PostgresStore(Records, Counts):
     def _add(self, row: Row, token: Any, config: DedupConfig | None) -> int:
         near_content, near_structure = _reach(config)
         values, keys = self._values(row)
-        text = f"SELECT @.add_page({_row(len(values))}, {', '.join('?' * 7)})"
+        unlike = unlike_bits(row.sighting.fingerprint.sketch, config) if config else 0
+        text = f"SELECT @.add_page({_row(len(values))}, {', '.join('?' * 8)})"
         epoch, last = token or (None, None)
         given = (
-            *(self._server.lock_key, epoch, last, near_content, near_structure),
+            *(self._server.lock_key, epoch, last, near_content, near_structure, unlike),
             row.sighting.canonical_key,
         )
         ask = self._server.execute_committed if token else self._server.execute

@@ -81,7 +81,11 @@ _MAY_MATTER = f"""
                     bit_count((p.content_simhash # given.content_simhash)::bit(64)))
                 OR (p.structure_simhash <> 0 AND given.structure_simhash <> 0 AND near_structure >=
                     bit_count((p.structure_simhash # given.structure_simhash)::bit(64))))))
-    ) OR EXISTS (SELECT FROM @.bands b WHERE b.key = ANY(keys) AND b.row > last_then)
+    ) OR EXISTS (
+        SELECT FROM @.bands b JOIN @.pages p ON p.id = b.row
+        WHERE b.key = ANY(keys) AND b.row > last_then AND p.listed
+        AND bit_count(p.code # given.code) <= unlike
+    )
 """
 
 # What functions say instead of the number of a row.
@@ -98,7 +102,7 @@ _PLANNED = """
 # what was pending; of a claim, that the verdict may be out of date.  Copies wait for nobody.
 _ADD_PAGE = f"""
 CREATE FUNCTION @.add_page(given @.pages, keys bigint[], lock_key bigint, epoch_then bigint,
-    last_then bigint, near_content bigint, near_structure bigint, declared text)
+    last_then bigint, near_content bigint, near_structure bigint, unlike bigint, declared text)
 RETURNS bigint LANGUAGE plpgsql {_PLANNED} AS $$
 DECLARE
     last_now bigint;
@@ -245,7 +249,8 @@ BEGIN
         is_near := FOUND;
     END IF;
     IF NOT (is_known OR is_near) THEN
-        number := @.add_page(given, keys, lock_key, epoch_then, last_then, -1, -1, declared);
+        number := @.add_page(given, keys, lock_key, epoch_then, last_then, -1, -1,
+            unlike, declared);
     END IF;
     RETURN QUERY SELECT number, ''::bytea, is_known, false, last_then;
 END $$
