@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dedup.index.evidence import Evidence
 from dedup.index.facts import Facts
-from dedup.index.stores.base import Query, Store, StoredPage, Token, first, the_row
+from dedup.index.stores.base import Query, Store, StoredPage, Token, the_row
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import decide
 from dedup.rule.frozen import FrozenSites
@@ -271,8 +271,9 @@ class Ledger:
                 self._withdraw(found, Outcome.RELEASED)
 
     def _pending(self, row: int) -> Row | None:
-        """Return a pending row, None for one that was settled, or lost with what was gathered."""
-        return first(self._store.rows(Query(ids=(row,), outcomes=(Outcome.PENDING,), limit=1)))
+        """Return a row if it is pending, None if it was settled; raises `NoSuchRow`."""
+        found = the_row(self._store, row)
+        return found if found.outcome is Outcome.PENDING else None
 
     def take_back(self, rows: Sequence[int]) -> int:
         """Record that the pages of *rows* were lost after they were confirmed; return how many.

@@ -30,7 +30,7 @@ from dedup.reading.sighting import sighting_of
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.values.errors import IndexUnavailable, ServerAway
 from dedup.values.hashes import digest
-from dedup.values.row import Statistics, Withheld
+from dedup.values.row import NoSuchRow, Statistics, Withheld
 from dedup.values.run import DRY_RUN
 from dedup.values.urls import host_of
 from dedup.values.verdict import Verdict
@@ -488,9 +488,8 @@ class Judge:
         if kept and self._confirmations:
             self._do(self._confirmations.add(row), settled)
         else:
-            self._do(
-                partial(_done, index.ledger.confirm if kept else index.ledger.release, row), settled
-            )
+            change = index.ledger.confirm if kept else index.ledger.release
+            self._do(partial(_settled, change, row), settled)
 
     def take_back(self, rows: Sequence[int]) -> None:
         """Let *rows*, which a feed has lost, count as never seen, even if they were confirmed."""
@@ -562,6 +561,13 @@ def _nothing(_: object) -> None:
 def _done(change: Callable[..., object], *args: Any) -> bool:
     """Do *change*, and return True."""
     change(*args)
+    return True
+
+
+def _settled(change: Callable[[int], None], row: int) -> bool:
+    """Settle *row*, unless it was lost with what could not be committed; return True."""
+    with suppress(NoSuchRow):
+        change(row)
     return True
 
 

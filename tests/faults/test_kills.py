@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
+from dedup.plugin.judge import GATHERED_FOR
 from dedup.values.verdict import Outcome
 from tests.faults.crawls import Staged, page, rows_of_a_sound_index
 from tests.faults.kills import kill_and_resume
@@ -28,6 +30,7 @@ def test_what_a_killed_crawl_had_confirmed_is_in_its_feeds(tmp_path: Path) -> No
     crawl.start([page(n, n) for n in range(12)], [page(12, 12)])
     crawl.do(0)
     assert crawl.running is not None
+    time.sleep(GATHERED_FOR + 0.5)
     crawl.running.send(signal.SIGKILL)
     crawl.finish()
     rows = rows_of_a_sound_index(crawl.index)

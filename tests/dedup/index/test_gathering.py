@@ -17,6 +17,7 @@ import pytest
 from dedup import DedupConfig, SQLiteIndex
 from dedup.index import Run
 from dedup.values.errors import IndexUnavailable
+from dedup.values.row import NoSuchRow
 from dedup.values.verdict import Outcome, Verdict
 from tests.dedup.index.test_durability import add, in_fork, numbered_page
 from tests.sightings import find_or_add
@@ -152,7 +153,8 @@ def test_what_cannot_be_committed_has_never_been_and_its_numbers_are_given_to_no
         assert verdict.kept
         assert verdict.row not in lost
         for row in lost:  # their items come through all the same, or do not
-            (index.ledger.confirm if row % 2 else index.ledger.release)(row)
+            with pytest.raises(NoSuchRow):
+                (index.ledger.confirm if row % 2 else index.ledger.release)(row)
         assert [row.outcome for row in index.rows()] == [Outcome.CONFIRMED, Outcome.PENDING]
         assert add(index, run, 9) == (verdict.row or 0) + 1
         assert index.problems() == []
