@@ -43,6 +43,8 @@ LISTENERS = {"dedup/cli/serve", "dedup/index/stores/postgres/watch"}
 PARTS_OF_STATEMENTS = {
     "_IS_SIBLING",
     "TELLS_OF_SITE",
+    "Reason.NEAR_DUPLICATE",
+    "LITTLE_WORDS",
     "_ENTRY_BYTES",
     # Names of tables and columns, and what is declared of them in `columns` and `records`.
     *(

@@ -139,7 +139,7 @@ def test_an_edited_page_is_found_and_other_text_is_not(index: Index, candidates:
     with Detector(index, DedupConfig(candidates=candidates)) as detector:
         verdicts = [
             detector.check(page(content, f"http://a/{n}"))
-            for n, content in enumerate([text(1), edited(1), edited(1, 20), text(2), text(3)])
+            for n, content in enumerate([text(1), edited(1), edited(1, 12), text(2), text(3)])
         ]
     expected = [Reason.NEW, Reason.NEAR_DUPLICATE, Reason.NEAR_DUPLICATE, Reason.NEW, Reason.NEW]
     assert [verdict.reason for verdict in verdicts] == expected
