@@ -61,7 +61,7 @@ class _Clock:
     def __init__(self) -> None:
         self.decided = self.learned = 0.0
         self.decisions = 0
-        answer, link, learn = CrawlRules._answer, CrawlRules.link, CrawlRules._learn
+        answer, learn = CrawlRules._answer, CrawlRules._learn
 
         def timed_answer(rules: CrawlRules, request: Request, **choices: bool) -> Any:
             begin = thread_time()
@@ -82,7 +82,8 @@ class _Clock:
             return run
 
         CrawlRules._answer = timed_answer  # type: ignore[method-assign, assignment]
-        CrawlRules.link = timed(link)  # type: ignore[method-assign]
+        CrawlRules.mark = timed(CrawlRules.mark)  # type: ignore[method-assign]
+        CrawlRules.links = timed(CrawlRules.links)  # type: ignore[method-assign]
         CrawlRules._learn = timed(learn)  # type: ignore[method-assign]
         CrawlRules.watch = timed(CrawlRules.watch)  # type: ignore[method-assign]
         CrawlRules.close = timed(CrawlRules.close)  # type: ignore[method-assign]

@@ -47,10 +47,8 @@ def crawled(index: Index, pairs: list[tuple[str, str]]) -> list[tuple[int, int] 
     frame, rng, rows = words(Random(1), 120), Random(2), list[tuple[int, int] | None]()
     with Detector(index) as detector:
         for number in range(20):
-            other = Page.from_html(
-                f"<p>{frame} {words(rng, 200)}", url=f"http://a.example/other/{number}"
-            )
-            detector.check(other)
+            url = f"http://a.example/other/{number}"
+            detector.check(Page.from_html(f"<p>{frame} {words(rng, 200)}", url=url))
         for number, pair in enumerate(pairs):
             one, other = (
                 detector.check(

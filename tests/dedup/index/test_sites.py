@@ -43,7 +43,7 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
 # The law: all is counted from the rows
 
 
-def told(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[list[bool]]]:
+def told(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[list[Any]]]:
     """Return what the index knows about the sample of each of `PRINTS`, on *host* beside the others."""
     is_dry = run.action == "dry run"
     seen = sighting(PRINTS[0], f"http://{host}/new", run=run, config=config, is_dry=is_dry)
@@ -57,7 +57,7 @@ def answers(site: SiteContext, one: Fingerprint) -> list[list[Any]]:
     return [each.tolist() for each in found]
 
 
-def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[list[bool]]]:
+def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[list[Any]]]:
     """Return the same from all rows, one by one."""
     rows = list(index.rows())
     oldest = max(0, len(rows) // sites.SPAN - 1) * sites.SPAN
@@ -75,7 +75,7 @@ def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list
                 siblings[row.sighting.host].update(hashes)
             elif row.sighting.host == host:
                 copies.update(hashes)
-    found = []
+    found: list[list[list[Any]]] = []
     for hosts in ((host,), (host, "b")):
         bounds = {
             name: max(site_rule.COMMON_PAGES, site_rule.COMMON_SHARE * pages[name]) for name in hosts

@@ -245,7 +245,8 @@ def test_a_frame_that_is_read_for_want_of_text_is_common() -> None:
     assert LossVerifier(CONFIG).check(login, other, Known()).finding == loss.FEW, "a stub"
     one, two = inside(text(2, 17), "A"), inside(text(3, 17), "B")
     found = LossVerifier(CONFIG).check(one, two, Known())
-    assert (found.finding, found.lost) == (loss.LOST, pytest.approx(20, abs=4))
+    assert found.finding == loss.LOST
+    assert found.lost == pytest.approx(20, abs=4)
     assert "that is much of the about 17" in found.sentence
 
 
