@@ -988,7 +988,7 @@ def numbers(bytes text not None):
         while place < length:
             if _is_digit(data[place]):
                 place += 1
-            elif data[place] in b".,:" and place + 1 < length and _is_digit(data[place + 1]):
+            elif data[place] in b".,:/-" and place + 1 < length and _is_digit(data[place + 1]):
                 place += 2
             else:
                 break

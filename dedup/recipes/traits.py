@@ -17,10 +17,10 @@ from dedup.values.hashes import hashes_of
 
 # Of a page with more of them, the numbers with the smallest hashes.
 MOST_NUMBERS = 64
-# Digits, and what stands between two of them as in 3.5, 1,200 and 12:30.  What has letters before it is
-# a name or an id, and so is what has more after it than in 5kg and 7th.
+# Digits, and what stands between two of them as in 3.5, 1,200, 12:30, 4/5 and 2024-05-01: a date is one
+# number.  What has letters before it is a name or an id, and so is what has more after it than in 5kg and 7th.
 NUMBER = re.compile(
-    r"(?<![A-Za-z_0-9])(?<![0-9][.,:])[0-9]++(?:[.,:][0-9]++)*+(?![A-Za-z_]{3}|[A-Za-z_]{1,2}[0-9])"
+    r"(?<![A-Za-z_0-9])(?<![0-9][.,:/-])[0-9]++(?:[.,:/-][0-9]++)*+(?![A-Za-z_]{3}|[A-Za-z_]{1,2}[0-9])"
 )
 
 _SHIFT = np.uint64(32)
@@ -36,8 +36,8 @@ class News(NamedTuple):
 def numbers_in(text: str) -> set[str]:
     """Return the different numbers in *text*, in ASCII digits.
 
-    >>> sorted(numbers_in("Version 1.11.22 of 12:30pm, 1,200 bytes, by user77 (id 3fa9)."))
-    ['1,200', '1.11.22', '12:30']
+    >>> sorted(numbers_in("Version 1.11.22 of 2024-05-01 12:30pm, 1,200 bytes, by user77 (id 3fa9)."))
+    ['1,200', '1.11.22', '12:30', '2024-05-01']
     """
     return set(NUMBER.findall(text))
 
