@@ -18,7 +18,8 @@ from dedup.values.hashes import hashes_of
 # Of a page with more of them, the numbers with the smallest hashes.
 MOST_NUMBERS = 64
 # Digits, and what stands between two of them as in 3.5, 1,200, 12:30, 4/5 and 2024-05-01: a date is one
-# number.  What has letters before it is a name or an id, and so is what has more after it than in 5kg and 7th.
+# number.  What has letters before it is a name or an id, and so is what has more after it than in 5kg
+# and 7th.
 NUMBER = re.compile(
     r"(?<![A-Za-z_0-9])(?<![0-9][.,:/-])[0-9]++(?:[.,:/-][0-9]++)*+(?![A-Za-z_]{3}|[A-Za-z_]{1,2}[0-9])"
 )
