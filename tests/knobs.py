@@ -12,6 +12,8 @@ from typing import Any
 KNOBS = "KNOBS"
 WAIT = "dedup.plugin.judge.WAIT"
 EXPLORED = "dedup.plugin.responses.EXPLORED"
+# With 1, a page is on the disk as soon as it is judged.
+MOST_GATHERED = "dedup.plugin.judge.MOST_GATHERED"
 
 
 def turn(settings: MutableMapping[str, Any]) -> None:

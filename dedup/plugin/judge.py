@@ -50,7 +50,7 @@ _MOST_FAILURES = 2
 _TOGETHER = 1_000
 # So many records of pages are committed together, at the latest after so many seconds.  If the process
 # is killed before, their pages are unknown, as if this crawl had not met them.
-MOST_GATHERED, GATHERED_FOR = 128, 1.0
+MOST_GATHERED, GATHERED_FOR = 16, 0.25
 # Hosts that are remembered as visited; others are recorded again.
 _MAX_HOSTS = 20_000
 # Seconds that a server has, when a crawl ends, to answer what is still to be asked.

@@ -12,7 +12,7 @@ from dedup import SQLiteIndex
 from dedup.index import Row
 from dedup.values.verdict import Outcome
 from tests.crawling import Crawl, Running, started, wait_until
-from tests.knobs import WAIT
+from tests.knobs import KNOBS, MOST_GATHERED, WAIT
 from tests.pages import edited, text
 from tests.plugin.test_processes import ITEMS, item, listed
 
@@ -34,11 +34,13 @@ class Staged:
     """A crawl of several stages; each begins when the test says so, and the test can wait for its end.
 
     The items of a crawl come through one after the other.  Feed and log are in *folder*.
+    So many records of pages as *most_gathered* are committed together.
     """
 
     folder: Path
     index: Path
     settings: dict[str, Any] = field(default_factory=dict)
+    most_gathered: int = 1
     running: Running | None = None
 
     def start(self, *stages: Sequence[dict[str, Any]]) -> None:
@@ -50,7 +52,7 @@ class Staged:
         settings = {
             "DEDUP_INDEX": str(self.index),
             "DEDUP_TEXT_FIELDS": "text",
-            "KNOBS": {WAIT: 2},
+            KNOBS: {WAIT: 2, MOST_GATHERED: self.most_gathered},
             "ITEM_PIPELINES": PIPELINES,
             "CONCURRENT_ITEMS": 1,
             **self.settings,

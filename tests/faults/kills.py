@@ -21,6 +21,7 @@ from dedup.values.verdict import Outcome, Reason
 from tests.crawling import Crawl, Running, crawl, started
 from tests.faults.crawls import rows_of_a_sound_index
 from tests.faults.spiders import content_of
+from tests.knobs import KNOBS, MOST_GATHERED
 
 SPIDER = "tests.faults.spiders.NumberedPages"
 NEW, OLD = 60, 100  # pages that each crawl has more than those before, and visits again
@@ -114,7 +115,7 @@ def _settings(folder: Path) -> dict[str, object]:
     return {
         "JOBDIR": str(folder / "job"),
         # The toll tells a row that is missing from none: what is gathered has its own test.
-        "KNOBS": {"dedup.plugin.judge.MOST_GATHERED": 1},
+        KNOBS: {MOST_GATHERED: 1},
         "ITEM_PIPELINES": {"tests.faults.spiders.Ledger": 300},
         "LEDGER": str(folder / "ledger.txt"),
         "DEDUP_TEXT_FIELDS": "text",

@@ -17,7 +17,7 @@ from dedup.index.ledger import Ledger
 from dedup.index.runs import RunBook
 from dedup.index.stores import SQLiteStore
 from dedup.index.stores.base import Order, Query, first
-from dedup.plugin import judge, pages, responses, tracking
+from dedup.plugin import judge, pages, pipeline, responses, tracking
 from dedup.reading import compiled, fields, page, walk
 from dedup.rule import decide
 from dedup.values.verdict import Canonical, Outcome, Reason, Standing, Verdict
@@ -139,10 +139,10 @@ def _redirects_are_revisits() -> None:
 def _siblings_are_revisits() -> None:
     """Take the items of one response for what further requests gave."""
 
-    def planted(_: tracking.Tracker, response: Response | None, url: str) -> set[int] | None:
+    def planted(response: Response | None, url: str) -> set[int] | None:
         return set() if tracking.is_asked_for(response, url) else None
 
-    _plant(tracking.Tracker, "rows_of", planted)
+    _plant(pipeline, "rows_of", planted)
 
 
 FAULTS: dict[str, Callable[[], None]] = {

@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.knobs import EXPLORED, WAIT
+from tests.knobs import EXPLORED, KNOBS, MOST_GATHERED, WAIT
 from tests.pages import text
 
 HOSTS = ("http://www.alpha.com", "http://news.alpha.com", "http://www.beta.org", "http://www.gamma.net")
@@ -138,6 +138,8 @@ class History:
     patience: int = 0
     """How many turns of the loop the storage takes for an item."""
     rehearse: int = 0
+    gathered: int = 1
+    """How many records of pages are committed together."""
 
     def together(self) -> list[list[int]]:
         """Return the numbers of the steps, in groups of those that are taken at the same time."""
@@ -157,7 +159,7 @@ class History:
             "DEDUP_SKIP": self.skip,
             "DEDUP_SOURCE": self.source,
             "DEDUP_SCOPE": self.scope,
-            "KNOBS": {EXPLORED: 0, WAIT: 1},
+            KNOBS: {EXPLORED: 0, WAIT: 1, MOST_GATHERED: self.gathered},
             **({"DEDUP_DRY_RUN": self.rehearse} if self.rehearse else {}),
         }
         if self.has_keys:
@@ -174,7 +176,8 @@ def host_of(url: str) -> str:
 
 def drawn(seed: int) -> History:
     """Return the history of that *seed*; the same one in every process."""
-    return _with_more(_Fate(random.Random(seed)).history(), random.Random(f"more of {seed}"))
+    history = _with_more(_Fate(random.Random(seed)).history(), random.Random(f"more of {seed}"))
+    return replace(history, gathered=random.Random(f"gathered of {seed}").choice((1, 16)))
 
 
 def plain(url: str) -> str:

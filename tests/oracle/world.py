@@ -36,6 +36,7 @@ from scrapy.utils.misc import load_object
 from dedup import DedupConfig, MemoryIndex, Page, SQLiteIndex, fingerprint
 from dedup.recipes.fingerprinter import recipe_of
 from tests.oracle.history import FRAME, History, Leaf, Step, Thing, text_of
+from tests.knobs import turn
 from tests.sightings import find_or_add
 
 KILLED, HUNG = 9, 10
@@ -327,6 +328,7 @@ async def _crawled(history: History, folder: Path, number: int) -> None:
         settings["JOBDIR"] = str(folder / step.job)
         if step.is_fresh:
             shutil.rmtree(folder / step.job, ignore_errors=True)
+    turn(settings)
     crawler = Crawler(SPIDERS[step.spider], settings)
     with _written(_journal(folder, number)) as tell:
         _stages[crawler] = Stage(history, step, tell)

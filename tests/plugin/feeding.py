@@ -36,6 +36,7 @@ from dedup.index.runs import RunBook
 from dedup.plugin import storing
 from dedup.values.verdict import Outcome
 from tests import older
+from tests.knobs import KNOBS, MOST_GATHERED, turn
 from tests.oracle.world import warm
 from tests.pages import edited, text
 from tests.plugin.spiders import ByText, CallbackSpider
@@ -113,6 +114,7 @@ class History:
     steps: tuple[Step, ...]
     unchanged: str = "keep"
     at_a_time: int = 1
+    gathered: int = 1
 
 
 def drawn(seed: int) -> History:
@@ -130,7 +132,8 @@ def drawn(seed: int) -> History:
             killed_at = rng.choice((("item", rng.randint(1, 10)), ("batch", rng.randint(1, 4))))
         steps.append(Step(served, feeds, killed_at, is_late=rng.random() < 0.2))
         pages = _changed(rng, pages)
-    return History(tuple(steps), rng.choice(("keep", "drop")), rng.choice((1, 1, 4)))
+    unchanged, at_a_time = rng.choice(("keep", "drop")), rng.choice((1, 1, 4))
+    return History(tuple(steps), unchanged, at_a_time, gathered=rng.choice((1, 16)))
 
 
 def _page(rng: random.Random, number: int, content: int) -> Shown:
@@ -379,7 +382,9 @@ async def _crawled(task: Task) -> int:
         if step.is_late
         else {},
         "TELNETCONSOLE_ENABLED": False,
+        KNOBS: {MOST_GATHERED: history.gathered},
     }
+    turn(settings)
     crawler = Crawler(Shop, settings)
     stage = Stage(task)
     _stages.append(stage)

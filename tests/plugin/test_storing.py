@@ -15,6 +15,7 @@ from dedup.values.verdict import Outcome
 from tests import crawling
 from tests.crawling import Crawl, Running, crawl, started, wait_until
 from tests.forking import HAS_SERVER
+from tests.knobs import KNOBS, MOST_GATHERED
 from tests.oracle.trying import in_a_process
 from tests.pages import text
 from tests.plugin.feeding import FAULTS, tried
@@ -172,7 +173,10 @@ def begun(folder: Path, settings: dict[str, Any]) -> Running:
         "until": f"{folder}/go",
     }
     pipelines = {"ITEM_PIPELINES": {"tests.plugin.storages.Gated": 300}}
-    running = started(folder, ITEMS, {**DROP, **pipelines, **settings}, listed([*FOUR, fourth]))
+    at_once = {KNOBS: {MOST_GATHERED: 1}}
+    running = started(
+        folder, ITEMS, {**DROP, **pipelines, **at_once, **settings}, listed([*FOUR, fourth])
+    )
     wait_until((folder / "reached").exists)
     return running
 
