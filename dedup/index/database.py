@@ -82,6 +82,7 @@ class Database:
         self._thread = get_ident()
         self.is_file = path is not None
         self.path = Path(path or "memory")
+        self._place = os.path.realpath(self.path)
         self.name = str(path or "the index in memory")
         self._errors = _PlainErrors(self.name)
         if self.is_file:
@@ -138,7 +139,7 @@ class Database:
         To wait for them would be to wait for ever.
         """
         for other in list(_gathering):
-            if other is not self and other.path == self.path and other._thread == get_ident():
+            if other is not self and other._place == self._place and other._thread == get_ident():
                 with suppress(IndexUnavailable):  # it is told so when it goes on
                     other.flush()
 

@@ -96,8 +96,13 @@ def test_they_are_committed_by_number_by_flush_and_by_what_cannot_wait(tmp_path:
     assert rows_seen_by_others(path) == 7
 
 
-def test_another_object_of_this_thread_need_not_wait(tmp_path: Path) -> None:
-    with gathering(tmp_path / "pages.db") as first, SQLiteIndex(tmp_path / "pages.db") as second:
+@pytest.mark.parametrize("name", ["pages.db", "{0}/pages.db", "link.db"])
+def test_another_object_of_this_thread_need_not_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("link.db").symlink_to("pages.db")
+    with gathering(Path("pages.db")) as first, SQLiteIndex(name.format(tmp_path)) as second:
         second.store.wait_at_most(0)
         add(first, first.begin_run("first"), 1)
         assert first.store.is_gathering
