@@ -318,9 +318,9 @@ class _Transaction:
             try:
                 if error is not None:
                     raise error
+                is_gathered = database.gathered + 1 < database.most and self._may_be_gathered()
                 if database.gathered:
                     database.connection.execute("RELEASE one")
-                is_gathered = database.gathered + 1 < database.most and self._may_be_gathered()
             except BaseException:
                 database.is_inside = False
                 self._undo()

@@ -123,6 +123,18 @@ def test_nothing_is_gathered_while_another_crawl_uses_the_file(tmp_path: Path) -
         assert first.store.is_gathering
 
 
+def test_what_cannot_tell_whether_it_may_be_gathered_is_undone(tmp_path: Path) -> None:
+    def fails() -> bool:
+        raise OSError
+
+    with gathering(tmp_path / "pages.db") as index:
+        run = index.begin_run("first")
+        kept = add(index, run, 1)
+        with pytest.raises(OSError), index.store._database.writing(fails):  # noqa: PT011
+            add(index, run, 2)
+        assert [row.id for row in index.rows()] == [kept]
+
+
 class Failing:
     """A connection that cannot commit."""
 
