@@ -299,6 +299,8 @@ class _Transaction:
     def __enter__(self) -> None:
         database = self._database
         with database.errors():
+            if database.gathered and not database.connection.in_transaction:
+                self._undo_all()  # SQLite has, after an error of a look-up
             if database.gathered:  # and since then nobody else has changed anything
                 database.connection.execute("SAVEPOINT one")
             else:

@@ -158,12 +158,11 @@ class Ledger:
         nothing.
         """
         self._settle_doubts()
-        guessed = self._guessed(
-            sighting, config, confirmed=confirmed, page=page, is_restored=is_restored, siblings=siblings
-        )
-        if guessed:
-            return replace(guessed.verdict, row=guessed.id)
-        for _ in range(_TRIES if self._store.is_shared else 0):
+        how = {"is_restored": is_restored, "siblings": siblings}
+        is_shared = self._store.is_shared
+        if is_shared and (row := self._guessed(sighting, config, confirmed=confirmed, page=page, **how)):
+            return replace(row.verdict, row=row.id)
+        for _ in range(_TRIES if is_shared else 0):
             verdict, ticket = self.ask(sighting, config, is_restored=is_restored, siblings=siblings)
             if _waits(verdict, wait_for):
                 return verdict

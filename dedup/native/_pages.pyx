@@ -972,7 +972,7 @@ cdef object _structure(tuple tags, tuple depths, const int32_t[::1] weights, siz
     return simhash
 
 
-# ---- Long tags: `dedup.reading.floods`
+# ---- Numbers: `dedup.recipes.traits`
 
 
 def numbers(bytes text not None):
@@ -1013,6 +1013,9 @@ cdef inline bint _is_digit(char character) noexcept nogil:
 
 cdef inline bint _is_letter(char character) noexcept nogil:
     return c"a" <= character <= c"z" or c"A" <= character <= c"Z" or character == c"_"
+
+
+# ---- Long tags: `dedup.reading.floods`
 
 
 def may_have_long_tag(bytes markup not None, size_t long_tag):

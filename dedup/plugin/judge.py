@@ -167,6 +167,7 @@ class Judge:
         garbage.end()
         if self._timer:
             self._timer.cancel()
+            self._timer = None
         self._breaker.renew()
         self._catch_up()
         if self._holds and not self._untaken:

@@ -35,8 +35,8 @@ from scrapy.utils.misc import load_object
 
 from dedup import DedupConfig, MemoryIndex, Page, SQLiteIndex, fingerprint
 from dedup.recipes.fingerprinter import recipe_of
-from tests.oracle.history import FRAME, History, Leaf, Step, Thing, text_of
 from tests.knobs import turn
+from tests.oracle.history import FRAME, History, Leaf, Step, Thing, text_of
 from tests.sightings import find_or_add
 
 KILLED, HUNG = 9, 10

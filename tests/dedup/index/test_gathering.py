@@ -135,6 +135,20 @@ def test_what_cannot_tell_whether_it_may_be_gathered_is_undone(tmp_path: Path) -
         assert [row.id for row in index.rows()] == [kept]
 
 
+def test_what_sqlite_has_undone_by_itself_is_lost_as_a_whole_and_nothing_after_it(
+    tmp_path: Path,
+) -> None:
+    with gathering(tmp_path / "pages.db") as index:
+        run = index.begin_run("first")
+        index.store.flush()
+        add(index, run, 1)
+        index.store._database.connection.execute("ROLLBACK")  # as after an error of the disk
+        kept = add(index, run, 2)
+        index.store.flush()
+        assert [row.id for row in index.rows()] == [kept]
+        assert index.problems() == []
+
+
 class Failing:
     """A connection that cannot commit."""
 
