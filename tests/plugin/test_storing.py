@@ -31,7 +31,13 @@ def broken(seeds: range, fault: str = "") -> list[tuple[int, list[str]]]:
 
 @in_forks
 @pytest.mark.parametrize(
-    "seeds", [range(6), pytest.param(range(6, 100), marks=pytest.mark.slow)], ids=str
+    "seeds",
+    [
+        range(6),
+        pytest.param(range(6, 30), marks=pytest.mark.slow),
+        pytest.param(range(30, 100), marks=[pytest.mark.slow, pytest.mark.nightly]),
+    ],
+    ids=str,
 )
 def test_what_is_confirmed_is_in_all_feeds_and_nothing_else_is_taken_back(seeds: range) -> None:
     assert broken(seeds) == []

@@ -122,13 +122,9 @@ def kill_often(path: Path, times: int, *, between: int = 1) -> None:
 
 
 @pytest.mark.slow
-def test_ten_killed_crawls_lose_nothing(tmp_path: Path) -> None:
-    kill_often(tmp_path / "pages.db", 10)
-
-
-@pytest.mark.slow
-def test_two_hundred_killed_crawls_lose_nothing(tmp_path: Path) -> None:
-    kill_often(tmp_path / "pages.db", 200)
+@pytest.mark.parametrize("times", [40, pytest.param(200, marks=pytest.mark.nightly)])
+def test_many_killed_crawls_lose_nothing(tmp_path: Path, times: int) -> None:
+    kill_often(tmp_path / "pages.db", times)
 
 
 @pytest.mark.slow
