@@ -67,14 +67,14 @@ class Counts(Store):
                     "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
                 ).fetchall()
             )
-        path = self._database.path
-        files = (path, path.with_name(path.name + "-wal")) if self._database.is_file else ()
+            # What stands in the log beside the file is no more than this once it is copied.
+            pages, of_page = (self._value(f"PRAGMA page_{what}") for what in ("count", "size"))
         return Statistics(
             rows=rows,
             orphans=outcomes.get("orphaned", 0),
             released=outcomes.get("released", 0),
             forgotten=outcomes.get("forgotten", 0),
-            bytes=sum(file.stat().st_size for file in files if file.exists()),
+            bytes=pages * of_page if self._database.is_file else 0,
         )
 
     def clusters(

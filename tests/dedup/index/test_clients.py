@@ -168,13 +168,15 @@ def test_what_is_lost_between_looking_and_adding_is_no_reason_to_drop(fault: str
             index.prepare(CONFIG)
         runs = one.begin_run("one"), other.begin_run("other")
         lost = find_or_add(one, first, "http://a.example/0", run=runs[0], config=CONFIG, confirmed=False)
+        assert lost.row is not None
+        row = lost.row
         FAULTS[fault](other)
         store: Any = other.store
         claim = store.claim
 
         def claim_late(*args: Any) -> Row | None:
             with somebody_else():
-                one.ledger.release(lost.row)
+                one.ledger.release(row)
             found: Row | None = claim(*args)
             return found
 
