@@ -68,7 +68,8 @@ class Counts(Store):
                 ).fetchall()
             )
             # What stands in the log beside the file is no more than this once it is copied.
-            pages, of_page = (self._value(f"PRAGMA page_{what}") for what in ("count", "size"))
+            (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
+            (of_page,) = self._connection.execute("PRAGMA page_size").fetchone()
         return Statistics(
             rows=rows,
             orphans=outcomes.get("orphaned", 0),
