@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import decide
 from dedup.rule.frozen import FrozenSites
 from dedup.values.errors import ServerAway
-from dedup.values.row import Row, is_canonical
+from dedup.values.row import NoSuchRow, Row, is_canonical
 from dedup.values.run import Run
 from dedup.values.sighting import Sighting
 from dedup.values.urls import url_key
@@ -251,17 +251,29 @@ class Ledger:
     # Settling
 
     def confirm(self, *rows: int) -> None:
-        """Record that the pages of pending *rows* were kept to the end; now others may lean on them."""
+        """Record that the pages of pending *rows* were kept to the end; now others may lean on them.
+
+        Raises `NoSuchRow` if one of them is not here, or was never committed; the others are confirmed.
+        """
         pending = Query(ids=rows, outcomes=(Outcome.PENDING,), replaces=False)
         with self._store.transaction(writing=True, beside=True, can_wait=True):
-            is_plain = not self._facts.has_restored()  # as nearly all: there is nothing else to do
+            # As nearly all: there is nothing else to do.
+            is_plain = not (self._facts.has_restored() or any(map(self._store.has_lost, rows)))
             if is_plain and self._store.change(pending, outcome=Outcome.CONFIRMED) == len(rows):
                 return
+        missing: list[NoSuchRow] = []
         with self._store.transaction(writing=True, can_wait=True):
-            for found in map(self._pending, rows):
+            for row in rows:
+                try:
+                    found = self._pending(row)
+                except NoSuchRow as error:
+                    missing.append(error)
+                    continue
                 if found:
                     self._settle(found, Outcome.CONFIRMED)
                     self._complete(found)
+        for error in missing:
+            raise error
 
     def release(self, row: int) -> None:
         """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""
@@ -270,7 +282,12 @@ class Ledger:
                 self._withdraw(found, Outcome.RELEASED)
 
     def _pending(self, row: int) -> Row | None:
-        """Return a row if it is pending, None if it was settled; raises `NoSuchRow`."""
+        """Return a row if it is pending, None if it was settled; raises `NoSuchRow`.
+
+        Others may have been given the number of a row that was never committed.
+        """
+        if self._store.has_lost(row):
+            raise NoSuchRow(f"row {row} could not be committed to {self._store.name}")
         found = the_row(self._store, row)
         return found if found.outcome is Outcome.PENDING else None
 
@@ -281,10 +298,14 @@ class Ledger:
         become orphans.
         """
         with self._store.transaction(writing=True):
-            return sum(self._take_back(rows[at : at + _AT_ONCE]) for at in range(0, len(rows), _AT_ONCE))
+            own = self._not_lost(rows)
+            return sum(self._take_back(own[at : at + _AT_ONCE]) for at in range(0, len(own), _AT_ONCE))
+
+    def _not_lost(self, rows: Iterable[int]) -> tuple[int, ...]:
+        return tuple(row for row in rows if not self._store.has_lost(row))
 
     def _take_back(self, rows: Sequence[int]) -> int:
-        which = Query(ids=tuple(rows), kept=True, outcomes=_OPEN_OR_CONFIRMED)
+        which = Query(ids=rows, kept=True, outcomes=_OPEN_OR_CONFIRMED)
         lost = list(self._store.rows(which))
         for row in lost:
             self._withdraw(row, Outcome.RELEASED)
@@ -399,7 +420,8 @@ class Ledger:
 
     def restore_copies(self, rows: Collection[int]) -> list[Row]:
         """Let the next crawl that meets them, even this one, keep the pages dropped as *rows*."""
-        return self._want_back(Query(ids=tuple(rows), kept=False)) if rows else []
+        with self._store.transaction(writing=True):
+            return self._want_back(Query(ids=self._not_lost(rows), kept=False)) if rows else []
 
     def restore_url_copies(self, url: str) -> list[Row]:
         """Let the next crawl keep what was dropped at *url*; return the rows, in their order."""

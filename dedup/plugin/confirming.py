@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from dedup.index.ledger import Ledger
+from dedup.values.row import NoSuchRow
 
 # So many rows are confirmed in one transaction.
 _MOST = 200
@@ -34,7 +36,8 @@ class Confirmations:
     def _confirm(self, row: int) -> bool:
         if row not in self._done:
             rows = {row, *(self._waiting.popleft() for _ in range(min(_MOST, len(self._waiting))))}
-            self._ledger.confirm(*sorted(rows))
+            with suppress(NoSuchRow):  # the others are confirmed all the same
+                self._ledger.confirm(*sorted(rows))
             self._done |= rows
         self._done.discard(row)
         return True

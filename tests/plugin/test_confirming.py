@@ -4,8 +4,14 @@ from typing import Any
 
 import pytest
 
+from dedup import DedupConfig, MemoryIndex
 from dedup.plugin.confirming import Confirmations
 from dedup.values.errors import ServerAway
+from dedup.values.verdict import Outcome
+from tests.dedup.index.test_durability import numbered_page
+from tests.sightings import find_or_add
+
+CONFIG = DedupConfig(scope="global")
 
 
 class Ledger:
@@ -52,3 +58,17 @@ def test_the_rows_of_one_question_are_bounded(monkeypatch: pytest.MonkeyPatch) -
     questions = [confirmations.add(row) for row in range(8)]
     assert all(ask() for ask in questions)
     assert ledger.confirmed == [(0, 1, 2), (3, 4, 5), (6, 7)]
+
+
+def test_a_row_that_is_gone_holds_up_no_other() -> None:
+    with MemoryIndex() as index:
+        run = index.begin_run("news")
+        rows = [
+            find_or_add(index, numbered_page(number), run=run, config=CONFIG, confirmed=False).row or 0
+            for number in (1, 2)
+        ]
+        confirmations = Confirmations(index.ledger)
+        questions = [confirmations.add(row) for row in (7, *rows)]
+        assert questions[0]()
+        assert [row.outcome for row in index.rows()] == [Outcome.CONFIRMED] * 2
+        assert [ask() for ask in questions[1:]] == [True] * 2

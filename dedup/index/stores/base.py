@@ -176,6 +176,10 @@ class Store(Protocol):
     def add(self, row: Row, page: bytes = b"") -> Row:
         """Add *row*, and its *page* unless that is b""; return it with its number, the highest yet."""
 
+    def has_lost(self, row: int) -> bool:  # noqa: ARG002
+        """Whether a row of that number was added here and never committed: others may have it now."""
+        return False
+
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         """Give the rows *which* an outcome, or put them into or out of the lists; return how many."""
 

@@ -66,9 +66,10 @@ class SQLiteStore(Records, Counts):
         self._scopes: dict[Group, int] = {}
         self._changes: int | None = None
         self._undone = self._listings = 0
-        # The number of the last row that was added, and of the last whose transaction was undone after
-        # somebody had been told of it.
-        self._last_given = self._lost = 0
+        # The numbers of rows that are added and not committed yet, and of those that were undone after
+        # somebody had been told of them.
+        self._open = range(0)
+        self._lost: list[range] = []
         # Whether others have runs here, and as of which changes of theirs.
         self._others = False
         self._alone_as_of: int | None = -1
@@ -157,12 +158,23 @@ class SQLiteStore(Records, Counts):
 
     def _end(self, is_undone: bool) -> None:
         self._leases.settle(undone=is_undone)
+        gathered = self._database.gathered
         if is_undone:  # it may have looked up what was undone
-            if self._database.gathered and not self._connection.in_transaction:
-                self._lost = self._last_given
+            if gathered and self._open and not self._connection.in_transaction:
+                self._lose(self._open)
             self._scopes.clear()
             self._undone += 1
             self._changes = None
+        if not (gathered and self._connection.in_transaction):
+            self._open = range(0)
+
+    def _lose(self, rows: range) -> None:
+        if self._lost and self._lost[-1].stop == rows.start:
+            rows = range(self._lost.pop().start, rows.stop)
+        self._lost.append(rows)
+
+    def has_lost(self, row: int) -> bool:
+        return any(row in rows for rows in self._lost)
 
     def _look_around(self) -> None:
         """Read the layout of the lists again if another process has changed the file."""
@@ -197,10 +209,10 @@ class SQLiteStore(Records, Counts):
         """Insert a row; return its number, which no row before it had, not even one that was undone."""
         number = self._connection.execute(INSERT, values).lastrowid
         assert number is not None
-        if number <= self._lost:
-            self._connection.execute("UPDATE pages SET id = ? WHERE id = ?", (self._lost + 1, number))
-            number = self._lost + 1
-        self._last_given = number
+        if self._lost and number < (free := self._lost[-1].stop):
+            self._connection.execute("UPDATE pages SET id = ? WHERE id = ?", (free, number))
+            number = free
+        self._open = range(self._open.start or number, number + 1)
         return number
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:

@@ -164,6 +164,14 @@ class Failing:
         return getattr(self._connection, name)
 
 
+def fail_to_commit(index: SQLiteIndex) -> None:
+    database = index.store._database
+    own, database.connection = database.connection, Failing(database.connection)  # type: ignore[assignment]
+    with pytest.raises(IndexUnavailable, match="the disk is full"):
+        index.store.flush()
+    database.connection = own
+
+
 def test_what_cannot_be_committed_has_never_been_and_its_numbers_are_given_to_nobody(
     tmp_path: Path,
 ) -> None:
@@ -172,11 +180,7 @@ def test_what_cannot_be_committed_has_never_been_and_its_numbers_are_given_to_no
         kept = add(index, run, 0)
         index.store.flush()
         lost = [add(index, run, number, confirmed=False) for number in range(1, 5)]
-        database = index.store._database
-        own, database.connection = database.connection, Failing(database.connection)  # type: ignore[assignment]
-        with pytest.raises(IndexUnavailable, match="the disk is full"):
-            index.store.flush()
-        database.connection = own
+        fail_to_commit(index)
         assert [row.id for row in index.rows()] == [kept]
         verdict = find_or_add(
             index, numbered_page(2), "http://run1.example/2", run=run, config=CONFIG, confirmed=False
@@ -189,6 +193,47 @@ def test_what_cannot_be_committed_has_never_been_and_its_numbers_are_given_to_no
         assert [row.outcome for row in index.rows()] == [Outcome.CONFIRMED, Outcome.PENDING]
         assert add(index, run, 9) == (verdict.row or 0) + 1
         assert index.problems() == []
+
+
+def test_rows_of_another_crawl_that_have_the_numbers_of_lost_ones_are_not_settled_for_them(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "pages.db"
+    with gathering(path) as index, SQLiteIndex(path) as other:
+        run = index.begin_run("full")
+        kept = add(index, run, 0, confirmed=False)
+        index.store.flush()
+        lost = [add(index, run, number, confirmed=False) for number in (1, 2, 3)]
+        fail_to_commit(index)
+        others = other.begin_run("other")
+        assert [add(other, others, number, confirmed=False) for number in (4, 5, 6)] == lost
+        for settle in (index.ledger.confirm, index.ledger.release):
+            for row in lost:
+                with pytest.raises(NoSuchRow):
+                    settle(row)
+        assert index.ledger.take_back(lost) == 0
+        with pytest.raises(NoSuchRow, match=f"row {lost[0]}"):
+            index.ledger.confirm(*lost, kept)
+        assert [row.outcome for row in other.rows()] == [Outcome.CONFIRMED] + [Outcome.PENDING] * 3
+        other.ledger.confirm(*lost)
+        assert index.ledger.take_back([kept, *lost]) == 1
+        assert [row.outcome for row in other.rows()] == [Outcome.RELEASED] + [Outcome.CONFIRMED] * 3
+
+
+def test_copies_of_another_crawl_that_have_the_numbers_of_lost_ones_are_not_restored(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "pages.db"
+    with gathering(path) as index, SQLiteIndex(path) as other:
+        run = index.begin_run("full")
+        add(index, run, 0)
+        index.store.flush()
+        lost = find_or_add(index, numbered_page(0), "http://a.example/lost", run=run, config=CONFIG).row
+        fail_to_commit(index)
+        theirs = other.begin_run("other")
+        page, url = numbered_page(0), "http://a.example/other"
+        assert find_or_add(other, page, url, run=theirs, config=CONFIG).row == lost
+        assert index.ledger.restore_copies([lost or 0]) == []
 
 
 def crawl_for_ever(path: Path, seed: int, report: TextIO) -> None:
