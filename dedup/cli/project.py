@@ -5,7 +5,9 @@ Where Scrapy is not installed there is no project; everything else works all the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup.front.reading import read_settings
@@ -46,7 +48,9 @@ def _project_settings() -> dict[str, Any]:
 
 
 def _scrapy_project() -> ModuleType | None:
-    """Return the module that reads the project, None where Scrapy is not installed."""
+    """Return the module that reads the project, None outside of any or where Scrapy is not installed."""
+    if not is_inside_project():  # importing Scrapy would take longer than all else at the start
+        return None
     try:
         from dedup.plugin import settings
     except ModuleNotFoundError as error:
@@ -54,3 +58,11 @@ def _scrapy_project() -> ModuleType | None:
             raise
         return None
     return settings
+
+
+def is_inside_project() -> bool:
+    """Return whether Scrapy would look for the settings of a project here."""
+    here = Path.cwd()
+    return bool(os.environ.get("SCRAPY_SETTINGS_MODULE")) or any(
+        (folder / "scrapy.cfg").exists() for folder in (here, *here.parents)
+    )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-
-from tldextract import TLDExtract
+from typing import TYPE_CHECKING
 
 from dedup.values.urls import host_of, valid
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
 
 
 def scope_key(scope: str, *, spider: str, url: str) -> str:
@@ -33,6 +35,8 @@ def _domain(host: str) -> str:
 
 @cache
 def _extract() -> TLDExtract:
+    from tldextract import TLDExtract  # takes longer than most of what a command imports
+
     # The list that comes with the package: no request, no cache folder.  Private suffixes count:
     # alice.github.io and evil.github.io have two owners.
     return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
