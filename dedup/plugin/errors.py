@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import DropItem
 from scrapy.utils.defer import deferred_from_coro
 
-from dedup.plugin.older import HAS_LOG_LEVEL
+from dedup.plugin.older import HAS_LOG_LEVEL, log_in_one_line
 from dedup.plugin.waiting import has_asyncio
 from dedup.rule.loss import loses
 from dedup.values.errors import DedupError
@@ -32,6 +32,9 @@ class DuplicatePage(DropItem):
         message: Any = DropReason(url, verdict, name)
         super().__init__(message, **({"log_level": "NOTSET"} if HAS_LOG_LEVEL else {}))
         self.verdict = verdict
+
+
+log_in_one_line(DuplicatePage)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import version_info
@@ -14,6 +15,19 @@ _T = TypeVar("_T")
 
 HAS_LOG_LEVEL = version_info >= (2, 13)
 """Whether `DropItem` can set the level at which the drop is logged."""
+
+
+def log_in_one_line(kind: type[Exception]) -> None:
+    """Leave the drop of an item by an exception of *kind* to the line that its pipeline logs.
+
+    Scrapy itself would log it a second time, with the whole item, as it cannot be told a level.
+    """
+    if not HAS_LOG_LEVEL:
+        logging.getLogger("scrapy.core.scraper").addFilter(
+            lambda line: (
+                not (isinstance(line.args, dict) and isinstance(line.args.get("exception"), kind))
+            )
+        )
 
 
 def item_pipeline(crawler: Crawler, kind: type[_T]) -> _T | None:
