@@ -23,7 +23,7 @@ _LONGEST_EQUAL = 60
 _RUN = 4
 _END = 25
 
-_ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words")
+_ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words|\bnothing\b")
 
 TextOf = Callable[[int], str | None]
 
@@ -81,7 +81,8 @@ class SideBySide:
         """Return *sentence* with what is lost, counted, for an estimate of it; not if texts were cut."""
         if self.is_cut:
             return sentence
-        return _ESTIMATE.sub(f"{self.lost:,} of {self.words:,} words", sentence)
+        lost = f"{self.lost:,} of {self.words:,} words" if self.lost else "nothing"
+        return _ESTIMATE.sub(lost, sentence)
 
 
 def stored_texts(index: Index) -> TextOf:

@@ -370,14 +370,15 @@ def _comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sa
 
 
 def _told(check: Check, page: Fingerprint, finding: str, why: str) -> Check:
-    sentence = f"{check.sentence} The page would lose {loses(check.lost, words_of(page))}: {why}."
+    because = f": {why}" if check.lost else ""
+    sentence = f"{check.sentence} The page would lose {loses(check.lost, words_of(page))}{because}."
     return check._replace(passes=finding != LOST, finding=finding, sentence=sentence)
 
 
 def loses(lost: int | None, words: int) -> str:
     """Return how much is lost, in words.
 
-    >>> loses(12, 1640)
-    'about 12 of 1,640 words'
+    >>> loses(12, 1640), loses(0, 1640)
+    ('about 12 of 1,640 words', 'nothing')
     """
-    return f"about {lost or 0:,} of {words:,} words"
+    return f"about {lost:,} of {words:,} words" if lost else "nothing"
