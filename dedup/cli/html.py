@@ -15,10 +15,9 @@ from dedup.index.index import short_name
 from dedup.recipes.config import DedupConfig
 from dedup.report.contents import Choices, Marking, Track
 from dedup.report.html import write_report
-from dedup.report.replay import Replay
+from dedup.report.replay import JudgedAgain
 from dedup.report.selection import Selection
 from dedup.report.side_by_side import stored_texts
-from dedup.values.row import glance_of
 
 T = TypeVar("T")
 
@@ -30,7 +29,7 @@ def is_installed() -> bool:
 
 def write_html(
     index: Index,
-    replay: Replay | None,
+    replay: JudgedAgain | None,
     selection: Selection,
     config: DedupConfig,
     output: Path,
@@ -40,7 +39,7 @@ def write_html(
 ) -> None:
     """Write the HTML report on the *selection* of *index*, or of its *replay*, with a bar."""
     source = replay.index if replay else index
-    glances = None if selection == Selection() else map(glance_of, selection.rows(source))
+    glances = None if selection == Selection() else selection.glances(source)
     with index.store.unmapped(), text_output(output) as file, _watched() as track:
         choices = Choices(
             index=source,

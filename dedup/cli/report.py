@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -31,19 +31,18 @@ from dedup.cli.terminal import working
 from dedup.files.outputs import replacing
 from dedup.front.exceptions import read_marks, write_marks
 from dedup.front.names import setting_of
-from dedup.index import Index, Row, Run
+from dedup.index import Index
 from dedup.index.index import SQLiteIndex, open_index, shown_place
-from dedup.report.clusters import KEEPS, Report, report_of
+from dedup.report.clusters import KEEPS, Report
 from dedup.report.columns import columns_of
 from dedup.report.contained import contained
 from dedup.report.contents import Marking
 from dedup.report.export import COLUMNS, records, write_csv, write_json, write_jsonl
-from dedup.report.replay import Replay, replayed
-from dedup.report.selection import Selection, Source
+from dedup.report.replay import JudgedAgain, replayed
+from dedup.report.selection import Selection
 from dedup.report.text import CLUSTERS, Kind, Line, Told, outline_of
 from dedup.values.errors import DedupError
 from dedup.values.exceptions import Marks
-from dedup.values.row import glance_of
 
 EXCEPTIONS = setting_of("exceptions")
 # Where marks go if no setting says so.
@@ -176,10 +175,12 @@ def report(
                 most = 0 if everything else CLUSTERS
                 _tell(index, replay, selection, output, keep=keep, limit=most)
                 return
-            with _reading(replay or index, index.views.statistics().rows, output) as source:
-                clusters = report_of(source, selection, keep=keep, replay=replay)
-                facts = _more(index, selection, replay) if form == "json" else {}
-                _write(clusters, form, output, facts, everything=everything)
+            total = index.views.statistics().rows
+            with progress_bar("reading", show=output is not None) as progress:
+                source = replay.index if replay else index
+                read = Report(source, selection, keep, replay, lambda row: progress(row, total))
+                facts = _more(index, source, selection) if form == "json" else {}
+                _write(read, form, output, facts, everything=everything)
 
 
 def _serve(
@@ -221,9 +222,8 @@ def _known(file: str) -> Marks:
     return read_marks(file) if Path(file).exists() else Marks()
 
 
-def _more(index: Index, selection: Selection, replay: Replay | None) -> dict[str, Any]:
+def _more(index: Index, source: Index, selection: Selection) -> dict[str, Any]:
     """Return what the document has beside clusters: facts of the index, and what is near, but kept."""
-    source = replay.index if replay else index
     held = contained(selection.rows(source))
     rows = {row.id: row.sighting.url for row in source.rows_of({row for one in held for row in one[:2]})}
     pages = [{"url": rows[page], "in": rows[by], "share": round(share, 4)} for page, by, share in held]
@@ -244,7 +244,7 @@ def _facts(index: Index) -> dict[str, Any]:
 
 def _tell(
     index: Index,
-    replay: Replay | None,
+    replay: JudgedAgain | None,
     selection: Selection,
     output: Path | None,
     *,
@@ -254,13 +254,9 @@ def _tell(
     """Print the clusters, page by page on a terminal."""
     source = replay.index if replay else index
     with working("reading"):
-        if selection == Selection():
-            glances = source.views.glances()
-        else:
-            glances = map(glance_of, selection.rows(source))
-        outline = outline_of(columns_of(glances))
+        outline = outline_of(columns_of(selection.glances(source)))
         held = [] if limit else contained(selection.rows(source))
-    told = Told(outline=outline, source=source, keep=keep, limit=limit, replay=replay, contained=held)
+    told = Told(outline=outline, index=source, keep=keep, limit=limit, replay=replay, contained=held)
     if output is None and sys.stdout.isatty():
         _page(told.lines())
         return
@@ -279,59 +275,30 @@ def _page(lines: Iterator[Line]) -> None:
 
 
 def _write(
-    clusters: Report, form: str, output: Path | None, facts: dict[str, Any], *, everything: bool
+    report: Report, form: str, output: Path | None, facts: dict[str, Any], *, everything: bool
 ) -> None:
-    if clusters.replay and form != "json":
-        click.echo(clusters.replay, err=True)
+    if report.replay and form != "json":
+        click.echo(report.replay, err=True)
     if form == "parquet":
         from dedup.report.parquet import write_parquet
 
         assert output is not None
         with replacing(output) as part:
-            write_parquet(records(clusters, everything=everything), COLUMNS, part)
+            write_parquet(records(report, everything=everything), COLUMNS, part)
         return
     with text_output(output) as file:
         if form == "json":
-            write_json(clusters, file, facts)
+            write_json(report, file, facts)
         else:
-            _LINES[form](clusters, file, everything=everything)
+            _LINES[form](report, file, everything=everything)
 
 
 @contextmanager
-def _replay(index: Index, settings: tuple[tuple[str, str], ...]) -> Iterator[Replay | None]:
+def _replay(index: Index, settings: tuple[tuple[str, str], ...]) -> Iterator[JudgedAgain | None]:
     """Give a replay by the *settings* of this command, None where there are none."""
     if not settings:
         yield None
         return
     config = settings_for(index, settings).config
-    with ExitStack() as stack:
-        with progress_bar("judging again") as progress:
-            replay = stack.enter_context(replayed(index, config, progress))
+    with progress_bar("judging again") as progress, replayed(index, config, progress) as replay:
         yield replay
-
-
-@dataclass(frozen=True, slots=True)
-class _Watched:
-    """A source that reports how much of it has been read."""
-
-    source: Source
-    rows_in_all: int
-    progress: Callable[[int, int], None]
-
-    def rows(self, run: int | None = None) -> Iterator[Row]:
-        for row in self.source.rows(run):
-            self.progress(row.id, self.rows_in_all)
-            yield row
-
-    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
-        return self.source.rows_of(rows)
-
-    def runs(self) -> Sequence[Run]:
-        return self.source.runs()
-
-
-@contextmanager
-def _reading(source: Source, rows: int, output: Path | None) -> Iterator[Source]:
-    """Give *source*, with a progress bar unless the output goes to the terminal itself."""
-    with progress_bar("reading", show=output is not None) as progress:
-        yield _Watched(source, rows, progress)

@@ -148,7 +148,7 @@ def _report(index: Index, folder: Path, config: DedupConfig) -> Path | None:
 
 def _tell(index: Index, outline: Outline, pages: int) -> None:
     """Print how many of so many *pages* repeat others, and the clusters in which most is lost."""
-    click.echo(f"{len(outline.members):,} of {pages:,} pages would be dropped")
-    told = Told(outline=outline, source=index, limit=_CLUSTERS, more="the report has all")
+    click.echo(f"{outline.copies:,} of {pages:,} pages would be dropped")
+    told = Told(outline=outline, index=index, limit=_CLUSTERS, more="the report has all")
     for line in islice(told.lines(), 1, None):
         click.echo(line.text)

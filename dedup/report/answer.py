@@ -12,7 +12,7 @@ SAFE = (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CopyCounts:
     """How many duplicates there are, by what was lost with them.
 
     *exact* repeat a page word for word.  Of the others, the near copies, *harmless* lose no word,
@@ -55,11 +55,11 @@ class Answer:
         return f"{', '.join(parts)}."
 
 
-def answer_of(columns: Columns) -> Answer:
+def answer_of(columns: Columns) -> CopyCounts:
     """Return how many duplicates of *columns* lose something."""
     exact, near = is_exact(columns), is_near(columns)
     lost = columns.lost[near]
-    return Answer(
+    return CopyCounts(
         exact=int(exact.sum()),
         harmless=int((lost == 0).sum()),
         losing=int((lost > 0).sum()),

@@ -9,11 +9,11 @@ from typing import Protocol, TypeVar
 
 from dedup.index import Index, Run
 from dedup.recipes.config import DedupConfig
-from dedup.report.answer import Answer, answer_of
-from dedup.report.book import Book, ShownCluster, shown_clusters
+from dedup.report.answer import CopyCounts, answer_of
 from dedup.report.borderline import Borderline, borderline_of
 from dedup.report.columns import Columns, columns_of
 from dedup.report.overview import Overview, overview_of
+from dedup.report.shown import ShownCluster, ShownPages, shown_clusters
 from dedup.report.side_by_side import SideBySide, TextOf, side_by_side, stored_texts
 from dedup.report.templates import Templates, templates_of
 from dedup.values.errors import ConfigError
@@ -91,9 +91,9 @@ class Contents:
     choices: Choices
     columns: Columns
     overview: Overview
-    answer: Answer
+    answer: CopyCounts
     runs: Mapping[int, Run]
-    book: Book
+    book: ShownPages
     clusters: Sequence[ShownCluster]
     borderline: Borderline
     templates: Templates
@@ -114,7 +114,7 @@ def contents_of(choices: Choices) -> Contents:
     """Return what a report shows, read from the index of *choices*."""
     index, config = choices.index, choices.config
     columns = _columns(choices)
-    book = Book(index)
+    book = ShownPages(index)
     clusters = shown_clusters(
         columns,
         book,

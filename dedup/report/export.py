@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import IO, Any
 
 from dedup.index import Row
 from dedup.report.clusters import Cluster, Report, is_duplicate
-from dedup.report.replay import Replay
+from dedup.report.overview import Share
+from dedup.report.replay import JudgedAgain
 from dedup.rule.loss import words_of
 from dedup.values.printable import printable
 from dedup.values.simhashes import simhash_hex
@@ -88,13 +89,13 @@ def write_csv(report: Report, file: IO[str], *, everything: bool = False) -> Non
 
 def write_json(report: Report, file: IO[str], facts: Mapping[str, Any] = _NOTHING) -> None:
     """Write one document: totals, *facts*, and the clusters with their records, the largest first."""
-    reasons = report.totals.reasons
+    overview = report.overview
     head = {
-        "pages": sum(reasons.values()),
-        "duplicates": report.duplicates,
-        "reasons": dict(sorted(reasons.items())),
-        "runs": _parts(report.totals.runs),
-        "sites": _parts(report.totals.sites),
+        "pages": overview.pages,
+        "duplicates": overview.duplicates,
+        "reasons": dict(sorted(overview.reasons.items())),
+        "runs": [part | {"name": int(part["name"])} for part in _parts(overview.runs)],
+        "sites": _parts(overview.sites),
         "best_by": report.keep,
         "replay": report.replay and asdict(report.replay.changes) | _settings(report.replay),
         "selection": asdict(report.selection),
@@ -107,8 +108,11 @@ def write_json(report: Report, file: IO[str], facts: Mapping[str, Any] = _NOTHIN
     file.write("\n]}\n")
 
 
-def _parts(parts: Mapping[Any, tuple[int, int]]) -> list[dict[str, Any]]:
-    return [{"name": name, "pages": all_, "duplicates": some} for name, (all_, some) in parts.items()]
+def _parts(shares: Iterable[Share]) -> list[dict[str, Any]]:
+    largest = sorted(shares, key=lambda share: -share.pages)
+    return [
+        {"name": share.name, "pages": share.pages, "duplicates": share.duplicates} for share in largest
+    ]
 
 
 def inert(value: object) -> object:
@@ -162,7 +166,7 @@ def _verdict(row: Row, report: Report) -> str:
     return _VERDICTS.get(report.actions.get(row.sighting.run, "drop"), "dropped")
 
 
-def _settings(replay: Replay) -> dict[str, Any]:
+def _settings(replay: JudgedAgain) -> dict[str, Any]:
     """Return the settings of *replay*; of exceptions how many pairs they are about."""
     return asdict(replay.config) | {"exceptions": len(replay.config.exceptions)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dedup.index import Index, Row
-from dedup.report.answer import SAFE, Answer
+from dedup.report.answer import SAFE, CopyCounts
 from dedup.report.losses import loss
 from dedup.values.printable import printable
 
@@ -37,11 +37,11 @@ def rehearsal(index: Index, pages: int) -> str:
     return "\n".join(lines)
 
 
-def answer_of_rows(copies: Sequence[Row]) -> Answer:
+def answer_of_rows(copies: Sequence[Row]) -> CopyCounts:
     """Return how many of *copies* lose something; see `dedup.report.answer.answer_of`."""
     near = [row.verdict.lost for row in copies if row.verdict.reason not in SAFE]
     known = [lost for lost in near if lost is not None]
-    return Answer(
+    return CopyCounts(
         exact=len(copies) - len(near),
         harmless=known.count(0),
         losing=sum(lost > 0 for lost in known),

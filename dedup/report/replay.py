@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dedup.index import Index, Row, Run
+from dedup.index import Index, Row
 from dedup.index.index import SQLiteIndex
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import DedupError
@@ -48,7 +48,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class JudgedAgain:
     """An index as other thresholds would have made it: its rows, with other verdicts.
 
     The rows have the numbers, runs and times that they have in the index itself.
@@ -66,21 +66,11 @@ class Replay:
             chosen.append(f"verifier={config.verifier}")
         return f"With {', '.join(chosen)}, {self.changes}"
 
-    def rows(self, run: int | None = None) -> Iterator[Row]:
-        """Yield the rows as they were seen."""
-        return self.index.rows(run)
-
-    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
-        """Yield the rows of those numbers."""
-        return self.index.rows_of(rows)
-
-    def runs(self) -> Sequence[Run]:
-        """Return all runs."""
-        return self.index.runs()
-
 
 @contextmanager
-def replayed(index: Index, config: DedupConfig, progress: Progress | None = None) -> Iterator[Replay]:
+def replayed(
+    index: Index, config: DedupConfig, progress: Progress | None = None
+) -> Iterator[JudgedAgain]:
     """Judge the pages of *index* again in their order by the thresholds of *config*.
 
     Fingerprints and scopes are those that are stored; nothing is written to *index*.  The replay is
@@ -95,7 +85,7 @@ def replayed(index: Index, config: DedupConfig, progress: Progress | None = None
         tempfile.TemporaryDirectory(prefix="dedup-") as folder,
         SQLiteIndex(Path(folder) / "replay.db") as target,
     ):
-        yield Replay(target, config, replay_into(target, index, config, progress))
+        yield JudgedAgain(target, config, replay_into(target, index, config, progress))
 
 
 def replay_into(

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
-from dedup.index import Row, Run
+from dedup.index import Index, Row
+from dedup.values.row import Glance, glance_of
 from dedup.values.urls import host_of, url_key
-
-
-class Source(Protocol):
-    """What a report reads: an index, or the replay of one."""
-
-    def rows(self, run: int | None = None) -> Iterator[Row]:
-        """Yield the rows as they were seen."""
-
-    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
-        """Yield the rows of those numbers."""
-
-    def runs(self) -> Sequence[Run]:
-        """Return all runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +22,10 @@ class Selection:
     since: float = 0.0
     domain: str = ""
 
-    def rows(self, source: Source) -> Iterator[Row]:
-        """Yield the selected rows of *source* as they were seen."""
+    def rows(self, index: Index) -> Iterator[Row]:
+        """Yield the selected rows of *index* as they were seen."""
         domain = host_of(url_key(f"http://{self.domain}/")) or self.domain.lower()
-        for row in source.rows(self.run):
+        for row in index.rows(self.run):
             seen = row.sighting
             if (
                 row.outcome != "forgotten"
@@ -46,6 +33,10 @@ class Selection:
                 and (not domain or _is_within(host_of(seen.url_key), domain))
             ):
                 yield row
+
+    def glances(self, index: Index) -> Iterable[Glance]:
+        """Return what a report counts of the selected rows; where all are, forgotten ones too."""
+        return index.views.glances() if self == Selection() else map(glance_of, self.rows(index))
 
 
 def _is_within(host: str, domain: str) -> bool:

@@ -9,15 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.index import Row, Run
-from dedup.report.answer import Answer, answer_of, is_near
-from dedup.report.clusters import KEEPS
-from dedup.report.columns import OUTCOMES, Columns, Integers
+from dedup.index import Index, Row, Run
+from dedup.report.answer import CopyCounts, answer_of, is_near
+from dedup.report.clusters import KEEPS, Clusters, clusters_of
+from dedup.report.columns import OUTCOMES, Columns
 from dedup.report.contained import Contained
 from dedup.report.losses import loss
 from dedup.report.overview import Share, overview_of
-from dedup.report.replay import Replay
-from dedup.report.selection import Source
+from dedup.report.replay import JudgedAgain
 from dedup.values.limits import MAX_URL
 from dedup.values.printable import printable, printable_url
 from dedup.values.verdict import Outcome, Reason
@@ -57,29 +56,22 @@ class Line(NamedTuple):
 class Outline:
     """Which clusters there are among the rows of a report: those in which words are lost first.
 
-    *canonicals* has the rows kept, *sizes* how many duplicates each has, and *members* these, cluster
-    by cluster: near copies first, those that lose most first of all, then as they were seen.
+    Of each, near copies come first, those that lose most first of all, then as they were seen.
     *has_rehearsed* says that some of them were delivered, in a rehearsal.  *by_run* and *by_site* count
     the rows, the newest run first, and the site with most duplicates.
     """
 
-    answer: Answer
+    answer: CopyCounts
     runs: frozenset[int]
-    canonicals: Sequence[int]
-    sizes: Sequence[int]
-    members: Sequence[int]
+    clusters: Clusters
     has_rehearsed: bool = False
     by_run: Sequence[Share] = ()
     by_site: Sequence[Share] = ()
 
-    def clusters(self, limit: int, copies: int) -> Iterator[tuple[int, int, Sequence[int]]]:
-        """Yield canonical, size and the first *copies* members of *limit* clusters; 0 stands for all."""
-        start = 0
-        for place, (canonical, size) in enumerate(zip(self.canonicals, self.sizes, strict=True)):
-            if limit and place == limit:
-                return
-            yield canonical, size, self.members[start : start + min(size, copies or size)]
-            start += size
+    @property
+    def copies(self) -> int:
+        """How many duplicates there are."""
+        return len(self.clusters.members)
 
 
 def outline_of(columns: Columns) -> Outline:
@@ -87,36 +79,20 @@ def outline_of(columns: Columns) -> Outline:
 
     Near copies come before exact ones, and of equals the oldest first.
     """
-    places = np.flatnonzero(columns.duplicates)
-    lost = np.where(is_near(columns), columns.lost + 1, -1)[places]  # not measured is 0, exact -1
-    owners, owner, sizes = np.unique(columns.canonical[places], return_inverse=True, return_counts=True)
-    most = np.full(len(owners), -1)
-    np.maximum.at(most, owner, lost)
-    order = np.lexsort((owners, -sizes, -most))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    members = places[np.lexsort((columns.id[places], -lost, rank[owner]))]
-    overview = overview_of(columns)
+    copies, overview = columns.duplicates, overview_of(columns)
     return Outline(
         answer_of(columns),
-        frozenset(np.unique(columns.run[places]).tolist()),
-        _listed(owners[order]),
-        _listed(sizes[order]),
-        _listed(columns.id[members]),
-        bool((columns.outcome[places] == OUTCOMES.index(Outcome.REHEARSED)).any()),
+        frozenset(np.unique(columns.run[copies]).tolist()),
+        clusters_of(columns, np.where(is_near(columns), columns.lost + 1, -1)),  # not measured is 0
+        bool((columns.outcome[copies] == OUTCOMES.index(Outcome.REHEARSED)).any()),
         overview.runs[::-1],
         overview.sites,
     )
 
 
-def _listed(numbers: Integers) -> list[int]:
-    found: list[int] = numbers.tolist()
-    return found
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """The report on the clusters of *outline*, whose rows are those of *source*.
+    """The report on the clusters of *outline*, whose rows are those of *index*.
 
     *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *keep* is the rule for the best
     page (`dedup.report.clusters.KEEPS`), *replay* what the rows come from if not from the index itself,
@@ -124,10 +100,10 @@ class Told:
     """
 
     outline: Outline
-    source: Source
+    index: Index
     keep: str = "first"
     limit: int = CLUSTERS
-    replay: Replay | None = None
+    replay: JudgedAgain | None = None
     more: str = "--all shows all"
     contained: Sequence[Contained] = ()
 
@@ -135,16 +111,16 @@ class Told:
         """Yield the lines, each when it is asked for."""
         if self.replay:
             yield Line(Kind.QUIET, str(self.replay))
-        runs = {run.id: run for run in self.source.runs()}
+        runs = {run.id: run for run in self.index.runs()}
         yield Line(Kind.HEADING, self._headline(runs))
         if answer := str(self.outline.answer):
             yield Line(Kind.HEADING, answer)
         yield from self._parts("run ", "run", self.outline.by_run)
         yield from self._parts("", "site", self.outline.by_site)
-        for canonical, size, members in self.outline.clusters(self.limit, self._copies):
+        for canonical, size, members in self.outline.clusters.each(self.limit, self._copies):
             yield Line(Kind.QUIET)
             yield from self._cluster(canonical, size, members, runs)
-        left = len(self.outline.canonicals) - self.limit
+        left = len(self.outline.clusters.sizes) - self.limit
         if self.limit and left > 0:
             yield Line(Kind.QUIET)
             yield Line(Kind.QUIET, f"{counted(left, 'more cluster')}: {self.more}")
@@ -157,7 +133,7 @@ class Told:
             pages = counted(len(self.contained), "page")
             yield Line(Kind.HEADING, f"{pages} kept, most of which another kept page holds")
         for page, by, share in self.contained:
-            held, holds = self.source.rows_of((page, by))
+            held, holds = self.index.rows_of((page, by))
             yield Line(Kind.PAGE, f"  {_url(holds)}")
             yield Line(Kind.QUIET, f"    holds {share:.0%} of {_url(held)}")
 
@@ -178,20 +154,20 @@ class Told:
         return COPIES if self.limit and self.keep == "first" else 0
 
     def _headline(self, runs: Mapping[int, Run]) -> str:
-        pages = counted(len(self.outline.members), "page")
-        clusters = counted(len(self.outline.canonicals), "cluster")
+        pages = counted(self.outline.copies, "page")
+        clusters = counted(len(self.outline.clusters.sizes), "cluster")
         if self.replay:
             return f"{pages} would be dropped in {clusters}"
         actions = {runs[run].action for run in self.outline.runs if run in runs}
         if actions <= {"drop"} and not self.outline.has_rehearsed:
             return f"{pages} dropped in {clusters}"
-        copies = "copy" if len(self.outline.members) == 1 else "copies"
-        return f"{len(self.outline.members):,} {copies} in {clusters}, not all of them dropped"
+        copies = "copy" if self.outline.copies == 1 else "copies"
+        return f"{self.outline.copies:,} {copies} in {clusters}, not all of them dropped"
 
     def _cluster(
         self, canonical: int, size: int, members: Sequence[int], runs: Mapping[int, Run]
     ) -> Iterator[Line]:
-        kept, *copies = rows = list(self.source.rows_of((canonical, *members)))
+        kept, *copies = rows = list(self.index.rows_of((canonical, *members)))
         yield Line(Kind.TITLE, printable(kept.sighting.title.strip(), _TITLE) or "(no title)")
         yield Line(Kind.QUIET, f"  kept in run {kept.sighting.run}{_state(kept)}")
         yield Line(Kind.PAGE, f"    {_url(kept)}")
@@ -212,7 +188,7 @@ def _what(row: Row, runs: Mapping[int, Run]) -> str:
     action = runs[run].action if run in runs else "drop"
     parts = [_NAMES.get(row.verdict.reason, row.verdict.reason.value.replace("_", " "))]
     if row.verdict.reason is not Reason.EXACT_DUPLICATE and (lost := loss(row)):
-        parts.append(f"loses {lost}" if row.verdict.lost else "loses nothing")
+        parts.append(f"loses {lost}")
     parts.append(f"run {run}{_state(row)}")
     return ", ".join(parts + ([] if action == "drop" else [printable(action)]))
 

@@ -6,13 +6,11 @@ from dedup.index import Index
 from dedup.report.columns import columns_of
 from dedup.report.selection import Selection
 from dedup.report.text import CLUSTERS, Told, outline_of
-from dedup.values.row import glance_of
 
 
 def told(
     index: Index, selection: Selection | None = None, *, keep: str = "first", limit: int = CLUSTERS
 ) -> list[str]:
     """Return the lines of the report on *index*."""
-    glances = map(glance_of, (selection or Selection()).rows(index))
-    outline = outline_of(columns_of(glances))
-    return [line.text for line in Told(outline=outline, source=index, keep=keep, limit=limit).lines()]
+    outline = outline_of(columns_of((selection or Selection()).glances(index)))
+    return [line.text for line in Told(outline=outline, index=index, keep=keep, limit=limit).lines()]

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from dedup import DedupConfig, Fingerprint, SQLiteIndex, compare
 from dedup.cli import showing
 from dedup.index import Index
-from dedup.report import book, borderline, embedded, explanation, likeness
+from dedup.report import borderline, embedded, explanation, likeness, shown
 from dedup.report.contents import Choices, contents_of
 from dedup.rule import decide, match
 from dedup.rule.loss import OWN, words_of
@@ -151,7 +151,7 @@ FAULTS: dict[str, Plant] = {
         borderline, "match", lambda kept, page, _: by_default(kept, page)
     ),
     "a report quotes another rule": lambda plant: plant.setattr(
-        book, "match", lambda kept, page, _: by_default(kept, page)
+        shown, "match", lambda kept, page, _: by_default(kept, page)
     ),
     "a report rounds too much": lambda plant: plant.setattr(
         embedded, "_rounded", lambda value: None if value is None else round(value, 1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index import Index
-from dedup.report.clusters import KEEPS, report_of
+from dedup.report.clusters import KEEPS, Report
 from dedup.report.columns import columns_of
 from dedup.report.export import write_jsonl
 from dedup.report.selection import Selection
@@ -54,9 +54,9 @@ def test_every_rule_is_tried() -> None:
 
 @pytest.mark.parametrize("keep", KEEPS)
 def test_a_rule_names_the_best_of_a_cluster(index: Index, keep: str) -> None:
-    report = report_of(index, keep=keep)
+    report = Report(index, keep=keep)
     (cluster,) = report.clusters()
-    assert report.duplicates == 3
+    assert report.overview.duplicates == 3
     assert cluster.canonical.sighting.url == COPIES[0][0]
     assert cluster.best.sighting.url == BEST[keep][0]
     out = io.StringIO()
@@ -81,7 +81,7 @@ def test_without_a_link_or_https_the_first_is_best() -> None:
         for url in ("http://a/", "", "http://b/"):
             detector.check(page(text(1), url))
     for keep in ("https", "canonical-link", "longest", "shortest-url"):
-        assert next(report_of(index, keep=keep).clusters()).best.id == 1
+        assert next(Report(index, keep=keep).clusters()).best.id == 1
 
 
 def test_what_was_not_dropped_is_not_called_dropped(tmp_path: Path) -> None:
@@ -107,11 +107,16 @@ def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[in
             detector.check(page(edited(seed, 12 * edits) if edits else text(seed), f"http://a/{number}"))
     outline = outline_of(columns_of(map(glance_of, index.rows())))
     rows = {row.id: row for row in index.rows()}
-    found = list(outline.clusters(0, 0))
-    assert {canonical: {*members} for canonical, _, members in found} == {
-        cluster.canonical.id: {row.id for row in cluster.duplicates}
-        for cluster in report_of(index).clusters()
-    }
+    found = list(outline.clusters.each())
+    clusters: dict[int, list[int]] = {}
+    for row in rows.values():
+        if row.verdict.canonical and not row.verdict.kept:
+            clusters.setdefault(row.verdict.canonical, []).append(row.id)
+    assert {canonical: sorted(members) for canonical, _, members in found} == clusters
+    largest_first = sorted(clusters.items(), key=lambda one: (-len(one[1]), one[0]))
+    assert largest_first == [
+        (one.canonical.id, [row.id for row in one.duplicates]) for one in Report(index).clusters()
+    ]
     kinds = []
     for _, size, members in found:
         lost = [rows[row].verdict.lost or 0 for row in members]
@@ -120,5 +125,7 @@ def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[in
         kinds.append((-max(lost), all(exact), -size))
     assert kinds == sorted(kinds)
     answer = outline.answer
-    assert answer.exact + answer.near == len(outline.members) == sum(outline.sizes)
-    assert answer.most == max((rows[row].verdict.lost or 0 for row in outline.members), default=0)
+    assert answer.exact + answer.near == outline.copies == sum(outline.clusters.sizes)
+    assert answer.most == max(
+        (rows[row].verdict.lost or 0 for row in outline.clusters.members.tolist()), default=0
+    )

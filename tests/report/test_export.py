@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from dedup import Detector, MemoryIndex
 from dedup.index import Index
-from dedup.report.clusters import report_of
+from dedup.report.clusters import Report
 from dedup.report.export import COLUMNS, inert, records, write_csv, write_json, write_jsonl
 from dedup.report.parquet import write_parquet
 from dedup.report.selection import Selection
@@ -62,7 +62,7 @@ def crawled(url: str, title: str) -> Index:
 @given(HOSTILE, HOSTILE)
 def test_no_cell_of_a_spreadsheet_is_a_formula(url: str, title: str) -> None:
     out = io.StringIO()
-    write_csv(report_of(crawled(url, title)), out, everything=True)
+    write_csv(Report(crawled(url, title)), out, everything=True)
     out.getvalue().encode("utf-8")
     rows = list(csv.reader(io.StringIO(out.getvalue()), strict=True))
     assert [len(row) for row in rows] == [len(COLUMNS)] * 3
@@ -87,7 +87,7 @@ def test_any_sign_after_anything_that_is_passed_over(
 
 @given(HOSTILE, HOSTILE)
 def test_json_is_ascii_and_exact(url: str, title: str) -> None:
-    report = report_of(crawled(url, title))
+    report = Report(crawled(url, title))
     out, document = io.StringIO(), io.StringIO()
     write_jsonl(report, out)
     write_json(report, document)
@@ -103,7 +103,7 @@ def test_nothing_acts_on_a_terminal(url: str, title: str) -> None:
 
 
 def test_parquet_takes_what_is_no_unicode() -> None:
-    report = report_of(crawled("http://a/\ud800", "nul\0 and 中文"))
+    report = Report(crawled("http://a/\ud800", "nul\0 and 中文"))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "dropped.parquet"
         write_parquet(records(report), COLUMNS, path)
@@ -178,5 +178,5 @@ def test_a_domain_has_its_hosts(domain: str, urls: list[str] | None) -> None:
 def test_what_was_forgotten_is_in_no_report() -> None:
     index = crawled("http://a/", "")
     index.ledger.forget_url("http://a/copy")
-    assert [record["url"] for record in records(report_of(index), everything=True)] == ["http://a/first"]
-    assert report_of(index).duplicates == 0
+    assert [record["url"] for record in records(Report(index), everything=True)] == ["http://a/first"]
+    assert Report(index).overview.duplicates == 0

@@ -319,7 +319,7 @@ def test_a_report_counts_by_reason_run_and_site(index: Path, monkeypatch: pytest
 
 
 def test_more_sites_than_have_room_count_as_one(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("dedup.report.clusters"), "MAX_SITES", 0)
+    monkeypatch.setattr(import_module("dedup.report.columns"), "MAX_SITES", 0)
     (found,) = json.loads(run("report", index, "--format", "json").output)["sites"]
     assert (found["pages"], found["duplicates"]) == (5, 2)
 

@@ -70,7 +70,7 @@ def test_the_thresholds_of_the_crawl_give_its_verdicts(life: Life, config: Dedup
     index = lived(life, config)
     with replayed(index, config) as replay:
         assert verdicts(replay.index) == verdicts(index)
-        assert replay.runs() == index.runs()
+        assert replay.index.runs() == index.runs()
         assert replay.changes == Changes(pages=len(life))
 
 
@@ -83,7 +83,9 @@ def test_other_thresholds_give_the_verdicts_of_another_crawl(
         return  # the scopes of the crawl stay
     index, crawled_again = lived(life, one), lived(life, other)
     with replayed(index, other) as replay:
-        assert [judged(row) for row in replay.rows()] == [judged(row) for row in crawled_again.rows()]
+        assert [judged(row) for row in replay.index.rows()] == [
+            judged(row) for row in crawled_again.rows()
+        ]
 
 
 @settings(max_examples=examples(40))
@@ -111,7 +113,7 @@ def test_what_is_gone_is_nobodys_canonical(life: Life, config: DedupConfig, run:
     before = list(index.rows())
     gone = {row.id for row in before if row.outcome in GONE}
     with replayed(index, config) as replay:
-        for was, now in zip(before, replay.rows(), strict=True):
+        for was, now in zip(before, replay.index.rows(), strict=True):
             if was.id in gone:
                 assert (judged(now), now.outcome) == (judged(was), was.outcome)
             else:
@@ -141,7 +143,7 @@ def test_a_threshold_is_looser_or_stricter(
 ) -> None:
     config = DedupConfig(min_similarity=similarity, max_distance=12, verifier="similarity")
     with index, replayed(index, config) as replay:
-        assert [row.id for row in replay.rows() if not row.verdict.kept] == dropped
+        assert [row.id for row in replay.index.rows() if not row.verdict.kept] == dropped
         assert replay.changes == changes
     assert not replay.index.path.parent.exists()  # type: ignore[attr-defined]
 

@@ -152,7 +152,7 @@ def test_replay_judges_what_was_rehearsed_and_rehearses_nothing() -> None:
     index, config = MemoryIndex(), DedupConfig(rehearse=10)
     judged(index, [0, 1, 2, 4], config)
     with replayed(index, config) as replay:
-        assert [row.verdict.kept for row in replay.rows()] == [True, False, False, True]
+        assert [row.verdict.kept for row in replay.index.rows()] == [True, False, False, True]
         assert replay.index.views.rehearsed() == []
         assert (replay.changes.dropped, replay.changes.kept) == (0, 0)
 

@@ -400,7 +400,7 @@ def test_a_replay_gives_the_verdicts_of_the_crawl(index: Index) -> None:
     kept = seen(index, contents)
     assert 5 < kept.count(False) < 40
     with replayed(index, KEEP) as replay:
-        assert [row.verdict.kept for row in replay.rows()] == kept
-        assert [row.verdict.missing for row in replay.rows()] == [
+        assert [row.verdict.kept for row in replay.index.rows()] == kept
+        assert [row.verdict.missing for row in replay.index.rows()] == [
             row.verdict.missing for row in index.rows()
         ]

@@ -95,7 +95,7 @@ def test_another_verdict_is_replayed(index: Index, monkeypatch: pytest.MonkeyPat
     crawled(index)
     monkeypatch.setitem(MAKERS, "loss", CountingVerifier)
     with replayed(index, DedupConfig()) as replay:
-        assert [row.verdict.kept for row in replay.rows()] == [True, False, True]
+        assert [row.verdict.kept for row in replay.index.rows()] == [True, False, True]
         assert (replay.changes.dropped, replay.changes.kept) == (1, 1)
 
 

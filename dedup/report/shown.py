@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
-
-import numpy as np
 
 from dedup.index import Index, Row
 from dedup.recipes.config import DedupConfig
-from dedup.report.clusters import KEEPS
-from dedup.report.columns import Columns, Integers, SiteNames
+from dedup.report.clusters import KEEPS, clusters_of
+from dedup.report.columns import Columns, SiteNames
 from dedup.report.likeness import LeastAlike, least_alike
 from dedup.report.losses import on_record
 from dedup.rule.loss import words_of
@@ -69,7 +68,7 @@ class ShownCluster:
 
 
 @dataclass(slots=True)
-class Book:
+class ShownPages:
     """The pages shown, by the number of their row; each is looked up once."""
 
     index: Index
@@ -97,12 +96,12 @@ class Book:
 
 def shown_clusters(
     columns: Columns,
-    book: Book,
+    book: ShownPages,
     config: DedupConfig,
     max_pages: int,
     *,
     keep: str = "first",
-    track: Callable[[Iterable[Integers], int], Iterable[Integers]] = lambda rows, _: rows,
+    track: Callable[[Iterable[list[int]], int], Iterable[list[int]]] = lambda rows, _: rows,
 ) -> list[ShownCluster]:
     """Return the largest clusters, until *max_pages* pages or `MAX_CHARACTERS` are shown.
 
@@ -131,25 +130,20 @@ def _compared(rows: Sequence[Row], config: DedupConfig) -> Iterator[Compared]:
         yield Compared(row.id, check, on_record(row))
 
 
-def _largest(columns: Columns, max_pages: int) -> tuple[list[int], list[Integers]]:
+def _largest(columns: Columns, max_pages: int) -> tuple[list[int], list[list[int]]]:
     """Return how many duplicates each of the largest clusters has, and the rows that are shown of it."""
-    duplicates = np.flatnonzero(columns.duplicates)
-    order = duplicates[np.argsort(columns.canonical[duplicates], kind="stable")]
-    canonicals, starts, sizes = np.unique(
-        columns.canonical[order], return_index=True, return_counts=True
-    )
-    most = min(MAX_MEMBERS, max_pages - 1)
-    largest = np.argsort(-sizes, kind="stable")
-    largest = largest[np.cumsum(np.minimum(sizes[largest], most) + 1) <= max_pages]
-    members = [
-        np.append(canonicals[place], columns.id[order[starts[place] :][: min(sizes[place], most)]])
-        for place in largest.tolist()
-    ]
-    return sizes[largest].tolist(), members
+    sizes, shown, pages = [], [], 0
+    for canonical, size, copies in clusters_of(columns).each(copies=min(MAX_MEMBERS, max_pages - 1)):
+        pages += 1 + len(copies)
+        if pages > max_pages:
+            break
+        sizes.append(size)
+        shown.append([canonical, *copies])
+    return sizes, shown
 
 
-def _batches(clusters: Iterable[Integers]) -> Iterator[list[Integers]]:
-    batch: list[Integers] = []
+def _batches(clusters: Iterable[list[int]]) -> Iterator[list[list[int]]]:
+    batch: list[list[int]] = []
     pages = 0
     for cluster in clusters:
         batch.append(cluster)
@@ -161,6 +155,6 @@ def _batches(clusters: Iterable[Integers]) -> Iterator[list[Integers]]:
         yield batch
 
 
-def _looked_up(batch: Sequence[Integers], index: Index) -> list[list[Row]]:
-    rows = index.rows_of(np.concatenate(batch).tolist())
+def _looked_up(batch: Sequence[list[int]], index: Index) -> list[list[Row]]:
+    rows = index.rows_of(chain.from_iterable(batch))
     return [[next(rows) for _ in cluster] for cluster in batch]
