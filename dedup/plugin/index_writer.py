@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -12,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from dedup.plugin.counting import CrawlStats
 from dedup.plugin.notices import Notices
-from dedup.plugin.waiting import has_asyncio
+from dedup.plugin.waiting import Waiter, has_asyncio
 from dedup.values.errors import ServerAway, TooSlow
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,10 @@ _MOST_FAILURES, _PAUSE = 2, 5.0
 _MOST_SLOW = 3
 # Seconds between two tries of a crawl that waits for the server, at first and at most.
 _FIRST_TRY, _LAST_TRY = 0.2, 5.0
+# With more questions than that it is behind, and requests wait, each for so many seconds at most.
+MOST_WAITING, LONGEST_HOLD = 64, 60.0
+# Seconds after which a question that others wait for comes before them.
+_SOON = 0.25
 # Seconds that one question may wait for a lock, and the share of a crawl's time that all may wait.
 LONGEST_WAIT = 2.0
 _WAITING_SHARE = 0.01
@@ -51,10 +56,13 @@ class Answer(NamedTuple, Generic[_T]):
 class _Question(NamedTuple):
     ask: Callable[[], Any]
     then: Callable[[Answer[Any]], None]
+    since: float
 
 
 class IndexWriter:
     """Asks in a thread of its own, one question after the other; answers come in the same order.
+
+    What settles rows may come earlier: copies wait for it, and their time is limited.
 
     With *waits*, a question is repeated until the server answers, unless that question is always too
     slow; *tell* is called with its first failure.  Callbacks run in the event loop of the thread that
@@ -64,7 +72,13 @@ class IndexWriter:
     def __init__(self, *, waits: bool, tell: Callable[[Exception], None]) -> None:
         self._waits = waits
         self._tell = tell
-        self._questions: SimpleQueue[_Question | None] = SimpleQueue()
+        self._questions: deque[_Question] = deque()
+        self._urgent: deque[_Question] = deque()
+        # One for each question, or False to end; the thread waits for the next one.
+        self._turns: SimpleQueue[bool] = SimpleQueue()
+        # What only the thread of the crawl looks at.
+        self._open = 0
+        self._held: list[Waiter] = []
         self._hurries = Event()
         self._failures = 0
         self._resumes = 0.0
@@ -77,9 +91,26 @@ class IndexWriter:
         """Whether the server is not being asked at the moment, because it did not answer."""
         return monotonic() < self._resumes
 
-    def put(self, ask: Callable[[], _T], then: Callable[[Answer[_T]], None]) -> None:
-        """Ask when all earlier questions are answered, and call *then* with the answer."""
-        self._questions.put(_Question(ask, then))
+    def put(
+        self, ask: Callable[[], _T], then: Callable[[Answer[_T]], None], *, is_urgent: bool = False
+    ) -> None:
+        """Ask when all earlier questions are answered, and call *then* with the answer.
+
+        One that *is_urgent* waits no longer than a moment, however many there are.
+        """
+        self._open += 1
+        (self._urgent if is_urgent else self._questions).append(_Question(ask, then, monotonic()))
+        self._turns.put(True)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so many questions are open that no more pages should come for now."""
+        return self._open > MOST_WAITING
+
+    async def catch_up(self) -> None:
+        """Wait until it is behind no longer, but for `LONGEST_HOLD` seconds at most."""
+        self._held.append(waiter := Waiter())
+        await waiter.wait(LONGEST_HOLD)
 
     def hurry(self) -> None:
         """Wait for the server no longer: what it does not answer at once stays open."""
@@ -87,15 +118,32 @@ class IndexWriter:
 
     def close(self) -> None:
         """End the thread when all that was put is answered."""
-        self._questions.put(None)
+        self._turns.put(False)
 
     def _work(self) -> None:
-        while question := self._questions.get():
+        while self._turns.get():
+            question = self._next()
             answer = self._answer(question.ask)
             try:
-                self._call(question.then, answer)
+                self._call(self._came, question, answer)
             except RuntimeError:  # the loop is closed: nobody listens any more
                 logger.debug("An answer of the index came too late")
+
+    def _next(self) -> _Question:
+        """Return the question whose turn it is: confirmations that wait a moment come together."""
+        if not (self._urgent and self._questions):
+            return (self._urgent or self._questions).popleft()
+        since = self._urgent[0].since
+        is_due = since <= self._questions[0].since or monotonic() - since >= _SOON
+        return (self._urgent if is_due else self._questions).popleft()
+
+    def _came(self, question: _Question, answer: Answer[Any]) -> None:
+        self._open -= 1
+        if not self.is_behind:
+            held, self._held = self._held, []
+            for waiter in held:
+                waiter.call()
+        question.then(answer)
 
     def _answer(self, ask: Callable[[], _T]) -> Answer[_T]:
         pause, slow, is_told = _FIRST_TRY, 0, False

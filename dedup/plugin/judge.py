@@ -361,12 +361,24 @@ class Judge:
         """Whether the page that *verdict* names was kept by another run."""
         return self._detector is not None and verdict.canonical_run != self._detector.run.id
 
-    def _do(self, ask: Callable[[], _T], then: Callable[[_T | None], None]) -> None:
+    def _do(
+        self, ask: Callable[[], _T], then: Callable[[_T | None], None], *, is_urgent: bool = False
+    ) -> None:
         """Ask the index, and call *then* with the answer, None where there is none."""
         if self._writer is None:
             then(self._attempt(ask))
         else:
-            self._writer.put(ask, lambda answer: then(self._taken(answer)))
+            self._writer.put(ask, lambda answer: then(self._taken(answer)), is_urgent=is_urgent)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether pages come faster than an index on a server answers."""
+        return self._writer is not None and self._writer.is_behind
+
+    async def catch_up(self) -> None:
+        """Wait until the index has caught up, or for long enough."""
+        if self._writer:
+            await self._writer.catch_up()
 
     def _attempt(self, ask: Callable[[], _T]) -> _T | None:
         if self._detector is None:
@@ -459,13 +471,15 @@ class Judge:
     ) -> Verdict | None:
         """Wait with *waiter*, call *ask* again, and so on, until there is a verdict with a row.
 
-        Raises `TimeoutError` after `WAIT` seconds.
+        Raises `TimeoutError` after `WAIT` seconds, without those in which the index is asked.
         """
-        deadline = monotonic() + WAIT
+        left = WAIT
         taken: Waiter | None = waiter
         while taken is not None:
-            if not await taken.wait(deadline - monotonic()):
+            begin = monotonic()
+            if not await taken.wait(left):
                 raise TimeoutError
+            left -= monotonic() - begin
             verdict, taken = await ask()
         return verdict
 
@@ -487,10 +501,10 @@ class Judge:
             self._room.settled(row)
 
         if kept and self._confirmations:
-            self._do(self._confirmations.add(row), settled)
+            self._do(self._confirmations.add(row), settled, is_urgent=True)
         else:
             change = index.ledger.confirm if kept else index.ledger.release
-            self._do(partial(_settled, change, row), settled)
+            self._do(partial(_settled, change, row), settled, is_urgent=True)
 
     def take_back(self, rows: Sequence[int]) -> None:
         """Let *rows*, which a feed has lost, count as never seen, even if they were confirmed."""

@@ -1,17 +1,19 @@
-"""The downloader middleware: it does not download what a rule says is a copy."""
+"""The downloader middleware: it downloads no copy that a rule knows, and nothing faster than is judged."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Coroutine
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
+from dedup.index.index import is_address
 from dedup.index.url_rules import WithheldRequest
 from dedup.plugin.older import item_pipeline
 from dedup.plugin.pipeline import DedupPipeline
-from dedup.plugin.settings import only_looks, read_settings
+from dedup.plugin.settings import index_path, only_looks, read_settings
 from dedup.plugin.waiting import Future, Waiter
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from dedup.plugin.judge import Judge
     from dedup.plugin.rules import Answered, CrawlRules
 
 logger = logging.getLogger(__name__)
@@ -33,33 +36,56 @@ class RequestWithheld(IgnoreRequest):
 
 
 class UrlRulesMiddleware:
-    """Withholds requests by the rules that act, where ``DEDUP_RULES`` is ``"use"``."""
+    """Withholds requests by the rules that act, where ``DEDUP_RULES`` is ``"use"``.
+
+    With an index on a server that is behind, requests wait for it.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> UrlRulesMiddleware:
-        if only_looks() or read_settings(crawler.settings).rules == "off":
+        settings = read_settings(crawler.settings)
+        if only_looks() or (settings.rules == "off" and not is_address(index_path(settings))):
             raise NotConfigured
         reads_robots = crawler.settings.getbool("ROBOTSTXT_OBEY")
         return RobotsReadingMiddleware(crawler) if reads_robots else cls(crawler)
 
     @cached_property
+    def _judge(self) -> Judge | None:
+        """The judge of this crawl, None in one whose pipeline is switched off."""
+        pipeline = item_pipeline(self._crawler, DedupPipeline)
+        return pipeline.judge if pipeline else None
+
+    @property
     def rules(self) -> CrawlRules | None:
         """The rules of this crawl, None in one whose pipeline is switched off."""
-        pipeline = item_pipeline(self._crawler, DedupPipeline)
-        return pipeline.judge.rules if pipeline else None
+        return self._judge.rules if self._judge else None
 
     def process_request(self, request: Request, spider: Any = None) -> Any:
         """Raise `RequestWithheld` for a request that is not to be made; may return an awaitable."""
-        rules = self.rules
-        if rules is None:
+        judge = self._judge
+        if judge is None:
             return None
+        if judge.is_behind:
+            return self._hold(request, judge)
+        return self._ask(request, judge.rules)
+
+    async def _hold(self, request: Request, judge: Judge) -> None:
+        """Make *request* when the index has caught up: Scrapy then takes no others meanwhile."""
+        judge.counts.add("held_back")
+        await judge.catch_up()
+        waiting = self._ask(request, judge.rules)
+        if waiting is not None:
+            await waiting
+
+    def _ask(self, request: Request, rules: CrawlRules) -> Coroutine[Any, Any, None] | None:
         answered = _answer(rules, request)
         if isinstance(answered, Future | Waiter):
             return self._wait(answered, request, rules)
-        return _act(answered, rules)
+        _act(answered, rules)
+        return None
 
     async def _wait(self, answered: Answered, request: Request, rules: CrawlRules) -> None:
         if isinstance(answered, Waiter):

@@ -1,0 +1,87 @@
+"""Who asks a server: in which order, and how many questions wait before requests do."""
+
+from __future__ import annotations
+
+import asyncio
+from threading import Event
+
+import pytest
+
+from dedup.plugin import index_writer
+from dedup.plugin.index_writer import IndexWriter
+
+LONG = 60.0
+
+
+class Asking:
+    """Notes what was asked; the first question is not answered before `go_on`."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self._goes_on = Event()
+        self._writer = IndexWriter(waits=False, tell=lambda error: pytest.fail(str(error)))
+        self._writer.put(self._goes_on.wait, lambda _: None)
+
+    def put(self, *names: str, is_urgent: bool = False) -> None:
+        for name in names:
+            self._writer.put(
+                lambda name=name: self.asked.append(name), lambda _: None, is_urgent=is_urgent
+            )
+
+    def go_on(self) -> None:
+        self._goes_on.set()
+
+    async def end(self) -> list[str]:
+        done = asyncio.Event()
+        self._writer.put(lambda: None, lambda _: done.set())
+        await done.wait()
+        self._writer.close()
+        return self.asked
+
+
+@pytest.mark.parametrize(("soon", "expected"), [(0.0, "1 a b 2 c"), (LONG, "a 1 2 b c")])
+def test_what_is_urgent_comes_after_a_moment_and_never_later_than_in_its_turn(
+    monkeypatch: pytest.MonkeyPatch, soon: float, expected: str
+) -> None:
+    monkeypatch.setattr(index_writer, "_SOON", soon)
+
+    async def run() -> list[str]:
+        asking = Asking()
+        asking.put("a")
+        asking.put("1", is_urgent=True)
+        if soon:
+            asking.put("2", is_urgent=True)
+        asking.put("b")
+        asking.go_on()
+        if not soon:
+            await asyncio.sleep(0.2)  # all of them were asked
+            asking.put("2", is_urgent=True)
+        asking.put("c")
+        return await asking.end()
+
+    assert asyncio.run(run()) == expected.split()
+
+
+@pytest.mark.parametrize(("hold", "waits"), [(LONG, True), (0.05, False)])
+def test_who_is_held_back_goes_on_when_few_questions_are_open_or_after_a_while(
+    monkeypatch: pytest.MonkeyPatch, hold: float, *, waits: bool
+) -> None:
+    monkeypatch.setattr(index_writer, "MOST_WAITING", 2)
+    monkeypatch.setattr(index_writer, "LONGEST_HOLD", hold)
+
+    async def run() -> None:
+        asking = Asking()
+        writer = asking._writer
+        asking.put("a")
+        assert not writer.is_behind
+        asking.put("b", "c")
+        assert writer.is_behind
+        held = [asyncio.create_task(writer.catch_up()) for _ in range(3)]
+        await asyncio.sleep(0.2)
+        assert [task.done() for task in held] == [not waits] * 3
+        asking.go_on()
+        await asyncio.wait_for(asyncio.gather(*held), LONG / 2)
+        await asking.end()
+        assert not writer.is_behind
+
+    asyncio.run(run())
