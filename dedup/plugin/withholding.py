@@ -1,4 +1,4 @@
-"""The downloader middleware: it downloads no copy that a rule knows, and nothing faster than is judged."""
+"""The downloader middleware: it downloads no copy that a rule knows, nor faster than is judged."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from threading import Event
 
 import pytest
@@ -24,9 +25,7 @@ class Asking:
 
     def put(self, *names: str, is_urgent: bool = False) -> None:
         for name in names:
-            self._writer.put(
-                lambda name=name: self.asked.append(name), lambda _: None, is_urgent=is_urgent
-            )
+            self._writer.put(partial(self.asked.append, name), lambda _: None, is_urgent=is_urgent)
 
     def go_on(self) -> None:
         self._goes_on.set()

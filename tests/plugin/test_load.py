@@ -52,8 +52,9 @@ def test_no_page_is_kept_unjudged_for_a_slow_index(
 @pytest.mark.slow
 def test_a_crawl_ends_and_keeps_everything_where_the_index_hangs_for_ever(tmp_path: Path) -> None:
     contents = [text(number % 45) for number in range(90)]
+    address = postgres.empty()
     settings = {
-        "DEDUP_INDEX": postgres.empty(),
+        "DEDUP_INDEX": address,
         "DEDUP_TEXT_FIELDS": ["text"],
         "DOWNLOAD_DELAY": 0.02,
         KNOBS: {LONGEST_ANSWER: 1.0, MOST_WAITING: 4},
@@ -65,7 +66,7 @@ def test_a_crawl_ends_and_keeps_everything_where_the_index_hangs_for_ever(tmp_pa
         {"contents": json.dumps(contents), "meta": "{}"},
     )
     running.wait_for("Crawled (200)", 5)
-    with PostgresIndex(settings["DEDUP_INDEX"]) as other, other.batch():
+    with PostgresIndex(address) as other, other.batch():
         done = running.finish()
     assert done.stats["finish_reason"] == "finished"
     assert {item["text"] for item in done.items} == set(contents)
