@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from hashlib import blake2b
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Self
@@ -17,20 +18,21 @@ from dedup.index.ledger import Ledger
 from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.runs import RunBook
 from dedup.index.stores import SQLiteStore, Store
-from dedup.index.stores.base import Note, Prefix, act_if
+from dedup.index.stores.base import Note, Prefix, Query, act_if, the_row
 from dedup.index.stores.postgres.address import SCHEMES, address_of
 from dedup.index.views import Views
 from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
-from dedup.values.row import Row
+from dedup.values.row import NoSuchRow, Row
 from dedup.values.run import Run
 
 logger = logging.getLogger(__name__)
 
 _RECIPE = Prefix("recipe.")
 _PARSER = "parser"
+_BATCH = 500
 # A drive of Windows has one letter; a path that was made of a URL has one slash.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
@@ -67,15 +69,21 @@ class Index:
 
     def rows(self, run: int | None = None) -> Iterator[Row]:
         """Yield every row, or those of one *run*, in the order in which the pages were seen."""
-        return self.views.rows(run)
+        return self.store.rows(Query(runs=None if run is None else frozenset((run,))))
 
     def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
         """Yield the rows of those numbers, as they are asked for; raises `NoSuchRow`."""
-        return self.views.rows_of(rows)
+        left = iter(rows)
+        while batch := list(islice(left, _BATCH)):
+            found = {row.id: row for row in self.store.rows(Query(ids=batch))}
+            for number in batch:
+                if number not in found:
+                    raise NoSuchRow(f"there is no row {number} in {self.name}")
+                yield found[number]
 
     def row(self, row: int) -> Row:
         """Return the row of that number; raises `NoSuchRow`."""
-        return self.views.row(row)
+        return the_row(self.store, row)
 
     # Runs
 

@@ -98,15 +98,12 @@ class Ledger:
         is_open = row.outcome is Outcome.PENDING
         is_quiet = not verdict.represents if is_open else verdict.replaces is None
         if is_quiet and (is_open or ticket.is_plain):
-            return self._claimed(row, ticket, config, page) or AskAgain()
+            with self._recording(sighting):
+                return self._store.claim(row, ticket.token, config, page) or AskAgain()
         with self._recording(sighting), self._store.transaction(writing=True):
             if self._store.token((sighting.kind, sighting.scope)) != ticket.token:
                 return AskAgain()
             return self._record(sighting, verdict, confirmed=confirmed, page=page)
-
-    def _claimed(self, row: Row, ticket: Ticket, config: DedupConfig, page: bytes) -> Row | None:
-        with self._recording(row.sighting):
-            return self._store.claim(row, ticket.token, config, page)
 
     @contextmanager
     def _recording(self, sighting: Sighting) -> Iterator[None]:
@@ -202,14 +199,14 @@ class Ledger:
             verdict, outcome = self._verdict(row.sighting, config), Outcome.CONFIRMED
             if is_canonical(verdict):
                 verdict, outcome = row.verdict, Outcome.ORPHANED
-            added = self._add(row.sighting, replace(verdict, kept=False), outcome)
+            added = self._add(_row(row.sighting, replace(verdict, kept=False), outcome))
             return replace(added.verdict, row=added.id)
 
     def import_row(self, row: Row) -> int:
         """Store *row* with its verdict and outcome, unjudged; return its number here, the next one."""
         with self._store.transaction(writing=True):
             listed = row.listed and is_canonical(row.verdict)
-            return self._store_row(replace(row, listed=listed)).id
+            return self._add(replace(row, listed=listed)).id
 
     def evidence(self, sighting: Sighting) -> Evidence:
         """Return what is known about the page of *sighting*."""
@@ -235,15 +232,12 @@ class Ledger:
         return self._rehearsed < pages
 
     def _record(self, sighting: Sighting, verdict: Verdict, *, confirmed: bool, page: bytes) -> Row:
-        row = self._add(sighting, verdict, _outcome(verdict, confirmed=confirmed), page)
+        row = self._add(_row(sighting, verdict, _outcome(verdict, confirmed=confirmed)), page)
         if confirmed:
             self._complete(row)
         return row
 
-    def _add(self, sighting: Sighting, verdict: Verdict, outcome: Outcome, page: bytes = b"") -> Row:
-        return self._store_row(_row(sighting, verdict, outcome), page)
-
-    def _store_row(self, row: Row, page: bytes = b"") -> Row:
+    def _add(self, row: Row, page: bytes = b"") -> Row:
         if row.verdict.represents:
             self._facts.changed()
         return self._store.add(row, page)
@@ -272,8 +266,8 @@ class Ledger:
                 if found:
                     self._settle(found, Outcome.CONFIRMED)
                     self._complete(found)
-        for error in missing:
-            raise error
+        if missing:
+            raise missing[0]
 
     def release(self, row: int) -> None:
         """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""
@@ -358,7 +352,14 @@ class Ledger:
         """
         over = {other.id for other in self._store.select(Run) if other.over}
         for number in sorted(over & self._facts.crawl(run).alive | {run}):
-            for row in self._elsewhere(number):
+            # The copies that lean on a page of a host which the crawl had not visited.
+            elsewhere = Query(
+                runs=frozenset((number,)),
+                elsewhere=True,
+                outcomes=(Outcome.CONFIRMED, Outcome.ORPHANED),
+                dry_runs=frozenset(),
+            )
+            for row in list(self._store.rows(elsewhere)):
                 assert row.verdict.canonical is not None
                 canonical = the_row(self._store, row.verdict.canonical)
                 evidence, alive = self.evidence(row.sighting), self._facts.crawl(number).alive
@@ -369,19 +370,6 @@ class Ledger:
                 outcome = Outcome.CONFIRMED if stands else Outcome.ORPHANED
                 if outcome is not row.outcome:
                     self._settle(row, outcome)
-
-    def _elsewhere(self, run: int) -> list[Row]:
-        """Return the copies of *run* that lean on a page of a host which its crawl had not visited."""
-        return list(
-            self._store.rows(
-                Query(
-                    runs=frozenset((run,)),
-                    elsewhere=True,
-                    outcomes=(Outcome.CONFIRMED, Outcome.ORPHANED),
-                    dry_runs=frozenset(),
-                )
-            )
-        )
 
     # Taking back
 

@@ -10,13 +10,12 @@ from typing import Any
 
 from dedup.index import postings
 from dedup.index.database_files import Damaged
-from dedup.index.schema import FLAG, NUMBER, PAGES, RUNS, SCOPES, TEXT, VISITS, WITHHELD, Column
+from dedup.index.schema import FLAG, NUMBER, PAGES, SCOPES, TEXT, Column
 from dedup.recipes.bands import Banding
 from dedup.rule.loss import LITTLE_WORDS
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
-from dedup.values.row import Glance, KeptText, Row, Visit, Withheld
-from dedup.values.run import Run
+from dedup.values.row import Glance, KeptText, Row
 from dedup.values.sighting import Sighting
 from dedup.values.urls import host_of
 from dedup.values.verdict import Canonical, Outcome, Reason, Standing, Verdict
@@ -185,30 +184,6 @@ def canonical_of(stored: Sequence[Any]) -> Canonical:
     host = host_of(url) if seen_on is None else seen_on
     is_pending = outcome is Outcome.PENDING
     return Canonical(row, url, run, is_pending, Fingerprint(*page), represents, host)
-
-
-RUN = Reader("run {}", RUNS.fields)
-
-
-def run_of(stored: Sequence[Any]) -> Run:
-    """Return the run behind its columns; raises `Damaged`."""
-    return Run(*RUN.values(stored))
-
-
-VISIT = Reader("a visit", VISITS.select(Visit._fields))
-
-
-def visit_of(stored: Sequence[Any]) -> Visit:
-    """Return a visit behind its columns; raises `Damaged`."""
-    return Visit(*VISIT.values(stored))
-
-
-REQUEST = Reader("row {}", WITHHELD.select(field.name for field in fields(Withheld)))
-
-
-def withheld_of(stored: Sequence[Any]) -> Withheld:
-    """Return what was withheld, from its row, URL, kind, request and run; raises `Damaged`."""
-    return Withheld(*REQUEST.values(stored))
 
 
 # What the table `meta` says

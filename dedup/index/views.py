@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
-from itertools import islice
 
 from dedup.index.ledger import Ledger
 from dedup.index.stores.base import Query, Store, StoredPage, the_row
@@ -14,12 +13,11 @@ from dedup.reading.stored import UnreadablePage, unpack
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import ConfigError
 from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
-from dedup.values.row import Glance, Neighbour, NoSuchRow, Row, Statistics
+from dedup.values.row import Glance, Neighbour, Row, Statistics
 from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.urls import url_key, variants
 from dedup.values.verdict import Canonical, Outcome
 
-_BATCH = 500
 _LONGEST_URL = 500
 # The number of a run after all others.
 _LATER = 2**62
@@ -38,24 +36,6 @@ class Views:
         self._ledger = ledger
 
     # Rows
-
-    def rows(self, run: int | None = None) -> Iterator[Row]:
-        """Yield every row, or those of one *run*, in the order in which the pages were seen."""
-        return self._store.rows(Query(runs=None if run is None else frozenset((run,))))
-
-    def row(self, row: int) -> Row:
-        """Return the row of that number; raises `NoSuchRow`."""
-        return the_row(self._store, row)
-
-    def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
-        """Yield the rows of those numbers, as they are asked for; raises `NoSuchRow`."""
-        left = iter(rows)
-        while batch := list(islice(left, _BATCH)):
-            found = {row.id: row for row in self._store.rows(Query(ids=batch))}
-            for number in batch:
-                if number not in found:
-                    raise NoSuchRow(f"there is no row {number} in {self._store.name}")
-                yield found[number]
 
     def glances(self, after: int = 0, outcome: Outcome | None = None) -> Iterator[Glance]:
         """Yield `glance_of` every row with a number above *after*, in the order of `rows`.
@@ -128,7 +108,7 @@ class Views:
         """Return the canonicals with most copies dropped in *run*, and how many, the largest first."""
         with self._store.transaction(writing=False):
             largest = self._store.clusters(run=run, forgotten=True, min_copies=1, limit=limit)
-            return [(self.row(row), copies) for row, copies, _ in largest]
+            return [(the_row(self._store, row), copies) for row, copies, _ in largest]
 
     # What is near
 
@@ -190,7 +170,7 @@ class Views:
             found = self._store.near(
                 field, simhash, kind=kind, scope=scope, max_distance=max_distance, limit=limit
             )
-            return [Neighbour(self.row(row), distance) for distance, row in found]
+            return [Neighbour(the_row(self._store, row), distance) for distance, row in found]
 
     def similar_urls(self, url: str, limit: int = 3) -> list[str]:
         """Return URLs of the index that *url* may be a mistake for, the likeliest first."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any
 
 from dedup.index.database import Database
 from dedup.index.database_files import Damaged
-from dedup.index.rows import REQUEST, RUN, VISIT, run_of, visit_of, withheld_of
-from dedup.index.schema import META, RUNS, STORED_PAGES, VISITS, WITHHELD, Table
+from dedup.index.rows import Reader
+from dedup.index.schema import FLAG, META, RUNS, STORED_PAGES, VISITS, WITHHELD, Column, Table
 from dedup.index.stores.base import AnyRecord, Note, Prefix, Record, Store, StoredPage
 from dedup.values.row import Visit, Withheld
 from dedup.values.run import Run
@@ -46,22 +46,24 @@ class RecordTable:
         return tuple([getattr(record, name) for name in self.names])
 
 
-def _run_of(fields: Sequence[Any]) -> Run:
-    *own, is_imported = fields
-    run = run_of(own)
-    return replace(run, is_imported=True) if is_imported else run
-
-
-def _note_of(fields: Sequence[Any]) -> Note:
-    if not all(isinstance(text, str) for text in fields):
+def _note_of(stored: Sequence[Any]) -> Note:
+    if not all(isinstance(text, str) for text in stored):
         raise Damaged("a note is no text")
-    return Note(*fields)
+    return Note(*stored)
 
 
+def _read(cls: type, noun: str, table: Table, columns: Iterable[Column], order: str) -> RecordTable:
+    """Return the table of records of *cls*, whose fields are *columns*."""
+    reader = Reader(noun, columns)
+    return RecordTable(table, reader.sql, lambda stored: cls(*reader.values(stored)), order)
+
+
+_OF_WITHHELD = WITHHELD.select(field.name for field in fields(Withheld))
 KINDS: dict[type, RecordTable] = {
-    Run: RecordTable(RUNS, f"{RUN.sql}, lock = ''", _run_of, "id"),
-    Visit: RecordTable(VISITS, VISIT.sql, visit_of, "after, run, scope, host"),
-    Withheld: RecordTable(WITHHELD, REQUEST.sql, withheld_of, "id"),
+    # One that was imported has no lock.
+    Run: _read(Run, "run {}", RUNS, (*RUNS.fields, Column("lock = ''", FLAG)), "id"),
+    Visit: _read(Visit, "a visit", VISITS, VISITS.select(Visit._fields), "after, run, scope, host"),
+    Withheld: _read(Withheld, "row {}", WITHHELD, _OF_WITHHELD, "id"),
     Note: RecordTable(META, "name, value", _note_of, "name"),
     StoredPage: RecordTable(STORED_PAGES, "row, CAST(page AS BLOB)", StoredPage._make, "row"),
 }

@@ -275,12 +275,8 @@ class SQLiteStore(Records, Counts):
                 f"{self.name} has no lists of {wanted}; "
                 "call `prepare` or make them with `dedup check --rebuild --bands`"
             )
-        scope = self._scope(pool.group)
-        content, structure = (self._lists.postings(field, scope) for field in ("content", "structure"))
-        bands = self._lists.bands(scope) if wanted else None
-        newest = self._lists.newest
         return Search(
-            page, pool, config, self._connection, scope, content, structure, newest, bands
+            page, pool, config, self._connection, self._lists, self._scope(pool.group)
         ).batches()
 
     # Leases

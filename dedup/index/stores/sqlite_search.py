@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,16 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.bands import BandList, Sketched
+from dedup.index.bands import Sketched
 from dedup.index.postings import PostingList
 from dedup.index.rows import SELECT_CANONICAL, canonical_of
-from dedup.index.stores.base import Pool
+from dedup.index.stores.lists import Lists
 from dedup.index.stores.queries import dry_runs_condition
 from dedup.index.stores.search import Searching
-from dedup.rule.keys import MIN_EQUAL_TOKENS
+from dedup.rule.keys import MIN_EQUAL_TOKENS, banding_of
 from dedup.values.hashes import Hashes
-from dedup.values.sighting import Sighting
-from dedup.values.simhashes import signed
 from dedup.values.verdict import Canonical
 
 _BATCH = 500
@@ -30,109 +27,15 @@ _BATCH = 500
 # that is wanted.
 _FEW_SIMHASHES = 8
 _NEWEST = 4
-# So many templates are held, those that were asked about last; a page takes some 400 bytes.
-_MOST_TEMPLATES = 512
-# Of each at most so many pages; a question for more than half of that is not answered.
-_MOST_PAGES = 128
-
-
-@dataclass(slots=True)
-class _Template:
-    """The newest listed pages of one structure simhash, the oldest first.
-
-    *is_whole* says that there are no others.
-    """
-
-    pages: list[tuple[int, bytes, bool, int]]
-    is_whole: bool
-
-
-class Newest:
-    """The newest listed pages by structure simhash, with their sketches, through *connection*.
-
-    Nearly all pages of a site may have one structure simhash.  Comparing a page with the newest of them
-    would mean reading that many rows, the same ones page after page.
-
-    It is right as long as it is told of all changes: whoever uses it calls `clear` when anybody else
-    has changed the file, or a transaction was undone.
-    """
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._templates: OrderedDict[tuple[int, int], _Template] = OrderedDict()
-
-    def clear(self) -> None:
-        """Hold nothing any more."""
-        self._templates.clear()
-
-    def sketches(self, scope: int, simhash: int, pool: Pool, limit: int) -> list[Sketched] | None:
-        """Return the newest pages of *pool* with that structure simhash, the oldest of them first.
-
-        At most *limit*; None where that is too many, or too many of the newest are not in *pool*.
-        *scope* is the number of its group, *simhash* is signed.
-        """
-        if limit > _MOST_PAGES // 2:
-            return None
-        template = self._template(scope, simhash, limit)
-        without, dry_runs = pool.without, pool.dry_runs
-        found = [
-            (row, sketch)
-            for row, sketch, is_dry, run in template.pages
-            if row not in without and (not is_dry or run in dry_runs)
-        ]
-        if len(found) < limit and not template.is_whole:
-            return None
-        return found[-limit:]
-
-    def _template(self, scope: int, simhash: int, limit: int) -> _Template:
-        name = (scope, simhash)
-        if template := self._templates.get(name):
-            self._templates.move_to_end(name)
-            return template
-        pages = self._connection.execute(
-            "SELECT id, sketch, is_dry, run FROM pages WHERE scope = ? AND listed "
-            "AND structure_simhash = ? ORDER BY id DESC LIMIT ?",
-            (*name, limit),
-        ).fetchall()
-        template = self._templates[name] = _Template(pages[::-1], len(pages) < limit)
-        if len(self._templates) > _MOST_TEMPLATES:
-            self._templates.popitem(last=False)
-        return template
-
-    def add(self, scope: int, row: int, seen: Sighting) -> None:
-        """Note that the page *seen* was listed, with the number *row*."""
-        page = seen.fingerprint
-        template = self._templates.get(name := (scope, signed(page.structure_simhash)))
-        if template is None:
-            return
-        pages = template.pages
-        if pages and row < pages[-1][0]:  # it is listed again
-            del self._templates[name]
-            return
-        pages.append((row, page.sketch, seen.is_dry, seen.run))
-        if len(pages) > _MOST_PAGES:
-            del pages[: -_MOST_PAGES // 2]
-            template.is_whole = False
-
-    def remove(self, scope: int, seen: Sighting) -> None:
-        """Note that a page like *seen* is listed no more."""
-        self._templates.pop((scope, signed(seen.fingerprint.structure_simhash)), None)
 
 
 @dataclass(slots=True)
 class Search(Searching):
-    """The search in the lists of an index in SQLite; *scope* is the number of its group.
-
-    *content* and *structure* are the posting lists of the group, *newest* has sketches of all groups,
-    *bands* is the list of bands of the group, None where bands find no candidates.
-    """
+    """The search in the *lists* of an index in SQLite; *scope* is the number of its group."""
 
     connection: sqlite3.Connection
+    lists: Lists
     scope: int
-    content: PostingList
-    structure: PostingList
-    newest: Newest
-    bands: BandList | None
     _in_pool: str = field(init=False)
     _given: tuple[int | str, ...] = field(init=False)
 
@@ -172,7 +75,7 @@ class Search(Searching):
     def near_content(self, distance: int) -> Iterator[Sketched]:
         """See `Searching`."""
         page, left = self.page.content_simhash, self.config.max_candidates
-        simhashes = self.content.near(page, distance)
+        simhashes = self.lists.postings("content", self.scope).near(page, distance)
         if not len(simhashes):
             return
         if len(simhashes) <= min(_BATCH, left):
@@ -188,7 +91,8 @@ class Search(Searching):
     def near_structure(self) -> list[Sketched]:
         """See `Searching`."""
         page, limit = self.page.structure_simhash, self.config.max_structure_candidates
-        simhashes = self.structure.near(page, self.config.structure_max_distance)
+        postings = self.lists.postings("structure", self.scope)
+        simhashes = postings.near(page, self.config.structure_max_distance)
         if len(simhashes) > min(limit, self.config.max_candidates):
             simhashes = np.concatenate(list(by_distance(page, simhashes, self.config.max_candidates)))
         if (
@@ -201,7 +105,7 @@ class Search(Searching):
         found: list[Sketched] = []
         for simhash in simhashes.view(np.int64).tolist():
             oldest = found[0][0] if len(found) == limit else 0
-            pages = self.newest.sketches(self.scope, simhash, self.pool, limit)
+            pages = self.lists.newest.sketches(self.scope, simhash, self.pool, limit)
             if pages is None:
                 where = "AND structure_simhash = ? AND id > ? ORDER BY id DESC LIMIT ?"
                 pages = self._sketches(where, [simhash, oldest, limit])
@@ -224,9 +128,10 @@ class Search(Searching):
 
     def near_bands(self) -> list[Sketched]:
         """See `Searching`."""
-        if self.bands is None:
+        bands = self.lists.bands(self.scope) if banding_of(self.config) else None
+        if bands is None:
             return []
-        rows, limit = self.bands.find(self.page.sketch), self.config.max_candidates
+        rows, limit = bands.find(self.page.sketch), self.config.max_candidates
         found: dict[int, bytes] = {}
         for start in range(0, len(rows), _BATCH):
             batch = rows[start : start + _BATCH]

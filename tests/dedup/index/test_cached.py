@@ -14,8 +14,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from dedup.index import cached
 from dedup.index.cached import CachedSimhashes, ListCache
 from dedup.index.chunks import SCHEMA, distinct
-from dedup.index.stores import sqlite_search
-from dedup.index.stores.sqlite_search import Newest
+from dedup.index.stores import lists
+from dedup.index.stores.lists import Newest
 from tests.budget import examples
 from tests.dedup.index.test_laws import SameAnswers
 from tests.dedup.index.test_planted_faults import BUDGET
@@ -34,8 +34,8 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cached, "MOST_CACHED", 25)
     monkeypatch.setattr(cached, "_MOST_LISTS", 3)
     monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
-    monkeypatch.setattr(sqlite_search, "_MOST_PAGES", 6)
-    monkeypatch.setattr(sqlite_search, "_MOST_TEMPLATES", 2)
+    monkeypatch.setattr(lists, "_MOST_PAGES", 6)
+    monkeypatch.setattr(lists, "_MOST_TEMPLATES", 2)
 
 
 @pytest.mark.usefixtures("either_search", "little_room")

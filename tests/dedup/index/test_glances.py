@@ -49,7 +49,7 @@ def test_glances_of_one_outcome(
 
 
 def test_rows_come_as_they_are_asked_for(filled: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedup.index.views._BATCH", 3)
+    monkeypatch.setattr("dedup.index.index._BATCH", 3)
     wanted = [9, 1, 30, 1, 2, 17]
     assert list(filled.rows_of(wanted)) == [filled.row(number) for number in wanted]
     assert list(filled.rows_of([])) == []
