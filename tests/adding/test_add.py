@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.cli import main
-from dedup.files.adding import Adding, AddOptions, write_output
+from dedup.files.adding import Adding, AddOptions, work, write_output
 from dedup.files.adding import adding as adding_module
 from dedup.files.feeds import csv_rows, find_feeds, lines
 from dedup.index import Index
+from dedup.index.stores.base import StoredPage
 from dedup.reading.fields import FieldRule
+from dedup.reading.stored import pack
 from dedup.values.errors import DedupError
 from tests.attack import VICTIM, attack
 from tests.budget import examples
@@ -176,6 +178,26 @@ def test_all_processes_make_check_sketches(tmp_path: Path, jobs: int) -> None:
         assert [row.sighting.fingerprint.check_sketch for row in index.rows()] == wanted
 
 
+def test_one_batch_starts_no_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    monkeypatch.setattr(work, "ProcessPoolExecutor", None)
+    with SQLiteIndex(tmp_path / "x.db") as index:
+        assert pass_through(index, tmp_path / "a.jsonl", 2).tally.records == len(PAGES)
+
+
+@pytest.mark.parametrize(("first", "stored"), [(0, 0), (100, 100), (500, 300)])
+def test_texts_are_made_of_the_first_pages_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int, stored: int
+) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", many(300))
+    made: list[Page] = []
+    monkeypatch.setattr(work, "pack", lambda page: made.append(page) or pack(page))
+    with SQLiteIndex(tmp_path / "x.db") as index:
+        pass_through(index, tmp_path / "a.jsonl", config=DedupConfig(store_first=first))
+        assert len(list(index.store.select(StoredPage))) == stored
+    assert stored <= len(made) < stored + work.BATCH_RECORDS
+
+
 def test_judge_asks_the_check_sketch(tmp_path: Path) -> None:
     for name, one in (("evil", attack()), ("victim", VICTIM)):
         formats.jsonl(tmp_path / f"{name}.jsonl", [(one.url, html(one.text))])
@@ -283,9 +305,7 @@ def test_a_killed_command_goes_on(tmp_path: Path, name: str) -> None:
 @pytest.mark.slow
 def test_a_killed_worker_is_a_clear_error_and_can_be_resumed(tmp_path: Path) -> None:
     feed, index, flag = tmp_path / "a.jsonl", tmp_path / "x.db", tmp_path / "kill"
-    pages = [(f"http://a/{n}", html(text(n, 30).replace("word13", "word"))) for n in range(500)]
-    pages[400] = ("http://a/400", html(text(400) + " word13"))
-    formats.jsonl(feed, pages)
+    formats.jsonl(feed, [(f"http://a/{n}", html(text(n, 30) + " word13")) for n in range(500)])
     flag.touch()
     arguments = (
         feed,

@@ -15,8 +15,8 @@ from dedup.files.adding.work import (
     Batch,
     Result,
     Sighted,
-    Workers,
     WorkerSettings,
+    sighted,
 )
 from dedup.files.feeds import START, FeedError, Inputs, Place, Record
 from dedup.index import Index, Run
@@ -154,18 +154,14 @@ class Adding:
     def work(self) -> Iterator[Added]:
         """Go through all records; yields the tally after each batch."""
         choices = self._choices
-        keeps_texts = bool(self.run) and self._texts.are_kept()
         settings = WorkerSettings(
             rule=choices.rule,
-            config=choices.config if keeps_texts else replace(choices.config, store_first=0),
+            config=choices.config,
             spider=choices.spider,
             kind=choices.kind,
             secret=self._index.secret,
         )
-        with (
-            Workers(choices.jobs, settings) as workers,
-            closing(workers.results(self._batches())) as judged,
-        ):
+        with closing(sighted(self._batches(), choices.jobs, settings)) as judged:
             for batch, results in judged:
                 self._settle(batch, results)
                 self.tally.share = (batch.number + batch.feed.share) / len(self._feeds)
@@ -206,11 +202,14 @@ class Adding:
                 records.append(record)
                 size += record.size
                 if len(records) >= BATCH_RECORDS or size >= BATCH_BYTES:
-                    yield Batch(number, feed, records)
+                    yield Batch(number, feed, records, self._stores())
                     records, size = [], 0
         except FeedError as error:
             trouble = str(error)
-        yield Batch(number, feed, records, ends=True, trouble=trouble)
+        yield Batch(number, feed, records, self._stores(), ends=True, trouble=trouble)
+
+    def _stores(self) -> bool:
+        return self.run is not None and self._texts.are_kept()
 
     # Judging
 

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import cached_property
 from multiprocessing import connection
-from typing import Any, Self
+from typing import Any
 
 from dedup.files.feeds import BadRecord, Feed, Record
 from dedup.reading.fields import FieldRule, NoHtml, RawPage
@@ -62,14 +62,21 @@ class WorkerSettings:
 class Batch:
     """Consecutive records of *feed*, which has that *number* among the feeds.
 
-    *ends* says that they are its last, *trouble* why it cannot be read further, if it cannot.
+    *stores* says that the index may keep the texts of pages, *ends* that the records are the last of
+    the feed, *trouble* why it cannot be read further, if it cannot.
     """
 
     number: int
     feed: Feed
     records: list[Record]
+    stores: bool = False
     ends: bool = False
     trouble: str = ""
+
+    @property
+    def task(self) -> tuple[Reader, list[Any], bool]:
+        """What `Sighter.results` takes."""
+        return self.feed.raw_page, [record.payload for record in self.records], self.stores
 
 
 class Sighter:
@@ -77,20 +84,24 @@ class Sighter:
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
-        self._first = settings.config.store_first
 
     @cached_property
     def _fingerprint(self) -> Fingerprinter:
         return fingerprinter_of(self._settings.config, secret=self._settings.secret)
 
-    def results(self, reader: Reader, payloads: Sequence[Any]) -> list[Result]:
-        """Return what *reader* finds in each payload, None where that is None."""
-        return [None if payload is None else self._result(reader, payload) for payload in payloads]
+    def results(self, reader: Reader, payloads: Sequence[Any], stores: bool = False) -> list[Result]:
+        """Return what *reader* finds in each payload, None where that is None.
 
-    def _result(self, reader: Reader, payload: Any) -> Result:
+        With *stores* the pages are given as they are stored, too.
+        """
+        return [
+            None if payload is None else self._result(reader, payload, stores) for payload in payloads
+        ]
+
+    def _result(self, reader: Reader, payload: Any, stores: bool) -> Result:
         try:
             raw = reader(payload, self._settings.rule)
-            return None if raw is None else self._sighted(raw)
+            return None if raw is None else self._sighted(raw, stores)
         except NoHtml as error:
             return error
         except BadRecord as error:
@@ -98,7 +109,7 @@ class Sighter:
         except Exception as error:  # a user's own function may raise anything; the others go on
             return f"cannot be judged: {type(error).__name__}: {error}"
 
-    def _sighted(self, raw: RawPage) -> Sighted:
+    def _sighted(self, raw: RawPage, stores: bool) -> Sighted:
         settings, config = self._settings, self._settings.config
         page = Page.from_raw(raw, max_bytes=config.max_bytes)
         sighting = sighting_of(
@@ -108,67 +119,48 @@ class Sighter:
             scope=config.scope,
             spider=settings.spider,
         )
-        return Sighted(sighting, self._stored(page), page.excess)
-
-    def _stored(self, page: Page) -> bytes:
-        """Return *page* as it may be stored, b"" if it is surely none of those that are."""
-        if not self._settings.config.store_pages and not self._first:
-            return b""
-        self._first = max(0, self._first - 1)
-        return pack(page)
+        return Sighted(sighting, pack(page) if stores else b"", page.excess)
 
 
-class Workers:
-    """*jobs* processes that make fingerprints; with one job it is this process.
+def sighted(
+    batches: Iterable[Batch], jobs: int, settings: WorkerSettings
+) -> Generator[tuple[Batch, list[Result]], None, None]:
+    """Yield each batch with the results of its records, in their order; it must be closed.
 
-    They are not forked from the caller, whose threads could do harm, and end when the caller ends,
-    in whatever way.
+    The results come from *jobs* processes, with one job from this one.  Other processes are not forked
+    from the caller, whose threads could do harm, and end when the caller ends, in whatever way.  They
+    start with the second batch, and until they are ready, which takes as long as some thousand pages,
+    this process does their work.  A bounded number of batches is read ahead.
+
+    Raises `DedupError` if a process was killed.
     """
-
-    def __init__(self, jobs: int, settings: WorkerSettings) -> None:
-        self._settings = settings
-        # One batch for each process, one waiting for it, and one that the index is asked about.
-        self._in_flight = 2 * jobs + 1
-        self._pool: ProcessPoolExecutor | None = None
-        if jobs > 1:
-            self._pool = ProcessPoolExecutor(jobs, _context(), _begin_work, (settings,))
-
-    def results(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, list[Result]], None, None]:
-        """Yield each batch with the results of its records, in their order.
-
-        A bounded number of batches is read ahead.  Raises `DedupError` if a process was killed.
-        """
-        if self._pool is None:
-            sighter = Sighter(self._settings)
-            for batch in batches:
-                yield batch, sighter.results(batch.feed.raw_page, _payloads(batch))
-            return
-        waiting: deque[tuple[Batch, Future[list[Result]]]] = deque()
-        try:
-            for batch in batches:
-                waiting.append((batch, self._pool.submit(_work, batch.feed.raw_page, _payloads(batch))))
-                if len(waiting) >= self._in_flight:
-                    done, future = waiting.popleft()
-                    yield done, future.result()
-            while waiting:
+    sighter = Sighter(settings)
+    pool: ProcessPoolExecutor | None = None
+    is_ready: Future[None] = Future()
+    waiting: deque[tuple[Batch, Future[list[Result]]]] = deque()
+    try:
+        for number, batch in enumerate(batches):
+            if number == 1 and jobs > 1:
+                pool = ProcessPoolExecutor(jobs, _context(), _begin_work, (settings,))
+                is_ready = pool.submit(_do_nothing)
+            if pool is None or not is_ready.done():
+                yield batch, sighter.results(*batch.task)
+                continue
+            waiting.append((batch, pool.submit(_work, *batch.task)))
+            # One batch for each process, one waiting for it, and one that the index is asked about.
+            if len(waiting) > 2 * jobs:
                 done, future = waiting.popleft()
                 yield done, future.result()
-        except BrokenProcessPool as error:
-            raise DedupError(
-                "a process that makes fingerprints was killed, perhaps because memory ran out; "
-                "the same command continues from here, with fewer --jobs if memory is short"
-            ) from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-
-
-def _payloads(batch: Batch) -> list[Any]:
-    return [record.payload for record in batch.records]
+        for done, future in waiting:
+            yield done, future.result()
+    except BrokenProcessPool as error:
+        raise DedupError(
+            "a process that makes fingerprints was killed, perhaps because memory ran out; "
+            "the same command continues from here, with fewer --jobs if memory is short"
+        ) from error
+    finally:
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
 
 
 # In the processes
@@ -189,8 +181,12 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(reader: Reader, payloads: Sequence[Any]) -> list[Result]:
-    return _sighters[0].results(reader, payloads)
+def _do_nothing() -> None:
+    pass
+
+
+def _work(reader: Reader, payloads: Sequence[Any], stores: bool) -> list[Result]:
+    return _sighters[0].results(reader, payloads, stores)
 
 
 def _context() -> Any:
