@@ -43,7 +43,7 @@ _MOST_AGAIN, _TIMES_AGAIN = 20_000, 20
 # The first matches of an active rule in a run are looked at, whatever their hash is.
 FIRST_LOOKS = 2
 OTHER_CONTENT, OTHER_LINKS = "other content", "other links"
-# Then every so many, of the first and of all others.
+# After that every so many, of the first and of all others.
 EARLY_MATCHES, EARLY_STEP, STEP = 300, 10, 20
 
 
@@ -283,7 +283,7 @@ class Learner:
             found.append(Prediction(active, key, page, acts=True))
         for record in view.on_trial(read):
             edit = record.rule.edit
-            tested = edit.applied(key)
+            tested = view.without(edit, key)
             if page := view.page(edit, tested, url, signature):
                 found.append(Prediction((record,), tested, page, acts=False))
         return found
@@ -362,10 +362,13 @@ class Learner:
             tested = prediction.records[0]
             self._tally(tested, replace(tested.own, doubts=tested.own.doubts + 1))
             return
-        key, pair = prediction.key, (url, prediction.page.url)
+        read, pair = self._read(url), (url, prediction.page.url)
         # Of several rules that act together nobody knows which one it was.
         is_final = reason == OTHER_LINKS and len(prediction.records) == 1
         for rule in [record.rule for record in prediction.records]:
+            # What it has spoken of: this URL, or what another rule has left of it.
+            speaks = read and rule.edit in read.edits
+            key = rule.edit.applied(read.parts) if read and speaks else prediction.key
             for pattern in patterns_for(key):
                 if record := self.records.get(rule._replace(pattern=pattern)):
                     self._tally(
@@ -521,7 +524,7 @@ def _wronged(
 
 def _has_its_turn(record: RuleRecord, run: int) -> bool:
     step = EARLY_STEP if record.evidence.withheld < EARLY_MATCHES else STEP
-    return record.looks <= FIRST_LOOKS or (record.looks + run) % step == 0
+    return record.looks <= FIRST_LOOKS or (record.looks > step and (record.looks + run) % step == 0)
 
 
 def _looked_at(key: Parts) -> tuple[int, int]:

@@ -96,11 +96,13 @@ class Replay:
             if read is None or visit.page is None:
                 continue
             bare, used = self._view.normal(read)
-            keys = [(edit, edit.applied(bare)) for edit in read.edits if edit in self._tested]
+            keys = [
+                (edit, self._view.without(edit, bare)) for edit in read.edits if edit in self._tested
+            ]
             asked: list[tuple[tuple[RuleRecord, ...], Edit | None, Parts]] = []
             if used:
                 asked.append((used, None, bare))
-            asked += [(self._speaking(edit, key), edit, key) for edit, key in keys]
+            asked += [(self._speaking(edit, edit.applied(read.parts)), edit, key) for edit, key in keys]
             for records, edit, key in asked:
                 page = stands.get((edit, key)) or stands.get((None, key))
                 if page and page.signature == visit.page.signature and _repeats(visit.page, page):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup.urls.edits import Edit, Reading
+from dedup.urls.edits import Edit, Reading, edits_of
 from dedup.urls.evidence import State
 from dedup.urls.groups import Content
 from dedup.urls.parts import Parts, patterns_for, width_of
@@ -81,20 +81,28 @@ class View:
         if self.tested:
             for edit in read.edits:
                 if edit in self.tested:
-                    yield edit, edit.applied(key)
+                    yield edit, self.without(edit, key)
 
     # Questions
 
     def normal(self, read: Reading) -> tuple[Parts, tuple[RuleRecord, ...]]:
         """Return what is left of a URL by the rules that act, and these."""
-        key: Parts = read.parts
-        used: list[RuleRecord] = []
-        if self.active:
-            for edit in read.edits:
-                if edit in self.active and (record := _speaking(self.active[edit], edit, read.parts)):
+        key, edits = read.parts, read.edits if self.active else []
+        used: dict[RuleRecord, None] = {}
+        while edits:
+            parts = key
+            for edit in edits:
+                if edit in self.active and (record := _speaking(self.active[edit], edit, parts)):
                     key = edit.applied(key)
-                    used.append(record)
+                    used[record] = None
+            # What is left of a path may end in what another rule takes out: /x/index.html, /x/ and /x.
+            edits = edits_of(key) if key.path != parts.path else []
         return key, tuple(used)
+
+    def without(self, edit: Edit, key: Parts) -> Parts:
+        """Return *key*, which is `normal`, without what *edit* takes out; that is normal again."""
+        left = edit.applied(key)
+        return left if left.path == key.path else self.normal(Reading(left, edits_of(left)))[0]
 
     def on_trial(self, read: Reading) -> Iterator[RuleRecord]:
         """Yield the rules on trial that speak of a URL."""
@@ -110,7 +118,7 @@ class View:
         """Return what is left of a URL by all rules, those that act and those on trial."""
         key = self.normal(read)[0]
         for record in self.on_trial(read):
-            key = record.rule.edit.applied(key)
+            key = self.without(record.rule.edit, key)
         return key
 
     def page(self, edit: Edit | None, key: Parts, url: str, signature: str) -> Page | None:
@@ -124,7 +132,7 @@ class View:
     def was_met(self, edit: Edit | None, read: Reading) -> bool:
         """Return whether a URL was met, or another one that has the same key, with *edit* or without."""
         key = self.normal(read)[0]
-        number = hash(edit.applied(key) if edit else key)
+        number = hash(self.without(edit, key) if edit else key)
         return number in self._met or (edit is not None and number in self._met_by.get(edit, ()))
 
 

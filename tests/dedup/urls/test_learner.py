@@ -250,6 +250,33 @@ def test_a_pinned_rule_acts_whatever_is_seen_and_one_that_is_off_never() -> None
         assert bool(learner.predictions(f"{HOST}/p?s=2", "")) is (state is State.ACTIVE)
 
 
+def chained() -> Learner:
+    """Return a learner with two rules that act: /x/index.html is /x/, and that is /x."""
+    edits = (Edit(Form.INDEX, "index.html"), Edit(Form.SLASH))
+    rules = [Rule("a.example", edit) for edit in edits]
+    learner = Learner([RuleRecord(rule, standing=RuleStanding.PINNED) for rule in rules])
+    learner.page(Page(f"{HOST}/x", (1,), (1,), "", 1))
+    return learner
+
+
+def test_what_one_rule_leaves_is_read_by_the_others() -> None:
+    learner = chained()
+    (found,) = learner.predictions(f"{HOST}/x/index.html", "")
+    assert (found.page.url, found.acts) == (f"{HOST}/x", True)
+    assert [record.rule.edit.form for record in found.records] == [Form.INDEX, Form.SLASH]
+    assert learner.are_one(f"{HOST}/x", f"{HOST}/x/index.html")
+    learner.meet([f"{HOST}/x"])
+    assert not learner.meet([f"{HOST}/x/index.html", f"{HOST}/x/"], [found])
+
+
+def test_a_wrong_prediction_of_several_rules_contradicts_each_where_it_has_spoken() -> None:
+    learner = chained()
+    (found,) = learner.predictions(f"{HOST}/x/index.html", "")
+    learner.wrong(found, f"{HOST}/x/index.html", "other content")
+    paths = {one.rule.edit.form: one.evidence.except_paths for one in found.records}
+    assert paths == {Form.INDEX: {"/x/"}, Form.SLASH: {"/x"}}
+
+
 def test_two_urls_are_one_where_rules_on_trial_say_so_and_else_not() -> None:
     learner = full("v")
     assert learner.records[parameter("v")].state is State.TRIAL
