@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -29,6 +30,8 @@ COMMITS, STEP, FILES = 10, 8, 5
 FEW = 6
 # Modules of Python whose manuals are in the wiki.
 MODULES = 120
+# Mails of the archive of a list.
+MAILS = 160
 
 
 Start = Callable[[Path, int], AbstractContextManager[str]]
@@ -114,27 +117,31 @@ def _wait_for(port: int) -> None:
 def _cgi(program: str, port: int, name: str, environment: Mapping[str, str]) -> Iterator[None]:
     """Serve a CGI program at ``/name``."""
 
+    # Four crawls ask for the same pages, and each takes Perl a fifth of a second.
+    @cache
+    def answered(asked: str) -> bytes:
+        path, _, query = asked.partition("?")
+        variables = {
+            "PATH": os.environ["PATH"],
+            "GATEWAY_INTERFACE": "CGI/1.1",
+            "REQUEST_METHOD": "GET",
+            "SERVER_NAME": "127.0.0.1",
+            "SERVER_PORT": str(port),
+            "HTTP_HOST": f"127.0.0.1:{port}",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "SCRIPT_NAME": name,
+            "PATH_INFO": path.removeprefix(name),
+            "QUERY_STRING": query,
+            **environment,
+        }
+        return subprocess.run([program], env=variables, capture_output=True, check=False).stdout
+
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            path, _, query = self.path.partition("?")
-            variables = {
-                "PATH": os.environ["PATH"],
-                "GATEWAY_INTERFACE": "CGI/1.1",
-                "REQUEST_METHOD": "GET",
-                "SERVER_NAME": "127.0.0.1",
-                "SERVER_PORT": str(port),
-                "HTTP_HOST": f"127.0.0.1:{port}",
-                "SERVER_PROTOCOL": "HTTP/1.1",
-                "SCRIPT_NAME": name,
-                "PATH_INFO": path.removeprefix(name),
-                "QUERY_STRING": query,
-                **environment,
-            }
-            if not path.startswith(name):
+            if not self.path.startswith(name):
                 self.send_error(404)
                 return
-            done = subprocess.run([program], env=variables, capture_output=True, check=False)
-            head, _, body = done.stdout.replace(b"\r\n", b"\n").partition(b"\n\n")
+            head, _, body = answered(self.path).replace(b"\r\n", b"\n").partition(b"\n\n")
             fields = [line.partition(b":")[::2] for line in head.split(b"\n") if line]
             status = next((value for field, value in fields if field.lower() == b"status"), b"200")
             self.send_response(int(status.split()[0]))
@@ -298,6 +305,60 @@ def _trac(folder: Path, port: int) -> Iterator[str]:
         yield "/wiki"
 
 
+_HYPERKITTY = """
+import os
+from hyperkitty.tests.settings_test import *
+
+ALLOWED_HOSTS = ["*"]
+INSTALLED_APPS = [name for name in INSTALLED_APPS if "providers" not in name and "fedora" not in name]
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "archive.db"}}
+HAYSTACK_CONNECTIONS = {"default": {"ENGINE": "haystack.backends.simple_backend.SimpleEngine"}}
+Q_CLUSTER = {"orm": "default", "timeout": 300, "retry": 600, "sync": True}
+MAILMAN_REST_API_URL = "http://127.0.0.1:9"
+WSGI_APPLICATION = LOGGING_CONFIG = None
+COMPRESS_ENABLED, COMPRESS_PRECOMPILERS = False, ()
+"""
+
+
+def _write_mbox(path: Path) -> None:
+    """Write the messages of commits as threads of one to four mails."""
+    whole = _git(ROOT, "log", f"-{MAILS}", "--format=%s%n%b%x00").split("\0")
+    with path.open("w", encoding="utf-8") as box:
+        for number, text in enumerate(filter(None, map(str.strip, whole))):
+            first = number - number % 7 % 4
+            subject, _, body = text.partition("\n")
+            writer, day, hour = f"writer{number % 9}", number % 28 + 1, number // 28
+            lines = [
+                f"From {writer}@example.org Thu Jan  1 00:00:00 2026",
+                f"From: Writer {number % 9} <{writer}@example.org>",
+                f"Date: {day} {('Jan', 'Feb', 'Mar')[number % 3]} 2026 {hour:02}:00:00 +0000",
+                f"Subject: {subject}",
+                f"Message-ID: <{number}@example.org>",
+                *([f"In-Reply-To: <{first}@example.org>"] if first != number else []),
+                "",
+                *(line.replace("From ", ">From ") for line in f"{subject}\n\n{body}".split("\n")),
+                "",
+            ]
+            box.write("\n".join(lines) + "\n")
+
+
+@contextmanager
+def _hyperkitty(folder: Path, port: int) -> Iterator[str]:
+    (folder / "archive_settings.py").write_text(_HYPERKITTY)
+    _write_mbox(folder / "list.mbox")
+    admin = _found("django-admin")
+    environment = {"PYTHONPATH": str(folder), "DJANGO_SETTINGS_MODULE": "archive_settings"}
+    for command in (
+        ("migrate",),
+        ("hyperkitty_import", "-l", "project@example.org", "list.mbox", "--no-sync-mailman"),
+    ):
+        variables = {**os.environ, **environment}
+        subprocess.run([admin, *command], cwd=folder, env=variables, check=True, stdout=sys.stderr)
+    command = [admin, "runserver", "--noreload", "--insecure", f"127.0.0.1:{port}"]
+    with _running(command, port, folder, **environment):
+        yield "/list/project@example.org/"
+
+
 _places: list[Path] = []
 
 
@@ -321,6 +382,7 @@ PROGRAMS: dict[str, Start] = {
     "hgweb": _hgweb,
     "klaus": _klaus,
     "trac": _trac,
+    "hyperkitty": _hyperkitty,
 }
 
 
