@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from dedup.index import Index, Run
 from dedup.recipes.config import DedupConfig
 from dedup.report.answer import CopyCounts, answer_of
@@ -128,6 +130,8 @@ def contents_of(choices: Choices) -> Contents:
     pairs = list(_in_turn(borderline))
     book.add_all(row for pair in pairs for row in pair)
     book.add_all(row for template in templates.groups for row in template.examples)
+    texts = _texts(choices, _text_pairs(pairs, clusters))
+    _count_losses(columns, clusters, texts)
     return Contents(
         choices=choices,
         columns=columns,
@@ -138,8 +142,21 @@ def contents_of(choices: Choices) -> Contents:
         clusters=clusters,
         borderline=borderline,
         templates=templates,
-        texts=_texts(choices, _text_pairs(pairs, clusters)),
+        texts=texts,
     )
+
+
+def _count_losses(
+    columns: Columns, clusters: Sequence[ShownCluster], texts: Mapping[RowPair, SideBySide]
+) -> None:
+    """Put the words that are lost in the place of estimates, for copies whose whole texts are shown."""
+    lost = {
+        row: found.lost
+        for cluster in clusters
+        for row in cluster.rows[1:]
+        if (found := texts.get((cluster.rows[0], row))) and not found.is_cut
+    }
+    columns.lost[columns.places(np.array(list(lost), np.int64))] = list(lost.values())
 
 
 def _in_turn(borderline: Borderline) -> Iterator[RowPair]:

@@ -58,6 +58,11 @@ def units(text: str) -> list[str]:
     return _units(_UNIT, text)
 
 
+def leading_space(unit: str) -> str:
+    """Return the white space before the word of a unit."""
+    return unit[: len(unit) - len(unit.lstrip())]
+
+
 @dataclass(frozen=True, slots=True)
 class _Span:
     """Units of both texts; equal ones pair by pair."""
@@ -102,7 +107,30 @@ def _spans(one: Sequence[str], other: Sequence[str]) -> list[_Span]:
         )
         for code in Indel.opcodes(left, right)
     ]
-    return _merged(spans)
+    return _slid(_merged(spans))
+
+
+def _slid(spans: list[_Span]) -> list[_Span]:
+    """Return *spans*, with what one text alone has moved on to where a line begins, if that is as true.
+
+    The full stop before a new paragraph is that of the paragraph before, not the one at its own end.
+    """
+    for place in range(1, len(spans) - 1):
+        left, span, right = spans[place - 1 : place + 2]
+        is_inserted = not span.before
+        own, next_ = (span.after, right.after) if is_inserted else (span.before, right.before)
+        steps = next((step for step, unit in enumerate(own) if "\n" in leading_space(unit)), 0)
+        if span.is_equal or (span.before and span.after) or not steps < len(right.before):
+            continue
+        if [unit.strip() for unit in own[:steps]] == [unit.strip() for unit in next_[:steps]]:
+            moved = (*own[steps:], *next_[:steps])
+            before, after = (right.before, own) if is_inserted else (own, right.after)
+            spans[place - 1] = _Span(
+                True, (*left.before, *before[:steps]), (*left.after, *after[:steps])
+            )
+            spans[place] = _Span(False, () if is_inserted else moved, moved if is_inserted else ())
+            spans[place + 1] = _Span(True, right.before[steps:], right.after[steps:])
+    return spans
 
 
 def _by_lines(a: str, b: str) -> Iterator[_Span]:

@@ -29,7 +29,7 @@ def embedded(contents: Contents) -> dict[str, object]:
     places = {row: place for place, row in enumerate(contents.book.pages)}
     pages = _pages(contents)
     sites, pages["site"] = _distinct(page.site for page in contents.book.pages.values())
-    _count_losses(contents, pages, places)
+    _mark_counted(contents, pages, places)
     sentences, pages["why"] = _distinct(_why(contents, pages))
     return {
         "keep": contents.choices.keep,
@@ -127,14 +127,13 @@ def _pages(contents: Contents) -> dict[str, Any]:
     }
 
 
-def _count_losses(contents: Contents, pages: dict[str, Any], places: Places) -> None:
-    """Put the words that are lost in the place of estimates, for copies whose texts are shown."""
+def _mark_counted(contents: Contents, pages: dict[str, Any], places: Places) -> None:
+    """Say of copies whose texts are shown that their words are counted."""
     for cluster in contents.clusters:
         for row in cluster.rows[1:]:
             if texts := _counted(contents, cluster.rows[0], row):
                 place = places[row]
-                pages["lost"][place], pages["words"][place] = texts.lost, texts.words
-                pages["counted"][place] = 1
+                pages["words"][place], pages["counted"][place] = texts.words, 1
 
 
 def _counted(contents: Contents, first: int, second: int) -> SideBySide | None:

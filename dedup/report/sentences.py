@@ -67,10 +67,15 @@ def tiles(overview: Overview) -> list[tuple[str, str]]:
         ("kept", f"{overview.pages - overview.duplicates:,}"),
         ("copies", f"{overview.duplicates:,}"),
         ("share of copies", f"{overview.share:.1%}"),
-        ("clusters", f"{overview.clusters:,}"),
-        ("sites", f"{len(overview.sites):,}"),
-        ("runs", f"{len(overview.runs):,}"),
+        _tile("cluster", overview.clusters),
+        _tile("site", len(overview.sites)),
+        _tile("run", len(overview.runs)),
     ]
+
+
+def _tile(noun: str, number: int) -> tuple[str, str]:
+    value, name = counted(number, noun).split(" ")
+    return name, value
 
 
 def distances(overview: Overview, threshold: int | None) -> Histogram:

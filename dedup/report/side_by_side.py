@@ -12,7 +12,7 @@ import numpy as np
 
 from dedup.index import Index
 from dedup.reading.tokens import tokens, word_count
-from dedup.report.diff import EQUAL, Change, units, word_diff
+from dedup.report.diff import EQUAL, Change, leading_space, units, word_diff
 from dedup.values.printable import printable
 
 # Of a text so many characters are compared.
@@ -29,7 +29,10 @@ TextOf = Callable[[int], str | None]
 
 
 class Span(NamedTuple):
-    """A part of a paragraph, *is_changed* if the other text does not have it."""
+    """A part of a paragraph, *is_changed* if the other text does not have it.
+
+    It begins with a space where one stands between it and the part before.
+    """
 
     text: str
     is_changed: bool
@@ -74,7 +77,7 @@ class SideBySide:
     def lost_parts(self) -> list[str]:
         """The parts of the second text that are changed, those of signs alone left out."""
         rows = (row for row in self.rows if isinstance(row, Paragraphs))
-        parts = (span.text for row in rows for span in row.after if span.is_changed)
+        parts = (span.text.strip() for row in rows for span in row.after if span.is_changed)
         return [part for part in parts if re.search(r"\w", part)]
 
     def counted(self, sentence: str) -> str:
@@ -166,16 +169,11 @@ def _broken(change: Change) -> Iterator[tuple[str, str]]:
     """Yield an equal stretch in parts: one ends where a paragraph ends in either text."""
     before, after = "", ""
     for one, other in zip_longest(units(change.before), units(change.after), fillvalue=""):
-        if "\n" in _space(one) or "\n" in _space(other):
+        if "\n" in leading_space(one) or "\n" in leading_space(other):
             yield before, after
             before = after = ""
         before, after = before + one, after + other
     yield before, after
-
-
-def _space(unit: str) -> str:
-    """Return the white space before the word of a unit."""
-    return unit[: len(unit) - len(unit.lstrip())]
 
 
 def _rows(paragraphs: Iterable[Sides]) -> Iterator[Paragraphs | Same]:
@@ -202,7 +200,7 @@ def _paragraphs(sides: Sides) -> Paragraphs:
 def _shown(spans: Iterable[Span]) -> Iterator[Span]:
     for part, is_changed in spans:
         if text := one_line(part):
-            yield Span(text, is_changed)
+            yield Span(" " * part[0].isspace() + text, is_changed)
 
 
 def _cut(span: Span) -> Span:

@@ -168,8 +168,8 @@ def test_paragraphs_far_from_a_change_are_counted() -> None:
     assert isinstance(after, Paragraphs)
     assert isinstance(change, Paragraphs)
     assert not kept.is_changed
-    assert [span.text for span in change.before if span.is_changed] == ["this"]
-    assert [span.text for span in change.after if span.is_changed] == ["that"]
+    assert [span.text for span in change.before if span.is_changed] == [" this"]
+    assert [span.text for span in change.after if span.is_changed] == [" that"]
 
 
 def test_lost_words_are_counted_and_what_was_moved_is_not_lost() -> None:
@@ -183,8 +183,16 @@ def test_lost_words_are_counted_and_what_was_moved_is_not_lost() -> None:
         for span in row.after
         if span.is_changed
     ]
-    assert (changed, shown.lost, shown.words) == (["ten.", "warm"], 2, 17)
+    assert (changed, shown.lost, shown.words) == ([" ten.", " warm"], 2, 17)
     assert side_by_side(one, one).lost == 0
+
+
+def test_a_new_paragraph_ends_with_its_own_full_stop() -> None:
+    one = "The harbour opens at nine.\nBring a coat."
+    other = "The harbour opens at nine.\nNo boats today.\nBring a coat."
+    shown = side_by_side(one, other)
+    (row,) = (row for row in shown.rows if isinstance(row, Paragraphs) and row.is_changed)
+    assert (row.before, row.after) == ((), (Span("No boats today.", is_changed=True),))
 
 
 def test_long_equal_stretches_are_shown_by_their_ends() -> None:
@@ -194,7 +202,7 @@ def test_long_equal_stretches_are_shown_by_their_ends() -> None:
     assert isinstance(row, Paragraphs)
     equal, added = row.after
     assert equal == Span(f"{' '.join(words[:25])} […] {' '.join(words[-25:])}", is_changed=False)
-    assert (added, shown.is_cut) == (Span("more", is_changed=True), False)
+    assert (added, shown.is_cut) == (Span(" more", is_changed=True), False)
     assert side_by_side("a" * MAX_TEXT, "b" * (MAX_TEXT + 1)).is_cut
 
 

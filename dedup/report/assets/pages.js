@@ -26,7 +26,7 @@ const losesOf = ({ lost, words, counted }) => (lost === null ? "Not measured" : 
 const bits = (value) => (value === null ? NONE : String(value));
 const counted = (value) => (value === null ? NONE : count(value));
 const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)}%` : NONE);
-const spaced = (name) => name.replaceAll("_", " ");
+const spaced = (name) => name.replaceAll("_", " ").replace("duplicate", "copy");
 
 const reasonOf = (page) => data.reasons[pages.reason[page]] ?? "";
 const outcomeOf = (page) => data.outcomes[pages.outcome[page]] ?? "confirmed";

@@ -29,7 +29,7 @@ function review() {
   const words = slider("review-words", "Words lost, at most", 0, most, 1, most);
   const share = slider("review-share", "Similarity, at least", Math.floor(least * 100) / 100, 1, 0.01, Math.floor(least * 100) / 100);
   const which = el("select", { id: "review-which", onchange: () => choose() },
-    ...[["dropped", "near copies that were dropped"], ["out", "of these, what the thresholds would keep"],
+    ...[["dropped", "near copies"], ["out", "of these, what the thresholds would keep"],
       ["kept", "pages kept, nearest to the threshold"], ["marked", "pairs that you marked"]]
       .map(([value, label]) => el("option", { value }, label)));
   const counts = el("p", { id: "review-counts", role: "status" });

@@ -57,6 +57,7 @@ function table(host, { caption, noun, columns, rows, text, filters = [], size = 
     for (const filter of filters) tools.append(filterField(filter, `${host.id}-${filter.name}`, choose));
   }
   if (isShort && rows.length) status.classList.add("unseen");
+  scroll.hidden = !rows.length;
   host.replaceChildren(tools.children.length ? tools : "", el("div", { class: "pager" }, status, details, pager), scroll);
   choose();
 }

@@ -7,7 +7,7 @@ const legend = (isKept) => el("p", { class: "legend" },
 
 function sidesOf(first, second, isKept) {
   const side = (page, fate) => el("div", {}, quiet(fate), pageCell(page));
-  return el("div", { class: "side head" }, side(first, "Page kept"), side(second, isKept ? "Seen later, kept too" : "Copy, dropped"));
+  return el("div", { class: "side head" }, side(first, "Page kept"), side(second, isKept ? "Seen later, kept too" : "Copy"));
 }
 
 function textsView(first, second, isKept) {
@@ -15,11 +15,15 @@ function textsView(first, second, isKept) {
   const view = el("div", { class: "diff card", role: "region", "aria-label": "Texts side by side" },
     sidesOf(first, second, isKept), legend(isKept));
   const side = (spans, tag) => el("p", { dir: "auto" },
-    ...spans.flatMap(([text, changed]) => [changed ? el(tag, { class: tag === "span" ? "own" : null }, text) : text, " "]));
+    ...spans.flatMap(([text, changed]) => [text.startsWith(" ") ? " " : "",
+      changed ? el(tag, { class: tag === "span" ? "own" : null }, text.trim()) : text.trim()]));
   for (const row of rows) {
-    view.append(typeof row === "number"
-      ? el("p", { class: "same" }, `${count(row)} equal words are left out`)
-      : el("div", { class: "side" }, side(row[0], "span"), side(row[1], "del")));
+    if (typeof row === "number") {
+      view.append(el("p", { class: "same" }, `${count(row)} equal words are left out`));
+      continue;
+    }
+    const isEqual = !row.flat().some(([, changed]) => changed);
+    view.append(el("div", { class: isEqual ? "side equal" : "side" }, side(row[0], "span"), side(row[1], "del")));
   }
   if (is_cut) view.append(el("p", { class: "same" }, "The texts go on; only their beginnings are compared."));
   return view;
