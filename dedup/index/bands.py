@@ -48,7 +48,7 @@ class BandList(Chunks):
     def add(self, row: int, sketch: bytes) -> None:
         """Add a page, which must not be in the list yet."""
         for start, entry in self._entries(row, sketch):
-            self._append((start,), entry)
+            self._append((start,), (entry,))
 
     def add_many(self, pages: Iterable[Sketched]) -> None:
         """Add pages that are not in the list yet, any number at once."""

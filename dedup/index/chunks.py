@@ -9,7 +9,7 @@ range of neighbouring rows; a place is what the kind of list makes of it:
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
@@ -62,10 +62,16 @@ class Chunks:
 
     def clear(self) -> None:
         """Take all entries out."""
-        self._connection.execute("DELETE FROM postings WHERE id BETWEEN ? AND ?", self._range())
+        self._clear(self._range())
+
+    def _clear(self, range_: tuple[int, int]) -> None:
+        self._connection.execute("DELETE FROM postings WHERE id BETWEEN ? AND ?", range_)
 
     def _range(self) -> tuple[int, int]:
         return self._base, self._base + (1 << _LIST_SHIFT) - 1
+
+    def _place_range(self, start: int) -> tuple[int, int]:
+        return start, start + _SPAN
 
     def _entries_at(self, starts: list[int]) -> Hashes:
         """Return the entries at several places, in no order."""
@@ -74,14 +80,26 @@ class Chunks:
     def _chunks_at(self, starts: list[int]) -> sqlite3.Cursor:
         return self._connection.execute(_lookup(len(starts)), starts)
 
-    def _append(self, starts: Iterable[int], entry: int) -> None:
-        """Append *entry* at several places, none of which has it yet."""
-        data = entry.to_bytes(_ENTRY_BYTES, "little")
-        chunks = [(start, data) for start in starts]
+    def _append(self, starts: Sequence[int], entries: Sequence[int]) -> None:
+        """Append each of *entries* at its place, which has it not yet; no two of them have one place."""
+        data = [entry.to_bytes(_ENTRY_BYTES, "little") for entry in entries]
+        chunks = list(zip(starts, data, strict=True))
         if self._connection.executemany(_APPEND_FIRST, chunks).rowcount < len(chunks):
-            for start, _ in chunks:
-                if not self._is_appended(start, data):
-                    self._append_last(start, data)
+            for start, one in chunks:
+                if not self._is_appended(start, one):
+                    self._append_last(start, one)
+
+    def _append_each(self, starts: Starts, entries: Hashes) -> None:
+        """Append each of *entries* at its place, which has it not yet, in the order of places."""
+        is_first = np.concatenate((starts[:1] == starts[:1], starts[1:] != starts[:-1]))
+        self._append(starts[is_first].tolist(), entries[is_first].tolist())
+        for start, entry in zip(starts[~is_first].tolist(), entries[~is_first].tolist(), strict=True):
+            self._append((start,), (entry,))
+
+    def _is_added(self, chunk: int, entry: int) -> bool:
+        """Add *entry* to a chunk, which is made where there is none; return False if it is full."""
+        data = entry.to_bytes(_ENTRY_BYTES, "little")
+        return self._connection.execute(_APPEND_FIRST, (chunk, data)).rowcount > 0
 
     def _is_appended(self, start: int, data: bytes) -> bool:
         """Return whether *data* was appended to the first chunk of a place."""

@@ -8,12 +8,16 @@ with every key within r - 1 bits, and to keep what is really near: recall is exa
 M. Norouzi, A. Punjani, D. Fleet, Fast search in Hamming space with multi-index hashing, CVPR 2012.
 
 A place of the list (see `chunks`) is a block (3 bits) and a key of it (16).
+
+What was added lately stands in a tail, a place that is no key of any block, all of which is looked at.
+To put each simhash into all blocks at once would mean a page of the file for every block; those of a
+full tail share pages.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import combinations, pairwise
 
@@ -22,6 +26,7 @@ import numpy as np
 from dedup.index.chunks import (
     CHUNK_BITS,
     Chunks,
+    Starts,
     check_scope,
     distinct,
     entries_of,
@@ -38,11 +43,18 @@ MIN_BLOCKS, MAX_BLOCKS = 4, 8
 DEFAULT_BLOCKS = 5
 
 _KEY_BITS = 16
+# The last place: the last of 8 blocks has fewer keys.  Its chunks are chosen by the simhash, so that one
+# is full when about all are.
+_TAIL, _TAIL_CHUNKS = (1 << 3 + _KEY_BITS) - 1, 8
 _ENTRY_BYTES = SIMHASH_BITS // 8
 # Bound values in one statement; SQLite's own limit is 32,766.
 _KEYS_A_STATEMENT = 500
 # Up to so many simhashes, asking for each is faster than reading the whole list.
 _FEW = 10_000
+_OF_BLOCK = (
+    "SELECT entries FROM postings WHERE id BETWEEN ? AND ? "
+    "UNION ALL SELECT entries FROM postings WHERE id BETWEEN ? AND ?"
+)
 # Where keys within two bits of that of a simhash are not enough, reading the whole list is as fast.
 _RADII = 3
 
@@ -60,11 +72,20 @@ class PostingList(Chunks):
         super().__init__(connection, scope * len(SIMHASH_FIELDS) + SIMHASH_FIELDS.index(field))
         self.field, self.scope = field, scope
         self._layout = layout(blocks)
+        self._tail = self._base | _TAIL << CHUNK_BITS
 
     def add(self, simhash: int) -> None:
         """Add *simhash*, which must not be 0 and not be in the list yet."""
-        starts = [self._key_start(block, simhash) for block in range(len(self._layout))]
-        self._append(starts, simhash)
+        chunk = self._tail | simhash % _TAIL_CHUNKS
+        if not self._is_added(chunk, simhash):
+            self._fold()
+            self._is_added(chunk, simhash)
+
+    def _fold(self) -> None:
+        """Put all of the tail into the blocks."""
+        simhashes = self._entries_at([self._tail])
+        self._clear(self._place_range(self._tail))
+        self._put(simhashes, self._append_each)
 
     def add_many(self, simhashes: Hashes) -> int:
         """Add the *simhashes* that are not there yet, any number at once; return how many were new.
@@ -72,21 +93,27 @@ class PostingList(Chunks):
         Like `add` for each, but sorted by key first, so that every chunk is written once.
         """
         new = self._new(distinct(np.ascontiguousarray(simhashes, np.uint64)))
+        self._put(new, self._append_sorted)
+        return len(new)
+
+    def _put(self, simhashes: Hashes, append: Callable[[Starts, Hashes], None]) -> None:
         for block, (shift, width) in enumerate(self._layout):
             # On 16 bits numpy sorts by radix, many times faster.
-            keys = (new >> np.uint64(shift) & np.uint64((1 << width) - 1)).astype(np.uint16)
+            keys = (simhashes >> np.uint64(shift) & np.uint64((1 << width) - 1)).astype(np.uint16)
             order = np.argsort(keys, kind="stable")
             starts = self._block_range(block)[0] | keys[order].astype(np.int64) << CHUNK_BITS
-            self._append_sorted(starts, new[order])
-        return len(new)
+            append(starts, simhashes[order])
 
     def remove(self, simhash: int) -> bool:
         """Take *simhash* out; return False if it was not in the list."""
+        if self._cut(self._tail, simhash):
+            return True
         cut = [self._cut(self._key_start(block, simhash), simhash) for block in range(len(self._layout))]
         return all(cut)
 
     def __contains__(self, simhash: int) -> bool:
-        return bool(np.any(self._entries_at([self._key_start(0, simhash)]) == np.uint64(simhash)))
+        entries = self._entries_at([self._tail, self._key_start(0, simhash)])
+        return bool(np.any(entries == np.uint64(simhash)))
 
     def find(self, simhash: int, max_distance: int) -> list[int]:
         """Return the simhashes within *max_distance* bits (inclusive) of *simhash*, in no order."""
@@ -124,9 +151,8 @@ class PostingList(Chunks):
 
     def count(self) -> int:
         """Return how many simhashes there are."""
-        start, end = self._block_range(0)
         (size,) = self._connection.execute(
-            "SELECT total(length(entries)) FROM postings WHERE id BETWEEN ? AND ?", (start, end)
+            f"SELECT total(length(entries)) FROM ({_OF_BLOCK})", self._of_block(0)
         ).fetchone()
         return int(size) // _ENTRY_BYTES
 
@@ -135,13 +161,14 @@ class PostingList(Chunks):
         return np.sort(self.block_simhashes(0))
 
     def block_simhashes(self, block: int) -> Hashes:
-        """Return the simhashes that stand under *block*; the same for every block of a sound list."""
+        """Return the simhashes of *block* and of the tail: the same for every block of a sound list."""
         return joined(self._chunks(block))
 
     def _chunks(self, block: int) -> sqlite3.Cursor:
-        return self._connection.execute(
-            "SELECT entries FROM postings WHERE id BETWEEN ? AND ?", self._block_range(block)
-        )
+        return self._connection.execute(_OF_BLOCK, self._of_block(block))
+
+    def _of_block(self, block: int) -> tuple[int, ...]:
+        return *self._block_range(block), *self._place_range(self._tail)
 
     def problems(self, expected: set[int]) -> Iterator[str]:
         """Yield what is wrong with the list if it should hold the *expected* simhashes."""
@@ -186,7 +213,7 @@ class PostingList(Chunks):
 
     def _probes(self, simhash: int, max_distance: int) -> list[int]:
         radius, extra = divmod(max_distance, len(self._layout))
-        keys: list[int] = []
+        keys = [self._tail]
         for block, (_, width) in enumerate(self._layout):
             masks = _shifted_masks(width, radius if block <= extra else radius - 1)
             if masks:
@@ -201,14 +228,14 @@ class PostingList(Chunks):
 
     def _block_range(self, block: int) -> tuple[int, int]:
         start = self._base + (block << (_KEY_BITS + CHUNK_BITS))
-        return start, start + (1 << (_KEY_BITS + CHUNK_BITS)) - 1
+        return start, min(start + (1 << (_KEY_BITS + CHUNK_BITS)), self._tail) - 1
 
     def _new(self, simhashes: Hashes) -> Hashes:
         """Return those of *simhashes*, sorted and distinct, that are not in the list."""
         if len(simhashes) > _FEW:
             known = self.hashes()
         else:
-            starts = sorted({self._key_start(0, simhash) for simhash in simhashes.tolist()})
+            starts = [self._tail, *sorted({self._key_start(0, one) for one in simhashes.tolist()})]
             parts = [
                 self._entries_at(starts[first : first + _KEYS_A_STATEMENT])
                 for first in range(0, len(starts), _KEYS_A_STATEMENT)

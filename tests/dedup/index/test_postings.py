@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
+from random import Random
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup.index import chunks
 from dedup.index.chunks import CHUNK, SCHEMA
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS, PostingList, key_masks, layout
 from dedup.values.errors import ConfigError
@@ -28,24 +33,50 @@ def posting_list(blocks: int = 5, field: str = "content", scope: int = 1) -> Pos
     return PostingList(connection, field, scope, blocks=blocks)
 
 
-@given(st.sets(words | near_words, min_size=1, max_size=60), near_words | words, st.sampled_from(BLOCKS))
-def test_finds_what_a_linear_scan_finds(stored: set[int], query: int, blocks: int) -> None:
-    stored.discard(0)
+def filled(words: Iterable[int], blocks: int, *, is_tail_short: bool) -> PostingList:
+    """Return the list of *words*; a short tail is put into the blocks whenever three share a chunk."""
     postings = posting_list(blocks)
-    for word in stored:
-        postings.add(word)
+    statement = chunks._APPEND_FIRST
+    if is_tail_short:
+        statement = statement.replace(f"< {8 * CHUNK}", "< 16")
+        assert statement != chunks._APPEND_FIRST
+    with patch.object(chunks, "_APPEND_FIRST", statement):
+        for word in words:
+            postings.add(word)
+    return postings
+
+
+@given(
+    st.sets(words | near_words, min_size=1, max_size=60),
+    near_words | words,
+    st.sampled_from(BLOCKS),
+    st.booleans(),
+)
+def test_finds_what_a_linear_scan_finds(
+    stored: set[int], query: int, blocks: int, is_tail_short: bool
+) -> None:
+    stored.discard(0)
+    postings = filled(stored, blocks, is_tail_short=is_tail_short)
     for radius in range(13):
         expected = {word for word in stored if (word ^ query).bit_count() <= radius}
         assert set(postings.find(query, radius)) == expected
+    assert list(postings.problems(stored)) == list(postings.disagreements()) == []
+    assert postings.count() == len(stored)
 
 
-@given(st.lists(near_words, max_size=30), st.lists(near_words, max_size=30), st.sampled_from(BLOCKS))
-def test_removed_words_are_gone(added: list[int], removed: list[int], blocks: int) -> None:
-    postings = posting_list(blocks)
+@given(
+    st.lists(near_words, max_size=30),
+    st.lists(near_words, max_size=30),
+    st.sampled_from(BLOCKS),
+    st.booleans(),
+)
+def test_removed_words_are_gone(
+    added: list[int], removed: list[int], blocks: int, is_tail_short: bool
+) -> None:
     expected = {word for word in added if word}
-    for word in expected:
-        postings.add(word)
+    postings = filled(expected, blocks, is_tail_short=is_tail_short)
     for word in removed:
+        assert (word in postings) is (word in expected)
         assert postings.remove(word) is (word in expected)
         expected.discard(word)
     assert set(postings.hashes().tolist()) == expected
@@ -65,6 +96,24 @@ def test_many_words_under_one_key_fill_several_chunks() -> None:
     assert postings.remove(stored[5])
     assert stored[5] not in postings
     assert stored[6] in postings
+
+
+@pytest.mark.parametrize("blocks", [MIN_BLOCKS, 5, MAX_BLOCKS])
+def test_a_full_tail_is_put_into_the_blocks(blocks: int) -> None:
+    rng = Random(blocks)
+    # Half of them share the keys of all blocks but one; all end alike, so one chunk of the tail fills.
+    words = {rng.randrange(1, 2**61) << 3 for _ in range(CHUNK)}
+    words |= {0x5555_5555_0000_0000 | number << 3 for number in range(CHUNK + 1)}
+    postings = posting_list(blocks)
+    for number, word in enumerate(words, 1):
+        postings.add(word)
+        in_tail = postings._entries_at([postings._tail])
+        assert len(in_tail) == (number - 1) % CHUNK + 1
+    assert list(postings.problems(words)) == list(postings.disagreements()) == []
+    assert postings.count() == postings.add_many(np.array([8, *words], np.uint64)) + 2 * CHUNK
+    assert set(postings.find(0x5555_5555_0000_0008, 5)) == {
+        word for word in words if (word ^ 0x5555_5555_0000_0008).bit_count() <= 5
+    }
 
 
 def test_lists_of_fields_and_scopes_are_apart() -> None:
