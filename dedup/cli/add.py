@@ -32,7 +32,7 @@ from dedup.values.limits import Excess
 from dedup.values.printable import printable
 
 if TYPE_CHECKING:
-    from dedup.files.adding import Adding, Event
+    from dedup.files.adding.adding import Adding, Event
     from dedup.files.feeds import Inputs
 
 _FORMATS = ("jsonl", "csv", "html", "warc", "parquet")
@@ -113,7 +113,8 @@ def add(
       dedup add new.csv --judge --spider news
     """
     with open_index(index_place(path), read_only=judge) as index:
-        from dedup.files.adding import Adding, AddOptions, check_output
+        from dedup.files.adding.adding import Adding, AddOptions
+        from dedup.files.adding.output import check_output
         from dedup.files.contexts import read_sites
         from dedup.files.feeds import find_feeds
 
@@ -140,7 +141,7 @@ def add(
 
 def _work(adding: Adding, feeds: Inputs, output: Path | None, talk: _Talk) -> float:
     """Judge all records and write the output, with a progress bar; return the seconds of judging."""
-    from dedup.files.adding import write_output
+    from dedup.files.adding.output import write_output
 
     begin = time.perf_counter()
     try:

@@ -19,8 +19,10 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.cli import main
-from dedup.files.adding import Adding, AddOptions, work, write_output
 from dedup.files.adding import adding as adding_module
+from dedup.files.adding import work
+from dedup.files.adding.adding import Adding, AddOptions
+from dedup.files.adding.output import write_output
 from dedup.files.feeds import csv_rows, find_feeds, lines
 from dedup.index import Index
 from dedup.index.stores.base import StoredPage
@@ -176,6 +178,16 @@ def test_all_processes_make_check_sketches(tmp_path: Path, jobs: int) -> None:
         read = [Page.from_html(html(one.text)) for one in found]
         wanted = [Detector(index).fingerprint(one).check_sketch for one in read]
         assert [row.sighting.fingerprint.check_sketch for row in index.rows()] == wanted
+
+
+def test_other_processes_load_neither_the_index_nor_tables_that_nobody_needed() -> None:
+    code = (
+        "import dedup.files.adding.warm, sys; from dedup.reading.dictionary import han_frequencies;"
+        "print(sorted({'dedup.index', 'scrapy', 'tldextract', 'jieba', 'rjieba'} & sys.modules.keys()),"
+        "han_frequencies.cache_info().currsize)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] 0\n"
 
 
 def test_one_batch_starts_no_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from dedup import DedupConfig, MemoryIndex
 from dedup.archives.columns import FILES, Row, batch_of, rows_of
 from dedup.archives.reading import RECORD_BITS, prints_of_files
-from dedup.files.adding import Adding, AddOptions
+from dedup.files.adding.adding import Adding, AddOptions
 from dedup.files.adding.work import WorkerSettings
 from dedup.files.feeds import find_feeds
 from dedup.reading.fields import FieldRule

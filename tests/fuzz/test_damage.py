@@ -19,7 +19,7 @@ from click.testing import Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.files.adding import Adding
+from dedup.files.adding.adding import Adding
 from tests.budget import examples
 from tests.fuzz.commands import run, small_index
 

@@ -16,6 +16,7 @@ from multiprocessing import connection
 from typing import Any
 
 from dedup.files.feeds import BadRecord, Feed, Record
+from dedup.reading.dictionary import han_frequencies
 from dedup.reading.fields import FieldRule, NoHtml, RawPage
 from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
@@ -29,6 +30,8 @@ from dedup.values.sighting import Sighting
 # A batch goes to one process as a whole, and is one transaction of the index.
 BATCH_RECORDS = 64
 BATCH_BYTES = 2 * 1024 * 1024
+
+_WARM = ["dedup.files.adding.warm", "dedup.files.adding.warm_han"]
 
 Reader = Callable[[Any, FieldRule], RawPage | None]
 
@@ -129,7 +132,7 @@ def sighted(
 
     The results come from *jobs* processes, with one job from this one.  Other processes are not forked
     from the caller, whose threads could do harm, and end when the caller ends, in whatever way.  They
-    start with the second batch, and until they are ready, which takes as long as some thousand pages,
+    start with the second batch, and until they are ready, which takes as long as some hundred pages,
     this process does their work.  A bounded number of batches is read ahead.
 
     Raises `DedupError` if a process was killed.
@@ -193,5 +196,7 @@ def _context() -> Any:
     has_server = "forkserver" in multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if has_server else "spawn")
     if has_server:
-        context.set_forkserver_preload(["dedup.files.adding.warm"])
+        # The calling process has read the first pages: what they needed, later ones may need.
+        met_han = han_frequencies.cache_info().currsize > 0
+        context.set_forkserver_preload(_WARM if met_han else _WARM[:1])
     return context

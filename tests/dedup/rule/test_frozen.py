@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, MemoryIndex, Page, fingerprint
 from dedup.cli import main
-from dedup.files.adding import Adding, AddOptions
+from dedup.files.adding.adding import Adding, AddOptions
 from dedup.files.contexts import read_sites
 from dedup.files.feeds import find_feeds
 from dedup.reading.fields import FieldRule
