@@ -26,6 +26,10 @@ STAND_INS = {
     "make crawl": "scrapy example",
     "make test": "true",
     "source .venv/bin/activate": "true",
+    "scrapy dedup try https://example.com/": (
+        "exec 3< <(scrapy example --serve 2> /dev/null); read -r <&3; "
+        "scrapy dedup try http://127.0.0.1:8765/; code=$?; kill $!; exit $code"
+    ),
     'pip install "scrapy-dedup[fast]"': "true",
     'pip install "scrapy-dedup[report]"': "true",
 }
