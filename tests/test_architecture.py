@@ -35,7 +35,6 @@ PLACES = {
     "fastwarc": ("files/feeds/warc",),
     "jinja2": ("report/html",),
     "markupsafe": ("report/html",),
-    "matplotlib": ("report/charts",),
     "multiprocessing": ("files/adding/",),
     "psycopg": ("index/stores/postgres/",),
     "pyarrow": ("archives/", "files/contexts", "files/feeds/parquet", "report/parquet"),

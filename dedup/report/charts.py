@@ -1,193 +1,130 @@
-"""Charts as SVG that takes its colours and its font from the page around it."""
+"""Histograms as SVG that takes its colours and its font from the page around it."""
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Sequence
-from typing import Any
-from xml.etree import ElementTree as ET
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
 
 from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS
-from dedup.values.errors import DedupError
 
-_SVG = "http://www.w3.org/2000/svg"
-# Colours of the drawing, and what stands in their place in the page.
-_COLOURS = {
-    "#010101": "var(--ink)",
-    "#020202": "var(--line)",
-    "#030303": "var(--exact)",
-    "#040404": "var(--near)",
-    "#050505": "var(--edge)",
-}
-_INK, _LINE, _EXACT, _NEAR, _EDGE = _COLOURS
-_STYLE = {
-    "svg.fonttype": "none",
-    "axes.edgecolor": _LINE,
-    "axes.labelcolor": _INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "grid.color": _LINE,
-    "grid.linewidth": 0.5,
-    "xtick.color": _LINE,
-    "ytick.color": _LINE,
-    "xtick.labelcolor": _INK,
-    "ytick.labelcolor": _INK,
-    "text.color": _INK,
-    "font.size": 11,
-}
-# What a page under a strict policy would refuse as an inline style, and SVG knows as an attribute.
-_ATTRIBUTES = frozenset(
-    [
-        "fill",
-        "fill-opacity",
-        "fill-rule",
-        "opacity",
-        "stroke",
-        "stroke-dasharray",
-        "stroke-dashoffset",
-        "stroke-linecap",
-        "stroke-linejoin",
-        "stroke-width",
-        "text-anchor",
-    ]
-)
-_FONT_SIZE = re.compile(r"([\d.]+)px")
+_WIDTH, _HEIGHT = 500, 240
+# Where the bars are: room for the threshold above them, and for numbers and names on two sides.
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 488, 24, 192
+_MOST_TICKS = 6
+# Bars that are left out on the right of the last one and of the threshold.
+_ROOM = 2
 
 
-def distance_chart(counts: tuple[Sequence[int], Sequence[int]], max_distance: int | None) -> str:
-    """Return a histogram of content distances (0 to 64 bits), with the threshold if there is one."""
-    shown = min(max(_last(counts), max_distance or 0) + 2, len(counts[0]))
-    return _histogram(
-        tuple(series[:shown] for series in counts),
-        [float(distance) for distance in range(shown)],
-        width=0.8,
-        edge=None if max_distance is None else max_distance + 0.5,
-        edge_label=f"threshold: at most {max_distance}",
-        label="Hamming distance of the content simhashes (bits)",
-        name="distance",
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """What a histogram shows of what *label* names: bar n stands for *counts* n.
+
+    It begins at *first* + n * *step*.
+    The threshold *edge*, named by *edge_label*, is None where there is none.
+    """
+
+    counts: Sequence[int]
+    first: float
+    step: float
+    label: str
+    edge: float | None = None
+    edge_label: str = ""
+
+    def x(self, value: float) -> float:
+        """Return where *value* is, in units of the drawing."""
+        return _LEFT + (value - self.first) / (self.step * len(self.counts)) * (_RIGHT - _LEFT)
+
+    def y(self, count: float) -> float:
+        """Return how far down a bar of *count* begins."""
+        return _BOTTOM - count / max(1, *self.counts) * (_BOTTOM - _TOP)
+
+
+def distance_bars(counts: Sequence[int], max_distance: int | None) -> Bars:
+    """Return content distances (0 to 64 bits), with the threshold if there is one."""
+    shown = _shown(counts, max_distance or 0)
+    label = "Hamming distance of the content simhashes (bits)"
+    if max_distance is None:
+        return Bars(shown, -0.5, 1, label)
+    return Bars(shown, -0.5, 1, label, max_distance + 0.5, f"threshold: at most {max_distance}")
+
+
+def similarity_bars(counts: Sequence[int], min_similarity: float | None) -> Bars:
+    """Return similarities (0 to 1), with the threshold if there is one."""
+    label = "" if min_similarity is None else f"threshold: at least {min_similarity:g}"
+    return Bars(counts, 0, 1 / STEPS, "estimated Jaccard similarity", min_similarity, label)
+
+
+def loss_bars(counts: Sequence[int], max_lost_words: float | None, edge_label: str) -> Bars:
+    """Return words lost, with the threshold if there is one that the drawing can show."""
+    is_shown = max_lost_words is not None and max_lost_words < MOST_LOST
+    edge = max_lost_words if is_shown else None
+    shown = _shown(counts, int(edge or 0) // LOST_STEP)
+    label = f"words lost ({MOST_LOST} and more as {MOST_LOST})"
+    return Bars(shown, 0, LOST_STEP, label, None if edge is None else edge + 0.5, edge_label)
+
+
+def _shown(counts: Sequence[int], edge: int) -> Sequence[int]:
+    last = max((place for place, count in enumerate(counts) if count), default=0)
+    return counts[: max(last, edge) + _ROOM]
+
+
+def drawn(bars: Bars) -> str:
+    """Return the drawing, as an element of a page."""
+    parts = (*_grid(bars), *_bars(bars), *_edge(bars), *_names(bars))
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" font-size="13" fill="var(--ink)" aria-hidden="true" '
+        f'focusable="false">{"".join(parts)}</svg>'
     )
 
 
-def similarity_chart(counts: tuple[Sequence[int], Sequence[int]], min_similarity: float | None) -> str:
-    """Return a histogram of similarities (0 to 1), with the threshold if there is one."""
-    return _histogram(
-        counts,
-        [(step + 0.5) / STEPS for step in range(STEPS)],
-        width=0.8 / STEPS,
-        edge=min_similarity,
-        edge_label="" if min_similarity is None else f"threshold: at least {min_similarity:g}",
-        label="estimated Jaccard similarity",
-        name="similarity",
-    )
+def _grid(bars: Bars) -> Iterator[str]:
+    for count in ticks(0, max(1, *bars.counts), whole=True):
+        y = bars.y(count)
+        yield f'<path d="M{_LEFT} {y:.1f}H{_RIGHT}" stroke="var(--line)"/>'
+        yield _text(_LEFT - 6, y + 4, f"{count:,.0f}", "end")
+    last = bars.first + bars.step * len(bars.counts)
+    for value in ticks(bars.first, last, whole=bars.step >= 1):
+        yield _text(bars.x(value), _BOTTOM + 17, f"{value:g}")
 
 
-def loss_chart(
-    counts: tuple[Sequence[int], Sequence[int]], max_lost_words: float | None, edge_label: str
-) -> str:
-    """Return a histogram of words lost, with the threshold if there is one that it can show."""
-    edge = max_lost_words if max_lost_words is not None and max_lost_words < MOST_LOST else None
-    shown = min(max(_last(counts), int(edge or 0) // LOST_STEP) + 2, len(counts[0]))
-    return _histogram(
-        tuple(series[:shown] for series in counts),
-        [(step + 0.5) * LOST_STEP for step in range(shown)],
-        width=0.8 * LOST_STEP,
-        edge=None if edge is None else edge + 0.5,
-        edge_label=edge_label,
-        label=f"words lost ({MOST_LOST} and more as {MOST_LOST})",
-        name="loss",
-    )
+def _bars(bars: Bars) -> Iterator[str]:
+    width = 0.8 * (_RIGHT - _LEFT) / len(bars.counts)
+    for number, count in enumerate(bars.counts):
+        if count:
+            x, y = bars.x(bars.first + (number + 0.5) * bars.step) - width / 2, bars.y(count)
+            shape = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_BOTTOM - y:.1f}"'
+            yield f'<rect {shape} fill="var(--near)"/>'
 
 
-def _last(counts: Sequence[Sequence[int]]) -> int:
-    """Return the last place at which something is counted."""
-    return max((place for series in counts for place, count in enumerate(series) if count), default=0)
+def _edge(bars: Bars) -> Iterator[str]:
+    if bars.edge is not None:
+        x = bars.x(bars.edge)
+        line = 'stroke="var(--edge)" stroke-width="2" stroke-dasharray="6 4"'
+        yield f'<path d="M{x:.1f} {_TOP - 4}V{_BOTTOM}" {line}/>'
+        side = "end" if x > (_LEFT + _RIGHT) / 2 else "start"
+        yield _text(x, _TOP - 10, bars.edge_label, side, "var(--edge)")
 
 
-def _histogram(
-    counts: Sequence[Sequence[int]],
-    places: Sequence[float],
-    *,
-    width: float,
-    edge: float | None,
-    edge_label: str,
-    label: str,
-    name: str,
-) -> str:
-    matplotlib = _matplotlib()
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
-        figure = Figure(figsize=(6.2, 2.9), layout="constrained")
-        axes = figure.add_subplot()
-        exact, near = counts
-        axes.bar(places, near, width, color=_NEAR)
-        axes.bar(places, exact, width, bottom=near, color=_EXACT)
-        if edge is not None:
-            _draw_edge(axes, edge, edge_label)
-        axes.grid(axis="y")
-        axes.tick_params(length=0)
-        if places[-1] > 1:
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.yaxis.set_major_formatter("{x:,.0f}")
-        axes.set_xlabel(label)
-        axes.set_ylabel("near copies")
-        drawn = io.StringIO()
-        figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
-    return _themed(drawn.getvalue())
+def _names(bars: Bars) -> Iterator[str]:
+    yield _text((_LEFT + _RIGHT) / 2, _HEIGHT - 8, bars.label)
+    y = (_TOP + _BOTTOM) / 2
+    yield f'<g transform="rotate(-90 14 {y:g})">{_text(14, y, "near copies")}</g>'
 
 
-def _draw_edge(axes: Any, edge: float, label: str) -> None:
-    axes.axvline(edge, color=_EDGE, linestyle=(0, (5, 3)), linewidth=1.6)
-    is_right = edge > sum(axes.get_xlim()) / 2
-    axes.annotate(
-        label,
-        (edge, 1),
-        (0, 3),
-        xycoords=("data", "axes fraction"),
-        textcoords="offset points",
-        ha="right" if is_right else "left",
-        va="bottom",
-        color=_EDGE,
-    )
+def _text(x: float, y: float, text: str, side: str = "middle", colour: str = "") -> str:
+    fill = f' fill="{colour}"' if colour else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{side}"{fill}>{text}</text>'
 
 
-def _themed(drawing: str) -> str:
-    """Return an SVG drawing as an element of a page: no styles of its own, colours by name."""
-    ET.register_namespace("", _SVG)
-    root = ET.fromstring(drawing)  # noqa: S314  (ours, made a moment ago)
-    for parent in root.iter():
-        for child in [one for one in parent if one.tag.endswith(("metadata", "style"))]:
-            parent.remove(child)
-    for element in root.iter():
-        _without_style(element)
-        if element.tag.endswith("}g"):
-            element.attrib.pop("id", None)  # two charts would both have it
-    for name in ("width", "height"):
-        root.attrib.pop(name, None)
-    root.set("aria-hidden", "true")
-    root.set("focusable", "false")
-    text = ET.tostring(root, encoding="unicode")
-    for colour, variable in _COLOURS.items():
-        text = text.replace(colour, variable)
-    return text
+def ticks(first: float, last: float, *, whole: bool) -> list[float]:
+    """Return round numbers from *first* to *last*, evenly spread, at most seven; *whole* if asked.
 
-
-def _without_style(element: ET.Element) -> None:
-    for part in element.attrib.pop("style", "").split(";"):
-        name, _, value = (piece.strip() for piece in part.partition(":"))
-        if name in _ATTRIBUTES:
-            element.set(name, value)
-        elif name in ("font", "font-size") and (size := _FONT_SIZE.search(value)):
-            element.set("font-size", size[1])
-
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise DedupError('the HTML report needs pip install "scrapy-dedup[report]"') from error
-    return matplotlib
+    >>> ticks(0, 9, whole=True), ticks(-0.5, 16, whole=True)
+    ([0.0, 2.0, 4.0, 6.0, 8.0], [0.0, 5.0, 10.0, 15.0])
+    """
+    extent = last - first
+    power = 10.0 ** floor(log10(extent / _MOST_TICKS))
+    step = next(power * factor for factor in (1, 2, 5, 10) if extent / (power * factor) <= _MOST_TICKS)
+    step = max(1, step) if whole else step
+    return [number * step for number in range(ceil(first / step), floor(last / step + 1e-9) + 1)]

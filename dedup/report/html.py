@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from dedup import __version__
 from dedup.report import sentences
-from dedup.report.charts import distance_chart, loss_chart, similarity_chart
+from dedup.report.charts import distance_bars, drawn, loss_bars, similarity_bars
 from dedup.report.contents import Choices, Contents, contents_of
 from dedup.report.embedded import embedded
 from dedup.report.url_rules import shown_rules
@@ -18,8 +18,6 @@ from dedup.rule.keys import content_bound
 from dedup.rule.verifier import verifier_of
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
-
-Counts = tuple[tuple[int, ...], tuple[int, ...]]
 
 # The parts of the script, in the order in which they need each other.
 SCRIPTS = ("elements", "table", "texts", "pages", "parts", "review", "moving")
@@ -67,29 +65,23 @@ def _charts(contents: Contents) -> list[dict[str, object]]:
         *_loss_charts(contents),
         {
             "words": sentences.similarities(overview, min_similarity),
-            "drawing": _markup(similarity_chart(_near(overview.similarities), min_similarity)),
+            "drawing": _markup(drawn(similarity_bars(overview.similarities, min_similarity))),
         },
         {
             "words": sentences.distances(overview, max_distance),
-            "drawing": _markup(distance_chart(_near(overview.distances), max_distance)),
+            "drawing": _markup(drawn(distance_bars(overview.distances, max_distance))),
         },
     ]
-
-
-def _near(counts: Counts) -> Counts:
-    """Return a histogram without exact duplicates: their bar would leave the others no height."""
-    exact, near = counts
-    return (0,) * len(exact), near
 
 
 def _loss_charts(contents: Contents) -> list[dict[str, object]]:
     """Return one chart, none where no row tells what was lost: older ones and other verifiers do not."""
     config, overview = contents.choices.config, contents.overview
-    if not any(overview.losses[1]):
+    if not any(overview.losses):
         return []
     bound = verifier_of(config).bounds.get("lost")
-    drawing = loss_chart(_near(overview.losses), bound, f"threshold: {sentences.lost_bound(config)}")
-    return [{"words": sentences.losses(overview, config), "drawing": _markup(drawing)}]
+    bars = loss_bars(overview.losses, bound, f"threshold: {sentences.lost_bound(config)}")
+    return [{"words": sentences.losses(overview, config), "drawing": _markup(drawn(bars))}]
 
 
 def _json(data: dict[str, object]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.report.answer import is_exact
+from dedup.report.answer import is_near
 from dedup.report.columns import REASONS, Booleans, Columns, is_known
 from dedup.values.simhashes import SIMHASH_BITS
 
@@ -40,10 +40,9 @@ class Share:
 class Overview:
     """Counts over all rows of a report.
 
-    *reasons* counts rows by reason, *distances* duplicates by content distance (0 to 64 bits),
-    *similarities* duplicates by similarity in `STEPS` steps, *losses* by words lost in steps of
-    `LOST_STEP`; each histogram is a pair: exact and other duplicates.  *sites* have the most
-    duplicates first, *runs* the lowest number.
+    *reasons* counts rows by reason, *distances* near copies by content distance (0 to 64 bits),
+    *similarities* by similarity in `STEPS` steps, *losses* by words lost in steps of `LOST_STEP`; exact
+    copies would hide them.  *sites* have the most duplicates first, *runs* the lowest number.
     """
 
     pages: int
@@ -53,9 +52,9 @@ class Overview:
     reasons: dict[str, int]
     sites: tuple[Share, ...]
     runs: tuple[Share, ...]
-    distances: tuple[tuple[int, ...], tuple[int, ...]]
-    similarities: tuple[tuple[int, ...], tuple[int, ...]]
-    losses: tuple[tuple[int, ...], tuple[int, ...]]
+    distances: tuple[int, ...]
+    similarities: tuple[int, ...]
+    losses: tuple[int, ...]
 
     @property
     def share(self) -> float:
@@ -79,9 +78,9 @@ def overview_of(columns: Columns) -> Overview:
         reasons={reason.value: count for reason, count in zip(REASONS, reasons, strict=True) if count},
         sites=tuple(sorted(by_site, key=lambda share: (-share.duplicates, -share.pages, share.name))),
         runs=tuple(by_run),
-        distances=_split(columns, columns.content_distance, SIMHASH_BITS + 1),
-        similarities=_split(columns, _steps(columns.similarity), STEPS),
-        losses=_split(columns, _lost_steps(columns.lost), MOST_LOST // LOST_STEP + 1),
+        distances=_histogram(columns, columns.content_distance, SIMHASH_BITS + 1),
+        similarities=_histogram(columns, _steps(columns.similarity), STEPS),
+        losses=_histogram(columns, _lost_steps(columns.lost), MOST_LOST // LOST_STEP + 1),
     )
 
 
@@ -125,11 +124,7 @@ def _lost_steps(lost: _Integers) -> _Integers:
     return steps
 
 
-def _split(columns: Columns, values: _Integers, size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return how often each of *values* occurs among exact and among other duplicates."""
-    exact = is_exact(columns)
-    counted = columns.duplicates & is_known(values)
-    first, second = (
-        np.bincount(values[counted & which], minlength=size).tolist() for which in (exact, ~exact)
-    )
-    return tuple(first), tuple(second)
+def _histogram(columns: Columns, values: _Integers, size: int) -> tuple[int, ...]:
+    """Return how often each of *values* occurs among near copies."""
+    counted = is_near(columns) & is_known(values)
+    return tuple(np.bincount(values[counted], minlength=size).tolist())

@@ -81,7 +81,7 @@ def _tile(noun: str, number: int) -> tuple[str, str]:
 def distances(overview: Overview, threshold: int | None) -> Histogram:
     """Return the distances of duplicates in words; *threshold* is None where they find no candidates."""
     bound = "No threshold." if threshold is None else f"Threshold: at most {threshold} bits."
-    names = [str(distance) for distance in range(len(overview.distances[0]))]
+    names = [str(distance) for distance in range(len(overview.distances))]
     return _histogram(
         "Content distance of near copies from the page kept", "bits", overview.distances, names, bound
     )
@@ -112,9 +112,8 @@ def lost_bound(config: DedupConfig) -> str:
 
 
 def _histogram(
-    title: str, label: str, counts: Sequence[Sequence[int]], names: Sequence[str], bound: str
+    title: str, label: str, near: Sequence[int], names: Sequence[str], bound: str
 ) -> Histogram:
-    _, near = counts
     rows = list(zip(names, near, strict=True))
     name, most = max(rows, key=lambda row: row[1])
     summary = f"No near copies. {bound}"
