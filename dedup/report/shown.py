@@ -81,7 +81,7 @@ class ShownPages:
         if row.id in self.pages:
             return
         seen = row.sighting
-        url, title = printable_url(seen.url, URL_LIMIT), printable(seen.title.strip(), TITLE_LIMIT)
+        url, title = printable_url(seen.url, URL_LIMIT), heading(row, self.index)
         self.pages[row.id] = Shown(
             *(row.id, url, self._sites.of(seen.url), title),
             *(seen.fingerprint.tokens, words_of(seen.fingerprint), seen.run, seen.time),
@@ -92,6 +92,12 @@ class ShownPages:
         """Show the pages of these rows."""
         for row in self.index.rows_of(sorted(set(rows) - self.pages.keys())):
             self.add(row)
+
+
+def heading(row: Row, index: Index) -> str:
+    """Return the title of a page as it is shown, or else how its stored text begins, "" for neither."""
+    title = row.sighting.title.strip() or (index.views.text_of(row) or "").strip()
+    return printable(title.partition("\n")[0], TITLE_LIMIT)
 
 
 def shown_clusters(

@@ -17,6 +17,7 @@ from dedup.report.contained import Contained
 from dedup.report.losses import loss
 from dedup.report.overview import Share, overview_of
 from dedup.report.replay import JudgedAgain
+from dedup.report.shown import heading
 from dedup.values.limits import MAX_URL
 from dedup.values.printable import printable, printable_url
 from dedup.values.verdict import Outcome, Reason
@@ -26,7 +27,6 @@ CLUSTERS = 20
 COPIES = 5
 PARTS = 5
 
-_TITLE = 140
 _NAMES = {
     Reason.EXACT_DUPLICATE: "exact copy",
     Reason.NEAR_DUPLICATE: "near copy",
@@ -168,7 +168,7 @@ class Told:
         self, canonical: int, size: int, members: Sequence[int], runs: Mapping[int, Run]
     ) -> Iterator[Line]:
         kept, *copies = rows = list(self.index.rows_of((canonical, *members)))
-        yield Line(Kind.TITLE, printable(kept.sighting.title.strip(), _TITLE) or "(no title)")
+        yield Line(Kind.TITLE, heading(kept, self.index) or "(no title)")
         yield Line(Kind.QUIET, f"  kept in run {kept.sighting.run}{_state(kept)}")
         yield Line(Kind.PAGE, f"    {_url(kept)}")
         best = KEEPS[self.keep](sorted(rows, key=lambda row: row.id))

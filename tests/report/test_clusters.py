@@ -129,3 +129,11 @@ def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[in
     assert answer.most == max(
         (rows[row].verdict.lost or 0 for row in outline.clusters.members.tolist()), default=0
     )
+
+
+def test_a_page_without_a_title_goes_by_how_its_text_begins() -> None:
+    index = MemoryIndex()
+    with Detector(index, DedupConfig(store_pages=True)) as detector:
+        for number in range(2):
+            detector.check(page(f"Tides in May {text(1)}", f"http://a/{number}"))
+    assert told(index)[3].startswith("Tides in May ")
