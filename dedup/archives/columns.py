@@ -59,8 +59,8 @@ BUCKETS = pa.schema([("key", pa.int64()), ("id", pa.int64())])
 # Two pages, the earlier first, and *key* 0; or a page *b* that the bucket *key* has not compared yet.
 PAIRS = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("key", pa.int64())])
 SIMILAR = pa.schema([("a", pa.int64()), ("b", pa.int64())])
-# A pair that is verified: how near (`dedup.rule.keys.nearness`) and what the check says.  While *asks*
-# is true it waits for what is known of the sites.
+# A pair that is verified: its place (`dedup.rule.decide.preference`) and what the check says.  While
+# *asks* is true it waits for what is known of the sites.
 EDGES = pa.schema(
     [
         ("a", pa.int64()),

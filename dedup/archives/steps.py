@@ -35,8 +35,9 @@ from dedup.recipes.bands import Banding, sketch_keys
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import of_site, sampled
 from dedup.rule import loss
+from dedup.rule.decide import preference
 from dedup.rule.frozen import MOST_PAGES, NOTHING, FrozenSite, FrozenSites, HostCounts, counted
-from dedup.rule.keys import MIN_EQUAL_TOKENS, nearness
+from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.match import match
 from dedup.rule.site import Counted, Flags, SiteContext
 from dedup.rule.verifier import Verifier, verifier_of
@@ -357,7 +358,7 @@ class _Pair:
         if not matched.is_duplicate:
             return None
         canonical = Canonical(row["a"], "", 0, is_pending=False, fingerprint=kept)
-        return self._row(matched, nearness(page, canonical))
+        return self._row(matched, preference(matched, page, canonical))
 
     def _row(self, matched: Match, near: tuple[float, ...]) -> Row:
         return {

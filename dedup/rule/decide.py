@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import nearness
-from dedup.rule.loss import allowed_words, words_of
+from dedup.rule.loss import ELSEWHERE, allowed_words, words_of
 from dedup.rule.match import match
 from dedup.rule.site import NO_SITE, SiteContext
 from dedup.values.fingerprint import Fingerprint
@@ -50,6 +50,18 @@ class Past:
     dropped: Callable[[], Iterable[tuple[Fingerprint, Canonical]]] = tuple
     originals: Callable[[], Iterable[Canonical]] = tuple
     is_stranger: Callable[[Canonical], bool] = lambda _: False
+
+
+def preference(matched: Match, page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
+    """Return the key that puts in order what *page* repeats: by `nearness`, and by what is lost at last.
+
+    That is where its words stand on other pages than the *canonical*: it is named only if no page
+    holds them better.
+    """
+    near = nearness(page, canonical)
+    if matched.check.finding != ELSEWHERE:
+        return near
+    return (near[0] + 1, matched.lost or 0, near[1], canonical.id)
 
 
 def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
@@ -158,12 +170,16 @@ class _Case:
                 yield self._as_said(original), original
         if (declared := self.past.declared) and not self.past.is_stranger(declared):
             yield replace(self._match(declared), reason=Reason.CANONICAL_LINK), declared
+        elsewhere: list[tuple[Match, Canonical]] = []
         for candidates in self.past.candidates():
             self.looked_at += candidates.looked_at
             for canonical in candidates.canonicals:
                 matched = self._match(canonical)
-                if matched.is_duplicate:
+                if matched.check.finding == ELSEWHERE:
+                    elsewhere.append((matched, canonical))
+                elif matched.is_duplicate:
                     yield matched, canonical
+        yield from sorted(elsewhere, key=lambda pair: preference(pair[0], self.page, pair[1]))
 
     def _match(self, canonical: Canonical) -> Match:
         """Return how the page relates to *canonical* by the rule; it never repeats a stranger."""

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, Fingerprint, Reason, Verdict, compare
+from dedup.rule import decide as decide_module
 from dedup.rule.decide import Past, decide
 from dedup.rule.keys import nearness
+from dedup.values.match import Match
 from dedup.values.verdict import Candidates, Canonical, Standing, Version
 from tests.dedup.rule.pairs import BASE, near
 
@@ -94,6 +96,28 @@ def test_the_first_that_matches_and_stands_is_named() -> None:
     batches = [[canonical(1, OTHER), canonical(2), canonical(3, LESS), canonical(4)]]
     assert judged(batches=batches, stands=[1, 3, 4]).canonical == 3
     assert judged(batches=batches, stands=[1, 2, 3, 4]).canonical == 2
+
+
+def test_what_holds_its_words_best_is_named_before_what_leaves_them_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = {1: ("elsewhere", 30), 2: ("elsewhere", 20), 3: ("few_words", 9), 4: ("elsewhere", 20)}
+    near_ones = {number: canonical(number) for number in found}
+
+    def match(kept: Fingerprint, *_: Any) -> Match:
+        finding, lost = next(found[row] for row, one in near_ones.items() if one.fingerprint is kept)
+        return Match(
+            Reason.NEAR_DUPLICATE, compare(ALIKE, PAGE).check._replace(finding=finding, lost=lost)
+        )
+
+    for number in found:
+        near_ones[number] = replace(near_ones[number], fingerprint=replace(ALIKE))
+    monkeypatch.setattr(decide_module, "match", match)
+    batches = [[near_ones[1], near_ones[4]], [near_ones[2], near_ones[3]]]
+    assert judged(batches=batches, stands=[1, 2, 3, 4]).canonical == 3
+    assert judged(batches=batches, stands=[1, 2, 4]).canonical == 2
+    assert judged(batches=batches, stands=[1, 4]).canonical == 4
+    assert judged(batches=batches, stands=[1]).canonical == 1
 
 
 def test_no_batch_is_asked_for_that_is_not_needed() -> None:
