@@ -536,7 +536,7 @@ cdef double MIN_MAIN_SHARE = 0.10
 cdef str _chosen(_Scratch scratch, size_t used, size_t regions, int* inside):
     """Return the text outside of the *regions* that are aside, or all of it where that is too little.
 
-    Then *inside* is set to how many words are outside of them.
+    Then *inside* is set to how many words are outside of them, 1 or more.
     """
     cdef const char* text = scratch.buffers[TEXT].data
     cdef const size_t* region = <size_t*>scratch.buffers[REGIONS].data
@@ -555,7 +555,7 @@ cdef str _chosen(_Scratch scratch, size_t used, size_t regions, int* inside):
     plain_used += used - begin
     words = _word_count(plain, plain_used)
     if words < MIN_MAIN_WORDS:
-        inside[0] = <int>words
+        inside[0] = max(1, <int>words)
         return _lines(scratch, text, used)
     if words < MIN_MAIN_SHARE * (_length(text, used) / 2.0 + 1):
         if words < MIN_MAIN_SHARE * _word_count(text, used):

@@ -12,6 +12,8 @@ from dedup.reading.compiled import reading_of
 from dedup.reading.fields import RawPage
 from dedup.reading.floods import has_attribute_flood, is_too_deep, is_too_long
 from dedup.reading.own_words import own_words
+from dedup.reading.walk import MIN_MAIN_WORDS, rough_words
+from dedup.values.fingerprint import NAMED
 from dedup.values.hashes import digest
 from dedup.values.limits import MAX_BYTES, MAX_TITLE, MAX_URL, Excess
 
@@ -27,10 +29,11 @@ class Page:
     elements in document order and *depths* their distances from the root (0), *classes* are tag and
     class attribute of the elements that have one, *links* the targets of `a` and `area`, as written.
     *inside* is about how many words of the text stand inside the frame of its site, where they are so
-    few that the frame is read with them, None where it is left out.  *excess* says which limit the page
-    is over: nothing but its digest is known then, so it repeats only a page of equal bytes.  *item_key*
-    tells an item from all others, *redirects* are the URLs that led here, the first one first, *seen_on*
-    is the host where an item was seen, or the folder of a file, None where that is the host of its URL.
+    few that the frame is read with them, None where it is left out, or `NAMED`.  *excess* says which
+    limit the page is over: nothing but its digest is known then, so it repeats only a page of equal
+    bytes.  *item_key* tells an item from all others, *redirects* are the URLs that led here, the first
+    one first, *seen_on* is the host where an item was seen, or the folder of a file, None where that is
+    the host of its URL.
     In the functions below *max_bytes* is the setting of that name.
     """
 
@@ -132,7 +135,8 @@ class Page:
         text = f"{self.text}\n{words}"
         if is_too_long(text, max_bytes):
             return replace(self, body_digest=both, text="", excess=Excess.TEXT)
-        return replace(self, body_digest=both, text=text)
+        is_named = 0 < rough_words(self.text) < MIN_MAIN_WORDS
+        return replace(self, body_digest=both, text=text, inside=NAMED if is_named else self.inside)
 
     @classmethod
     def _of_tree(cls, root: Any, body: bytes, url: str, max_bytes: int) -> Page:

@@ -157,7 +157,7 @@ class Walk:
         `FALLBACKS` follow if they have MIN_FALLBACK_WORDS words together, and the text MIN_SHOWN_WORDS.
         """
         text, fallbacks = self._shown_text(), _lines("".join(self._fallbacks))
-        if _word_count(fallbacks) < MIN_FALLBACK_WORDS or _word_count(text) < MIN_SHOWN_WORDS:
+        if rough_words(fallbacks) < MIN_FALLBACK_WORDS or rough_words(text) < MIN_SHOWN_WORDS:
             return text
         return f"{text}\n{fallbacks}"
 
@@ -166,14 +166,14 @@ class Walk:
         if not self._aside:
             return _lines(everything)
         text = _lines("".join(self._main_chunks()))
-        words = _word_count(text)
+        words = rough_words(text)
         if words < MIN_MAIN_WORDS:
-            self.inside = int(words)
+            self.inside = max(1, int(words))
             return _lines(everything)
         # A word and the space after it are two characters at least: mostly no words need be counted.
-        if _is_little(words, len(everything) / 2 + 1) and _is_little(words, _word_count(everything)):
+        if _is_little(words, len(everything) / 2 + 1) and _is_little(words, rough_words(everything)):
             aside = Walk(self._root, has_controls=False)._aside_text()
-            if _is_little(words, words + _word_count(_SEPARATOR.sub("", aside))):
+            if _is_little(words, words + rough_words(_SEPARATOR.sub("", aside))):
                 return f"{text}\n{aside}"
         return text
 
@@ -315,7 +315,7 @@ def _lines(text: str) -> str:
     return "\n".join([" ".join(words) for words in lines if words])
 
 
-def _word_count(text: str) -> float:
-    # In scripts without spaces a word has some two characters.
+def rough_words(text: str) -> float:
+    """Return about how many words *text* has; in scripts without spaces two characters are one."""
     unspaced = 0 if text.isascii() else len(_UNSPACED.findall(text))
     return len(text.split()) + unspaced / 2

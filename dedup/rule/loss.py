@@ -18,7 +18,7 @@ from dedup.recipes.sketch import BINS
 from dedup.recipes.traits import news
 from dedup.rule.similarity import SimilarityVerifier
 from dedup.rule.site import SiteContext
-from dedup.values.fingerprint import Fingerprint
+from dedup.values.fingerprint import NAMED, Fingerprint
 from dedup.values.match import Check
 
 FEW, OWN, ELSEWHERE, LOST = "few_words", "own_words", "elsewhere", "lost_words"
@@ -193,9 +193,10 @@ def _pages_with_both(kept: Fingerprint, page: Fingerprint, site: SiteContext) ->
 def _is_much(lost: int, page: Fingerprint, site: SiteContext) -> str:
     """Return why the words that *page* would lose are much of what it has of its own, "" if not.
 
-    A few words alone inside the frame of a site are a stub, such as a login wall.
+    A few words alone inside the frame of a site are a stub, such as a login wall.  A record that is
+    hardly more than named by its HTML has nothing but its name, and may lose nothing.
     """
-    if lost <= (LITTLE_WORDS if page.inside is None else FEW_WORDS):
+    if lost <= {None: LITTLE_WORDS, NAMED: 0}.get(page.inside, FEW_WORDS):
         return ""
     own = own_words(page, site)
     if lost <= MOST_SHARE * own:
@@ -307,10 +308,10 @@ def new_numbers(kept: Fingerprint, page: Fingerprint) -> int:
 def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
     """Return about how many words of *page* stand on no page of its *site* that was kept.
 
-    None where its sample of shingles is too small to tell.
+    None where its sample of shingles is too small to tell, as that of a name is.
     """
     unknown = site.unknown(of_site(page.sample))
-    if len(unknown) < LEAST_SAMPLED:
+    if page.inside == NAMED or len(unknown) < LEAST_SAMPLED:
         return None
     share = np.count_nonzero(unknown) / len(unknown)
     return share * shingles_of(page) * words_a_token(page)

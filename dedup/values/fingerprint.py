@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 # The simhashes of a `Fingerprint`.
 SIMHASH_FIELDS = ("content", "structure")
+# As many words stand *inside* a record whose HTML says no more than a name, and other fields the rest.
+NAMED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class Fingerprint:
     words they stand for (`dedup.reading.tokens.word_count`), *shingles* that of different shingles.
     *sample* is a part of these, see `dedup.recipes.sample`.  *sentences* is a digest of its sentences
     (`dedup.reading.sentences`), b"" where nobody asked for it.  *inside* is about how many words
-    stand inside the frame of its site where that is text too (`dedup.reading.page.Page`), else None.
+    stand inside the frame of its site where that is text too, else None; or `NAMED`.
     *traits* tell it from its like (`dedup.recipes.traits`), b"" where they are not known.
     *check_sketch* is a second sketch, of `dedup.recipes.sketch.CHECK_BINS` bytes, keyed with the secret
     of one index; b"" stands for none.  It means nothing in another index, and does not count when two

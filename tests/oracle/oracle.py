@@ -13,7 +13,6 @@ from itertools import pairwise
 
 from dedup import DedupConfig, Fingerprint, compare
 from dedup.rule.keys import MIN_EQUAL_TOKENS
-from dedup.rule.loss import MISSING_SHARE, MISSING_WORDS
 from tests.oracle.history import WINDOW, History, Leaf, Step, host_of, plain
 from tests.oracle.units import Lived, Unit, leaf_at, read
 from tests.oracle.world import Told
@@ -152,13 +151,10 @@ class _Trial:
     def _is_excused(self, unit: Unit, lived: Lived, *, with_keys: bool = True) -> bool:
         if unit.url in self._listed(lived):
             return True
-        standing = [other for other in self._delivered(unit) if self._stands(other, unit)]
-        if any(self._repeats(other, unit, with_keys=with_keys) for other in standing):
-            return True
-        # As the rule of lists has it: all that it says is elsewhere, but for a few words.
-        alike = [other for other in standing if self._is_alike(other, unit, with_keys=with_keys)]
-        missing = unit.truth.difference(*(other.truth for other in alike))
-        return len(missing) <= min(MISSING_WORDS, MISSING_SHARE * len(unit.truth))
+        return any(
+            self._repeats(other, unit, with_keys=with_keys) and self._stands(other, unit)
+            for other in self._delivered(unit)
+        )
 
     def _is_news(self, unit: Unit, lived: Lived) -> bool:
         """Whether what it says was never delivered, nor repeats what this crawl has delivered.
@@ -207,7 +203,7 @@ class _Trial:
                     yield replace(other, is_early=other.at < begun)
 
     def _repeats(self, other: Unit, unit: Unit, *, with_keys: bool = True) -> bool:
-        if not self._is_alike(other, unit, with_keys=with_keys):
+        if self._scope(other) != self._scope(unit) or (with_keys and other.key != unit.key):
             return False
         if compare(other.page, unit.page, self._config(unit)).is_duplicate:
             return True
@@ -216,10 +212,6 @@ class _Trial:
             return True
         same = other.page.token_digest == unit.page.token_digest
         return other.identity == unit.identity and same
-
-    def _is_alike(self, other: Unit, unit: Unit, *, with_keys: bool = True) -> bool:
-        """Whether *other* may be compared with *unit* at all."""
-        return self._scope(other) == self._scope(unit) and (not with_keys or other.key == unit.key)
 
     def _stands(self, other: Unit, unit: Unit) -> bool:
         """Whether what was delivered as *other* may stand for *unit*."""

@@ -34,7 +34,6 @@ SLOW, NIGHTLY = pytest.mark.slow, [pytest.mark.slow, pytest.mark.nightly]
         range(12),
         pytest.param(range(12, 40), marks=SLOW),
         pytest.param(range(40, HISTORIES), marks=NIGHTLY),
-        # Three words and a text of another page in one item: all but the three are delivered.
         pytest.param(range(593, 594), marks=SLOW),
     ],
     ids=str,

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from dedup import Detector, MemoryIndex, Page
+from dedup.reading.fields import RawPage
 from tests.pages import text
 
 WORDS = text(0, 2000).replace("word", "w").translate(str.maketrans("0123456789", "abcdefghij")).split()
@@ -75,3 +76,24 @@ def test_copies_of_a_record_are_not() -> None:
         return "Fog", f"{FRAME[0]} {ARTICLE} now {rng.randrange(24)}:{rng.randrange(60)} {FRAME[1]}"
 
     assert kept_of(clock, 40, 30) <= 2 / 40
+
+
+def test_a_record_that_its_html_names_is_one_though_all_that_its_other_fields_say_is_known() -> None:
+    stock = ARTICLE.split()
+    texts = [" ".join(stock[start : start + 120]) for start in (0, 14)]
+
+    def item(number: int, name: str, said: str) -> Page:
+        raw = RawPage(f"<p>{name}", url=f"http://a.example/{number}", beside=(said,))
+        return Page.from_raw(raw)
+
+    def is_kept(page: Page, *others: Page) -> bool:
+        with Detector(MemoryIndex()) as detector:
+            assert all(detector.check(other).kept for other in others)
+            return detector.check(page).kept
+
+    lists = item(1, words(Random(5), 120), texts[0]), item(2, texts[1], "")
+    for others in (lists, [item(1, texts[0], "")], [item(1, "Blue Lantern Bay", texts[0])]):
+        assert is_kept(item(3, "Red Lantern Bay", texts[0]), *others)
+        # The text of one page, names and all, is another matter: all but a few words are known.
+        assert not is_kept(item(3, f"Red Lantern Bay {texts[0]}", ""), *others)
+    assert not is_kept(item(3, "Red Lantern Bay", texts[0]), item(1, "Red Lantern Bay", texts[0]))
