@@ -29,8 +29,8 @@ from benchmarks.templated import Crawl
 from dedup import DedupConfig, Page, SQLiteIndex
 from dedup.algorithms.blocks import BlockIndex
 from dedup.index import Row, Run, Sighting
+from dedup.index.mapping import INSERT, values_of
 from dedup.index.postings import DEFAULT_BLOCKS
-from dedup.index.rows import INSERT, values_of
 from dedup.reading.sighting import sighting_of
 from dedup.recipes.sketch import BINS
 from dedup.values.fingerprint import Fingerprint

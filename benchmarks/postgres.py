@@ -47,7 +47,7 @@ from benchmarks.templated import Crawl, crowding
 from dedup import DedupConfig, Page, PostgresIndex, SQLiteIndex, fingerprint
 from dedup.index import Index, Row, Sighting
 from dedup.index.index import open_index
-from dedup.index.rows import INSERTED, values_of
+from dedup.index.mapping import INSERTED, values_of
 from dedup.index.stores.postgres.search import code_of
 from dedup.reading.sighting import sighting_of
 from dedup.rule.match import match

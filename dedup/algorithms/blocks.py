@@ -13,8 +13,8 @@ from typing import Self
 from dedup.algorithms import pairs
 from dedup.index import chunks, postings
 from dedup.index.database import BUSY_TIMEOUT, Database, Migrations
+from dedup.index.mapping import layout_of
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList
-from dedup.index.rows import layout_of
 from dedup.index.schema import META
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hashes

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Collection, Iterator
 
 from dedup.index.database import Database
-from dedup.index.rows import (
+from dedup.index.mapping import (
     SELECT_GLANCE,
     SELECT_KEPT_TEXT,
     TELLS_OF_SITE,

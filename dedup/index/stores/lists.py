@@ -13,8 +13,8 @@ import numpy as np
 from dedup.index.bands import BandList, Sketched
 from dedup.index.cached import CachedList, ListCache
 from dedup.index.database_files import Damaged
+from dedup.index.mapping import layout_of
 from dedup.index.postings import DEFAULT_BLOCKS, layout
-from dedup.index.rows import layout_of
 from dedup.index.schema import INVALID
 from dedup.index.stores.base import Pool
 from dedup.reading.stored import is_readable

@@ -11,7 +11,7 @@ from typing import Any
 
 from dedup.index.database import Database
 from dedup.index.database_files import Damaged
-from dedup.index.rows import Reader
+from dedup.index.mapping import Reader
 from dedup.index.schema import FLAG, META, RUNS, STORED_PAGES, VISITS, WITHHELD, Column, Table
 from dedup.index.stores.base import AnyRecord, Note, Prefix, Record, Store, StoredPage
 from dedup.values.row import Visit, Withheld

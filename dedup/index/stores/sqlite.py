@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dedup.index.database import BUSY_TIMEOUT, Database
+from dedup.index.mapping import INSERT, SELECT, row_of, secret_of, values_of
 from dedup.index.postings import DEFAULT_BLOCKS
-from dedup.index.rows import INSERT, SELECT, row_of, secret_of, values_of
 from dedup.index.schema import (
     APPLICATION_ID,
     MIGRATIONS,

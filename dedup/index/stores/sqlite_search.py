@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from dedup.index.bands import Sketched
+from dedup.index.mapping import SELECT_CANONICAL, canonical_of
 from dedup.index.postings import PostingList
-from dedup.index.rows import SELECT_CANONICAL, canonical_of
 from dedup.index.stores.lists import Lists
 from dedup.index.stores.queries import dry_runs_condition
 from dedup.index.stores.search import Searching

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import SQLiteIndex
-from dedup.index import Row, Sighting, rows
+from dedup.index import Row, Sighting, mapping
 from dedup.index.database_files import Damaged
-from dedup.index.postings import DEFAULT_BLOCKS
-from dedup.index.rows import (
+from dedup.index.mapping import (
     INSERT,
     SELECT,
     SELECT_GLANCE,
@@ -25,6 +24,7 @@ from dedup.index.rows import (
     row_of,
     values_of,
 )
+from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.schema import PAGES, RUNS, SCOPES, VISITS, WITHHELD, Column, Table, create_tables
 from dedup.recipes.sketch import BINS, CHECK_BINS
 from dedup.values.errors import IndexUnavailable
@@ -175,7 +175,7 @@ def test_what_is_written_is_read_again(row: Row) -> None:
         assert read == row
         assert read.sighting.fingerprint.check_sketch == row.sighting.fingerprint.check_sketch
         (glance,) = connection.execute(SELECT_GLANCE, (1,))
-        assert [*map(typed, rows.glance_of(glance))] == [*map(typed, glance_of(row))]
+        assert [*map(typed, mapping.glance_of(glance))] == [*map(typed, glance_of(row))]
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from dedup.index.rows import (
+from dedup.index.mapping import (
     SELECT_GLANCE,
     SELECT_KEPT_TEXT,
     TELLS_OF_SITE,

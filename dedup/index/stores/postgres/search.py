@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dedup.index.bands import Sketched
-from dedup.index.rows import SELECT_CANONICAL, canonical_of
+from dedup.index.mapping import SELECT_CANONICAL, canonical_of
 from dedup.index.stores.base import Pool
 from dedup.index.stores.postgres.server import Bits, Server
 from dedup.index.stores.queries import dry_runs_condition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dedup.index.database_files import Damaged
-from dedup.index.rows import SELECT, row_of
+from dedup.index.mapping import SELECT, row_of
 from dedup.index.stores.postgres.server import Server
 from dedup.index.stores.postgres.tables import COUNTS
 from dedup.reading.stored import is_readable

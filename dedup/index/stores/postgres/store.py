@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.rows import SELECT, layout_of, row_of, secret_of, values_of
+from dedup.index.mapping import SELECT, layout_of, row_of, secret_of, values_of
 from dedup.index.stores.base import (
     Group,
     Note,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 
-from dedup.index.rows import INSERTED
+from dedup.index.mapping import INSERTED
 from dedup.index.schema import META, PAGES, RUNS, SCOPES, STORED_PAGES, VISITS, WITHHELD, Column, Table
 from dedup.index.stores.postgres.server import LOCK_CLASS, Server
 from dedup.rule.keys import MIN_EQUAL_TOKENS
