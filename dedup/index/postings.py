@@ -152,7 +152,8 @@ class PostingList(Chunks):
     def count(self) -> int:
         """Return how many simhashes there are."""
         (size,) = self._connection.execute(
-            f"SELECT total(length(entries)) FROM ({_OF_BLOCK})", self._of_block(0)
+            "SELECT total(length(entries)) FROM postings WHERE id BETWEEN ? AND ? OR id BETWEEN ? AND ?",
+            self._of_block(0),
         ).fetchone()
         return int(size) // _ENTRY_BYTES
 

@@ -2,7 +2,8 @@
 
 A column says which values are valid, in SQL and in Python, and what they stand for.  The SQL, the
 checks of `dedup check`, the readers of `dedup.index.mapping` and the keys of an export follow from
-`PAGES` and its like.  A new column is a line there, a migration, and a field of the value that it belongs to.
+`PAGES` and its like.  A new column is a line there, a migration, and a field of the value that it
+belongs to.
 """
 
 from __future__ import annotations
