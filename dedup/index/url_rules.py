@@ -152,15 +152,13 @@ class UrlRules:
         with self._store.transaction(writing=False):
             notes = self._store.select(Note, name=Prefix(_RULE))
             tallies = self._tallies()
-            held = self.withheld_requests()
+            held = [_withheld(replace(one, request="")) for one in self.withheld_requests()]
         return {
             "rules": {note.name.removeprefix(_RULE): json.loads(note.value) for note in notes},
             "tallies": [
                 [run, rule, asdict(tally)] for rule, of in tallies.items() for run, tally in of.items()
             ],
-            "withheld": [
-                [one.run, one.row, one.url, one.page, one.rules, one.size, one.was_made] for one in held
-            ],
+            "withheld": [[one.run, one.row, one.url, one.request] for one in held],
         }
 
     def restored(self, dump: Mapping[str, Any], runs: Mapping[int, int], rows: Sequence[int]) -> None:
@@ -175,7 +173,7 @@ class UrlRules:
         for run, name, value in _lists(dump.get("tallies"), 3):
             if isinstance(run, int) and run in runs and _tally_of(_text(value)):
                 notes.append(Note(_tally_name(runs[run], str(name)), _text(value)))
-        held = [_imported(one, runs, rows) for one in _lists(dump.get("withheld"), 7)]
+        held = [_imported(one, runs, rows) for one in _lists(dump.get("withheld"), 4)]
         with self._store.transaction(writing=True):
             self._store.put(*notes, *[_withheld(one) for one in held if one], renew=False)
 
@@ -204,15 +202,13 @@ def _lists(found: object, length: int) -> list[list[Any]]:
 
 
 def _imported(one: list[Any], runs: Mapping[int, int], rows: Sequence[int]) -> WithheldRequest | None:
-    run, row, url, page, rules, size, was_made = one
-    if not isinstance(run, int) or run not in runs:
+    run, row, url, about = one
+    if not (isinstance(run, int) and isinstance(row, int) and isinstance(url, str)):
         return None
-    if not (isinstance(row, int) and 0 < row < len(rows) and rows[row]):
+    if run not in runs or not (0 < row < len(rows) and rows[row]):
         return None
-    if not (isinstance(url, str) and isinstance(page, str) and isinstance(size, int)):
-        return None
-    names = tuple(map(str, rules)) if isinstance(rules, list) else ()
-    return WithheldRequest(runs[run], rows[row], url, page, names, size=size, was_made=was_made is True)
+    held = _held(Withheld(rows[row], url, WITHHELD, about, runs[run]))
+    return held and replace(held, request="")
 
 
 def _tally_name(run: int, rule: str) -> str:
