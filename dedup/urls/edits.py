@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -48,12 +48,13 @@ class Edit(NamedTuple):
 
     def applied(self, parts: Parts) -> Parts:
         """Return *parts* without it: the same where it is not there, and where nothing would be left."""
-        return _APPLIED[self.form](parts, self)
+        return _FORMS[self.form][1](parts, self)
 
     @property
     def words(self) -> str:
         """What it says does not matter, for people."""
-        return _WORDS[self.form].format(name=printable(self.name, 60), value=printable(self.value, 60))
+        words = _FORMS[self.form][0]
+        return words.format(name=printable(self.name, 60), value=printable(self.value, 60))
 
 
 def _parameter(parts: Parts, edit: Edit) -> Parts:
@@ -114,32 +115,19 @@ def _title(parts: Parts, edit: Edit) -> Parts:
     return _parameter(parts, edit)._replace(path=f"{parts.path}/{title}")
 
 
-_APPLIED = {
-    Form.PARAMETER: _parameter,
-    Form.VALUE: _value,
-    Form.PATH_PARAMETER: _path_parameter,
-    Form.INDEX: _index,
-    Form.SLASH: _slash,
-    Form.CASE: _case,
-    Form.VIEW: _view,
-    Form.ALIAS: _alias,
-    Form.SCHEME: _scheme,
-    Form.TITLE: _title,
+# What is said of each form, and what it does.
+_FORMS: dict[Form, tuple[str, Callable[[Parts, Edit], Parts]]] = {
+    Form.PARAMETER: ("the parameter {name} does not matter", _parameter),
+    Form.VALUE: ("{name}={value} says the same as no {name}", _value),
+    Form.PATH_PARAMETER: ("the path parameter ;{name} does not matter", _path_parameter),
+    Form.INDEX: ("{name} is the page of its folder", _index),
+    Form.SLASH: ("a slash at the end does not matter", _slash),
+    Form.CASE: ("capital letters in the path do not matter", _case),
+    Form.VIEW: ("/{name} is another view of the page without it", _view),
+    Form.ALIAS: ("the host with {name}. in front shows the same pages", _alias),
+    Form.SCHEME: ("http and https show the same pages", _scheme),
+    Form.TITLE: ("{name}= says the same as a name at the end of the path", _title),
 }
-_WORDS = {
-    Form.PARAMETER: "the parameter {name} does not matter",
-    Form.VALUE: "{name}={value} says the same as no {name}",
-    Form.PATH_PARAMETER: "the path parameter ;{name} does not matter",
-    Form.INDEX: "{name} is the page of its folder",
-    Form.SLASH: "a slash at the end does not matter",
-    Form.CASE: "capital letters in the path do not matter",
-    Form.VIEW: "/{name} is another view of the page without it",
-    Form.ALIAS: "the host with {name}. in front shows the same pages",
-    Form.SCHEME: "http and https show the same pages",
-    Form.TITLE: "{name}= says the same as a name at the end of the path",
-}
-
-
 _SLASH, _CASE, _SCHEME = Edit(Form.SLASH), Edit(Form.CASE), Edit(Form.SCHEME)
 
 

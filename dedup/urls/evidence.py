@@ -161,35 +161,27 @@ class Evidence:
 
 def evidence_of(tallies: Iterable[Tally]) -> Evidence:
     """Return what *tallies*, in the order of their runs, say together."""
-    groups: dict[int, int] = {}
-    right: set[int] = set()
-    since = replayed = 0
-    total = Evidence()
-    for tally in tallies:
-        groups.update(tally.groups)
-        if tally.wrongs:
-            right, since, replayed = set(), 0, 0
-        right.update(tally.right)
-        since += tally.since
-        replayed = max(replayed, tally.replayed)
-        total = Evidence(
-            rights=total.rights + tally.rights,
-            wrongs=_together(total.wrongs, tally.wrongs),
-            unclear=total.unclear + tally.unclear,
-            withheld=total.withheld + tally.withheld,
-            doubts=total.doubts + tally.doubts,
-            is_crowded=total.is_crowded or tally.is_crowded,
-            right_now=tally.since,
-            is_declared=total.is_declared or tally.is_declared,
-            examples=(total.examples + tally.examples)[:2],
-        )
-    return replace(
-        total,
+    seen = tuple(tallies)
+    groups = dict(pair for one in seen for pair in one.groups)
+    wrongs: dict[int, Wrong] = {}
+    for wrong in (wrong for one in seen for wrong in one.wrongs):
+        wrongs.setdefault(wrong.group, wrong)
+    since = seen[max((run for run, one in enumerate(seen) if one.wrongs), default=0) :]
+    return Evidence(
         groups=len(groups),
         canonicals=len(set(groups.values())),
-        right_since=since,
-        right_pages=len(right),
-        replayed=replayed,
+        right_since=sum(one.since for one in since),
+        right_pages=len({page for one in since for page in one.right}),
+        right_now=seen[-1].since if seen else 0,
+        rights=sum(one.rights for one in seen),
+        wrongs=tuple(wrongs.values()),
+        unclear=sum(one.unclear for one in seen),
+        withheld=sum(one.withheld for one in seen),
+        doubts=sum(one.doubts for one in seen),
+        replayed=max((one.replayed for one in since), default=0),
+        is_crowded=any(one.is_crowded for one in seen),
+        is_declared=any(one.is_declared for one in seen),
+        examples=tuple(pair for one in seen for pair in one.examples)[:2],
     )
 
 
@@ -202,11 +194,6 @@ def tested_by(tallies: Iterable[Tally]) -> frozenset[int]:
     folders = Counter(folder for folder, _ in looks)
     places = {place for (_, place), count in looks.items() if count >= LOOKS}
     return frozenset(places.union(folder for folder, count in folders.items() if count >= PLACES))
-
-
-def _together(one: tuple[Wrong, ...], other: tuple[Wrong, ...]) -> tuple[Wrong, ...]:
-    known = {wrong.group for wrong in one}
-    return one + tuple(wrong for wrong in other if wrong.group not in known)
 
 
 def state_of(

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup.urls.edits import Edit, Reading
-from dedup.urls.evidence import CANDIDATE, State
-from dedup.urls.parts import Parts, patterns_for
+from dedup.urls.evidence import CANDIDATE
+from dedup.urls.parts import Parts
 from dedup.urls.views import Page, View, hash_of
 
 if TYPE_CHECKING:
@@ -80,41 +80,28 @@ class Replay:
     ) -> None:
         self._read = read
         self._visits = history.visits
-        self._view = View((one for one in rules if one.state is State.ACTIVE), (), ())
+        self._view = View(rules, (), ())
         self._all = View(rules, (), (), all_act=True)
-        self._tested = defaultdict[Edit, list["RuleRecord"]](list)
-        for record in rules:
-            if record.state is not State.ACTIVE:
-                self._tested[record.rule.edit].append(record)
         self.guesses = list(self._guessed())
 
     def _guessed(self) -> Iterator[Guess]:
         """Yield what was right by its content: what is wrong has contradicted a group."""
-        stands: dict[tuple[Edit | None, Parts], Page] = {}
+        view = self._view
         for visit in self._visits:
             read = self._read(visit.url)
             if read is None or visit.page is None:
                 continue
-            bare, used = self._view.normal(read)
-            keys = [
-                (edit, self._view.without(edit, bare)) for edit in read.edits if edit in self._tested
-            ]
-            asked: list[tuple[tuple[RuleRecord, ...], Edit | None, Parts]] = []
-            if used:
-                asked.append((used, None, bare))
-            asked += [(self._speaking(edit, edit.applied(read.parts)), edit, key) for edit, key in keys]
-            for records, edit, key in asked:
-                page = stands.get((edit, key)) or stands.get((None, key))
-                if page and page.signature == visit.page.signature and _repeats(visit.page, page):
-                    for record in records:
-                        yield Guess(record, key, visit, visit.page.url, page)
+            bare, used = view.normal(read)
+            asked: list[tuple[RuleRecord, Edit | None, Parts]] = [(one, None, bare) for one in used]
+            for record in view.speaking(read):
+                edit = record.rule.edit
+                asked.append((record, edit, view.without(edit, bare)))
+            for record, by, key in asked:
+                page = view.page(by, key, visit.page.url, visit.page.signature)
+                if page and page.content == visit.page.content:
+                    yield Guess(record, key, visit, visit.page.url, page)
             if visit.can_stand:
-                for place in ((None, bare), *keys):
-                    stands.setdefault(place, visit.page)
-
-    def _speaking(self, edit: Edit, key: Parts) -> tuple[RuleRecord, ...]:
-        patterns = patterns_for(key)
-        return tuple(record for record in self._tested[edit] if record.speaks_of(patterns))
+                view.stand(visit.page, read)
 
     def right(self) -> Counter[RuleRecord]:
         """Return how often each rule was right, without the first groups: by them it was found."""
@@ -143,10 +130,6 @@ class Replay:
     def _key(self, number: int) -> object:
         read = self._read(number)
         return self._all.normal(read)[0] if read else number
-
-
-def _repeats(page: Page, other: Page) -> bool:
-    return page.url != other.url and page.content == other.content
 
 
 def _reached(visits: Sequence[Visit], left_out: set[int]) -> set[int]:

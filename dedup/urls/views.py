@@ -32,8 +32,8 @@ class Page(NamedTuple):
 class View:
     """The pages and URLs of a host and its aliases, by what is left of them under the rules.
 
-    It goes by the rules that predicted when it was made, and takes those on trial for such that act if
-    *all_act*.  Else it knows what is left where their edits are made too, for the URLs they change.
+    It goes by the *records* that it was made with; those that do not act are taken for such that do if
+    it is said that *all_act*.  Else it knows what is left where their edits are made too.
     """
 
     def __init__(
@@ -106,13 +106,15 @@ class View:
 
     def on_trial(self, read: Reading) -> Iterator[RuleRecord]:
         """Yield the rules on trial that speak of a URL."""
+        # One that acts by now goes on to predict until the view is made again.
+        return (record for record in self.speaking(read) if record.state.predicts)
+
+    def speaking(self, read: Reading) -> Iterator[RuleRecord]:
+        """Yield the rules that speak of a URL and did not act when the view was made."""
         for edit in read.edits:
             if edit in self.tested:
                 path = patterns_for(edit.applied(read.parts))
-                for record in self.tested[edit]:
-                    # One that acts by now goes on to predict until the view is made again.
-                    if record.speaks_of(path) and record.state.predicts:
-                        yield record
+                yield from (record for record in self.tested[edit] if record.speaks_of(path))
 
     def bare(self, read: Reading) -> Parts:
         """Return what is left of a URL by all rules, those that act and those on trial."""
