@@ -15,6 +15,8 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
 
+from dedup.plugin import middleware
+from dedup.plugin.requests import mark_link
 from dedup.plugin.rules import CrawlRules
 
 _DENIED = r"(/raw/|/rawfile|/plain/|/patch|/snapshot|a=(blob_plain|patch|rss|atom|opml|project_index)|/atom|/rss|do=(export|login|media|edit|register|resendpwd)|/archive/|/tarball|\.(css|js|gz|zip|bz2|xml)$|/static/|/feed\.php|/_media|/lib/)"
@@ -82,7 +84,7 @@ class _Clock:
             return run
 
         CrawlRules._answer = timed_answer  # type: ignore[method-assign, assignment]
-        CrawlRules.mark = timed(CrawlRules.mark)  # type: ignore[method-assign]
+        middleware.mark_link = timed(mark_link)  # type: ignore[attr-defined]
         CrawlRules.links = timed(CrawlRules.links)  # type: ignore[method-assign]
         CrawlRules._learn = timed(learn)  # type: ignore[method-assign]
         CrawlRules.watch = timed(CrawlRules.watch)  # type: ignore[method-assign]

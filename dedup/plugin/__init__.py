@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dedup.plugin.addon import Addon
-    from dedup.plugin.budget import BudgetMiddleware
-    from dedup.plugin.errors import DuplicatePage
     from dedup.plugin.middleware import DedupSpiderMiddleware
+    from dedup.plugin.notices import DuplicatePage
     from dedup.plugin.pages import page_from_response
     from dedup.plugin.pipeline import DedupPipeline
     from dedup.plugin.responses import DedupResponseMiddleware, DuplicateResponse
     from dedup.plugin.settings import read_settings
-    from dedup.plugin.withholding import RequestWithheld, UrlRulesMiddleware
+    from dedup.plugin.withholding import BudgetMiddleware, RequestWithheld, UrlRulesMiddleware
 
 __all__ = [
     "Addon",
@@ -32,11 +31,11 @@ __all__ = [
 
 _HOMES = {
     "Addon": "addon",
-    "BudgetMiddleware": "budget",
+    "BudgetMiddleware": "withholding",
     "DedupPipeline": "pipeline",
     "DedupResponseMiddleware": "responses",
     "DedupSpiderMiddleware": "middleware",
-    "DuplicatePage": "errors",
+    "DuplicatePage": "notices",
     "DuplicateResponse": "responses",
     "RequestWithheld": "withholding",
     "UrlRulesMiddleware": "withholding",

@@ -6,15 +6,17 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from dedup.plugin.counting import CrawlStats
-from dedup.plugin.notices import Notices
+from dedup.index.ledger import Ledger
+from dedup.plugin.notices import CrawlStats, Notices
 from dedup.plugin.waiting import Waiter, has_asyncio
 from dedup.values.errors import ServerAway, TooSlow
+from dedup.values.row import NoSuchRow
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +40,8 @@ _WAITING_SHARE = 0.01
 # A shorter wait is not counted; after one that was in vain the index is not asked for ten times as long.
 _NOTABLE = 0.5
 _PAUSE_TIMES = 10
+# So many rows are confirmed in one transaction.
+_TOGETHER = 200
 
 
 class Answer(NamedTuple, Generic[_T]):
@@ -231,3 +235,36 @@ class CircuitBreaker:
             self._resumes = monotonic() + _PAUSE_TIMES * seconds
         if in_vain or self._waited > LONGEST_WAIT:
             self._resumes = max(self._resumes, self._begun + self._waited / _WAITING_SHARE)
+
+
+class Confirmations:
+    """The rows that wait to be confirmed by *ledger*.
+
+    Rows come from the thread of the crawl; questions are asked in one other thread.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._waiting: deque[int] = deque()
+        # Those that an earlier question has confirmed, before their own.
+        self._done: set[int] = set()
+
+    def add(self, row: int) -> Callable[[], bool]:
+        """Let *row* wait; return the question that confirms it and up to `_TOGETHER` others.
+
+        It returns True, at once where another question was faster.
+        """
+        self._waiting.append(row)
+        return lambda: self._confirm(row)
+
+    def _confirm(self, row: int) -> bool:
+        if row not in self._done:
+            rows = {
+                row,
+                *(self._waiting.popleft() for _ in range(min(_TOGETHER, len(self._waiting)))),
+            }
+            with suppress(NoSuchRow):  # the others are confirmed all the same
+                self._ledger.confirm(*sorted(rows))
+            self._done |= rows
+        self._done.discard(row)
+        return True

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from threading import Timer
 from time import monotonic
@@ -17,22 +18,26 @@ from dedup.index import Index, Run, Sighting
 from dedup.index.detector import Detector
 from dedup.index.index import SQLiteIndex, is_address, open_index
 from dedup.plugin import garbage
-from dedup.plugin.confirming import Confirmations
-from dedup.plugin.counting import CrawlStats
-from dedup.plugin.errors import CannotBegin, close_spider
-from dedup.plugin.index_writer import LONGEST_ANSWER, LONGEST_WAIT, Answer, CircuitBreaker, IndexWriter
-from dedup.plugin.notices import Notices, Rehearsal
+from dedup.plugin.index_writer import (
+    LONGEST_ANSWER,
+    LONGEST_WAIT,
+    Answer,
+    CircuitBreaker,
+    Confirmations,
+    IndexWriter,
+)
+from dedup.plugin.notices import CrawlStats, Notices, Rehearsal
+from dedup.plugin.older import close_spider
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
 from dedup.plugin.waiting import Future, Waiter, WaitingRoom, has_asyncio, waiting_room
 from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
 from dedup.recipes.fingerprinter import fingerprint
-from dedup.values.errors import IndexUnavailable, ServerAway
+from dedup.values.errors import DedupError, IndexUnavailable, ServerAway
 from dedup.values.hashes import digest
 from dedup.values.row import NoSuchRow, Statistics, Withheld
 from dedup.values.run import DRY_RUN
-from dedup.values.urls import host_of
 from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -58,8 +63,31 @@ _LONGEST_CLOSING = 30.0
 
 _NO_RUN = Run(0, "", "", "", 0.0)
 
+
+@dataclass(slots=True, eq=False)
+class Question:
+    """What is asked of the index about one page.
+
+    *page* is what was sighted, for an index that stores pages; if it *is_restored*, it is kept, whatever
+    it repeats.  *siblings* are the rows of the same response, to which its own is added; None where that
+    was not requested by the URL of the page.
+    """
+
+    sighting: Sighting
+    page: Page
+    is_restored: bool = False
+    siblings: set[int] | None = None
+
+
 Answered = tuple[Verdict | None, Waiter | None]
 """A verdict or None, and a waiter if the verdict leans on a row that is still pending."""
+
+
+class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
+    """The crawl is refused because of its index, before any feed was opened."""
+
+    # Scrapy logs it with its traceback, which tells a user nothing.
+    __traceback__ = None
 
 
 class Judge:
@@ -83,8 +111,9 @@ class Judge:
         self._writer: IndexWriter | None = None
         self._confirmations: Confirmations | None = None
         self._room = WaitingRoom()
-        self._notices = Notices(settings, self.counts)
-        self._breaker = CircuitBreaker(self.counts, self._notices)
+        self.notices = Notices(settings, self.counts)
+        """The warnings of the crawl."""
+        self._breaker = CircuitBreaker(self.counts, self.notices)
         self._rehearsal = Rehearsal(settings)
         self.rules = CrawlRules(crawler, settings, self.counts)
         """The rules for URLs of this crawl."""
@@ -97,7 +126,8 @@ class Judge:
         self._lost: Sequence[LostFeed] = ()
         self._hosts: dict[str, None] = {}
         self._visiting: set[str] = set()
-        self._restored: list[tuple[str, str]] = []
+        self.restored: list[tuple[str, str]] = []
+        """The URLs, and the requests, of skipped pages that were restored."""
         self._ending: Any = None
         self._timer: asyncio.TimerHandle | None = None
         self._unjudged = ""
@@ -121,7 +151,7 @@ class Judge:
             detector = self._detector_on(index)
             run = detector.run
             detector.visit("")  # items without a response are met in every crawl
-            self._restored = _restored(index, run.spider)
+            self.restored = _restored(index, run.spider)
             self._rehearsal.open(index)
             self.rules.open(
                 index, run, self._do, goes_on=run.id in before, is_rehearsal=self._rehearsal.is_on
@@ -135,7 +165,7 @@ class Judge:
         self._detector, self._run = detector, run
         if self.is_remote:
             self._writer = IndexWriter(
-                waits=self.settings.unavailable == "wait", tell=self._notices.failed
+                waits=self.settings.unavailable == "wait", tell=self.notices.failed
             )
             self._confirmations = Confirmations(index.ledger)
         self._room = waiting_room(index)
@@ -206,7 +236,7 @@ class Judge:
 
     def _report(self, index: Index, run: Run, counts: Mapping[str, int]) -> tuple[str, Statistics]:
         """Return the summary of *run*, and what the index holds at its end."""
-        notices = self._notices
+        notices = self.notices
         parts = [
             summary(
                 *(counts, index, run),
@@ -238,103 +268,77 @@ class Judge:
 
     # Asking
 
-    def sighting(self, page: Page, kind: str) -> Sighting:
-        """Return the sighting of *page* that `ask` takes; *kind* is "page" or "item"."""
+    def question(
+        self, page: Page, kind: str, *, is_restored: bool = False, siblings: set[int] | None = None
+    ) -> Question:
+        """Return the question about *page* that `ask` takes; *kind* is "page" or "item"."""
         if page.excess:
-            self._notices.over_limit(page.url, page.excess)
+            self.notices.over_limit(page.url, page.excess)
         if self._detector is None:  # no index will be asked
-            return sighting_of(page, fingerprint(page, self.settings.config), kind=kind)
-        return self.counts.timed("fingerprint", self._detector.sighting, page, kind=kind)
+            sighting = sighting_of(page, fingerprint(page, self.settings.config), kind=kind)
+        else:
+            sighting = self.counts.timed("fingerprint", self._detector.sighting, page, kind=kind)
+        return Question(sighting, page, is_restored, siblings)
 
-    def ask(
-        self,
-        sighting: Sighting,
-        page: Page | None = None,
-        *,
-        is_restored: bool = False,
-        siblings: set[int] | None = None,
-    ) -> Verdict | None:
-        """Judge and record; a verdict without a row repeats a page that is pending in this process.
-
-        *page* is the page that was sighted, for an index that stores pages; if it *is_restored*, it is
-        kept, whatever it repeats.  *siblings* are the rows of the same response, to which its own is
-        added; None where that was not requested by the URL of the page.
-        """
+    def ask(self, question: Question) -> Verdict | None:
+        """Judge and record; a verdict without a row repeats a page that is pending in this process."""
         self._catch_up()
-        question = self._question(sighting, page, is_restored=is_restored, siblings=siblings)
-        verdict = self._attempt(question)
+        verdict = self._attempt(partial(self._submit, self._detector, question))
         if verdict is not None:
-            self._note(sighting, verdict)
+            self._note(question.sighting, verdict)
         return verdict
 
-    def ask_later(
-        self,
-        sighting: Sighting,
-        page: Page | None = None,
-        *,
-        is_restored: bool = False,
-        siblings: set[int] | None = None,
-    ) -> Future[Answered]:
+    def ask_later(self, question: Question) -> Future[Answered]:
         """Judge and record as `ask` does, in its turn; a verdict without a row comes with a waiter."""
         self._catch_up()
         later: Future[Answered] = Future()
-        question = self._question(sighting, page, is_restored=is_restored, siblings=siblings)
 
         def answered(verdict: Verdict | None) -> None:
             if verdict is not None:
-                self._note(sighting, verdict)
+                self._note(question.sighting, verdict)
             # Taken now: the row that it leans on may be settled before the door goes on.
-            waiter = self.waiter(verdict) if verdict and verdict.row is None else None
-            later.come((verdict, waiter))
+            later.come((verdict, self.waiter(verdict)))
 
-        self._do(question, answered)
+        self._do(partial(self._submit, self._detector, question), answered)
         return later
 
-    async def answer(
-        self,
-        sighting: Sighting,
-        page: Page | None = None,
-        *,
-        is_restored: bool = False,
-        siblings: set[int] | None = None,
-    ) -> Answered:
+    async def answer(self, question: Question) -> Answered:
         """Return the verdict, and a waiter if it has no row; a file is asked without a pause."""
         if self.is_remote:
-            return await self.ask_later(sighting, page, is_restored=is_restored, siblings=siblings)
-        verdict = self.ask(sighting, page, is_restored=is_restored, siblings=siblings)
-        return verdict, self.waiter(verdict) if verdict and verdict.row is None else None
+            return await self.ask_later(question)
+        verdict = self.ask(question)
+        return verdict, self.waiter(verdict)
 
-    def _question(
-        self, sighting: Sighting, page: Page | None, *, is_restored: bool, siblings: set[int] | None
-    ) -> Callable[[], Verdict]:
-        def ask() -> Verdict:
-            assert detector is not None
-            if is_new:
-                detector.visit(host)
-            verdict = detector.submit(
-                sighting, page, is_restored=is_restored, siblings=siblings, wait_for=runs
-            )
-            if siblings is not None and verdict.row is not None:
-                siblings.add(verdict.row)
-            return verdict
-
-        detector, runs, host = self._detector, frozenset(self._room.runs), sighting.host
-        is_new = host not in self._hosts
-        return ask
+    def _submit(self, detector: Detector | None, question: Question) -> Verdict:
+        assert detector is not None
+        if (host := question.sighting.host) not in self._hosts:
+            detector.visit(host)
+        siblings = question.siblings
+        verdict = detector.submit(
+            question.sighting,
+            question.page,
+            is_restored=question.is_restored,
+            siblings=siblings,
+            wait_for=self._room.runs,
+        )
+        if siblings is not None and verdict.row is not None:
+            siblings.add(verdict.row)
+        return verdict
 
     def _note(self, sighting: Sighting, verdict: Verdict) -> None:
         self._follow_run()
         self._visited(sighting.host)
         url = sighting.url
-        self.rules.declared(url, sighting.canonical_link)
+        if sighting.canonical_link:
+            self.rules.declared(url, sighting.canonical_link)
         self.counts.lookup(verdict)
         if verdict.candidates >= self.settings.config.max_candidates:
-            self._notices.capped(url)
+            self.notices.capped(url)
         if verdict.row is None:
             return
         if verdict.represents:
             self.counts.add("canonical_not_met")
-        self._notices.judged(url, verdict)
+        self.notices.judged(url, verdict)
         if self._detector and self._rehearsal.is_ended_by(verdict):
             self._do(partial(self._rehearsal.told, self._detector.index), _log)
 
@@ -355,7 +359,7 @@ class Judge:
             self.hold()
         hosts, self._hosts = self._hosts, {}
         for host in ("", *hosts):
-            self._visit(host)
+            self.visit(host)
 
     def is_of_another_run(self, verdict: Verdict) -> bool:
         """Whether the page that *verdict* names was kept by another run."""
@@ -400,7 +404,7 @@ class Judge:
         if not answer.is_asked:
             self.counts.add("not_asked")
         if answer.error:
-            self._notices.failed(answer.error)
+            self.notices.failed(answer.error)
             if isinstance(answer.error, ServerAway) and self.settings.unavailable == "stop":
                 self._stop()
         return answer.value
@@ -412,11 +416,8 @@ class Judge:
 
     # Visits, and what was withheld
 
-    def visit(self, url: str) -> None:
-        """Record that this crawl is on the host of *url*."""
-        self._visit(host_of(url))
-
-    def _visit(self, host: str) -> None:
+    def visit(self, host: str) -> None:
+        """Record that this crawl is on *host*."""
         if self._detector is None or host in self._hosts or host in self._visiting:
             return
 
@@ -444,32 +445,24 @@ class Judge:
             requests.append(Withheld(row, own[0], "callback", own[1]))
         if requests and self._detector:
             index, run = self._detector.index, self._detector.run
-            self._do(partial(index.book.withhold, run, requests), lambda _: None)
+            self._do(partial(index.book.withhold, run, requests), _nothing)
 
     def restore(self, rows: Sequence[int]) -> None:
         """Let pages dropped as *rows* be kept when they are met again, in this crawl or a later one."""
         if self._detector:
-            self._do(partial(self._detector.index.ledger.restore_copies, rows), lambda _: None)
-
-    def swallowing(self, url: str, verdict: Verdict, other: str, again: int) -> None:
-        """Warn that the page at *url*, and the *other*, are no copies; *again* are requested again."""
-        self._notices.swallowing(url, verdict, other, again)
-
-    def restored(self) -> list[tuple[str, str]]:
-        """Return the URLs, and the requests, of skipped pages that were restored."""
-        return self._restored
+            self._do(partial(self._detector.index.ledger.restore_copies, rows), _nothing)
 
     # Settling
 
-    def waiter(self, verdict: Verdict) -> Waiter:
-        """Return a waiter for the row that *verdict*, which has no row of its own, leans on."""
+    def waiter(self, verdict: Verdict | None) -> Waiter | None:
+        """Return a waiter for the row that *verdict* leans on, None if it has a row of its own."""
+        if verdict is None or verdict.row is not None:
+            return None
         assert verdict.standing is not None
         return self._room.enter(verdict.standing.row)
 
-    async def ask_again(
-        self, ask: Callable[[], Coroutine[Any, Any, Answered]], waiter: Waiter
-    ) -> Verdict | None:
-        """Wait with *waiter*, call *ask* again, and so on, until there is a verdict with a row.
+    async def ask_again(self, question: Question, waiter: Waiter) -> Verdict | None:
+        """Wait with *waiter*, ask *question* again, and so on, until there is a verdict with a row.
 
         Raises `TimeoutError` after `WAIT` seconds, without those in which the index is asked.
         """
@@ -480,7 +473,7 @@ class Judge:
             if not await taken.wait(left):
                 raise TimeoutError
             left -= monotonic() - begin
-            verdict, taken = await ask()
+            verdict, taken = await self.answer(question)
         return verdict
 
     def settle(self, row: int, *, kept: bool) -> None:

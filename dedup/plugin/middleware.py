@@ -15,20 +15,16 @@ from scrapy.utils.misc import arg_to_iter
 from twisted.internet.defer import Deferred
 
 from dedup.front.settings import DedupSettings
-from dedup.plugin.exchange import Delivery, Exchange, exchange_of
 from dedup.plugin.older import item_pipeline, spider_middleware
 from dedup.plugin.pages import key_of
-from dedup.plugin.pipeline import DedupPipeline
-from dedup.plugin.restored import restored_requests
+from dedup.plugin.pipeline import BesidePipeline
+from dedup.plugin.requests import mark_link, restored_requests
 from dedup.plugin.settings import only_looks, read_settings
-from dedup.plugin.tracking import Token, Tracker, TrackingPipeline
+from dedup.plugin.tracking import Exchange, Token, Tracker, TrackingPipeline, exchange_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-
-    from dedup.plugin.judge import Judge
-    from dedup.plugin.rules import Watch
 
 
 class HandOver(Protocol):
@@ -37,7 +33,7 @@ class HandOver(Protocol):
     def __call__(self, item: Any, *, is_only: bool = False) -> None: ...
 
 
-class DedupSpiderMiddleware:
+class DedupSpiderMiddleware(BesidePipeline):
     """Tells the pipeline which items are exempt, and hands it the response that gave an item.
 
     With ``DEDUP_SOURCE = "response"`` an item stands for its response if it is the only one that the
@@ -47,7 +43,7 @@ class DedupSpiderMiddleware:
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
-        self._crawler = crawler
+        super().__init__(crawler)
         self._judges_responses = settings.source == "response"
         self._skips = settings.skip != "nothing"
         self._fields = settings.fields
@@ -60,54 +56,54 @@ class DedupSpiderMiddleware:
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Yield requests for the pages that were restored, then what the spider starts with."""
-        if self._judge:
-            for request in restored_requests(self._judge, self._crawler):
-                yield request
-            for request in self._judge.rules.again():
-                yield request
+        for request in self._again():
+            yield request
         async for output in start:
             yield output
 
     def process_start_requests(self, start: Iterable[Any], spider: Any = None) -> Iterator[Any]:
         """Do what `process_start` does, before Scrapy 2.13."""
+        yield from self._again()
+        yield from start
+
+    def _again(self) -> Iterator[Request]:
         if self._judge:
             yield from restored_requests(self._judge, self._crawler)
             yield from self._judge.rules.again()
-        yield from start
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
-        judge, exempt = self._judge, is_exempt(response)
+        judge, exempt, exchange = self._judge, is_exempt(response), exchange_of(response)
         rules = judge.rules if judge else None
         watch = rules.watch(response) if rules and not exempt else None
+        marks = rules is not None and rules.marks
         links: list[str] = []
-        exchange = exchange_of(response)
-        delivery: Delivery | None = None
         has_ended = False
         try:
             if self._skips and judge and judge.is_remote:
                 result = await begun(result)  # there is no verdict before
-            delivery = self._delivery(exchange)
-            hand_over = self._hand_over(response, exchange, watch, delivery, is_exempt=exempt)
+            if (verdict := exchange.verdict) and verdict.kept:
+                exchange.row = verdict.row
+            hand_over = self._hand_over(response, exchange, is_exempt=exempt)
             if hand_over and not exempt and self._judges_responses and self._was_given(exchange):
                 result = one_held_back(result, hand_over)
                 hand_over = None
             async for output in result:
                 if isinstance(output, Request):
-                    if rules:
-                        rules.mark(output)
-                        links.append(output.url)
+                    links.append(output.url)
+                    if marks:
+                        mark_link(output)
                 elif hand_over and output is not None:
                     hand_over(output)
                 yield output
             has_ended = True
         finally:  # the callback may have failed, or another middleware
-            self._settle(exchange, watch, delivery, kept=has_ended)
+            exchange.has_ended = True
+            self._settle(exchange, kept=has_ended)
             if rules:
                 rules.links(watch, links)
-                if watch:
-                    rules.ended(watch, is_whole=has_ended)
+                rules.settled(exchange, is_whole=has_ended)
 
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Any = None
@@ -116,23 +112,14 @@ class DedupSpiderMiddleware:
         if self._judge and response.request:
             self._judge.rules.gone(response.request)
 
-    def _hand_over(
-        self,
-        response: Response,
-        exchange: Exchange,
-        watch: Watch | None,
-        delivery: Delivery | None,
-        *,
-        is_exempt: bool,
-    ) -> HandOver | None:
+    def _hand_over(self, response: Response, exchange: Exchange, *, is_exempt: bool) -> HandOver | None:
         """Return what tells the tracker of an item of *response*, None in a crawl without one."""
         if (tracker := self._tracker) is None:
             return None
-        verdict = exchange.verdict
-        is_restored = verdict is not None and verdict.is_restored
+        is_restored = exchange.verdict is not None and exchange.verdict.is_restored
 
         def hand_over(item: Any, *, is_only: bool = False) -> None:
-            token = Token(item, is_only, is_exempt, is_restored, delivery=delivery, watch=watch)
+            token = Token(item, exchange, is_only, is_exempt, is_restored)
             if is_only:
                 self._stand_for(token, response, exchange)
             tracker.hand_over(token, response)
@@ -143,8 +130,7 @@ class DedupSpiderMiddleware:
         """Give *token* the verdict on its response, unless that was given without the item's key."""
         if key_of(token.item, self._fields):
             return
-        verdict, exchange.verdict = exchange.verdict, None
-        token.delivery = None
+        verdict, exchange.verdict, exchange.row = exchange.verdict, None, None
         if verdict and verdict.row is not None:
             token.is_only, token.verdict, token.url = False, verdict, response.url
 
@@ -153,15 +139,6 @@ class DedupSpiderMiddleware:
         """What follows the items of this crawl, None in one that has switched it off."""
         tracking = item_pipeline(self._crawler, TrackingPipeline)
         return tracking.tracker if tracking else None
-
-    @cached_property
-    def _pipeline(self) -> DedupPipeline | None:
-        """The pipeline of this crawl, None in one that has switched it off."""
-        return item_pipeline(self._crawler, DedupPipeline)
-
-    @property
-    def _judge(self) -> Judge | None:
-        return self._pipeline.judge if self._pipeline else None
 
     @cached_property
     def _has_page_door(self) -> bool:
@@ -173,31 +150,20 @@ class DedupSpiderMiddleware:
         """Return whether a response reached its callback; otherwise the output is that of an errback."""
         return self._judge is None or not self._has_page_door or exchange.is_given
 
-    def _delivery(self, exchange: Exchange) -> Delivery | None:
-        """Return the fate that a page shares with its items, None where it has one of its own.
+    def _settle(self, exchange: Exchange, *, kept: bool) -> None:
+        """Settle a response that was judged before its callback, unless its items decide later.
 
         Where links or callbacks of its copies are skipped, everything is lost if its own items are.
         """
-        verdict = exchange.verdict
-        return Delivery(verdict.row) if verdict and verdict.kept and verdict.row is not None else None
-
-    def _settle(
-        self, exchange: Exchange, watch: Watch | None, delivery: Delivery | None, *, kept: bool
-    ) -> None:
-        """Settle a response that was judged before its callback, unless its items decide later."""
         verdict, exchange.verdict = exchange.verdict, None
         pipeline = self._pipeline
         if pipeline is None or verdict is None:
             return
-        if watch:
-            pipeline.judge.rules.judged_page(watch, verdict)
-        if not verdict.kept or verdict.row is None:
-            return
-        if delivery and kept:
-            delivery.has_ended = True
-            pipeline.settle_page(delivery)
-        else:
-            pipeline.judge.settle(verdict.row, kept=kept)
+        pipeline.judge.rules.judged(exchange, verdict, is_page=True)
+        if not kept and verdict.kept and verdict.row is not None:
+            pipeline.judge.settle(verdict.row, kept=False)
+            exchange.row = None
+        pipeline.settle_page(exchange)
 
 
 async def one_held_back(result: AsyncIterator[Any], hand_over: HandOver) -> AsyncIterator[Any]:

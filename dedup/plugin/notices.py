@@ -1,21 +1,175 @@
-"""What a crawl says in its log, each thing once."""
+"""What a crawl tells: its stats, all of them below ``dedup/``, and its warnings, each once."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from scrapy.exceptions import DropItem
 
 from dedup.front.settings import DedupSettings
 from dedup.front.shares import DOUBTFUL_SIMILARITY, DOUBTFUL_WORDS, Shares, Swallowed, doubtful
 from dedup.index import Index
-from dedup.plugin.counting import CrawlStats
+from dedup.plugin.older import HAS_LOG_LEVEL, log_in_one_line
+from dedup.plugin.waiting import has_asyncio
 from dedup.report.rehearsal import rehearsal
+from dedup.rule.loss import loses
 from dedup.values.errors import IndexUnavailable
 from dedup.values.limits import MAX_ATTRIBUTES, MAX_DEPTH, Excess
 from dedup.values.printable import printable
+from dedup.values.row import Statistics
 from dedup.values.urls import host_of, with_or_without_www
 from dedup.values.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
+
+_LONGEST_NAME = 80
+
+
+class DuplicatePage(DropItem):
+    """The item repeats one that was kept; *verdict* names it.
+
+    The pipeline logs a line of its own, so Scrapy, which logs the whole item, is to log none.
+    """
+
+    def __init__(self, url: str, verdict: Verdict, name: str = "") -> None:
+        message: Any = DropReason(url, verdict, name)
+        super().__init__(message, **({"log_level": "NOTSET"} if HAS_LOG_LEVEL else {}))
+        self.verdict = verdict
+
+
+log_in_one_line(DuplicatePage)
+
+
+@dataclass(frozen=True, slots=True)
+class DropReason:
+    """What `explained` returns, built only when somebody reads it: most logs leave it out."""
+
+    url: str
+    verdict: Verdict
+    name: str = ""
+
+    def __str__(self) -> str:
+        return explained(self.url, self.verdict, self.name)
+
+
+def explained(url: str, verdict: Verdict, name: str = "") -> str:
+    """Return one line on a dropped page: URL, reason, canonical, loss, distances in bits, similarity.
+
+    *name* stands for an item without URL: its key, or its first line.
+    """
+    similarity = "-" if verdict.similarity is None else f"{verdict.similarity:.2f}"
+    lost = "" if verdict.lost is None else f": loses {loses(verdict.lost, verdict.words)}"
+    return (
+        f"{verdict.reason}: {_shown(url, name)} repeats {_shown(verdict.canonical_url)}{lost} "
+        f"(content distance {_number(verdict.content_distance)}, "
+        f"structure distance {_number(verdict.structure_distance)}, similarity {similarity})"
+    )
+
+
+def _shown(url: str, name: str = "") -> str:
+    if url:
+        return f"<{printable(url)}>" + (f" {printable(name, _LONGEST_NAME)}" if name else "")
+    return f'"{printable(name, _LONGEST_NAME)}"' if name else "an item without URL"
+
+
+def _number(distance: int | None) -> str:
+    return "-" if distance is None else str(distance)
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+# A count is among Scrapy's stats after so many seconds at the latest.
+WRITTEN_AFTER = 1.0
+
+
+class CrawlStats:
+    """The counts of *crawler*, which has a stats collector when its crawl begins.
+
+    They are added up here, because a page has a dozen of them and a call of Scrapy's collector costs a
+    microsecond or two.  The collector gets them a second after the first new one, and the rest at the
+    end.  Without an asyncio loop, and so without a clock, it gets each at once.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._added: dict[str, float] = {}
+        self._most_candidates: int | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def _stats(self) -> StatsCollector:
+        assert self._crawler.stats is not None
+        return self._crawler.stats
+
+    def add(self, name: str, by: float = 1) -> None:
+        """Add *by* to the stat *name*."""
+        self._added[name] = self._added.get(name, 0) + by
+        if self._timer is None:
+            self._write_soon()
+
+    def timed(self, step: str, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Return what *call* returns; add the seconds that it takes to the stat of *step*."""
+        begin = perf_counter()
+        try:
+            return call(*args, **kwargs)
+        finally:
+            self.add(f"seconds/{step}", perf_counter() - begin)
+
+    def lookup(self, verdict: Verdict) -> None:
+        """Count a question to the index and how many candidates it looked at."""
+        self._most_candidates = max(self._most_candidates or 0, verdict.candidates)
+        self.add("candidates", verdict.candidates)
+        self.add("lookups")
+
+    def _write_soon(self) -> None:
+        if has_asyncio():
+            self._timer = asyncio.get_running_loop().call_later(WRITTEN_AFTER, self.write)
+        else:
+            self.write()
+
+    def write(self) -> None:
+        """Let the stats of Scrapy have everything that was counted up to now."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        added, self._added = self._added, {}
+        for name, by in added.items():
+            number: Any = by  # Scrapy annotates counts as whole numbers
+            self._stats.inc_value(f"dedup/{name}", number)
+        if self._most_candidates is not None:
+            self._stats.max_value("dedup/candidates_max", self._most_candidates)
+            self._most_candidates = None
+
+    def index(self, statistics: Statistics) -> None:
+        """Set what the index holds at the end, and the candidates of a lookup on average."""
+        self.write()
+        self._stats.set_value("dedup/index/rows", statistics.rows)
+        self._stats.set_value("dedup/index/bytes", statistics.bytes)
+        self._stats.set_value("dedup/index/orphans", statistics.orphans)
+        if lookups := self._stats.get_value("dedup/lookups"):
+            mean = self._stats.get_value("dedup/candidates", 0) / lookups
+            self._stats.set_value("dedup/candidates_per_lookup", round(mean, 3))
+
+    def own(self) -> dict[str, int]:
+        """Return all counts, by their names without ``dedup/``."""
+        self.write()
+        stats: dict[str, Any] = self._stats.get_stats()
+        return {
+            name.removeprefix("dedup/"): value
+            for name, value in stats.items()
+            if name.startswith("dedup/")
+        }
+
 
 logger = logging.getLogger(__name__)
 

@@ -2,27 +2,92 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
+from parsel import Selector
 from scrapy.http import HtmlResponse, Response
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.front.settings import DedupSettings, PageFromItem
-from dedup.plugin.content import JudgedPart
-from dedup.plugin.exchange import exchange_of
+from dedup.plugin.tracking import exchange_of
 from dedup.reading.charset import decode, encoding_of, is_shifted
 from dedup.reading.fields import FieldRule, RawPage, item_key, raw_page_of
 from dedup.reading.floods import SMALL, has_attribute_flood
 from dedup.reading.page import Page, markup_of
 from dedup.values.limits import MAX_BYTES, Excess
+from dedup.values.printable import printable
 from dedup.values.urls import host_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+
+class JudgedPart:
+    """Reads the part of a page that ``DEDUP_CONTENT`` selects, without what ``DEDUP_IGNORE`` selects."""
+
+    def __init__(self, settings: DedupSettings) -> None:
+        self._content, self._ignore = settings.content, settings.ignore
+        self._is_warned = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is selected: whole pages are judged."""
+        return not (self._content or self._ignore)
+
+    def of(self, page: Page, markup: Callable[[], str]) -> Page:
+        """Return *page* with the text and structure of its part; *markup* gives its HTML.
+
+        Its links stay, and pages of equal bytes are copies as before.  A page without such a part is
+        judged as a whole, and the first one is logged.
+        """
+        if self.is_whole or page.excess or not (html := markup()):
+            return page
+        roots = self._roots(html)
+        if not roots:
+            self._warn(page)
+            return page
+        parts = [Page.from_tree(root, body=b"") for root in roots]
+        return replace(
+            page,
+            text="\n".join(part.text for part in parts if part.text),
+            tags=tuple(chain.from_iterable(part.tags for part in parts)),
+            depths=tuple(chain.from_iterable(part.depths for part in parts)),
+            classes=tuple(chain.from_iterable(part.classes for part in parts)),
+        )
+
+    def _roots(self, html: str) -> list[Any]:
+        tree = Selector(text=html, type="html")
+        for ignored in tree.css(self._ignore) if self._ignore else ():
+            if ignored.root.getparent() is not None:
+                ignored.root.drop_tree()
+        return (
+            _outermost([one.root for one in tree.css(self._content)]) if self._content else [tree.root]
+        )
+
+    def _warn(self, page: Page) -> None:
+        if not self._is_warned:
+            self._is_warned = True
+            logger.warning(
+                "<%s> has nothing that DEDUP_CONTENT (%s) selects: it is judged as a whole, and so is "
+                "every page like it",
+                *(printable(page.url), printable(self._content)),
+            )
+
+
+def _outermost(elements: list[Any]) -> list[Any]:
+    """Return those of *elements* that are in no other one."""
+    chosen = set(elements)
+    return [one for one in elements if chosen.isdisjoint(one.iterancestors())]
+
 
 # So many responses may have items that are still on their way.  After more of them in a row without an
 # item that holds their text, no more are read ahead.

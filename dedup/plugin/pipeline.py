@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from functools import partial
+from collections.abc import Awaitable, Callable
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,38 +12,32 @@ from scrapy import Request, signals
 from scrapy.exceptions import NotConfigured
 
 from dedup.front.settings import DedupSettings
-from dedup.index import Sighting
 from dedup.index.index import is_address, shown_place
-from dedup.plugin.errors import DropReason, DuplicatePage, close_spider
-from dedup.plugin.exchange import Delivery
 from dedup.plugin.feeds import (
     CannotMark,
     DroppedFeed,
+    FeedWatch,
     known_item_classes,
     mark_of_copies,
     marker_of,
 )
-from dedup.plugin.judge import Answered, Judge
-from dedup.plugin.older import item_pipeline
+from dedup.plugin.judge import Answered, Judge, Question
+from dedup.plugin.notices import DropReason, DuplicatePage
+from dedup.plugin.older import close_spider, item_pipeline
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, only_looks, read_settings
-from dedup.plugin.storing import FeedWatch
-from dedup.plugin.tracking import Token, Tracker, TrackingPipeline, rows_of
+from dedup.plugin.tracking import Exchange, Token, Tracker, TrackingPipeline, rows_of
 from dedup.plugin.unread import Copy, Net
 from dedup.plugin.waiting import Future, Waiter
 from dedup.reading.fields import NoHtml
-from dedup.reading.page import Page
-from dedup.values.urls import url_key
+from dedup.values.urls import host_of, url_key
 from dedup.values.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
-
-# Asks once more about one page.
-_Ask = partial[Coroutine[Any, Any, Answered]]
 
 
 class DedupPipeline:
@@ -81,8 +75,8 @@ class DedupPipeline:
             pipeline._marker.require(known_item_classes(crawler.settings))
         for signal, receiver in (
             (signals.item_scraped, pipeline._item_scraped),
-            (signals.item_dropped, pipeline._item_dropped),
-            (signals.item_error, pipeline._item_failed),
+            (signals.item_dropped, pipeline._item_lost),
+            (signals.item_error, pipeline._item_lost),
             (signals.request_reached_downloader, pipeline._request_sent),
             # Not `close_spider`, which does not know how the crawl ended.
             (signals.spider_closed, pipeline._spider_closed),
@@ -118,79 +112,79 @@ class DedupPipeline:
     # waits, and an item that need not wait costs no task.
     def process_item(self, item: Any, spider: Any = None) -> Any:
         """Return *item*, an awaitable of it if it must wait, or raise `DuplicatePage`."""
-        token = self._tracker.judged(item)
+        token, judge = self._tracker.judged(item), self.judge
         self._counts.add("seen")
-        if verdict := token.verdict:
-            return self._act(item, token, verdict)
-        if (sighted := self._sighted(item, token)) is None:
+        if token.verdict:
+            return self._act(item, token, token.verdict)
+        token.question = question = self._question(item, token)
+        if question is None:
             return self._keep_unjudged(item)
-        judge, is_restored = self.judge, token.is_restored
-        siblings = rows_of(token.response, sighted[1].url)
-        ask = partial(judge.answer, *sighted, is_restored=is_restored, siblings=siblings)
         if judge.is_remote:  # asked now, as items are judged in the order in which they come
-            later = judge.ask_later(*sighted, is_restored=is_restored, siblings=siblings)
-            return self._await(item, token, ask, later)
-        verdict = judge.ask(*sighted, is_restored=is_restored, siblings=siblings)
-        if verdict is None:
-            return self._keep_unjudged(item)
-        if verdict.row is None:
-            return self._wait(item, token, sighted[1], ask, judge.waiter(verdict))
-        if self._is_unread(item, token, verdict, sighted[1]):
-            verdict = judge.ask(*sighted, is_restored=True) or verdict
-        return self._act(item, token, verdict, sighted[1])
+            return self._await(item, token, question, judge.ask_later(question))
+        verdict = judge.ask(question)
+        if waiter := judge.waiter(verdict):
+            return self._wait(item, token, question, waiter)
+        if self._is_unread(item, token, verdict):
+            verdict = judge.ask(question) or verdict
+        return self._act(item, token, verdict)
 
-    async def _await(self, item: Any, token: Token, ask: _Ask, later: Future[Answered]) -> Any:
+    async def _await(self, item: Any, token: Token, question: Question, later: Future[Answered]) -> Any:
         verdict, waiter = await later
-        page: Page = ask.args[1]
         if waiter:
-            return await self._wait(item, token, page, ask, waiter)
-        return await self._act_later(item, token, verdict, page, ask)
+            return await self._wait(item, token, question, waiter)
+        return await self._act_later(item, token, question, verdict)
 
     async def _act_later(
-        self, item: Any, token: Token, verdict: Verdict | None, page: Page, ask: _Ask
+        self, item: Any, token: Token, question: Question, verdict: Verdict | None
     ) -> Any:
-        if verdict is not None and self._is_unread(item, token, verdict, page):
-            again, _ = await ask(is_restored=True)
+        if self._is_unread(item, token, verdict):
+            again, _ = await self.judge.answer(question)
             verdict = again or verdict
-        return self._keep_unjudged(item) if verdict is None else self._act(item, token, verdict, page)
+        return self._act(item, token, verdict)
 
-    def _sighted(self, item: Any, token: Token) -> tuple[Sighting, Page] | None:
+    def _question(self, item: Any, token: Token) -> Question | None:
         """Return what to ask about *item*, None where it is not to be judged, or cannot be."""
+        if token.is_exempt:
+            self._records.unjudged(is_exempt=True)
+            return None
+        response, is_only = token.response, token.is_only
         try:
-            if token.is_exempt:
-                self._records.unjudged(is_exempt=True)
-                return None
-            response, is_only = token.response, token.is_only
             page, kind = self._counts.timed("parse", self.reader.read, item, response, is_only=is_only)
             self._records.seen(item, page, self._before)
-            return (self.judge.sighting(page, kind), page) if page else None
+            if page is None:
+                return None
+            siblings = rows_of(response, page.url)
+            return self.judge.question(page, kind, is_restored=token.is_restored, siblings=siblings)
         except NoHtml as error:
-            self._records.note(error.record, token.response)
+            self._records.note(error.record, response)
         except Exception:
             self._records.unjudged(is_exempt=False)
             # A page that we cannot read is our error: a traceback is logged, and the item is kept.
             logger.exception("An item could not be judged and is kept")
         return None
 
-    async def _wait(self, item: Any, token: Token, page: Page, ask: _Ask, waiter: Waiter) -> Any:
+    async def _wait(self, item: Any, token: Token, question: Question, waiter: Waiter) -> Any:
         """Hold a copy back until the fate of the item that it repeats is known."""
         try:
-            verdict = await self.judge.ask_again(ask, waiter)
+            verdict = await self.judge.ask_again(question, waiter)
         except TimeoutError:
             self._counts.add("wait_timeout")
             return self._keep_unjudged(item)
-        return await self._act_later(item, token, verdict, page, ask)
+        return await self._act_later(item, token, question, verdict)
 
-    def _is_unread(self, item: Any, token: Token, verdict: Verdict, page: Page) -> bool:
+    def _is_unread(self, item: Any, token: Token, verdict: Verdict | None) -> bool:
         """Return whether *item*, a copy by its *verdict*, is to be kept because of what was not read.
 
         The copies before it are given back: they are requested again, and kept.
         """
-        if not self._drops(verdict) or verdict.canonical is None or verdict.row is None:
+        question = token.question
+        if question is None or verdict is None or not self._drops(verdict):
             return False
+        if verdict.canonical is None or verdict.row is None:
+            return False
+        page, response = question.page, token.response
         if self._settings.config.exceptions.originals(url_key(page.url)):
             return False  # somebody has said what it is a copy of
-        response = token.response
         markup = self.reader.markup(item, response, is_only=token.is_only)
         copy = Copy(verdict.row, page.url, response.request if response else None)
         if not (markup and self._net.swallows(verdict.canonical, markup, page.text, copy)):
@@ -200,7 +194,8 @@ class DedupPipeline:
         self._counts.add("unread", len(before) + 1)
         if before:
             again = sum(self._request_again(one) for one in before)
-            self.judge.swallowing(page.url, verdict, before[-1].url, again)
+            self.judge.notices.swallowing(page.url, verdict, before[-1].url, again)
+        question.is_restored = True
         return True
 
     def _drops(self, verdict: Verdict) -> bool:
@@ -218,28 +213,44 @@ class DedupPipeline:
         self._counts.add("requested_again")
         return True
 
-    def _act(self, item: Any, token: Token, verdict: Verdict, page: Page | None = None) -> Any:
-        """Keep, mark or drop *item*; *page* is None where the verdict was given on its response."""
+    def _act(self, item: Any, token: Token, verdict: Verdict | None) -> Any:
+        """Keep, mark or drop *item*; it is kept where it was not judged."""
+        if verdict is None:
+            return self._keep_unjudged(item)
         self._counts.add(verdict.reason)
-        if watch := token.watch:
-            self.judge.rules.judged(watch, verdict)
-        url, name = (page.url, name_of(page)) if page else (token.url, "")
+        if token.exchange:
+            self.judge.rules.judged(token.exchange, verdict)
         if verdict.kept:
             token.row = verdict.row
             self._counts.add("kept")
             return self._marked(item, verdict)
-        if verdict.is_rehearsed and not self._marks_copies:
-            self._counts.add("rehearsed")
-            self._counts.add("kept")
-        elif self.judge.is_of_another_run(verdict):
+        # Without a question, the verdict was given on its response.
+        page = token.question.page if token.question else None
+        url, name = (page.url, name_of(page)) if page else (token.url, "")
+        is_rehearsed = verdict.is_rehearsed and not self._marks_copies
+        if not is_rehearsed and self.judge.is_of_another_run(verdict):
             self._counts.add("dropped_for_earlier_run")
-        if verdict.is_rehearsed or self._settings.dry_run or self._marks_copies:
-            return self._let_go(item, DropReason(url, verdict, name), verdict)
+        if is_rehearsed or self._settings.dry_run or self._marks_copies:
+            self._let_go(DropReason(url, verdict, name), is_rehearsed=is_rehearsed)
+            return self._marked(item, verdict)
         self._counts.add("dropped")
         copy = DuplicatePage(url, verdict, name)
         logger.info("Dropped %s", copy)
         self._write_dropped(item, verdict)
         raise copy
+
+    def _let_go(self, copy: DropReason, *, is_rehearsed: bool) -> None:
+        """Count and log a copy that is delivered all the same."""
+        if is_rehearsed:
+            self._counts.add("rehearsed")
+            self._counts.add("kept")
+            logger.info("Would drop, after the dry run, %s", copy)
+        elif self._settings.dry_run:
+            self._counts.add("would_drop")
+            logger.info("Would drop %s", copy)
+        else:
+            self._counts.add("marked")
+            logger.info("Marked %s", copy)
 
     def _write_dropped(self, item: Any, verdict: Verdict) -> None:
         assert self._crawler.spider is not None
@@ -257,29 +268,18 @@ class DedupPipeline:
         index = None if is_address(place) else Path(place)
         return DroppedFeed(self._crawler, self._settings.dropped_feed, mark_of_copies(), index)
 
-    def _let_go(self, item: Any, copy: DropReason, verdict: Verdict) -> Any:
-        if verdict.is_rehearsed and not self._marks_copies:
-            logger.info("Would drop, after the dry run, %s", copy)
-            return self._marked(item, verdict)
-        self._counts.add("would_drop" if self._settings.dry_run else "marked")
-        done = "Would drop" if self._settings.dry_run else "Marked"
-        logger.info("%s %s", done, copy)
-        return self._marked(item, verdict)
-
     def _marked(self, item: Any, verdict: Verdict) -> Any:
-        if self._marker and not self._settings.dry_run:
-            try:
-                self._marker.mark(item, verdict)
-            except CannotMark as error:
-                self._end_crawl(error)
+        """Return *item* with its mark; a crawl that cannot mark items does not go on without marks."""
+        if self._marker is None or self._settings.dry_run:
+            return item
+        try:
+            self._marker.mark(item, verdict)
+        except CannotMark as error:
+            self._counts.add("mark_errors")
+            if self._ending is None:
+                logger.error("The crawl is ended, items are kept unmarked: %s", error)
+                self._ending = close_spider(self._crawler, "dedup_cannot_mark")
         return item
-
-    def _end_crawl(self, error: CannotMark) -> None:
-        """Close the spider: a crawl that should mark its items must not go on without marks."""
-        self._counts.add("mark_errors")
-        if self._ending is None:
-            logger.error("The crawl is ended, items are kept unmarked: %s", error)
-            self._ending = close_spider(self._crawler, "dedup_cannot_mark")
 
     def _keep_unjudged(self, item: Any) -> Any:
         self._counts.add(Reason.NOT_JUDGED)
@@ -287,16 +287,13 @@ class DedupPipeline:
         return item
 
     def _request_sent(self, request: Request) -> None:
-        self.judge.visit(request.url)
+        self.judge.visit(host_of(request.url))
 
     def _item_scraped(self, item: Any) -> None:
         self._settle(item, kept=True, delivered=True)
 
-    def _item_dropped(self, item: Any, exception: Exception | None = None) -> None:
+    def _item_lost(self, item: Any, exception: Exception | None = None) -> None:
         self._settle(item, kept=False, delivered=isinstance(exception, DuplicatePage))
-
-    def _item_failed(self, item: Any) -> None:
-        self._settle(item, kept=False, delivered=False)
 
     def _settle(self, item: Any, *, kept: bool, delivered: bool) -> None:
         token = self._tracker.settle(item)
@@ -304,20 +301,19 @@ class DedupPipeline:
         if token is None:
             return
         delivered = delivered and not is_lost
-        token.response = None
         if token.row is not None and not is_lost:
             self.judge.settle(token.row, kept=kept)
-        if watch := token.watch:
-            self.judge.rules.settled(watch, is_delivered=delivered)
-        if delivery := token.delivery:
-            delivery.settled += 1
-            delivery.delivered += delivered
-            self.settle_page(delivery)
+        if exchange := token.exchange:
+            exchange.settled += 1
+            exchange.delivered += delivered
+            self.judge.rules.settled(exchange, is_whole=delivered)
+            self.settle_page(exchange)
+        token.response = token.exchange = token.question = None
 
-    def settle_page(self, delivery: Delivery) -> None:
+    def settle_page(self, exchange: Exchange) -> None:
         """Settle a page that shares the fate of its items, if that fate is known."""
-        if not delivery.is_open:
-            self.judge.settle(delivery.row, kept=not delivery.is_lost)
+        if exchange.row is not None and not exchange.is_open:
+            self.judge.settle(exchange.row, kept=not exchange.is_lost)
 
     def close_spider(self, spider: Any = None) -> None:
         """Write the stats, which extensions read when the spider is closed, before the run ends."""
@@ -339,3 +335,19 @@ class DedupPipeline:
         await first
         if closing := then():
             await closing
+
+
+class BesidePipeline:
+    """A component of a crawl that works with its pipeline."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @cached_property
+    def _pipeline(self) -> DedupPipeline | None:
+        """The pipeline of this crawl, None in one that has switched it off."""
+        return item_pipeline(self._crawler, DedupPipeline)
+
+    @property
+    def _judge(self) -> Judge | None:
+        return self._pipeline.judge if self._pipeline else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -13,18 +13,14 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.python.failure import Failure
 
 from dedup.front.settings import DedupSettings
-from dedup.index import Sighting
-from dedup.plugin.content import JudgedPart
-from dedup.plugin.errors import DropReason
-from dedup.plugin.exchange import exchange_of
-from dedup.plugin.judge import Judge
+from dedup.plugin.judge import Judge, Question
 from dedup.plugin.middleware import begun, is_exempt, outputs_of
-from dedup.plugin.older import item_pipeline
-from dedup.plugin.pages import located, page_from_response
-from dedup.plugin.pipeline import DedupPipeline
-from dedup.plugin.restored import kept_request
+from dedup.plugin.notices import DropReason
+from dedup.plugin.pages import JudgedPart, located, page_from_response
+from dedup.plugin.pipeline import BesidePipeline
+from dedup.plugin.requests import kept_request
 from dedup.plugin.settings import only_looks, read_settings
-from dedup.plugin.tracking import is_asked_for
+from dedup.plugin.tracking import exchange_of, is_asked_for
 from dedup.reading.page import Page
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
@@ -53,7 +49,7 @@ class DuplicateResponse(IgnoreRequest):
         self.verdict = verdict
 
 
-class DedupResponseMiddleware:
+class DedupResponseMiddleware(BesidePipeline):
     """Judges responses, and skips the links or the callback of those that are copies.
 
     With ``DEDUP_SKIP = "nothing"`` there is a `ReadingMiddleware` in its place.  Start pages and a share
@@ -63,7 +59,7 @@ class DedupResponseMiddleware:
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
-        self._crawler = crawler
+        super().__init__(crawler)
         self._settings = settings
         self._part = JudgedPart(settings)
         self._saved: dict[str, None] = {}
@@ -81,15 +77,6 @@ class DedupResponseMiddleware:
             raise NotConfigured
         return ReadingMiddleware(crawler, settings)
 
-    @cached_property
-    def _pipeline(self) -> DedupPipeline | None:
-        """The pipeline of this crawl, None in one that has switched it off."""
-        return item_pipeline(self._crawler, DedupPipeline)
-
-    @property
-    def _judge(self) -> Judge | None:
-        return self._pipeline.judge if self._pipeline else None
-
     def process_spider_input(self, response: Response, spider: Any = None) -> None:
         """Judge *response*; raises `DuplicateResponse` if its callback is to be skipped."""
         judge = self._judge
@@ -98,11 +85,8 @@ class DedupResponseMiddleware:
         if judge.is_remote:
             self._judge_later(response, judge)
             return
-        sighted = _sighted(response, judge, self._part)
-        verdict = None
-        if sighted:
-            verdict = judge.ask(sighted[1], sighted[0], siblings=_siblings(response, sighted[0]))
-        self._act(response, judge, sighted, verdict)
+        question = self._question(response, judge)
+        self._act(response, judge, question, judge.ask(question) if question else None)
 
     def _judge_later(self, response: Response, judge: Judge) -> None:
         """Replace the callback of the response with one that runs it when there is a verdict.
@@ -116,15 +100,12 @@ class DedupResponseMiddleware:
 
         async def judged(response: Response, **given: Any) -> AsyncIterator[Any]:
             request.callback = own
-            sighted = _sighted(response, judge, self._part)
-            verdict = None
-            if sighted:
-                siblings = _siblings(response, sighted[0])
-                verdict, waiter = await judge.answer(sighted[1], sighted[0], siblings=siblings)
-                del waiter  # it need not wait: what leans on a pending page is followed
+            question = self._question(response, judge)
+            # It need not wait: what leans on a pending page is followed.
+            verdict = (await judge.answer(question))[0] if question else None
             callback = partial(own or spider._parse, response, **given)
             try:
-                self._act(response, judge, sighted, verdict)
+                self._act(response, judge, question, verdict)
             except DuplicateResponse as copy:
                 callback = partial(request.errback or _nothing, Failure(copy))  # type: ignore[no-untyped-call]
             async for output in outputs_of(callback()):
@@ -132,41 +113,51 @@ class DedupResponseMiddleware:
 
         request.callback = judged
 
+    def _question(self, response: Response, judge: Judge) -> Question | None:
+        try:
+            page = _read(response, judge)
+            if page is None:
+                return None
+            page = located(self._part.of(page, lambda: response.text), response)
+            # There are no rows of this response yet.
+            siblings: set[int] | None = set() if is_asked_for(response, page.url) else None
+            return judge.question(page, "page", siblings=siblings)
+        except Exception:
+            # A page that we cannot read is our error: a traceback is logged, and it is followed.
+            logger.exception("A response could not be judged and is followed")
+            return None
+
     def _act(
-        self,
-        response: Response,
-        judge: Judge,
-        sighted: tuple[Page, Sighting] | None,
-        verdict: Verdict | None,
+        self, response: Response, judge: Judge, question: Question | None, verdict: Verdict | None
     ) -> None:
         """Note what becomes of *response*; raises `DuplicateResponse` if its callback is skipped."""
         judge.counts.add("responses/seen")
-        if sighted is None or verdict is None:
+        if question is None or verdict is None:
             judge.counts.add("responses/not_judged")
         else:
-            self._skip(response, judge, *sighted, verdict)
+            self._skip(response, judge, question, verdict)
         exchange_of(response).is_given = True
 
-    def _skip(
-        self, response: Response, judge: Judge, page: Page, sighting: Sighting, verdict: Verdict
-    ) -> None:
+    def _skip(self, response: Response, judge: Judge, question: Question, verdict: Verdict) -> None:
         exchange_of(response).verdict = verdict
         judge.counts.add(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
-        if verdict.row is None or not self._skips(response, sighting, verdict, judge):
+        if verdict.row is None or not self._skips(response, question, verdict, judge):
             return
         logger.info("Skipped the %s of %s", self._settings.skip, DropReason(response.url, verdict))
         if self._settings.skip == "callback":
             judge.counts.add("callbacks_skipped")
-            links = self._saved_now([joined_key(response.url, link) for link in page.links], judge)
+            links = self._saved_now(
+                [joined_key(response.url, link) for link in question.page.links], judge
+            )
             own = kept_request(response.request, self._crawler)
             judge.withhold(verdict.row, links, (response.url, own))
             raise DuplicateResponse(response, verdict)
         exchange_of(response).is_cut = True
 
-    def _skips(self, response: Response, sighting: Sighting, verdict: Verdict, judge: Judge) -> bool:
+    def _skips(self, response: Response, question: Question, verdict: Verdict, judge: Judge) -> bool:
         if not verdict.repeats_another or verdict.is_delivered or self._settings.dry_run:
             return False
-        if not (verdict.canonical_was_met or self._was_followed(response, sighting, verdict)):
+        if not (verdict.canonical_was_met or self._was_followed(response, question, verdict)):
             judge.counts.add("responses/canonical_not_met")
             return False
         if not _depth(response):
@@ -176,13 +167,13 @@ class DedupResponseMiddleware:
             return False
         return True
 
-    def _was_followed(self, response: Response, sighting: Sighting, verdict: Verdict) -> bool:
+    def _was_followed(self, response: Response, question: Question, verdict: Verdict) -> bool:
         """Return whether the crawl followed another copy of its canonical, which this page repeats too.
 
         Otherwise a trap on a site that has moved would never end, because the canonical of all its pages
         is on the old site, which this crawl does not visit.
         """
-        canonical, page = verdict.canonical or 0, sighting.fingerprint
+        canonical, page = verdict.canonical or 0, question.sighting.fingerprint
         followed = self._followed.get(canonical)
         if followed and match(followed, page, self._settings.config).is_duplicate:
             return True
@@ -271,24 +262,6 @@ def _nothing(_: Failure) -> None:
 def is_explored(url: str) -> bool:
     """Return whether *url* is in the share of copies that are followed nevertheless."""
     return murmur3(url) < EXPLORED * 2**64
-
-
-def _sighted(response: Response, judge: Judge, part: JudgedPart) -> tuple[Page, Sighting] | None:
-    try:
-        page = _read(response, judge)
-        if page is None:
-            return None
-        page = located(part.of(page, lambda: response.text), response)
-        return page, judge.sighting(page, "page")
-    except Exception:
-        # A page that we cannot read is our error: a traceback is logged, and it is followed.
-        logger.exception("A response could not be judged and is followed")
-        return None
-
-
-def _siblings(response: Response, page: Page) -> set[int] | None:
-    """Return the rows of the same response, as there are: none; None where it was not asked for."""
-    return set() if is_asked_for(response, page.url) else None
 
 
 def _read(response: Response, judge: Judge) -> Page | None:

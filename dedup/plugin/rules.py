@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
@@ -13,14 +11,19 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
-from scrapy.http.request import NO_CALLBACK
 
 from dedup.front.settings import DedupSettings
 from dedup.index.index import Index
 from dedup.index.url_rules import UrlRules, WithheldRequest, seen_of
-from dedup.plugin.counting import CrawlStats
-from dedup.plugin.exchange import exchange_of
-from dedup.plugin.restored import kept_request, request_again
+from dedup.plugin.notices import CrawlStats
+from dedup.plugin.requests import (
+    is_link,
+    is_open_to_rules,
+    kept_request,
+    request_again,
+    signature_of,
+)
+from dedup.plugin.tracking import Exchange, exchange_of
 from dedup.plugin.waiting import Future, InFlight, Waiter
 from dedup.urls.evidence import State
 from dedup.urls.learner import OTHER_CONTENT, OTHER_LINKS, Learner, Prediction, RuleRecord
@@ -51,16 +54,6 @@ _P = ParamSpec("_P")
 
 Do = Callable[[Callable[[], Any], Callable[[Any], None]], None]
 """Asks the index, and calls the second function with the answer, None where there is none."""
-# Marks a request that the spider handed out, by way of the scheduler.  Its value fits one URL only,
-# since callbacks copy the meta of responses into requests that they make themselves.
-LINK = "dedup_link"
-# Meta that says nothing of what a page shows.
-_NEUTRAL = frozenset(
-    f"{LINK} dedup depth link_text download_slot download_latency download_timeout redirect_times "
-    "redirect_ttl redirect_urls redirect_reasons retry_times max_retry_times is_start_request "
-    "referrer_policy proxy _auth_proxy".split()
-)
-_AGAIN = ("redirect_times", "retry_times", "verbatim_url")
 
 
 def _ignored(_: object) -> None:
@@ -83,39 +76,28 @@ def _guarded(
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
-    """A request under way: how it was made, and what rules say of its page.
+class Watch:
+    """What becomes of a request and of its response, what its items are judged to be, where it leads.
 
-    Others wait for it by *key*.
+    *signature* says how it was made (see `signature_of`), *predictions* what rules say of its page;
+    others wait for it by *key*.  *url* is that of the response, *size* that of its body in bytes,
+    *came_by* are the URLs that redirected to it.  *rows* are the kept rows that have its *contents*,
+    *pages* how many of them are of the response itself.  *new* are the predictions by which it led to
+    something new to this crawl.  Nothing is learned from one that *is_spoiled*.
     """
 
     signature: str | None
     is_open: bool = False
     key: Parts | None = None
-    predictions: list[Prediction] = field(default_factory=list)
-
-
-@dataclass(slots=True, eq=False)
-class Watch:
-    """What becomes of a response of *url*: what its items are judged to be, and where it leads.
-
-    *size* is that of its body in bytes, *came_by* are the URLs that redirected to it.  *rows* are the
-    kept rows that have its contents.  *new* are the predictions by which it led to
-    something new to this crawl.  Nothing is learned from one that *is_spoiled*.
-    """
-
-    url: str
-    size: int
-    came_by: Sequence[str]
-    asked: Asked
+    predictions: Sequence[Prediction] = ()
+    url: str = ""
+    size: int = 0
+    came_by: Sequence[str] = ()
     contents: list[int] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
     new: set[Prediction] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
-    items: int = 0
     pages: int = 0
-    settled: int = 0
-    has_ended: bool = False
     clarity: Clarity = Clarity.CLEAR
     is_own: bool = True
     is_spoiled: bool = False
@@ -138,7 +120,7 @@ class CrawlRules:
         self._do: Do = lambda ask, then: then(ask())
         self._run: Run | None = None
         self._knows_all = True
-        self._asked: WeakKeyDictionary[Request, Asked] = WeakKeyDictionary()
+        self._watches: WeakKeyDictionary[Request, Watch] = WeakKeyDictionary()
         # By row: the canonical that a kept page was kept in place of.
         self._represents: dict[int, int] = {}
         self._in_flight = InFlight(crawler.settings.getint("CONCURRENT_REQUESTS") // 2)
@@ -255,17 +237,17 @@ class CrawlRules:
 
     def _answer(self, request: Request, *, can_wait: bool = True) -> Answered:
         url, signature = request.url, signature_of(request)
-        asked = self._asked[request] = Asked(signature)
+        watch = self._watches[request] = Watch(signature)
         if signature is None:
             return None
-        asked.is_open = is_open_to_rules(request)
-        if not asked.is_open:
+        watch.is_open = is_open_to_rules(request)
+        if not watch.is_open:
             self._note_made_again(request)
             return None
-        asked.predictions = self._learner.predictions(url, signature)
-        acting = next((one for one in asked.predictions if one.acts), None)
+        watch.predictions = self._learner.predictions(url, signature)
+        acting = next((one for one in watch.predictions if one.acts), None)
         if acting is None:
-            return self._first(request, asked, can_wait=can_wait)
+            return self._first(request, watch, can_wait=can_wait)
         if not self.uses or not is_link(request):
             return None
         assert self._run is not None
@@ -274,18 +256,18 @@ class CrawlRules:
             return None
         return self._withhold(request, acting)
 
-    def _first(self, request: Request, asked: Asked, *, can_wait: bool) -> Waiter | None:
+    def _first(self, request: Request, watch: Watch, *, can_wait: bool) -> Waiter | None:
         """Return a waiter for another page that rules say is the same, None to make *request* now."""
         left = self._learner.left(request.url)
         if left is None:
             return None
         key, is_matched = left
-        if self.uses and asked.signature is not None:
+        if self.uses and watch.signature is not None:
             may_wait = is_matched and can_wait and is_link(request)
-            if may_wait and (waiter := self._in_flight.waiter(key, asked.signature)):
+            if may_wait and (waiter := self._in_flight.waiter(key, watch.signature)):
                 return waiter
-            if self._in_flight.begin(key, asked.signature):
-                asked.key = key
+            if self._in_flight.begin(key, watch.signature):
+                watch.key = key
         if is_matched:
             self._counts.add("rules/no_representative")
         return None
@@ -298,9 +280,9 @@ class CrawlRules:
         if left := self._learner.left(str((meta.get("redirect_urls") or [request.url])[-1])):
             self._in_flight.ended(left[0])
 
-    def _came(self, asked: Asked) -> None:
-        if asked.key is not None:
-            self._in_flight.ended(asked.key)
+    def _came(self, watch: Watch) -> None:
+        if watch.key is not None:
+            self._in_flight.ended(watch.key)
 
     async def wait(self, waiter: Waiter) -> None:
         """Wait with a *waiter* that `ask` has given."""
@@ -310,8 +292,8 @@ class CrawlRules:
 
     def gone(self, request: Request) -> None:
         """Note that *request* brings no page."""
-        if asked := self._asked.get(request):
-            self._came(asked)
+        if watch := self._watches.get(request):
+            self._came(watch)
 
     def _withhold(self, request: Request, acting: Prediction) -> Answered:
         book, run, page = self._book, self._run, acting.page
@@ -364,26 +346,26 @@ class CrawlRules:
 
     # Responses
 
+    @property
+    def marks(self) -> bool:
+        """Whether requests that a callback yields are to be marked, as rules may withhold them."""
+        return self.uses and self._book is not None
+
     def watch(self, response: Response) -> Watch | None:
         """Return the `Watch` of *response*, None where nothing is to be learned from it."""
         if self._book is None or response.request is None or not 200 <= response.status < 300:
             return None
-        exchange = exchange_of(response)
+        exchange, request = exchange_of(response), response.request
         if exchange.watch is None:
-            asked = self._asked.get(response.request)
-            if asked is None or asked.signature is None:
+            watch = self._watches.get(request)
+            if watch is None or watch.signature is None:
                 return None
-            came_by = tuple(map(str, response.request.meta.get("redirect_urls") or ()))
-            exchange.watch = Watch(response.url, len(response.body), came_by, asked)
-            if asked.is_open and not asked.predictions and not came_by:
+            exchange.watch, watch.url, watch.size = watch, response.url, len(response.body)
+            watch.came_by = tuple(map(str, request.meta.get("redirect_urls") or ()))
+            if watch.is_open and not watch.predictions and not watch.came_by:
                 # The page that this one may repeat was still under way; it may have come by now.
-                asked.predictions = self._learner.predictions(response.request.url, asked.signature)
+                watch.predictions = self._learner.predictions(request.url, watch.signature)
         return exchange.watch
-
-    def mark(self, request: Request) -> None:
-        """Mark *request*, which a callback yields, where rules may withhold it."""
-        if self.uses and self._book:
-            mark_link(request)
 
     @_guarded
     def links(self, watch: Watch | None, urls: list[str]) -> None:
@@ -391,7 +373,7 @@ class CrawlRules:
         if self._book is None or not urls:
             return
         begin = perf_counter()
-        predictions = watch.asked.predictions if watch else ()
+        predictions = watch.predictions if watch else ()
         new = self._learner.meet(urls, predictions)
         if watch:
             watch.new |= new
@@ -399,14 +381,11 @@ class CrawlRules:
         self._seconds += perf_counter() - begin
 
     @_guarded
-    def judged_page(self, watch: Watch, verdict: Verdict) -> None:
-        """Note the verdict on a response for which no item stands."""
-        watch.pages += 1
-        self.judged(watch, verdict)
-
-    @_guarded
-    def judged(self, watch: Watch, verdict: Verdict) -> None:
-        """Note the verdict on an item of a response, or on the response itself."""
+    def judged(self, exchange: Exchange, verdict: Verdict, *, is_page: bool = False) -> None:
+        """Note the verdict on an item of a response, or on the response, if no item stands for it."""
+        if (watch := exchange.watch) is None:
+            return
+        watch.pages += is_page
         content = self._content(verdict)
         if verdict.row is None or content is None:
             watch.is_spoiled = True
@@ -438,39 +417,33 @@ class CrawlRules:
     @_guarded
     def declared(self, url: str, canonical_link: str) -> None:
         """Learn that a page names another URL as its canonical one."""
-        if self._book and canonical_link:
+        if self._book:
             self._learner.same(url, joined_key(url, canonical_link))
 
     @_guarded
-    def settled(self, watch: Watch, *, is_delivered: bool) -> None:
-        """Note the fate of an item."""
-        watch.settled += 1
-        watch.is_spoiled = watch.is_spoiled or not is_delivered
-        self._learn_if_known(watch)
+    def settled(self, exchange: Exchange, *, is_whole: bool) -> None:
+        """Note that an item is settled, or that a callback has ended; it failed unless it *is_whole*.
 
-    @_guarded
-    def ended(self, watch: Watch, *, is_whole: bool) -> None:
-        """Note that a callback has ended; unless it *is_whole* it has failed."""
-        watch.has_ended = True
+        What is known of a response is learned as soon as that is all.
+        """
+        watch = exchange.watch
+        if self._book is None or watch is None:
+            return
         watch.is_spoiled = watch.is_spoiled or not is_whole
-        self._learn_if_known(watch)
-
-    def _learn_if_known(self, watch: Watch) -> None:
-        """Learn from a response as soon as all is known of it."""
-        if self._book is None or not watch.has_ended or watch.settled < watch.items:
+        if exchange.is_open:
             return
         begin = perf_counter()
         try:
-            self._learn(watch)
+            self._learn(watch, exchange.items)
         finally:
-            self._came(watch.asked)
+            self._came(watch)
         if monotonic() - self._stored > _STORED_EVERY:
             self._store()
         self._seconds += perf_counter() - begin
 
-    def _learn(self, watch: Watch) -> None:
-        predictions, watch.asked.predictions = watch.asked.predictions, []
-        is_whole = 0 < len(watch.rows) == watch.items + watch.pages and not watch.is_spoiled
+    def _learn(self, watch: Watch, items: int) -> None:
+        predictions, watch.predictions = watch.predictions, ()
+        is_whole = 0 < len(watch.rows) == items + watch.pages and not watch.is_spoiled
         clarity = watch.clarity if is_whole else Clarity.DOUBTFUL
         content = tuple(sorted(watch.contents))
         for earlier in watch.came_by:
@@ -481,9 +454,9 @@ class CrawlRules:
             least = Clarity.WALL if one.is_of_few else Clarity.CLEAR
             self._score(one, watch, content if clarity >= least and not watch.came_by else None)
         page, is_wall = None, clarity is Clarity.WALL
-        if clarity and watch.asked.signature is not None:
+        if clarity and watch.signature is not None:
             rows = tuple(dict.fromkeys(watch.rows))  # items of a page may repeat each other
-            page = Page(watch.url, content, rows, watch.asked.signature, watch.size)
+            page = Page(watch.url, content, rows, watch.signature, watch.size)
             self._learner.page(page, can_stand=watch.is_own, is_wall=is_wall)
         if self._knows_all:
             self._learner.visited(watch.url, page, watch.links, can_stand=watch.is_own, is_wall=is_wall)
@@ -565,66 +538,3 @@ def _is_worth_storing(record: RuleRecord) -> bool:
         return True
     evidence = record.evidence
     return bool(evidence.groups and evidence.wrongs) or evidence.withheld > 0
-
-
-def signature_of(request: Request) -> str | None:
-    """Return what the data of a page depend on besides its URL, None where that cannot be told.
-
-    That is the callback with its arguments, cookies, headers, and what is in its meta.
-    """
-    name = _callback_name(request.callback)
-    if name is None:
-        return None
-    meta = {key: value for key, value in request.meta.items() if key not in _NEUTRAL}
-    headers = {key: value for key, value in request.headers.items() if key != b"Referer"}
-    more = request.cb_kwargs, request.cookies, meta, headers
-    if not any(more):
-        return name
-    try:
-        return json.dumps((name, *more[:3], _texts(headers)), sort_keys=True)
-    except (TypeError, ValueError, RecursionError):
-        return None
-
-
-def _callback_name(callback: Any) -> str | None:
-    if callback is None:
-        return "parse"
-    if callback is NO_CALLBACK or getattr(callback, "__self__", None) is None:
-        return None
-    name: str = callback.__name__
-    return name
-
-
-def _texts(headers: dict[Any, Any]) -> dict[str, list[str]]:
-    return {
-        name.decode("latin-1"): [value.decode("latin-1") for value in values]
-        for name, values in headers.items()
-    }
-
-
-def is_open_to_rules(request: Request) -> bool:
-    """Return whether rules may speak of *request*: it asks for the page of a link, once."""
-    meta = request.meta
-    return (
-        request.method == "GET"
-        and not request.dont_filter
-        and not request.body
-        and bool(meta.get("depth"))
-        and meta.get("dedup") is not False
-        and not any(map(meta.get, _AGAIN))
-        and request.callback is not NO_CALLBACK
-    )
-
-
-def mark_link(request: Request) -> None:
-    """Mark a request that a callback has yielded, so that `is_link` knows it again."""
-    request.meta[LINK] = _mark(request.url)
-
-
-def is_link(request: Request) -> bool:
-    """Return whether a callback has yielded *request*; for one made in another way somebody waits."""
-    return request.meta.get(LINK) == _mark(request.url)
-
-
-def _mark(url: str) -> int:
-    return zlib.crc32(url.encode("utf-8", "surrogatepass"))

@@ -9,13 +9,14 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from parsel import css2xpath
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path, get_project_settings, inside_project
 
 from dedup.front import names, reading
 from dedup.front.settings import DedupSettings
 from dedup.index.index import is_address
-from dedup.plugin.content import check_selectors
+from dedup.values.errors import ConfigError, shown
 from dedup.values.printable import printable
 
 if TYPE_CHECKING:
@@ -33,6 +34,18 @@ def read_settings(settings: BaseSettings) -> DedupSettings:
     found = reading.read_settings(named_settings(settings))
     check_selectors(found)
     return found
+
+
+def check_selectors(settings: DedupSettings) -> None:
+    """Raise `ConfigError` for a selector that cannot be read."""
+    for name, selector in (("DEDUP_CONTENT", settings.content), ("DEDUP_IGNORE", settings.ignore)):
+        if "::" in selector:
+            raise ConfigError(f"{name} ({shown(selector)}) must select elements")
+        try:
+            if selector:
+                css2xpath(selector)
+        except Exception as error:  # cssselect and parsel raise their own
+            raise ConfigError(f"{name} ({shown(selector)}) must be a CSS selector: {error}") from error
 
 
 def named_settings(settings: BaseSettings) -> dict[str, Any]:

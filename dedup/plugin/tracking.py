@@ -1,4 +1,4 @@
-"""Follows items on their way through the pipelines of others.
+"""What is known of each response, and of each item on its way through the pipelines of others.
 
 A canonical counts only when its item was kept to the end, and Scrapy says so by signals:
 `item_scraped` brings the object that came out of the last pipeline, `item_dropped` and
@@ -12,15 +12,69 @@ from __future__ import annotations
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
-from weakref import WeakSet, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
-from dedup.plugin.exchange import Delivery, exchange_of
+from dedup.reading.page import Page
+from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrapy.http import Response
 
+    from dedup.plugin.judge import Question
     from dedup.plugin.rules import Watch
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """What is known of one response; nothing in it may lead to the response, which would live on.
+
+    *page* is what was read of it, *is_well_decoded* whether its text is what its bytes say.  *verdict*
+    is one given before the callback, *is_given* says that the response reached its callback, and that it
+    has not failed, *is_cut* that its requests are withheld.  *followed* is the canonical of a copy that
+    is followed, with its own fingerprint.  *watch* is what rules for URLs learn from.
+
+    It has given *items*, of which so many are *settled*, and so many of these *delivered*: they came
+    through all pipelines, or repeat one that did.  *rows* are theirs.  *row* is that of the page itself,
+    where it was kept and its items are judged by themselves: it is lost with them.
+    """
+
+    page: Page | None = None
+    is_well_decoded: bool | None = None
+    verdict: Verdict | None = None
+    is_given: bool = False
+    is_cut: bool = False
+    followed: tuple[int, Fingerprint] | None = None
+    watch: Watch | None = None
+    items: int = 0
+    settled: int = 0
+    delivered: int = 0
+    has_ended: bool = False
+    rows: set[int] | None = None
+    row: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its callback, or one of its items, is still under way."""
+        return not self.has_ended or self.settled < self.items
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it gave items and nothing of it came through."""
+        return self.items > 0 and not self.delivered
+
+
+# A response can hold no attribute of ours.
+_exchanges: WeakKeyDictionary[Response, Exchange] = WeakKeyDictionary()
+
+
+def exchange_of(response: Response) -> Exchange:
+    """Return what is known of *response*, nothing at first."""
+    found = _exchanges.get(response)
+    if found is None:
+        found = _exchanges[response] = Exchange()
+    return found
+
 
 # Items that never came are forgotten when there are twice as many as then, and so many more.
 _SLACK = 100
@@ -30,33 +84,34 @@ _SLACK = 100
 class Token:
     """One item, from the callback that gave it until its fate is known.
 
-    *is_only* says that its response is to be judged in its place, *is_exempt* that nothing is to be
-    judged, *is_restored* that its page was restored.  *verdict* is one already given, on the page *url*;
-    *delivery* is that of its page, if the item has a part in it, *watch* what rules for URLs learn from.
-    It holds its *response* from its arrival in the pipelines until it is settled.  *judged* is the
-    object that the pipeline saw, *row* its pending row.
+    *exchange* is that of its response.  *is_only* says that its response is to be judged in its place,
+    *is_exempt* that nothing is to be judged, *is_restored* that its page was restored.  *verdict* is one
+    already given, on the page *url*.  It holds its *response* from its arrival in the pipelines, and the
+    *question* about it, until it is settled.  *judged* is the object that the pipeline saw, *row* its
+    pending row.
     """
 
     item: Any
+    exchange: Exchange | None = None
     is_only: bool = False
     is_exempt: bool = False
     is_restored: bool = False
     verdict: Verdict | None = None
     url: str = ""
-    delivery: Delivery | None = None
-    watch: Watch | None = None
     source: ref[Response] | None = None
     tracker: Tracker | None = None
     response: Response | None = None
+    question: Question | None = None
     judged: Any = None
     row: int | None = None
     is_settled: bool = False
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """The rows that are lost with it: its own, and that of the page that it has a part in."""
+        """The rows that are lost with it: its own, and that of its page."""
         own = () if self.row is None else (self.row,)
-        return (*own, self.delivery.row) if self.delivery else own
+        page = self.exchange.row if self.exchange else None
+        return own if page is None else (*own, page)
 
 
 def is_asked_for(response: Response | None, url: str) -> TypeGuard[Response]:
@@ -97,10 +152,8 @@ class Tracker:
             self._forget()
         if token.is_exempt:
             self._exempt.add(response)
-        if token.delivery:
-            token.delivery.items += 1
-        if token.watch:
-            token.watch.items += 1
+        if token.exchange:
+            token.exchange.items += 1
 
     def _forget(self) -> None:
         """Forget the items that another component has removed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
@@ -53,53 +54,6 @@ class WaitingRoom:
             self.settled(row)
 
 
-class Waiter:
-    """A copy that waits for a row; the waiter may be called before the copy begins to wait.
-
-    Scrapy 2.13 runs the coroutine of a pipeline in a task of its own, which begins after the copy was
-    judged: by then the item that it repeats may have come through.
-    """
-
-    def __init__(self) -> None:
-        self._is_called = False
-        self._wake: Callable[[], None] | None = None
-
-    def call(self) -> None:
-        """Wake the copy, now or as soon as it waits."""
-        self._is_called = True
-        if self._wake:
-            self._wake()
-
-    async def wait(self, seconds: float) -> bool:
-        """Wait until the waiter is called; return False if it was not within *seconds*."""
-        if self._is_called or seconds <= 0:
-            return self._is_called
-        return await (self._wait_asyncio if has_asyncio() else self._wait_twisted)(seconds)
-
-    async def _wait_asyncio(self, seconds: float) -> bool:
-        event = asyncio.Event()
-        self._wake = event.set
-        try:
-            await asyncio.wait_for(event.wait(), seconds)
-        except TimeoutError:
-            return False
-        return True
-
-    async def _wait_twisted(self, seconds: float) -> bool:
-        from twisted.internet import reactor  # importing it at the top would install one
-
-        settled: Deferred[bool] = Deferred()
-        timer: Any = reactor.callLater(seconds, settled.callback, False)  # type: ignore[arg-type]
-
-        def wake() -> None:
-            if timer.active():
-                timer.cancel()
-                settled.callback(True)
-
-        self._wake = wake
-        return await maybe_deferred_to_future(settled)
-
-
 class Future(Generic[_T]):
     """A value that comes later, to be awaited once."""
 
@@ -123,6 +77,45 @@ class Future(Generic[_T]):
         if isinstance(self._future, Deferred):
             return maybe_deferred_to_future(self._future).__await__()
         return self._future.__await__()
+
+
+class Waiter:
+    """A copy that waits for a row; the waiter may be called before the copy begins to wait.
+
+    Scrapy 2.13 runs the coroutine of a pipeline in a task of its own, which begins after the copy was
+    judged: by then the item that it repeats may have come through.
+    """
+
+    def __init__(self) -> None:
+        self._is_called = False
+        self._called: Future[bool] | None = None
+
+    def call(self) -> None:
+        """Wake the copy, now or as soon as it waits."""
+        self._is_called = True
+        if self._called:
+            self._called.come(True)
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait until the waiter is called; return False if it was not within *seconds*."""
+        if self._is_called or seconds <= 0:
+            return self._is_called
+        self._called = Future()
+        cancel = _later(seconds, partial(self._called.come, False))
+        try:
+            return await self._called
+        finally:
+            cancel()
+
+
+def _later(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+    """Call *call* in so many *seconds*; return what prevents that."""
+    if has_asyncio():
+        return asyncio.get_running_loop().call_later(seconds, call).cancel
+    from twisted.internet import reactor  # importing it at the top would install one
+
+    timer: Any = reactor.callLater(seconds, call)  # type: ignore[arg-type]
+    return lambda: timer.active() and timer.cancel()
 
 
 def waiting_room(index: Index) -> WaitingRoom:

@@ -1,30 +1,56 @@
-"""The downloader middleware: it downloads no copy that a rule knows, nor faster than is judged."""
+"""The downloader middlewares: they make no request that brings nothing new, nor one too early."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Coroutine
-from functools import cached_property
+import re
+from collections.abc import Coroutine, Iterable
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import Response, TextResponse
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.project import data_path
 
 from dedup.index.index import is_address
+from dedup.index.parked import Parked, ParkedAddresses
 from dedup.index.url_rules import WithheldRequest
-from dedup.plugin.older import item_pipeline
-from dedup.plugin.pipeline import DedupPipeline
+from dedup.plugin.pages import JudgedPart, page_from_response
+from dedup.plugin.pipeline import BesidePipeline
+from dedup.plugin.requests import kept_request, request_again
 from dedup.plugin.settings import index_path, only_looks, read_settings
 from dedup.plugin.waiting import Future, Waiter
+from dedup.urls.budget import Budgets, beyond, is_chosen
+from dedup.urls.newness import NEW_WORDS, Newness
+from dedup.values.hashes import digest
+from dedup.values.printable import printable
+from dedup.values.urls import host_of
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from dedup.front.settings import DedupSettings
     from dedup.plugin.judge import Judge
     from dedup.plugin.rules import Answered, CrawlRules
 
 logger = logging.getLogger(__name__)
+
+FILE = "dedup.parked"
+"""The file in a JOBDIR with the addresses that were not visited, and what was learned."""
+LIST = "not-visited.jsonl"
+"""The list of them that a crawl leaves, in its JOBDIR or else in the data directory of the project."""
+# So many patterns are named in the log; all are in the list.
+_NAMED = 20
+# After so many looks what was learned is saved, for the case that the crawl is killed.
+_SAVED_AFTER = 200
+_MET = "dedup_met"
+_LETTERS = str.maketrans("0123456789", "ghijklmnop")
+_WORD = re.compile(r"\w+")
 
 
 class RequestWithheld(IgnoreRequest):
@@ -35,28 +61,23 @@ class RequestWithheld(IgnoreRequest):
         self.held = held
 
 
-class UrlRulesMiddleware:
+class UrlRulesMiddleware(BesidePipeline):
     """Withholds requests by the rules that act, where ``DEDUP_RULES`` is ``"use"``.
 
-    With an index on a server that is behind, requests wait for it.
+    In crawls that fetch robots.txt, what it says about parameters is evidence.  With an index on a
+    server that is behind, requests wait for it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+        super().__init__(crawler)
+        self._reads_robots = crawler.settings.getbool("ROBOTSTXT_OBEY")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> UrlRulesMiddleware:
         settings = read_settings(crawler.settings)
         if only_looks() or (settings.rules == "off" and not is_address(index_path(settings))):
             raise NotConfigured
-        reads_robots = crawler.settings.getbool("ROBOTSTXT_OBEY")
-        return RobotsReadingMiddleware(crawler) if reads_robots else cls(crawler)
-
-    @cached_property
-    def _judge(self) -> Judge | None:
-        """The judge of this crawl, None in one whose pipeline is switched off."""
-        pipeline = item_pipeline(self._crawler, DedupPipeline)
-        return pipeline.judge if pipeline else None
+        return cls(crawler)
 
     @property
     def rules(self) -> CrawlRules | None:
@@ -94,9 +115,12 @@ class UrlRulesMiddleware:
         _act(await answered if isinstance(answered, Future) else answered, rules)
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
-        """Note a response that is no page."""
-        if self.rules and not 200 <= response.status < 300:
-            self.rules.gone(request)
+        """Note a response that is no page, and read a robots.txt that passes."""
+        rules, is_robots = self.rules, self._reads_robots and response.url.endswith("/robots.txt")
+        if rules and not 200 <= response.status < 300:
+            rules.gone(request)
+        elif rules and is_robots and response.status == 200:
+            rules.robots(response.url, response.body)
         return response
 
     def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
@@ -121,11 +145,172 @@ def _act(held: Answered, rules: CrawlRules) -> None:
         raise RequestWithheld(held, words)
 
 
-class RobotsReadingMiddleware(UrlRulesMiddleware):
-    """The same for crawls that fetch robots.txt: what it says about parameters is evidence."""
+class RequestParked(IgnoreRequest):
+    """The request is not made: pages of its *pattern* have brought nothing new."""
+
+    def __init__(self, pattern: str) -> None:
+        super().__init__(f"not visited: {pattern}")
+        self.pattern = pattern
+
+
+class BudgetMiddleware:
+    """Parks requests by what the pages of their pattern have brought; see `dedup.urls.budget.Budgets`.
+
+    A page brings something new if it has `NEW_WORDS` words that no page before it had, or if a page that
+    it links to has.  The link is known by the header ``Referer``, which Scrapy adds.  Then what was
+    parked of the pattern is requested again.  Start requests and those with ``meta={"dedup": False}``
+    are always made, and those for which ``DEDUP_FOLLOW`` has a pattern.
+    """
+
+    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
+        self._crawler = crawler
+        self._follow = settings.follow
+        self._max_bytes = settings.config.max_bytes
+        self._job = crawler.settings["JOBDIR"]
+        self._budgets = Budgets()
+        self._newness = Newness()
+        self._part = JudgedPart(settings)
+        self._parked: ParkedAddresses | None = None
+        self._looks = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> BudgetMiddleware:
+        if only_looks():
+            raise NotConfigured
+        middleware = cls(crawler, read_settings(crawler.settings))
+        crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
+        crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
+        return middleware
+
+    def spider_opened(self) -> None:
+        """Go on with what an earlier crawl of the job has parked and learned."""
+        self._parked = parked = ParkedAddresses(str(Path(self._job, FILE)) if self._job else "")
+        if state := parked.saved("budgets"):
+            self._budgets.restore(state)
+        self._newness = Newness(parked.saved("words") or b"")
+        if self._follow:
+            for pattern, number in parked.patterns():
+                self._make([one for one in parked.take(pattern, number) if not self._is_kept(one)])
+
+    def process_request(self, request: Request, spider: Any = None) -> None:
+        """Raise `RequestParked` for a request that is not to be made now."""
+        if _is_free(request) or "retry_times" in request.meta:
+            return
+        depth = int(request.meta.get("depth", 0))
+        url, is_met = request.url, bool(request.meta.get(_MET))
+        name = beyond(url, depth) if depth else ""
+        name = name or self._budgets.ask(url, is_met=is_met or not depth)
+        if not name or not depth or is_chosen(url, name, self._follow):
+            self._looked()
+            return
+        request.meta[_MET] = True
+        self._park(Parked(name, url, kept_request(request, self._crawler)))
+        raise RequestParked(name)
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
-        """Read a robots.txt that passes."""
-        if response.status == 200 and response.url.endswith("/robots.txt") and self.rules:
-            self.rules.robots(response.url, response.body)
-        return super().process_response(request, response, spider)
+        """Note what a page has brought."""
+        if 200 <= response.status < 300 and not _is_free(request):
+            try:
+                if self._is_new(response):
+                    self._credit(request)
+            except Exception:
+                # A page that we cannot read is our error: nothing is parked for it.
+                logger.exception("It is not known whether <%s> is new", printable(response.url))
+        return response
+
+    def spider_closed(self, spider: Any) -> None:
+        """Save what was learned, and say what was not visited."""
+        parked, self._parked = self._parked, None
+        if parked is None:
+            return
+        if self._job:
+            parked.save("budgets", self._budgets.state())
+            parked.save("words", self._newness.state())
+        found = parked.patterns()
+        stats = self._crawler.stats
+        if found and stats is not None:
+            stats.set_value("dedup/parked", sum(number for _, number in found))
+            stats.set_value("dedup/parked/patterns", len(found))
+            path = self._list_path()
+            parked.write(path)
+            logger.info("%s", _summary(found, self._budgets, path))
+        parked.close()
+
+    def _is_new(self, response: Response) -> bool:
+        host = host_of(response.url)
+        page = page_from_response(response, max_bytes=self._max_bytes)
+        if page is not None and page.excess is None:
+            page = self._part.of(page, lambda: response.text)
+            return self._newness.words(host, f"{page.title}\n{page.text}") >= NEW_WORDS
+        if isinstance(response, TextResponse) and page is None:
+            words = " ".join(_WORD.findall(response.text))
+            return self._newness.words(host, words) >= NEW_WORDS
+        return self._newness.words(host, digest(response.body).hex().translate(_LETTERS)) > 0
+
+    def _credit(self, request: Request) -> None:
+        """Note that the page of *request* is new, for its pattern and that of the page that linked."""
+        urls = [*request.meta.get("redirect_urls", ()), request.url]
+        if referrer := request.headers.get("Referer"):
+            urls.append(referrer.decode("latin-1"))
+        for url in dict.fromkeys(urls):
+            for pattern, looks in self._budgets.credit(url).items():
+                if self._parked:
+                    self._make(self._parked.take(pattern, looks))
+
+    def _make(self, parked: Iterable[Parked]) -> None:
+        """Make requests that were parked."""
+        engine = self._crawler.engine
+        assert engine is not None
+        for one in parked:
+            request = request_again(one.request, self._crawler)
+            if request is None:
+                logger.warning("<%s> is visited with the default callback", printable(one.url))
+                request = Request(one.url, dont_filter=True, meta={_MET: True, "depth": 1})
+            if self._crawler.stats is not None:
+                self._crawler.stats.inc_value("dedup/parked/visited")
+            engine.crawl(request)
+
+    def _is_kept(self, parked: Parked) -> bool:
+        """Return whether *parked* stays parked, and park it again in this case."""
+        if is_chosen(parked.url, parked.pattern, self._follow):
+            return False
+        self._park(parked)
+        return True
+
+    def _park(self, parked: Parked) -> None:
+        if self._parked:
+            self._parked.park(parked)
+
+    def _looked(self) -> None:
+        self._looks += 1
+        if self._job and self._parked and self._looks % _SAVED_AFTER == 0:
+            self._parked.save("budgets", self._budgets.state())
+
+    def _list_path(self) -> Path:
+        if self._job:
+            return Path(self._job, LIST)
+        try:
+            return Path(data_path(LIST, createdir=False))
+        except NotConfigured:  # outside of any project
+            return Path(".scrapy", LIST)
+
+
+def _is_free(request: Request) -> bool:
+    """Return whether *request* is no step of the crawl (robots.txt, an image), or exempt."""
+    return request.callback is NO_CALLBACK or request.meta.get("dedup") is False
+
+
+def _summary(found: list[tuple[str, int]], budgets: Budgets, path: Path) -> str:
+    """Return what was not visited, by pattern, several lines."""
+    total = sum(number for _, number in found)
+    lines = [f"{total:,} addresses not visited, because others like them brought nothing new:"]
+    for pattern, number in found[:_NAMED]:
+        looks = budgets.looks(pattern)
+        seen = f" ({looks:,} visited)" if looks else ""
+        lines.append(f"  {number:>8,}  {printable(pattern)}{seen}")
+    if found[_NAMED:]:
+        lines.append(f"  and {len(found) - _NAMED:,} more patterns")
+    lines.append(f"  all of them: {printable(str(path))}")
+    first = quote(printable(found[0][0]))
+    lines.append(f"  to visit those of a pattern: --follow {first}, or DEDUP_FOLLOW")
+    return "\n".join(lines)

@@ -33,7 +33,7 @@ from twisted.internet.defer import Deferred
 from dedup import SQLiteIndex
 from dedup.index.ledger import Ledger
 from dedup.index.runs import RunBook
-from dedup.plugin import storing
+from dedup.plugin import feeds
 from dedup.values.verdict import Outcome
 from tests import older
 from tests.knobs import KNOBS, MOST_GATHERED, turn
@@ -488,23 +488,23 @@ class Held:
 
 def _no_failure_is_seen() -> None:
     """Take every file for stored."""
-    settled = storing.FeedWatch._settled
+    settled = feeds.FeedWatch._settled
 
     def planted(watch: Any, file: Any, state: Any, reason: str = "") -> None:
-        settled(watch, file, storing._State.STORED)
+        settled(watch, file, feeds._State.STORED)
 
-    _plant(storing.FeedWatch, "_settled", planted)
+    _plant(feeds.FeedWatch, "_settled", planted)
 
 
 def _any_feed_will_do() -> None:
     """Take what one feed has stored for stored by all."""
-    hold = storing.FeedWatch._hold
+    hold = feeds.FeedWatch._hold
 
     def planted(watch: Any, rows: Any, files: Any) -> None:
         # The same one in each run, whatever the order of a set.
         hold(watch, rows, frozenset(sorted(files, key=lambda file: file.name)[:1]))
 
-    _plant(storing.FeedWatch, "_hold", planted)
+    _plant(feeds.FeedWatch, "_hold", planted)
 
 
 def _plant(where: Any, name: str, planted: object) -> None:

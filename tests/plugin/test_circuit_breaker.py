@@ -7,9 +7,8 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup.front.settings import DedupSettings
 from dedup.plugin import index_writer
-from dedup.plugin.counting import CrawlStats
 from dedup.plugin.index_writer import CircuitBreaker
-from dedup.plugin.notices import Notices
+from dedup.plugin.notices import CrawlStats, Notices
 from dedup.values.errors import IndexUnavailable
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, MemoryIndex
-from dedup.plugin.confirming import Confirmations
+from dedup.plugin.index_writer import Confirmations
 from dedup.values.errors import ServerAway
 from dedup.values.verdict import Outcome
 from tests.dedup.index.test_durability import numbered_page
@@ -53,7 +53,7 @@ def test_each_row_is_asked_for_again_if_the_first_question_fails() -> None:
 
 
 def test_the_rows_of_one_question_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedup.plugin.confirming._MOST", 3)
+    monkeypatch.setattr("dedup.plugin.index_writer._TOGETHER", 3)
     ledger, confirmations = made()
     questions = [confirmations.add(row) for row in range(8)]
     assert all(ask() for ask in questions)

@@ -12,8 +12,7 @@ from scrapy.utils.test import get_crawler
 
 from dedup import Page
 from dedup.front.settings import DedupSettings
-from dedup.plugin.content import JudgedPart
-from dedup.plugin.pages import ItemReader
+from dedup.plugin.pages import ItemReader, JudgedPart
 from dedup.plugin.settings import read_settings
 from dedup.values.errors import ConfigError
 from tests.crawling import scrapy

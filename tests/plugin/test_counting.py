@@ -15,9 +15,8 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import MemoryStatsCollector
 
-from dedup.plugin import counting, errors
-from dedup.plugin.counting import CrawlStats
-from dedup.plugin.errors import DuplicatePage
+from dedup.plugin import notices
+from dedup.plugin.notices import CrawlStats, DuplicatePage
 from dedup.values.verdict import Reason, Verdict
 from tests.crawling import crawl
 from tests.pages import text
@@ -88,7 +87,7 @@ def test_without_a_clock_nothing_is_held_back() -> None:
 
 
 def test_others_see_every_count_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "WRITTEN_AFTER", 0.05)
+    monkeypatch.setattr(notices, "WRITTEN_AFTER", 0.05)
     made = crawler()
 
     async def count() -> list[int]:
@@ -138,7 +137,7 @@ def test_a_drop_is_worded_only_for_those_who_read_it(monkeypatch: pytest.MonkeyP
         worded.append(url)
         return f"{url} repeats another"
 
-    monkeypatch.setattr(errors, "explained", explained)
+    monkeypatch.setattr(notices, "explained", explained)
     copy = DuplicatePage("http://a/", looked_at(0))
     logger = logging.getLogger("a log that nobody reads")
     logger.propagate = False

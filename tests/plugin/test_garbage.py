@@ -13,8 +13,10 @@ from dedup.plugin import garbage
 @pytest.fixture(autouse=True)
 def nothing_frozen() -> Iterator[None]:
     gc.unfreeze()
+    thresholds = gc.get_threshold()
     yield
     gc.unfreeze()
+    gc.set_threshold(*thresholds)
 
 
 def test_it_is_left_out_from_the_first_crawl_to_the_last() -> None:
@@ -48,3 +50,22 @@ def test_garbage_of_an_earlier_crawl_is_collected_before() -> None:
     garbage.begin()
     garbage.end()
     assert gone == [1]
+
+
+def test_more_objects_are_collected_at_once_while_a_crawl_runs() -> None:
+    gc.set_threshold(700, 10, 10)
+    garbage.begin()
+    garbage.begin()
+    garbage.end()
+    assert gc.get_threshold() == garbage.THRESHOLDS
+    garbage.end()
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+@pytest.mark.parametrize("chosen", [(0, 10, 10), (50_000, 20, 20)])
+def test_thresholds_that_somebody_has_chosen_stay(chosen: tuple[int, int, int]) -> None:
+    gc.set_threshold(*chosen)
+    garbage.begin()
+    assert gc.get_threshold() == chosen
+    garbage.end()
+    assert gc.get_threshold() == chosen

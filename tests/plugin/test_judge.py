@@ -28,7 +28,7 @@ def test_a_flood_of_candidates_is_counted_and_told_once(
 ) -> None:
     judge = judge_of(tmp_path, DEDUP_RECIPE="max_candidates=2,min_similarity=1")
     for n in range(9):
-        judge.ask(judge.sighting(page(edited(1, n), f"http://a/{n}"), "item"))
+        judge.ask(judge.question(page(edited(1, n), f"http://a/{n}"), "item"))
     judge.close("finished")
     assert caplog.text.count("is near more than 2 pages") == 1
     assert judge._crawler.stats is not None
@@ -37,11 +37,11 @@ def test_a_flood_of_candidates_is_counted_and_told_once(
 
 def test_before_and_after_the_crawl_nothing_is_judged(tmp_path: Path) -> None:
     judge = judge_of(tmp_path)
-    sighting = judge.sighting(page(text(1)), "item")
-    verdict = judge.ask(sighting)
+    question = judge.question(page(text(1)), "item")
+    verdict = judge.ask(question)
     assert verdict is not None
     judge.close("finished")
-    assert judge.ask(sighting) is None
+    assert judge.ask(question) is None
     judge.settle(verdict.row or 0, kept=True)
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert [row.outcome for row in index.rows()] == [Outcome.RELEASED]
@@ -51,7 +51,7 @@ def test_a_row_that_cannot_be_settled_holds_up_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = judge_of(tmp_path)
-    verdicts = [judge.ask(judge.sighting(page(text(n)), "item")) for n in range(6)]
+    verdicts = [judge.ask(judge.question(page(text(n)), "item")) for n in range(6)]
     rows = [verdict.row for verdict in verdicts if verdict and verdict.row]
     broken = set(rows)
     confirm = Ledger.confirm
@@ -66,7 +66,7 @@ def test_a_row_that_cannot_be_settled_holds_up_no_other(
         judge.settle(row, kept=True)
     broken = {rows[0], rows[1], rows[3]}
     for n in range(3):  # at most two failures a question
-        judge.ask(judge.sighting(page(text(9 + n)), "item"))
+        judge.ask(judge.question(page(text(9 + n)), "item"))
     broken = {rows[0]}
     judge.close("finished")
     with SQLiteIndex(tmp_path / "pages.db") as index:

@@ -16,9 +16,9 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup import Page
 from dedup.front.settings import DedupSettings
-from dedup.plugin import exchange
-from dedup.plugin.exchange import exchange_of
+from dedup.plugin import tracking
 from dedup.plugin.pages import ItemReader, page_after_callback, page_from_item
+from dedup.plugin.tracking import exchange_of
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.values.limits import Excess
@@ -221,15 +221,15 @@ def test_what_was_read_goes_with_its_response() -> None:
     ahead = reader()
     read_responses(ahead, ["text"] * 10)
     gc.collect()
-    before = len(exchange._exchanges)
+    before = len(tracking._exchanges)
     response = answer(PAGE.encode())
     ahead.read_ahead(response)
     gone = ref(response)
-    assert len(exchange._exchanges) == before + 1
+    assert len(tracking._exchanges) == before + 1
     del response
     gc.collect()
     assert gone() is None
-    assert len(exchange._exchanges) == before
+    assert len(tracking._exchanges) == before
 
 
 @pytest.mark.slow

@@ -1,0 +1,140 @@
+"""Requests: kept as JSON and made again, marked, and described for the rules for URLs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import zlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.request import request_from_dict
+
+from dedup.values.printable import printable
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from dedup.plugin.judge import Judge
+
+logger = logging.getLogger(__name__)
+
+# Only the URL of a longer request is used.
+_MAX_REQUEST = 16_000
+# Marks a request that the spider handed out, by way of the scheduler.  Its value fits one URL only,
+# since callbacks copy the meta of responses into requests that they make themselves.
+LINK = "dedup_link"
+# Meta that says nothing of what a page shows.
+_NEUTRAL = frozenset(
+    f"{LINK} dedup depth link_text download_slot download_latency download_timeout redirect_times "
+    "redirect_ttl redirect_urls redirect_reasons retry_times max_retry_times is_start_request "
+    "referrer_policy proxy _auth_proxy".split()
+)
+_SORTED = json.JSONEncoder(sort_keys=True)
+_AGAIN = ("redirect_times", "retry_times", "verbatim_url")
+
+
+def kept_request(request: Request | None, crawler: Crawler) -> str:
+    """Return *request* as JSON, "" where it cannot be written as JSON."""
+    if request is None:
+        return ""
+    try:
+        fields = request.to_dict(spider=crawler.spider)
+        fields["body"] = fields["body"].decode("ascii")
+        fields["headers"] = {
+            name.decode("latin-1"): [value.decode("latin-1") for value in values]
+            for name, values in fields["headers"].items()
+        }
+        text = json.dumps(fields)
+    except (AttributeError, TypeError, ValueError, RecursionError):
+        return ""
+    return text if len(text) <= _MAX_REQUEST else ""
+
+
+def restored_requests(judge: Judge, crawler: Crawler) -> Iterator[Request]:
+    """Yield a request for each page that was skipped and then restored."""
+    for url, text in judge.restored:
+        request = request_again(text, crawler)
+        if request is None:
+            logger.warning("<%s> was restored; its request has the default callback", printable(url))
+        try:
+            yield request or Request(url, dont_filter=True)
+        except ValueError as error:
+            logger.error("<%s> was restored and cannot be requested: %s", printable(url), error)
+
+
+def request_again(text: str, crawler: Crawler) -> Request | None:
+    """Return the request that `kept_request` wrote, exempt from filters, None where it is unreadable."""
+    try:
+        fields = json.loads(text)
+        fields["body"] = fields["body"].encode("ascii")
+        fields["dont_filter"] = True
+        fields.pop("_class", None)  # a file must not name what is imported
+        return request_from_dict(fields, spider=crawler.spider)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return None
+
+
+def signature_of(request: Request) -> str | None:
+    """Return what the data of a page depend on besides its URL, None where that cannot be told.
+
+    That is the callback with its arguments, cookies, headers, and what is in its meta.
+    """
+    name = _callback_name(request.callback)
+    if name is None:
+        return None
+    meta = {key: value for key, value in request.meta.items() if key not in _NEUTRAL}
+    headers = {key: value for key, value in request.headers.items() if key != b"Referer"}
+    more = request.cb_kwargs, request.cookies, meta, headers
+    if not any(more):
+        return name
+    try:
+        return _SORTED.encode((name, *more[:3], _texts(headers)))
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _callback_name(callback: Any) -> str | None:
+    if callback is None:
+        return "parse"
+    if callback is NO_CALLBACK or getattr(callback, "__self__", None) is None:
+        return None
+    name: str = callback.__name__
+    return name
+
+
+def _texts(headers: dict[Any, Any]) -> dict[str, list[str]]:
+    return {
+        name.decode("latin-1"): [value.decode("latin-1") for value in values]
+        for name, values in headers.items()
+    }
+
+
+def is_open_to_rules(request: Request) -> bool:
+    """Return whether rules may speak of *request*: it asks for the page of a link, once."""
+    meta = request.meta
+    return (
+        request.method == "GET"
+        and not request.dont_filter
+        and not request.body
+        and bool(meta.get("depth"))
+        and meta.get("dedup") is not False
+        and not any(map(meta.get, _AGAIN))
+        and request.callback is not NO_CALLBACK
+    )
+
+
+def mark_link(request: Request) -> None:
+    """Mark a request that a callback has yielded, so that `is_link` knows it again."""
+    request.meta[LINK] = _mark(request.url)
+
+
+def is_link(request: Request) -> bool:
+    """Return whether a callback has yielded *request*; for one made in another way somebody waits."""
+    return request.meta.get(LINK) == _mark(request.url)
+
+
+def _mark(url: str) -> int:
+    return zlib.crc32(url.encode("utf-8", "surrogatepass"))
