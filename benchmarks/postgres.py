@@ -185,7 +185,7 @@ def _copy(index: Any, rows: Iterator[Row], count: int) -> None:
             if row.listed:
                 sketch = row.sighting.fingerprint.sketch
                 code = f"{int.from_bytes(code_of(sketch)):0{8 * len(code_of(sketch))}b}"
-                banded += [(key, number) for key in keys(sketch)]
+                banded += [(key, number) for key in np.frombuffer(keys(sketch), ">i8").tolist()]
             copy.write_row((*values_of(row, scope), code))
     with connection.cursor().copy(f"COPY {schema}.bands FROM STDIN") as copy:
         copy.write("".join(f"{key}\t{number}\n" for key, number in banded))

@@ -18,6 +18,7 @@ from dedup.recipes.sketch import BINS
 from dedup.rule.verifier import verifier_of
 from dedup.values.verdict import Outcome, Reason
 from tests import postgres
+from tests.crawling import wait_until
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
 
@@ -138,6 +139,34 @@ def test_a_new_page_is_asked_about_and_added_by_one_statement(
         again = detector.submit(detector.sighting(page(text(3), "http://a/2")))
         assert again.reason is Reason.NEW
         assert len({first.row, second.row, copy.row, again.row}) == 4
+
+
+def test_no_question_reads_all_pages_of_an_index_that_began_empty() -> None:
+    """Its plans are made while there are no pages, and kept until the server has counted some."""
+    pages, address = 120, postgres.empty("young")
+    read, added = _counted(address)
+    with PostgresIndex(address) as young:
+        young.prepare(CONFIG)
+        with Detector(young, CONFIG) as detector:
+            for number in range(pages):
+                one = page(edited(number % 100, number // 100), f"http://a/{number}")
+                detector.submit(detector.sighting(one))
+    wait_until(lambda: _counted(address)[1] == added + pages)
+    assert _counted(address)[0] - read < 10 * pages
+
+
+def _counted(address: str) -> tuple[int, int]:
+    """Return how many rows of pages its server has read, and how many were added, ever."""
+    import psycopg
+
+    conninfo, _, schema = address.partition("&schema=")
+    with psycopg.connect(conninfo) as connection:
+        found = connection.execute(
+            "SELECT idx_tup_fetch + seq_tup_read, n_tup_ins FROM pg_stat_user_tables "
+            "WHERE schemaname = %s AND relname = 'pages'",
+            (schema,),
+        ).fetchone()
+    return found or (0, 0)
 
 
 def test_a_guess_is_wrong_where_another_client_was_faster(

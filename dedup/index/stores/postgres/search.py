@@ -16,7 +16,7 @@ import numpy as np
 from dedup.index.bands import Sketched
 from dedup.index.mapping import SELECT_CANONICAL, canonical_of
 from dedup.index.stores.base import Pool
-from dedup.index.stores.postgres.server import Bits, Server
+from dedup.index.stores.postgres.server import Bits, Numbers, Server
 from dedup.index.stores.queries import dry_runs_condition
 from dedup.index.stores.search import Searching
 from dedup.recipes.config import DedupConfig
@@ -30,6 +30,10 @@ _SIGN = "(-9223372036854775808)::bigint"
 # The codes of two bytes of sketches differ in so many bits, or in none.
 _APART = 2
 _ROUNDING = 1e-6
+# Read by their numbers, in whatever plan: see `tables`.
+_CANONICAL_OF = SELECT_CANONICAL.replace(
+    "FROM pages ", "FROM (SELECT * FROM pages WHERE id = ANY(?) OFFSET 0) one "
+)
 _CODES = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], np.uint8)
 
 
@@ -75,7 +79,7 @@ class Search(Searching):
 
     server: Server
     scope: int
-    bands: list[int]
+    bands: Numbers
     known: list[Found] | None = None
     """What was found already, by the same question."""
     _in_pool: str = field(init=False)
@@ -114,7 +118,10 @@ class Search(Searching):
 
     def of_rows(self, rows: list[int]) -> list[Canonical]:
         """See `Searching`."""
-        return self._canonicals("AND id = ANY(?)", (rows,))
+        return [
+            canonical_of(one)
+            for one in self._fetch(f"{_CANONICAL_OF}{self._in_pool}", (rows, self.scope, *self._given))
+        ]
 
     def near_content(self, distance: int) -> list[Sketched]:
         """See `Searching`."""
@@ -150,10 +157,6 @@ class Search(Searching):
                 *(*self._given, limit),
             ),
         )
-
-    def _canonicals(self, where: str, values: tuple[Any, ...]) -> list[Canonical]:
-        text = f"{SELECT_CANONICAL}{self._in_pool}{where}"
-        return [canonical_of(one) for one in self._fetch(text, (self.scope, *self._given, *values))]
 
     def _fetch(self, text: str, values: tuple[Any, ...]) -> list[Any]:
         return self.server.execute(text, values).fetchall()

@@ -26,7 +26,7 @@ from dedup.index.stores.postgres.guess import Guess, Unsure
 from dedup.index.stores.postgres.leases import LEASE, Leases
 from dedup.index.stores.postgres.records import Records
 from dedup.index.stores.postgres.search import Found, Search, code_of, distance_to, unlike_bits
-from dedup.index.stores.postgres.server import LOCK_CLASS, Bits, Server
+from dedup.index.stores.postgres.server import LOCK_CLASS, Bits, Numbers, Server
 from dedup.index.stores.postgres.soundness import problems_of
 from dedup.index.stores.postgres.tables import (
     ASK_AGAIN,
@@ -230,9 +230,9 @@ class PostgresStore(Records, Counts):
         """Add *row* if there is nothing but what *guess* says; return its number, else `ASK_AGAIN`."""
         values, keys = self._values(row)
         sketch = row.sighting.fingerprint.sketch
-        text = f"SELECT * FROM @.add_new({_row(len(values))}, {', '.join('?' * 7)})"
+        text = f"SELECT * FROM @.add_new({self._marks(values)}, {', '.join('?' * 5)})"
         given = (
-            *(self._server.lock_key, guess.epoch, guess.searches, unlike_bits(sketch, config)),
+            *(guess.epoch, guess.searches, unlike_bits(sketch, config)),
             *(config.max_candidates, row.sighting.canonical_key),
         )
         *found, last = map(
@@ -254,22 +254,27 @@ class PostgresStore(Records, Counts):
         near_content, near_structure = _reach(config)
         values, keys = self._values(row)
         unlike = unlike_bits(row.sighting.fingerprint.sketch, config) if config else 0
-        text = f"SELECT @.add_page({_row(len(values))}, {', '.join('?' * 8)})"
+        text = f"SELECT @.add_page({self._marks(values)}, {', '.join('?' * 6)})"
         epoch, last = token or (None, None)
-        given = (
-            *(self._server.lock_key, epoch, last, near_content, near_structure, unlike),
-            row.sighting.canonical_key,
-        )
+        given = (epoch, last, near_content, near_structure, unlike, row.sighting.canonical_key)
         ask = self._server.execute_committed if token else self._server.execute
         ((number,),) = ask(text, (*values, keys, *given)).fetchall()
         is_unseen = self._number(number, row) == OTHER_ISOLATION
         return self._add(row, token, config) if is_unseen else number
 
-    def _values(self, row: Row) -> tuple[list[Any], list[int] | None]:
-        """Return what a row of the table is made of, and the keys of its bands."""
+    def _marks(self, values: Sequence[Any]) -> str:
+        """Return the first arguments of a function that adds a row: it, its keys, and the lock.
+
+        What is the same each time is no parameter: psycopg reads a statement of more than 50 each time.
+        """
+        row = f"ROW({', '.join('?' * (len(values) - 1))}, NULL, ?)::@.pages"
+        return f"{row}, ?, {self._server.lock_key}"
+
+    def _values(self, row: Row) -> tuple[list[Any], Numbers | None]:
+        """Return what a row of the table is made of, but for its number, and the keys of its bands."""
         seen = row.sighting
         scope, sketch = self._scope((seen.kind, seen.scope), create=True), seen.fingerprint.sketch
-        values = [*values_of(row, scope), None, code_of(sketch) if row.listed else None]
+        values = [*values_of(row, scope), code_of(sketch) if row.listed else None]
         return values, self._band_keys(sketch, scope) if row.listed else None
 
     def _number(self, number: int, row: Row) -> int:
@@ -358,9 +363,9 @@ class PostgresStore(Records, Counts):
         if self._guess:
             return self._guess.candidates(pool, config)
         scope = self._scope(pool.group)
-        bands = (self._band_keys(page.sketch, scope) or []) if wanted else []
         known = self._look.found if self._look and self._look.guess.has_asked(page, pool) else None
-        return Search(page, pool, config, self._server, scope, bands, known).batches()
+        bands = self._band_keys(page.sketch, scope) if wanted and known is None else None
+        return Search(page, pool, config, self._server, scope, bands or Numbers(), known).batches()
 
     # Bands
 
@@ -373,15 +378,14 @@ class PostgresStore(Records, Counts):
             self._banding = epoch, layout_of({"blocks": "4", **notes})[1]
         return self._banding[1]
 
-    def _band_keys(self, sketch: bytes, scope: int) -> list[int] | None:
+    def _band_keys(self, sketch: bytes, scope: int) -> Numbers | None:
         banding = self.banding
         return None if banding is None else self._keys_by(banding, scope, sketch)
 
     @staticmethod
-    def _keys_by(banding: Banding, scope: int, sketch: bytes) -> list[int]:
+    def _keys_by(banding: Banding, scope: int, sketch: bytes) -> Numbers:
         keys = sketch_keys(sketch, banding) + np.uint64(scope * _STEP % 2**64)
-        found: list[int] = mixed(keys).view(np.int64).tolist()
-        return found
+        return Numbers(mixed(keys).astype(">u8").tobytes())
 
     def _band(self, where: str, values: Sequence[Any]) -> None:
         """Put some rows into the lists by their sketches."""
@@ -389,7 +393,7 @@ class PostgresStore(Records, Counts):
             self._server.execute("UPDATE pages SET code = ? WHERE id = ?", (code, row))
             self._server.execute("INSERT INTO bands SELECT unnest(?::bigint[]), ?", (keys, row))
 
-    def _keyed(self, where: str, values: Sequence[Any]) -> Iterator[tuple[int, list[int] | None, Bits]]:
+    def _keyed(self, where: str, values: Sequence[Any]) -> Iterator[tuple[int, Numbers | None, Bits]]:
         """Yield rows with the keys of their bands, and their codes."""
         last = 0
         while rows := self._server.execute(
@@ -487,10 +491,6 @@ class _Look:
     def is_nothing(self, query: Query) -> bool:
         """Return whether it is known that there is no row of *query*."""
         return not self.is_known and self.guess.is_of_it(query)
-
-
-def _row(columns: int) -> str:
-    return f"ROW({', '.join('?' * columns)})::@.pages"
 
 
 def _reach(config: DedupConfig | None) -> tuple[int, int]:

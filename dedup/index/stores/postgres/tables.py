@@ -67,6 +67,17 @@ _BESIDE = ("code varbit",)
 
 # Rows that others may have to compare themselves with, and not only by what their epoch tells.
 COUNTS = "(kept OR listed OR previous IS NOT NULL)"
+
+
+def _row_of(number: str) -> str:
+    """Return the row of a *number* as a table to join: read by its number, in whatever plan.
+
+    Plans are made while the tables are empty.  One that read all rows of a scope instead would be the
+    cheapest then, and slower with every page until the server has counted the rows.
+    """
+    return f"LATERAL (SELECT * FROM @.pages WHERE id = {number} OFFSET 0)"
+
+
 # Of what was added after a client looked: may the page be a copy of it, or the other way round?
 _MAY_MATTER = f"""
     EXISTS (
@@ -82,7 +93,7 @@ _MAY_MATTER = f"""
                 OR (p.structure_simhash <> 0 AND given.structure_simhash <> 0 AND near_structure >=
                     bit_count((p.structure_simhash # given.structure_simhash)::bit(64))))))
     ) OR EXISTS (
-        SELECT FROM @.bands b JOIN @.pages p ON p.id = b.row
+        SELECT FROM @.bands b CROSS JOIN {_row_of("b.row")} p
         WHERE b.key = ANY(keys) AND b.row > last_then AND p.listed
         AND bit_count(p.code # given.code) <= unlike
     )
@@ -197,7 +208,7 @@ BEGIN
             WHERE p.scope = its_scope AND p.token_digest = its_text AND p.listed
             ORDER BY p.id LIMIT {_EQUALS})
         ) AS each GROUP BY number
-    ) AS f JOIN @.pages p ON p.id = f.number
+    ) AS f CROSS JOIN {_row_of("f.number")} p
     WHERE p.scope = its_scope AND p.listed AND (NOT p.is_dry OR p.run = ANY(dry_runs))
     AND p.id <> ALL(without) AND (
         p.body_digest = its_body OR p.token_digest = its_text
