@@ -138,16 +138,18 @@ class Sites:
         self._take(self._store.kept_texts(self._last))
 
     def _again(self, first: int) -> None:
-        if waiting := [row for row in self._pending if row >= first]:
-            self._pending.clear()
-            self._take(self._store.kept_texts(0, waiting))
+        self._pending = {row for row in self._pending if row >= first}
+        if self._pending:
+            self._take(self._store.kept_texts(0, list(self._pending)))
 
     def _take(self, texts: Iterator[KeptText]) -> None:
         for text in texts:
             self._last = max(self._last, text.id)
             if text.outcome is Outcome.PENDING:
                 self._pending.add(text.id)
-            elif text.outcome is Outcome.CONFIRMED:
+                continue
+            self._pending.discard(text.id)
+            if text.outcome is Outcome.CONFIRMED:
                 span = self._spans.setdefault(text.id // SPAN, {})
                 about = text.run, text.is_dry, text.is_new, text.is_kept, text.is_sibling
                 pages = _Pages(*about)

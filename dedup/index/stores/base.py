@@ -286,7 +286,8 @@ class Store(Protocol):
     def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
         """Yield the `KeptText` of the pages that have a text and were kept, or lost words, in order.
 
-        Of the rows with numbers above *after*, or of those with the numbers *rows*.
+        Of the rows with numbers above *after*, or of those with the numbers *rows*, of which those that
+        are still pending may be left out.
         """
 
     def statistics(self) -> Statistics:

@@ -42,7 +42,8 @@ class Counts(Store):
             last = found[-1].id
 
     def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
-        where, given = ("p.id > ?", after) if rows is None else ("p.id = ANY(?)", list(rows))
+        of_these = "p.id = ANY(?) AND p.outcome != 'pending'"
+        where, given = ("p.id > ?", after) if rows is None else (of_these, list(rows))
         with self._server.errors():
             found = self._server.execute(
                 f"{SELECT_KEPT_TEXT}WHERE {where} AND {TELLS_OF_SITE} AND p.sample != '' ORDER BY p.id",
