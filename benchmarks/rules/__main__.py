@@ -107,7 +107,9 @@ def lost(truth: Crawled, run: Crawled) -> tuple[int, int]:
     urls: defaultdict[bytes, set[str]] = defaultdict(set)
     for url, text in truth.texts.items():
         urls[text].add(url)
-    missing = [text for text in truth.kept if text not in set(run.texts.values())]
+    # A page that was fetched and shows another text by now, such as its age, is not lost.
+    shown = set(run.texts.values())
+    missing = [text for text in truth.kept - shown if run.texts.keys().isdisjoint(urls[text])]
     return len(missing), sum(not urls[text] & run.held for text in missing)
 
 
@@ -214,7 +216,7 @@ def main() -> None:
     parser.add_argument(
         "programs", nargs="*", default=list(PROGRAMS), help=f"of {', '.join(PROGRAMS)}, drawn-SEED"
     )
-    parser.add_argument("--bin", type=Path, action="append", default=[], help="where klaus and hg are")
+    parser.add_argument("--bin", type=Path, action="append", default=[], help="where commands are")
     parser.add_argument("--peers", default="", help="where MaybeDont and duplicate-url-discarder are")
     parser.add_argument("--depth", type=int, default=5, help="how many links deep is crawled (5)")
     arguments = parser.parse_args()

@@ -2,8 +2,8 @@
 
 The wiki has the manuals of Python's modules as well.
 
-dokuwiki, cgit and gitweb are Debian packages (with php-cli), klaus, hgweb (mercurial) and Trac are on PyPI; their
-commands are looked for in the folders of ``--bin`` as well.
+dokuwiki, cgit and gitweb are Debian packages (with php-cli); klaus, hgweb (mercurial), Trac, Roundup and HyperKitty are
+on PyPI, and their commands are looked for in the folders of ``--bin`` as well.
 """
 
 from __future__ import annotations
@@ -305,6 +305,40 @@ def _trac(folder: Path, port: int) -> Iterator[str]:
         yield "/wiki"
 
 
+_ISSUES = """
+import sys
+from roundup import instance
+
+database = instance.open(sys.argv[1]).open("admin")
+for number, line in enumerate(sys.stdin):
+    message = database.msg.create(content=line, author="1", summary=line[:60])
+    priority = str(number % 5 + 1)
+    database.issue.create(title=line[:80], messages=[message], priority=priority, status="1")
+database.commit()
+"""
+# Its own server does not run for root.
+_ROUNDUP = """
+import sys
+from wsgiref.simple_server import make_server
+from roundup.cgi.wsgi_handler import RequestDispatcher
+
+make_server("127.0.0.1", int(sys.argv[2]), RequestDispatcher(sys.argv[1])).serve_forever()
+"""
+
+
+@contextmanager
+def _roundup(folder: Path, port: int) -> Iterator[str]:
+    place, admin = folder / "tracker", Path(_found("roundup-admin"))
+    values = f"tracker_web=http://127.0.0.1:{port}/,mail_domain=example.org"
+    for command in (("install", "classic", "anydbm", values), ("initialise", "admin")):
+        subprocess.run([admin, "-i", place, *command], check=True, stdout=sys.stderr)
+    subjects = _git(ROOT, "log", "-40", "--format=%s. %b").replace("\n\n", "\n")
+    python = admin.parent / "python"
+    subprocess.run([python, "-c", _ISSUES, place], input=subjects.encode(), check=True)
+    with _running([str(python), "-c", _ROUNDUP, str(place), str(port)], port, folder):
+        yield "/issue"
+
+
 _HYPERKITTY = """
 import os
 from hyperkitty.tests.settings_test import *
@@ -382,6 +416,7 @@ PROGRAMS: dict[str, Start] = {
     "hgweb": _hgweb,
     "klaus": _klaus,
     "trac": _trac,
+    "roundup": _roundup,
     "hyperkitty": _hyperkitty,
 }
 

@@ -224,11 +224,16 @@ class Learner:
             return
         if tally.looks is not record.own.looks:
             record._tested = None
-        before, record.own = record.state, tally
+        record.own = tally
         self.changed_records.add(record)
-        if before is State.ACTIVE and not tally.wrongs:  # then only its numbers change
+        if record.state is State.ACTIVE and not tally.wrongs:  # then only its numbers change
             record._evidence = None
             return
+        self._renew(record)
+
+    def _renew(self, record: RuleRecord) -> None:
+        """Work out the state of a rule again, and tell of a new one."""
+        before = record.state
         record.renew()
         if record.state is not before:
             if before.predicts or record.state.predicts:
@@ -259,11 +264,8 @@ class Learner:
         self._declared[host] = declared
         for record in self._of_host.get(host, ()):
             if self._is_declared(record.rule):
-                before, record.is_declared = record.state, True
-                record.renew()
-                if record.state is not before:
-                    self._act_again(host)
-                    self._changed(record, before)
+                record.is_declared = True
+                self._renew(record)
 
     def _is_declared(self, rule: Rule) -> bool:
         path = "/" if rule.pattern == ANY_PATH else rule.pattern.partition("?")[0].removesuffix("*")
