@@ -1,4 +1,4 @@
-"""Histograms as SVG that takes its colours and its font from the page around it."""
+"""Histograms of near copies, in words and as SVG, with the colours and the font of the page around."""
 
 from __future__ import annotations
 
@@ -6,108 +6,160 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS
+from dedup.recipes.config import DedupConfig
+from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS, Overview
+from dedup.rule.keys import content_bound
+from dedup.rule.verifier import verifier_of
 
 _WIDTH, _HEIGHT = 500, 240
 # Where the bars are: room for the threshold above them, and for numbers and names on two sides.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 488, 24, 192
 _MOST_TICKS = 6
-# Bars that are left out on the right of the last one and of the threshold.
+# Bars that are drawn on the right of the last one and of the threshold.
 _ROOM = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
-    """What a histogram shows of what *label* names: bar n stands for *counts* n.
+class Chart:
+    """How many near copies there are by what *label* names (*axis* at length), without exact ones.
 
-    It begins at *first* + n * *step*.
-    The threshold *edge*, named by *edge_label*, is None where there is none.
+    Bar n stands for *counts* n, begins at *first* + n * *step*, and has *names* n in a table.  The
+    threshold is at *edge*, and *bound* says it; None and "" stand for none.
     """
 
+    title: str
+    label: str
+    axis: str
     counts: Sequence[int]
+    names: Sequence[str]
     first: float
     step: float
-    label: str
-    edge: float | None = None
-    edge_label: str = ""
+    edge: float | None
+    bound: str
+
+    @property
+    def summary(self) -> str:
+        """What the drawing shows, for those who do not see it."""
+        bound = f"Threshold: {self.bound}." if self.bound else "No threshold."
+        if not any(self.counts):
+            return f"No near copies. {bound}"
+        most = max(self.counts)
+        where = f"most of them, {most:,}, at {self.names[self.counts.index(most)]}"
+        return f"Histogram of {sum(self.counts):,} near copies by {self.label}; {where}. {bound}"
+
+    @property
+    def figures(self) -> list[tuple[str, str]]:
+        """The name and the count of each bar."""
+        return [
+            (name, f"{count:,}") for name, count in zip(self.names, self.counts, strict=True) if count
+        ]
+
+    @property
+    def drawn(self) -> Sequence[int]:
+        """The counts up to the last one and to the threshold."""
+        last = max((place for place, count in enumerate(self.counts) if count), default=0)
+        edge = 0 if self.edge is None else int((self.edge - self.first) / self.step)
+        return self.counts[: max(last, edge) + _ROOM]
 
     def x(self, value: float) -> float:
         """Return where *value* is, in units of the drawing."""
-        return _LEFT + (value - self.first) / (self.step * len(self.counts)) * (_RIGHT - _LEFT)
+        return _LEFT + (value - self.first) / (self.step * len(self.drawn)) * (_RIGHT - _LEFT)
 
     def y(self, count: float) -> float:
         """Return how far down a bar of *count* begins."""
         return _BOTTOM - count / max(1, *self.counts) * (_BOTTOM - _TOP)
 
 
-def distance_bars(counts: Sequence[int], max_distance: int | None) -> Bars:
-    """Return content distances (0 to 64 bits), with the threshold if there is one."""
-    shown = _shown(counts, max_distance or 0)
-    label = "Hamming distance of the content simhashes (bits)"
-    if max_distance is None:
-        return Bars(shown, -0.5, 1, label)
-    return Bars(shown, -0.5, 1, label, max_distance + 0.5, f"threshold: at most {max_distance}")
+def charts_of(overview: Overview, config: DedupConfig) -> list[Chart]:
+    """Return the charts of words lost, similarity and distance, with the thresholds of *config*.
+
+    There is none of words lost where no row tells any: older ones and other verifiers do not.
+    """
+    bounds, distance = verifier_of(config).bounds, content_bound(config)
+    lost, similarity = bounds.get("lost"), bounds.get("similarity")
+    losses = Chart(
+        title="Words lost with near copies",
+        label="words lost",
+        axis=f"words lost ({MOST_LOST} and more as {MOST_LOST})",
+        counts=overview.losses,
+        names=[
+            *(f"{start} to {start + LOST_STEP - 1}" for start in range(0, MOST_LOST, LOST_STEP)),
+            f"{MOST_LOST} or more",
+        ],
+        first=0,
+        step=LOST_STEP,
+        edge=lost + 0.5 if lost is not None and lost < MOST_LOST else None,
+        bound="" if lost is None else lost_bound(config),
+    )
+    similarities = Chart(
+        title="Similarity of near copies to the page kept",
+        label="similarity",
+        axis="estimated Jaccard similarity",
+        counts=overview.similarities,
+        names=[f"{step / STEPS:.2f} to {(step + 1) / STEPS:.2f}" for step in range(STEPS)],
+        first=0,
+        step=1 / STEPS,
+        edge=similarity,
+        bound="" if similarity is None else f"at least {similarity:g}",
+    )
+    distances = Chart(
+        title="Content distance of near copies from the page kept",
+        label="bits",
+        axis="Hamming distance of the content simhashes (bits)",
+        counts=overview.distances,
+        names=list(map(str, range(len(overview.distances)))),
+        first=-0.5,
+        step=1,
+        edge=None if distance is None else distance + 0.5,
+        bound="" if distance is None else f"at most {distance} bits",
+    )
+    return [*([losses] if any(overview.losses) else []), similarities, distances]
 
 
-def similarity_bars(counts: Sequence[int], min_similarity: float | None) -> Bars:
-    """Return similarities (0 to 1), with the threshold if there is one."""
-    label = "" if min_similarity is None else f"threshold: at least {min_similarity:g}"
-    return Bars(counts, 0, 1 / STEPS, "estimated Jaccard similarity", min_similarity, label)
+def lost_bound(config: DedupConfig) -> str:
+    """Return how many words a page may lose."""
+    return f"at most {config.max_lost_words:,}, or {config.max_lost_share:.0%} of the words"
 
 
-def loss_bars(counts: Sequence[int], max_lost_words: float | None, edge_label: str) -> Bars:
-    """Return words lost, with the threshold if there is one that the drawing can show."""
-    is_shown = max_lost_words is not None and max_lost_words < MOST_LOST
-    edge = max_lost_words if is_shown else None
-    shown = _shown(counts, int(edge or 0) // LOST_STEP)
-    label = f"words lost ({MOST_LOST} and more as {MOST_LOST})"
-    return Bars(shown, 0, LOST_STEP, label, None if edge is None else edge + 0.5, edge_label)
-
-
-def _shown(counts: Sequence[int], edge: int) -> Sequence[int]:
-    last = max((place for place, count in enumerate(counts) if count), default=0)
-    return counts[: max(last, edge) + _ROOM]
-
-
-def drawn(bars: Bars) -> str:
+def svg(chart: Chart) -> str:
     """Return the drawing, as an element of a page."""
-    parts = (*_grid(bars), *_bars(bars), *_edge(bars), *_names(bars))
+    parts = (*_grid(chart), *_bars(chart), *_edge(chart), *_names(chart))
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" font-size="13" fill="var(--ink)" aria-hidden="true" '
         f'focusable="false">{"".join(parts)}</svg>'
     )
 
 
-def _grid(bars: Bars) -> Iterator[str]:
-    for count in ticks(0, max(1, *bars.counts), whole=True):
-        y = bars.y(count)
+def _grid(chart: Chart) -> Iterator[str]:
+    for count in ticks(0, max(1, *chart.counts), whole=True):
+        y = chart.y(count)
         yield f'<path d="M{_LEFT} {y:.1f}H{_RIGHT}" stroke="var(--line)"/>'
         yield _text(_LEFT - 6, y + 4, f"{count:,.0f}", "end")
-    last = bars.first + bars.step * len(bars.counts)
-    for value in ticks(bars.first, last, whole=bars.step >= 1):
-        yield _text(bars.x(value), _BOTTOM + 17, f"{value:g}")
+    last = chart.first + chart.step * len(chart.drawn)
+    for value in ticks(chart.first, last, whole=chart.step >= 1):
+        yield _text(chart.x(value), _BOTTOM + 17, f"{value:g}")
 
 
-def _bars(bars: Bars) -> Iterator[str]:
-    width = 0.8 * (_RIGHT - _LEFT) / len(bars.counts)
-    for number, count in enumerate(bars.counts):
+def _bars(chart: Chart) -> Iterator[str]:
+    width = 0.8 * (_RIGHT - _LEFT) / len(chart.drawn)
+    for number, count in enumerate(chart.drawn):
         if count:
-            x, y = bars.x(bars.first + (number + 0.5) * bars.step) - width / 2, bars.y(count)
+            x, y = chart.x(chart.first + (number + 0.5) * chart.step) - width / 2, chart.y(count)
             shape = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_BOTTOM - y:.1f}"'
             yield f'<rect {shape} fill="var(--near)"/>'
 
 
-def _edge(bars: Bars) -> Iterator[str]:
-    if bars.edge is not None:
-        x = bars.x(bars.edge)
+def _edge(chart: Chart) -> Iterator[str]:
+    if chart.edge is not None:
+        x = chart.x(chart.edge)
         line = 'stroke="var(--edge)" stroke-width="2" stroke-dasharray="6 4"'
         yield f'<path d="M{x:.1f} {_TOP - 4}V{_BOTTOM}" {line}/>'
         side = "end" if x > (_LEFT + _RIGHT) / 2 else "start"
-        yield _text(x, _TOP - 10, bars.edge_label, side, "var(--edge)")
+        yield _text(x, _TOP - 10, f"threshold: {chart.bound}", side, "var(--edge)")
 
 
-def _names(bars: Bars) -> Iterator[str]:
-    yield _text((_LEFT + _RIGHT) / 2, _HEIGHT - 8, bars.label)
+def _names(chart: Chart) -> Iterator[str]:
+    yield _text((_LEFT + _RIGHT) / 2, _HEIGHT - 8, chart.axis)
     y = (_TOP + _BOTTOM) / 2
     yield f'<g transform="rotate(-90 14 {y:g})">{_text(14, y, "near copies")}</g>'
 

@@ -10,12 +10,10 @@ from typing import IO, Any
 
 from dedup import __version__
 from dedup.report import sentences
-from dedup.report.charts import distance_bars, drawn, loss_bars, similarity_bars
+from dedup.report.charts import charts_of, svg
 from dedup.report.contents import Choices, Contents, contents_of
 from dedup.report.embedded import embedded
 from dedup.report.url_rules import shown_rules
-from dedup.rule.keys import content_bound
-from dedup.rule.verifier import verifier_of
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 
@@ -48,40 +46,13 @@ def _context(contents: Contents) -> dict[str, object]:
         "tiles": sentences.tiles(overview),
         "is_partial": contents.left_out > 0,
         "exact": contents.answer.exact,
-        "charts": _charts(contents),
+        "charts": [(chart, _markup(svg(chart))) for chart in charts_of(overview, config)],
         "rule": sentences.rule(config),
         "looked_up": sentences.looked_up(contents.borderline),
         "templates": sentences.about_templates(contents.templates, config),
         "facts": sentences.facts(contents),
         "left_out": list(sentences.left_out(contents)),
     }
-
-
-def _charts(contents: Contents) -> list[dict[str, object]]:
-    config, overview = contents.choices.config, contents.overview
-    max_distance = content_bound(config)
-    min_similarity = verifier_of(config).bounds.get("similarity")
-    return [
-        *_loss_charts(contents),
-        {
-            "words": sentences.similarities(overview, min_similarity),
-            "drawing": _markup(drawn(similarity_bars(overview.similarities, min_similarity))),
-        },
-        {
-            "words": sentences.distances(overview, max_distance),
-            "drawing": _markup(drawn(distance_bars(overview.distances, max_distance))),
-        },
-    ]
-
-
-def _loss_charts(contents: Contents) -> list[dict[str, object]]:
-    """Return one chart, none where no row tells what was lost: older ones and other verifiers do not."""
-    config, overview = contents.choices.config, contents.overview
-    if not any(overview.losses):
-        return []
-    bound = verifier_of(config).bounds.get("lost")
-    bars = loss_bars(overview.losses, bound, f"threshold: {sentences.lost_bound(config)}")
-    return [{"words": sentences.losses(overview, config), "drawing": _markup(drawn(bars))}]
 
 
 def _json(data: dict[str, object]) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from dedup import __version__
@@ -11,7 +10,7 @@ from dedup.index import Run
 from dedup.recipes.config import DedupConfig
 from dedup.report.borderline import PAIRS, Borderline
 from dedup.report.contents import MAX_TEXT_PAIRS, Contents
-from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS, Overview
+from dedup.report.overview import Overview
 from dedup.report.shown import MAX_CHARACTERS, MAX_MEMBERS
 from dedup.report.side_by_side import MAX_TEXT
 from dedup.report.templates import MAX_STRUCTURES, MAX_TEMPLATES, Templates
@@ -36,19 +35,6 @@ MEANINGS = {
 }
 # What became of duplicates, by the action of their run.
 _FATES = {"drop": "dropped", "mark": "marked", "dry run": "let through"}
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """A chart in words: its *title*, a *summary*, and the *figures* of each step of what *label* names.
-
-    A figure is the name of the step and how many near copies are in it: exact ones would hide them.
-    """
-
-    title: str
-    label: str
-    summary: str
-    figures: Sequence[tuple[str, str]]
 
 
 def headline(overview: Overview) -> str:
@@ -76,52 +62,6 @@ def tiles(overview: Overview) -> list[tuple[str, str]]:
 def _tile(noun: str, number: int) -> tuple[str, str]:
     value, name = counted(number, noun).split(" ")
     return name, value
-
-
-def distances(overview: Overview, threshold: int | None) -> Histogram:
-    """Return the distances of duplicates in words; *threshold* is None where they find no candidates."""
-    bound = "No threshold." if threshold is None else f"Threshold: at most {threshold} bits."
-    names = [str(distance) for distance in range(len(overview.distances))]
-    return _histogram(
-        "Content distance of near copies from the page kept", "bits", overview.distances, names, bound
-    )
-
-
-def similarities(overview: Overview, threshold: float | None) -> Histogram:
-    """Return the similarities of duplicates in words; *threshold* is None where none is asked for."""
-    bound = "No threshold." if threshold is None else f"Threshold: at least {threshold:g}."
-    names = [f"{step / STEPS:.2f} to {(step + 1) / STEPS:.2f}" for step in range(STEPS)]
-    return _histogram(
-        "Similarity of near copies to the page kept", "similarity", overview.similarities, names, bound
-    )
-
-
-def losses(overview: Overview, config: DedupConfig) -> Histogram:
-    """Return in words how many words were lost with duplicates."""
-    bound = (
-        f"Threshold: {lost_bound(config)}." if "lost" in verifier_of(config).bounds else "No threshold."
-    )
-    names = [f"{start} to {start + LOST_STEP - 1}" for start in range(0, MOST_LOST, LOST_STEP)]
-    names.append(f"{MOST_LOST} or more")
-    return _histogram("Words lost with near copies", "words lost", overview.losses, names, bound)
-
-
-def lost_bound(config: DedupConfig) -> str:
-    """Return how many words a page may lose."""
-    return f"at most {config.max_lost_words:,}, or {config.max_lost_share:.0%} of the words"
-
-
-def _histogram(
-    title: str, label: str, near: Sequence[int], names: Sequence[str], bound: str
-) -> Histogram:
-    rows = list(zip(names, near, strict=True))
-    name, most = max(rows, key=lambda row: row[1])
-    summary = f"No near copies. {bound}"
-    if most:
-        where = f"most of them, {most:,}, at {name}"
-        summary = f"Histogram of {sum(near):,} near copies by {label}; {where}. {bound}"
-    figures = [(name, f"{count:,}") for name, count in rows if count]
-    return Histogram(title, label, summary, figures)
 
 
 def rule(config: DedupConfig) -> str:
