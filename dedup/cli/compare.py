@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import click
 from rich.text import Text
 
 from dedup.cli.options import (
-    bits_option,
     index_option,
     is_file,
     json_option,
@@ -45,7 +45,6 @@ NO_DUPLICATE = 3
 @click.argument("b", metavar="B")
 @index_option
 @settings_option
-@bits_option
 @json_option
 def compare(
     *,
@@ -53,7 +52,6 @@ def compare(
     b: str,
     path: Path | str | None,
     settings: tuple[tuple[str, str], ...],
-    with_bits: bool,
     as_json: bool,
 ) -> None:
     """Say whether page B repeats page A, why, and what changed in the text.
@@ -63,7 +61,7 @@ def compare(
     of -s. The two alone are compared: a crawl also knows what stands on other pages of their site.
 
     Words need the pages themselves: files, or rows whose pages the index keeps (DEDUP_STORE_PAGES).
-    --bits shows the simhashes too, and what they are made of.
+    --json has the simhashes too, and what they are made of.
 
     The exit code is 0 if B is a copy of A, 3 if not, 1 for an error, 2 for a wrong option.
 
@@ -79,7 +77,7 @@ def compare(
     if as_json:
         print_json(_record(one, other, explanation, config))
     else:
-        _show(one, other, explanation, config, with_bits=with_bits)
+        _show(one, other, explanation, config)
     if not explanation.match.is_duplicate:
         sys.exit(NO_DUPLICATE)
 
@@ -121,9 +119,7 @@ def _file_side(name: str, config: DedupConfig, secret: bytes = b"") -> Side:
     return Side(name, fingerprint(page, config, secret=secret), page)
 
 
-def _show(
-    one: Side, other: Side, explanation: Explanation, config: DedupConfig, *, with_bits: bool
-) -> None:
+def _show(one: Side, other: Side, explanation: Explanation, config: DedupConfig) -> None:
     screen = console()
     for letter, side in (("A", one), ("B", other)):
         where = f"  {place(side.row)}" if side.row else ""
@@ -131,7 +127,7 @@ def _show(
     matched = explanation.match
     what = "B is a copy of A" if matched.is_duplicate else "B is no copy of A"
     screen.print(Text(f"{what}: {matched.reason}", "bold"))
-    show_explanation(screen, explanation, (one.page, other.page), config, with_bits=with_bits)
+    show_explanation(screen, explanation, (one.page, other.page), config)
     if one.page and other.page:
         screen.print(Text("what differs: [-only on A-] {+only on B+}", "bold"))
         show_diff(screen, word_diff(one.page.text, other.page.text))
@@ -141,8 +137,5 @@ def _record(one: Side, other: Side, explanation: Explanation, config: DedupConfi
     record = {"a": one.name, "b": other.name, **explanation_record(explanation)}
     record |= agreement_record(one.page, other.page, config)
     if one.page and other.page:
-        record["diff"] = [
-            {"op": change.op, "before": change.before, "after": change.after}
-            for change in word_diff(one.page.text, other.page.text)
-        ]
+        record["diff"] = list(map(asdict, word_diff(one.page.text, other.page.text)))
     return record

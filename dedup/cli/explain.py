@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.options import (
-    bits_option,
     index_option,
     json_option,
     opened,
@@ -20,8 +19,7 @@ from dedup.cli.options import (
 )
 from dedup.cli.pages import rows_at
 from dedup.cli.showing import agreement_record, explanation_record, show_explanation, texts_of
-from dedup.cli.terminal import console, place, print_json, row_record, url_text
-from dedup.cli.times import moment
+from dedup.cli.terminal import console, moment, place, print_json, row_record, url_text
 from dedup.index import Index, Row, Run
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
@@ -38,7 +36,12 @@ _MOST_ROWS = 10
 @click.argument("url")
 @index_option
 @settings_option
-@bits_option
+@click.option(
+    "--bits",
+    "with_bits",
+    is_flag=True,
+    help="Show the simhashes bit by bit too, and what they are made of.",
+)
 @json_option
 def explain(
     *,

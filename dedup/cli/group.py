@@ -41,7 +41,7 @@ GROUPS = {
     },
     "Rules": {"rules": ("rules", "Rules for URLs, learned from copies.")},
     "Upkeep": {
-        "runs": ("runs", "List the runs."),
+        "runs": ("upkeep", "List the runs."),
         "check": ("upkeep", "Test or rebuild the file."),
     },
 }

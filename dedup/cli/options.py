@@ -187,16 +187,6 @@ def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")(function)
 
 
-def bits_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option --bits, as argument `with_bits`."""
-    return click.option(
-        "--bits",
-        "with_bits",
-        is_flag=True,
-        help="Show the simhashes bit by bit too, and what they are made of.",
-    )(function)
-
-
 def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the option -s NAME=VALUE, as argument `settings`, for `settings_for`."""
     return click.option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from dedup.cli.pages import HOW_TO_GET_PAGES
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.report.diff import EQUAL, Change
-from dedup.report.explanation import Explanation, Feature, Features, compare_tags, compare_terms
+from dedup.report.explanation import Explanation, Features, compare_tags, compare_terms
 from dedup.report.side_by_side import SideBySide, side_by_side
 from dedup.rule.keys import SimhashKey
 from dedup.rule.loss import loses
@@ -67,7 +68,7 @@ def show_explanation(
     pages: Pages,
     config: DedupConfig,
     *,
-    with_bits: bool,
+    with_bits: bool = False,
 ) -> None:
     """Print the words that are lost where both *pages* are at hand, the first of them kept, and why.
 
@@ -181,19 +182,6 @@ def agreement_record(one: Page | None, other: Page | None, config: DedupConfig) 
     if one is None or other is None:
         return {}
     return {
-        "terms": _features_record(compare_terms(one, other, config)),
-        "tags": _features_record(compare_tags(one, other, config)),
+        "terms": asdict(compare_terms(one, other, config)),
+        "tags": asdict(compare_tags(one, other, config)),
     }
-
-
-def _features_record(features: Features) -> dict[str, Any]:
-    """Return all features, the heaviest first, with their shares of the weight of both pages."""
-    return {
-        "agreement": features.agreement,
-        "shared": [_feature_record(feature) for feature in features.shared],
-        "alone": [_feature_record(feature) for feature in features.alone],
-    }
-
-
-def _feature_record(feature: Feature) -> dict[str, Any]:
-    return {"name": feature.name, "canonical": feature.canonical, "page": feature.page}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import click
@@ -42,6 +43,11 @@ def working(what: str) -> Iterator[None]:
 def url_text(url: str) -> str:
     """Return a URL to show."""
     return printable(url, LONGEST_URL) or "(no URL)"
+
+
+def moment(seconds: float) -> str:
+    """Return a time (seconds since 1970) for a person to read, in the local time zone."""
+    return datetime.fromtimestamp(seconds).isoformat(" ", "seconds")
 
 
 def place(row: Row) -> str:

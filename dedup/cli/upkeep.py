@@ -1,24 +1,50 @@
-"""``dedup check``."""
+"""``dedup runs`` and ``dedup check``."""
 
 from __future__ import annotations
 
-import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from dedup.cli.options import index_option, opened
+from dedup.cli.options import index_option, json_option, opened
 from dedup.cli.output import bars, named
-from dedup.cli.terminal import working
-from dedup.index import Index
+from dedup.cli.terminal import moment, print_json, working
+from dedup.index import Index, Run
 from dedup.index.index import SQLiteIndex
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
-from dedup.recipes.bands import Banding
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 
 _LONGEST_LINE = 4096
+
+
+@click.command()
+@index_option
+@json_option
+def runs(path: Path | str | None, as_json: bool) -> None:
+    """List the runs: number, when it began, how it ended, spider.
+
+    \b
+    Examples:
+      dedup runs
+      dedup runs --json | jq '.[-1].id'
+    """
+    with opened(path) as index:
+        known = index.runs()
+    if as_json:
+        print_json([asdict(run) for run in known])
+        return
+    for run in known:
+        click.echo(_run_line(run))
+
+
+def _run_line(run: Run) -> str:
+    began = moment(run.started)[:-3]  # without seconds it fits 40 columns
+    ending = run.ending or "running"
+    what = "" if run.action == "drop" else f"  ({printable(run.action)})"
+    return f"{run.id:>3} {began} {printable(ending):<8} {printable(run.spider)}{what}"
 
 
 @click.command()
@@ -29,21 +55,14 @@ _LONGEST_LINE = 4096
     type=click.IntRange(MIN_BLOCKS, MAX_BLOCKS),
     help="With --rebuild: how many blocks a simhash is cut into from now on.",
 )
-@click.option(
-    "--bands",
-    metavar="BANDSxROWS",
-    help="With --rebuild: make lists of bands, for instance 24x3, or delete them: none.",
-)
-def check(*, path: Path | str | None, rebuild: bool, blocks: int | None, bands: str | None) -> None:
+def check(*, path: Path | str | None, rebuild: bool, blocks: int | None) -> None:
     """Test whether the file is sound; the exit code is 1 if it is not.
 
     SQLite tests the file, the posting lists are compared with the rows, and the stored pages are read.
 
     --rebuild makes the posting lists anew, after damage or with another number of blocks. Fewer blocks
     are faster for many pages (4 for some millions or more), more blocks for few. The answers do not
-    depend on it. The file does not change until the new lists are whole. Lists of bands are made when a
-    recipe uses them (minhash, both), and stay until --bands none removes them; with --bands, but
-    without --blocks, only these are made anew.
+    depend on it. The file does not change until the new lists are whole.
 
     \b
     Examples:
@@ -51,11 +70,11 @@ def check(*, path: Path | str | None, rebuild: bool, blocks: int | None, bands: 
       dedup check pages.db --rebuild
       dedup check --rebuild --blocks 4
     """
-    if not rebuild and (blocks or bands is not None):
-        raise click.UsageError("--blocks and --bands go with --rebuild")
+    if blocks and not rebuild:
+        raise click.UsageError("--blocks goes with --rebuild")
     with opened(path) as index:
         if rebuild:
-            _rebuild(index, blocks, bands)
+            _rebuild(index, blocks)
         with working("checking"):
             problems = index.problems()
     for problem in problems or [f"{named(index.name)} is sound."]:
@@ -64,27 +83,11 @@ def check(*, path: Path | str | None, rebuild: bool, blocks: int | None, bands: 
         sys.exit(1)
 
 
-def _rebuild(index: Index, blocks: int | None, bands: str | None) -> None:
+def _rebuild(index: Index, blocks: int | None) -> None:
     if not isinstance(index, SQLiteIndex):
         raise DedupError(f"{named(index.name)} has no posting lists; --rebuild is for files")
     with bars() as shown:
         bar = shown.add_task("rebuilding", total=None)
-
-        def progress(done: int, total: int) -> None:
-            shown.update(bar, completed=done, total=total)
-
-        if bands is not None:  # first, as these may be wrong ones
-            index.store.band(_banding(bands), progress)
-        if bands is None or blocks:
-            index.store.rebuild(blocks, progress)
+        index.store.rebuild(blocks, lambda done, total: shown.update(bar, completed=done, total=total))
     cut = f" and {index.banding}" if index.banding else ""
     click.echo(f"{named(index.name)} is rebuilt with {index.blocks} blocks{cut}.")
-
-
-def _banding(text: str) -> Banding | None:
-    if text == "none":
-        return None
-    numbers = re.fullmatch(r"(\d{1,3})x(\d{1,3})", text)
-    if numbers is None:
-        raise click.UsageError(f"--bands {text!r} must be bands x rows, for instance 24x3, or none")
-    return Banding(int(numbers[1]), int(numbers[2]))

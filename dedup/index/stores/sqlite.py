@@ -271,10 +271,7 @@ class SQLiteStore(Records, Counts):
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         wanted = banding_of(config)
         if wanted not in (None, self.banding):
-            raise IndexMismatch(
-                f"{self.name} has no lists of {wanted}; "
-                "call `prepare` or make them with `dedup check --rebuild --bands`"
-            )
+            raise IndexMismatch(f"{self.name} has no lists of {wanted}; call `prepare` to make them")
         return Search(
             page, pool, config, self._connection, self._lists, self._scope(pool.group)
         ).batches()
