@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from dedup.files.outputs import replacing
 from dedup.values.errors import ConfigError, shown
 from dedup.values.exceptions import Exceptions, Marks, Said
 
 NAMES = Said._fields
-
-T = TypeVar("T")
 
 
 def read_exceptions(value: Any) -> Exceptions:
@@ -24,9 +21,7 @@ def read_exceptions(value: Any) -> Exceptions:
     """
     if isinstance(value, Exceptions):
         return value
-    if not value:
-        return Exceptions()
-    return _read_file(value, _exceptions)
+    return _read(value)[1] if value else Exceptions()
 
 
 def read_marks(value: Any) -> Marks:
@@ -34,8 +29,7 @@ def read_marks(value: Any) -> Marks:
 
     It must be one that `read_exceptions` reads.
     """
-    read_exceptions(value)
-    return _read_file(value, _marks)
+    return _read(value)[0]
 
 
 def write_marks(path: Path, marks: Marks) -> None:
@@ -44,36 +38,26 @@ def write_marks(path: Path, marks: Marks) -> None:
         csv.writer(file).writerows((marks.columns, *marks.rows))
 
 
-def _read_file(value: Any, read: Callable[[str, csv.DictReader[str]], T]) -> T:
-    name = shown(str(value))
+def _read(value: Any) -> tuple[Marks, Exceptions]:
+    name = f"exceptions ({shown(str(value))})"
+    line = ""
     try:
         with Path(value).open(encoding="utf-8-sig", newline="") as file:
-            return read(name, csv.DictReader(file, strict=True))
-    except ConfigError:
-        raise
-    except OSError as error:
-        raise ConfigError(f"exceptions ({name}) cannot be read: {error.strerror}") from error
-    except (csv.Error, UnicodeError, ValueError) as error:
-        raise ConfigError(f"exceptions ({name}) must be CSV in UTF-8: {error}") from error
-
-
-def _marks(_: str, rows: csv.DictReader[str]) -> Marks:
-    columns = tuple(rows.fieldnames or ())
-    return Marks(columns, tuple(tuple(row[name] or "" for name in columns) for row in rows))
-
-
-def _exceptions(name: str, rows: csv.DictReader[str]) -> Exceptions:
-    if missing := [column for column in NAMES if column not in (rows.fieldnames or ())]:
-        columns = f"must have the columns {', '.join(NAMES)}"
-        raise ConfigError(f"exceptions ({name}) {columns}; there is no {missing[0]}")
-    said: list[Said] = []
-    for row in rows:
-        said.append(Said(*((row[column] or "").strip() for column in NAMES)))
-        try:
-            Exceptions.of(said[-1:])
-        except ConfigError as error:
-            raise ConfigError(f"exceptions ({name}), line {rows.line_num}: {error}") from None
-    try:
-        return Exceptions.of(said)
+            reader = csv.DictReader(file, strict=True)
+            columns = tuple(reader.fieldnames or ())
+            if missing := [column for column in NAMES if column not in columns]:
+                raise ConfigError(f"must have the columns {', '.join(NAMES)}; there is no {missing[0]}")
+            rows, said = [], []
+            for row in reader:
+                line = f", line {reader.line_num}:"
+                rows.append(tuple(row[column] or "" for column in columns))
+                said.append(Said(*((row[column] or "").strip() for column in NAMES)))
+                Exceptions.of(said[-1:])
+            line = ":" if rows else ""
+            return Marks(columns, tuple(rows)), Exceptions.of(said)
     except ConfigError as error:
-        raise ConfigError(f"exceptions ({name}): {error}") from None
+        raise ConfigError(f"{name}{line} {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{name} cannot be read: {error.strerror}") from error
+    except (csv.Error, UnicodeError, ValueError) as error:
+        raise ConfigError(f"{name} must be CSV in UTF-8: {error}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -75,19 +75,16 @@ def borderline_of(columns: Columns, index: Index, config: DedupConfig) -> Border
     kept = columns.id[columns.listed]
     sample = kept[np.linspace(0, len(kept) - 1, min(LOOKUPS, len(kept))).astype(np.int64)]
     duplicates = list(_duplicates(columns, index, config))
-    return Borderline(
-        _inside(duplicates), _losing(duplicates), _outside(sample, index, config), len(sample), len(kept)
+    inside = sorted(
+        (pair for pair in duplicates if pair.margin <= 1), key=lambda pair: (pair.margin, pair.second)
     )
-
-
-def _inside(duplicates: Iterable[Pair]) -> tuple[Pair, ...]:
-    pairs = [pair for pair in duplicates if pair.margin <= 1]
-    return tuple(sorted(pairs, key=lambda pair: (pair.margin, pair.second))[:PAIRS])
-
-
-def _losing(duplicates: Iterable[Pair]) -> tuple[Pair, ...]:
-    pairs = [pair for pair in duplicates if pair.lost]
-    return tuple(sorted(pairs, key=lambda pair: (-pair.lost, pair.second))[:PAIRS])
+    losing = sorted(
+        (pair for pair in duplicates if pair.lost), key=lambda pair: (-pair.lost, pair.second)
+    )
+    return Borderline(
+        *(tuple(inside[:PAIRS]), tuple(losing[:PAIRS]), _outside(sample, index, config)),
+        *(len(sample), len(kept)),
+    )
 
 
 def _duplicates(columns: Columns, index: Index, config: DedupConfig) -> Iterator[Pair]:

@@ -130,37 +130,22 @@ def is_duplicate(row: Row) -> bool:
     return not row.verdict.kept and row.verdict.canonical is not None
 
 
-def _first(rows: Sequence[Row]) -> Row:
-    return min(rows, key=lambda row: row.id)
-
-
-def _newest(rows: Sequence[Row]) -> Row:
-    return max(rows, key=lambda row: row.id)
-
-
-def _longest(rows: Sequence[Row]) -> Row:
-    return min(rows, key=lambda row: (-row.sighting.fingerprint.tokens, row.id))
-
-
-def _shortest_url(rows: Sequence[Row]) -> Row:
-    return min(rows, key=lambda row: (not row.sighting.url, len(row.sighting.url), row.id))
-
-
-def _https(rows: Sequence[Row]) -> Row:
-    return min(rows, key=lambda row: (not row.sighting.url_key.startswith("https:"), row.id))
-
-
 def _canonical_link(rows: Sequence[Row]) -> Row:
     named = Counter(key for row in rows if (key := row.sighting.canonical_key))
     return min(rows, key=lambda row: (-named[row.sighting.url_key], row.id))
 
 
+def _least(order: Callable[[Row], object]) -> Callable[[Sequence[Row]], Row]:
+    """Return the rule that chooses the first seen of those that come first in *order*."""
+    return lambda rows: min(rows, key=lambda row: (order(row), row.id))
+
+
 # Rules to choose the best page of a cluster by.
 KEEPS: dict[str, Callable[[Sequence[Row]], Row]] = {
-    "first": _first,
-    "newest": _newest,
-    "longest": _longest,
-    "shortest-url": _shortest_url,
-    "https": _https,
+    "first": _least(lambda row: row.id),
+    "newest": _least(lambda row: -row.id),
+    "longest": _least(lambda row: -row.sighting.fingerprint.tokens),
+    "shortest-url": _least(lambda row: (not row.sighting.url, len(row.sighting.url))),
+    "https": _least(lambda row: not row.sighting.url_key.startswith("https:")),
     "canonical-link": _canonical_link,
 }

@@ -70,6 +70,9 @@ def overview_of(columns: Columns) -> Overview:
     run_numbers, runs = np.unique(columns.run, return_inverse=True)
     by_run = _shares([str(run) for run in run_numbers.tolist()], runs, canonical_places, duplicates)
     by_site = _shares(columns.sites, columns.site, canonical_places, duplicates)
+    # NONE stays below 0; the last step has similarity 1, or all losses from the largest on.
+    steps = np.minimum(np.floor(columns.similarity * STEPS + 1e-4).astype(np.int64), STEPS - 1)
+    lost_steps = np.minimum(columns.lost, MOST_LOST) // LOST_STEP
     return Overview(
         pages=len(columns),
         duplicates=int(duplicates.sum()),
@@ -79,8 +82,8 @@ def overview_of(columns: Columns) -> Overview:
         sites=tuple(sorted(by_site, key=lambda share: (-share.duplicates, -share.pages, share.name))),
         runs=tuple(by_run),
         distances=_histogram(columns, columns.content_distance, SIMHASH_BITS + 1),
-        similarities=_histogram(columns, _steps(columns.similarity), STEPS),
-        losses=_histogram(columns, _lost_steps(columns.lost), MOST_LOST // LOST_STEP + 1),
+        similarities=_histogram(columns, steps, STEPS),
+        losses=_histogram(columns, lost_steps, MOST_LOST // LOST_STEP + 1),
     )
 
 
@@ -110,18 +113,6 @@ def _shares(
         )
         for number, name in enumerate(names)
     ]
-
-
-def _steps(similarities: NDArray[np.float32]) -> _Integers:
-    """Return the step of each similarity, less than 0 for none; the last step includes 1."""
-    steps: _Integers = np.floor(similarities * STEPS + 1e-4).astype(np.int64)
-    return np.minimum(steps, STEPS - 1)
-
-
-def _lost_steps(lost: _Integers) -> _Integers:
-    """Return the step of each number of words lost, less than 0 for none."""
-    steps: _Integers = np.minimum(lost, MOST_LOST) // LOST_STEP
-    return steps
 
 
 def _histogram(columns: Columns, values: _Integers, size: int) -> tuple[int, ...]:
