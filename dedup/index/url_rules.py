@@ -7,9 +7,10 @@ withheld (`dedup.values.row.Withheld`), with the rules in the place of its reque
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from dedup.index.stores.base import Note, Prefix, Query, Store, first
 from dedup.urls.edits import Edit, Form
@@ -24,6 +25,7 @@ from dedup.values.verdict import Outcome
 WITHHELD = "rule"
 """What is withheld because of a rule."""
 
+_T = TypeVar("_T")
 _RULE, _TALLY, _PAGES = "urls.rule.", "urls.tally.", "urls.pages."
 
 
@@ -76,18 +78,14 @@ class UrlRules:
         with self._store.transaction(writing=False):
             notes = self._store.select(Note, name=Prefix(_RULE))
             tallies = self._tallies()
-        found = {note.name.removeprefix(_RULE): _rule_of(note.value) for note in notes}
-        return [
-            _record(*read, tallies.get(name, {}), run)
-            for name, read in found.items()
-            if read is not None
-        ]
+        found = {note.name.removeprefix(_RULE): _read(note.value, _rule_of) for note in notes}
+        return [_record(*read, tallies.get(name, {}), run) for name, read in found.items() if read]
 
     def _tallies(self) -> dict[str, dict[int, Tally]]:
         tallies: dict[str, dict[int, Tally]] = {}
         for note in self._store.select(Note, name=Prefix(_TALLY)):
             run, _, rule = note.name.removeprefix(_TALLY).partition(".")
-            tally = _tally_of(note.value)
+            tally = _read(note.value, _tally_of)
             if tally and run.isdecimal():
                 tallies.setdefault(rule, {})[int(run)] = tally
         return tallies
@@ -138,7 +136,11 @@ class UrlRules:
     def withheld_requests(self, run: int | None = None) -> list[WithheldRequest]:
         """Return what was withheld because of rules, by *run* or by all, in order."""
         fields: dict[str, Any] = {"what": WITHHELD} | ({} if run is None else {"run": run})
-        return [found for one in self._store.select(Withheld, **fields) if (found := _held(one))]
+        return [
+            held
+            for one in self._store.select(Withheld, **fields)
+            if (held := _read(one.request, partial(_held, one)))
+        ]
 
     def note_made(self, held: Iterable[WithheldRequest]) -> None:
         """Record that requests were made after all."""
@@ -168,10 +170,10 @@ class UrlRules:
         """
         notes = []
         for name, value in _pairs(dump.get("rules")):
-            if (read := _rule_of(_text(value))) and read[0].id == name:
+            if (read := _read(_text(value), _rule_of)) and read[0].id == name:
                 notes.append(Note(f"{_RULE}{name}", _text(value)))
         for run, name, value in _lists(dump.get("tallies"), 3):
-            if isinstance(run, int) and run in runs and _tally_of(_text(value)):
+            if isinstance(run, int) and run in runs and _read(_text(value), _tally_of):
                 notes.append(Note(_tally_name(runs[run], str(name)), _text(value)))
         held = [_imported(one, runs, rows) for one in _lists(dump.get("withheld"), 4)]
         with self._store.transaction(writing=True):
@@ -189,7 +191,7 @@ class UrlRules:
         with self._store.transaction(writing=True):
             notes = self._store.select(Note, name=f"{_PAGES}{run:012}")
             self._store.delete(Note, name=f"{_PAGES}{run:012}")
-        return [page for note in notes for page in _pages_of(note.value)]
+        return [page for note in notes for page in _read(note.value, _pages_of) or ()]
 
 
 def _pairs(found: object) -> list[tuple[str, Any]]:
@@ -233,51 +235,43 @@ def _rule_text(rule: Rule, standing: RuleStanding, is_declared: bool) -> str:
     return _text([host, *edit, pattern, standing, is_declared])
 
 
-def _rule_of(text: str) -> tuple[Rule, RuleStanding, bool] | None:
+def _read(text: str, make: Callable[[Any], _T]) -> _T | None:
+    """Return what *make* makes of what stands in *text*, None where that cannot be read."""
     try:
-        host, form, name, value, pattern, standing, is_declared = json.loads(text)
-        if not all(isinstance(one, str) for one in (host, name, value, pattern)):
-            return None
-        return (
-            Rule(host, Edit(Form(form), name, value), pattern),
-            RuleStanding(standing),
-            is_declared is True,
-        )
-    except (TypeError, ValueError, RecursionError):
-        return None
-
-
-def _tally_of(text: str) -> Tally | None:
-    try:
-        found = json.loads(text)
-        return Tally(
-            groups=tuple((int(key), int(of)) for key, of in found["groups"]),
-            right=tuple(map(int, found["right"])),
-            since=int(found["since"]),
-            rights=int(found["rights"]),
-            wrongs=tuple(_wrong_of(one) for one in found["wrongs"]),
-            unclear=int(found["unclear"]),
-            withheld=int(found["withheld"]),
-            is_declared=found["is_declared"] is True,
-            examples=tuple((str(one), str(other)) for one, other in found["examples"]),
-            replayed=int(found.get("replayed", 0)),
-            doubts=int(found.get("doubts", 0)),
-            is_crowded=found.get("is_crowded") is True,
-            looks=tuple((int(one), int(two), int(count)) for one, two, count in found.get("looks", ())),
-        )
+        return make(json.loads(text))
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return None
 
 
-def _wrong_of(found: Mapping[str, Any]) -> Wrong:
-    return Wrong(
-        group=int(found["group"]),
-        path=str(found["path"]),
-        url=str(found["url"]),
-        other=str(found["other"]),
-        reason=str(found["reason"]),
-        is_final=found["is_final"] is True,
+def _rule_of(found: Any) -> tuple[Rule, RuleStanding, bool]:
+    host, form, name, value, pattern, standing, is_declared = found
+    if not all(isinstance(one, str) for one in (host, name, value, pattern)):
+        raise TypeError
+    rule = Rule(host, Edit(Form(form), name, value), pattern)
+    return rule, RuleStanding(standing), is_declared is True
+
+
+def _tally_of(found: Any) -> Tally:
+    return Tally(
+        groups=tuple((int(key), int(of)) for key, of in found["groups"]),
+        right=tuple(map(int, found["right"])),
+        since=int(found["since"]),
+        rights=int(found["rights"]),
+        wrongs=tuple(_wrong_of(one) for one in found["wrongs"]),
+        unclear=int(found["unclear"]),
+        withheld=int(found["withheld"]),
+        is_declared=found["is_declared"] is True,
+        examples=tuple((str(one), str(other)) for one, other in found["examples"]),
+        replayed=int(found.get("replayed", 0)),
+        doubts=int(found.get("doubts", 0)),
+        is_crowded=found.get("is_crowded") is True,
+        looks=tuple((int(one), int(two), int(count)) for one, two, count in found.get("looks", ())),
     )
+
+
+def _wrong_of(found: Mapping[str, Any]) -> Wrong:
+    path, url, other, reason = (str(found[name]) for name in ("path", "url", "other", "reason"))
+    return Wrong(int(found["group"]), path, url, other, reason, found["is_final"] is True)
 
 
 def _withheld(held: WithheldRequest) -> Withheld:
@@ -291,26 +285,19 @@ def _withheld(held: WithheldRequest) -> Withheld:
     return Withheld(held.row, held.url, WITHHELD, _text(about), held.run)
 
 
-def _held(one: Withheld) -> WithheldRequest | None:
-    try:
-        about = json.loads(one.request)
-        return WithheldRequest(
-            *(one.run, one.row, one.url),
-            page=str(about["page"]),
-            rules=tuple(map(str, about["rules"])),
-            request=str(about["request"]),
-            size=int(about["size"]),
-            was_made=about["made"] is True,
-        )
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
-        return None
+def _held(one: Withheld, about: Any) -> WithheldRequest:
+    return WithheldRequest(
+        *(one.run, one.row, one.url),
+        page=str(about["page"]),
+        rules=tuple(map(str, about["rules"])),
+        request=str(about["request"]),
+        size=int(about["size"]),
+        was_made=about["made"] is True,
+    )
 
 
-def _pages_of(text: str) -> list[Page]:
-    try:
-        return [
-            Page(str(url), tuple(map(int, content)), tuple(map(int, rows)), str(signature), int(size))
-            for url, content, rows, signature, size in json.loads(text)
-        ]
-    except (TypeError, ValueError, RecursionError):
-        return []
+def _pages_of(found: Any) -> list[Page]:
+    return [
+        Page(str(url), tuple(map(int, content)), tuple(map(int, rows)), str(signature), int(size))
+        for url, content, rows, signature, size in found
+    ]

@@ -20,7 +20,7 @@ from dedup.files.adding.work import (
 )
 from dedup.files.feeds import START, FeedError, Inputs, Place, Record
 from dedup.index import Index, Run
-from dedup.index.texts import Texts
+from dedup.index.detector import Texts
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.reading.page import PARSER
 from dedup.recipes.config import DedupConfig

@@ -9,7 +9,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.files.adding.adding import Adding, AddOptions
 from dedup.files.feeds import find_feeds
 from dedup.front.reading import read_settings
-from dedup.index import Index, texts
+from dedup.index import Index, detector
 from dedup.index.stores.base import StoredPage
 from dedup.reading.fields import FieldRule
 from tests.pages import page, text
@@ -41,7 +41,7 @@ def test_the_first_pages_of_a_file_have_texts_in_however_many_runs(tmp_path: Pat
 
 
 def test_they_take_no_more_than_their_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts, "MOST_BYTES", 1200)
+    monkeypatch.setattr(detector, "MOST_BYTES", 1200)
     for run in (1, 2):
         with SQLiteIndex(tmp_path / "a.db") as index:
             check(index, DedupConfig(store_first=100), *range(10 * run, 10 * run + 5))
