@@ -14,7 +14,6 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
-    Task,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -48,34 +47,26 @@ def bars(*columns: ProgressColumn | str, show: bool = True) -> Progress:
     return Progress(*columns, console=console, disable=not (show and console.is_terminal))
 
 
-def rated_bars(*, show: bool = True) -> Progress:
-    """Return bars with how much is done, time left, and what the field `rate` of a task says."""
-    return bars(
-        TextColumn("{task.description}", markup=False),  # it may have a name in it
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        show=show,
-    )
-
-
-def rate_of(task: Task) -> str:
-    """Return how many a second, empty while that is not known."""
-    return f"{task.speed:,.0f}/s" if task.speed else ""
-
-
 @contextmanager
 def progress_bar(what: str, *, show: bool = True) -> Iterator[Callable[[int, int], None]]:
     """Give a function that takes how many rows are done, and of how many; a bar shows it on a terminal.
 
     What comes in batches, or with gaps in its numbers, is shown as well.
     """
-    with rated_bars(show=show) as shown:
+    columns = (
+        TextColumn("{task.description}", markup=False),  # it may have a name in it
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with bars(*columns, show=show) as shown:
         bar = shown.add_task(what, total=None, rate="")
 
         def tell(done: int, total: int) -> None:
-            if done - shown.tasks[0].completed >= _EVERY or done == total:
-                shown.update(bar, completed=done, total=total, rate=rate_of(shown.tasks[0]))
+            task = shown.tasks[0]
+            if done - task.completed >= _EVERY or done == total:
+                rate = f"{task.speed:,.0f}/s" if task.speed else ""
+                shown.update(bar, completed=done, total=total, rate=rate)
 
         yield tell

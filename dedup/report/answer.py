@@ -32,9 +32,9 @@ class CopyCounts:
 
     def __str__(self) -> str:
         """Return the answer in one or two sentences, "" where there are no duplicates."""
-        parts = [f"{_counted(self.exact, 'exact copy', 'exact copies')}: safe."] if self.exact else []
+        parts = [f"{counted(self.exact, 'exact copy', 'exact copies')}: safe."] if self.exact else []
         if self.near:
-            near = _counted(self.near, "near copy", "near copies")
+            near = counted(self.near, "near copy", "near copies")
             is_mixed = self.near not in (self.harmless, self.losing, self.unknown)
             parts.append(f"{near}{':' if is_mixed else ''} {self._near(is_mixed=is_mixed)}")
         return " ".join(parts)
@@ -46,7 +46,7 @@ class CopyCounts:
         if self.unknown:
             parts.append(f"{_some(self.unknown, is_mixed)}not measured")
         if self.losing:
-            words = _counted(self.most, "word", "words")
+            words = counted(self.most, "word")
             one = self.losing == 1
             up_to = "about" if one else "up to"
             look = "look at it" if one else "look at these"
@@ -88,5 +88,6 @@ def _verb(number: int, verb: str) -> str:
     return f"{verb}s" if number == 1 else verb
 
 
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return *number* and *noun*, whose plural ends in s unless it is another one."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from dedup.index import Index, Row
-from dedup.report.answer import SAFE, CopyCounts
+from dedup.index import Index
+from dedup.report.answer import answer_of
+from dedup.report.columns import columns_of
 from dedup.report.losses import loss
 from dedup.values.printable import printable
+from dedup.values.row import glance_of
 
 # So many of those that lose most are named.
 _NAMED = 5
@@ -24,31 +24,17 @@ def rehearsal(index: Index, pages: int) -> str:
         else f"Dry run, {seen:,} of {pages:,} pages: {len(copies):,} would have been dropped."
     ]
     if copies:
-        lines.append(f"  {answer_of_rows(copies)}")
-    losing = sorted((row for row in copies if row.verdict.lost), key=_most_lost)[:_NAMED]
+        lines.append(f"  {answer_of(columns_of(map(glance_of, copies)))}")
+    losing = sorted(
+        (row for row in copies if row.verdict.lost), key=lambda row: -(row.verdict.lost or 0)
+    )[:_NAMED]
     lines += [
         f"  loses {loss(row)}: <{printable(row.sighting.url)}> repeats "
         f"<{printable(row.verdict.canonical_url)}>"
         for row in losing
+        if row.verdict.lost
     ]
     lines.append(
         "  From now on copies are dropped." if over else "  The next crawl goes on with the dry run."
     )
     return "\n".join(lines)
-
-
-def answer_of_rows(copies: Sequence[Row]) -> CopyCounts:
-    """Return how many of *copies* lose something; see `dedup.report.answer.answer_of`."""
-    near = [row.verdict.lost for row in copies if row.verdict.reason not in SAFE]
-    known = [lost for lost in near if lost is not None]
-    return CopyCounts(
-        exact=len(copies) - len(near),
-        harmless=known.count(0),
-        losing=sum(lost > 0 for lost in known),
-        unknown=len(near) - len(known),
-        most=max(known, default=0),
-    )
-
-
-def _most_lost(row: Row) -> tuple[int, int]:
-    return -(row.verdict.lost or 0), row.id

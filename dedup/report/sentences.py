@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from dedup import __version__
 from dedup.index import Run
 from dedup.recipes.config import DedupConfig
+from dedup.report.answer import counted
 from dedup.report.borderline import PAIRS, Borderline
 from dedup.report.contents import MAX_TEXT_PAIRS, Contents
 from dedup.report.overview import Overview
 from dedup.report.shown import MAX_CHARACTERS, MAX_MEMBERS
 from dedup.report.side_by_side import MAX_TEXT
 from dedup.report.templates import MAX_STRUCTURES, MAX_TEMPLATES, Templates
-from dedup.report.text import counted
 from dedup.rule.keys import ways
 from dedup.rule.verifier import verifier_of
 from dedup.values.match import Check, Match

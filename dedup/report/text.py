@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dedup.index import Index, Row, Run
-from dedup.report.answer import CopyCounts, answer_of, is_near
+from dedup.report.answer import CopyCounts, answer_of, counted, is_near
 from dedup.report.clusters import KEEPS, Clusters, clusters_of
 from dedup.report.columns import OUTCOMES, Columns
 from dedup.report.contained import Contained
@@ -161,8 +161,8 @@ class Told:
         actions = {runs[run].action for run in self.outline.runs if run in runs}
         if actions <= {"drop"} and not self.outline.has_rehearsed:
             return f"{pages} dropped in {clusters}"
-        copies = "copy" if self.outline.copies == 1 else "copies"
-        return f"{self.outline.copies:,} {copies} in {clusters}, not all of them dropped"
+        copies = counted(self.outline.copies, "copy", "copies")
+        return f"{copies} in {clusters}, not all of them dropped"
 
     def _cluster(
         self, canonical: int, size: int, members: Sequence[int], runs: Mapping[int, Run]
@@ -199,8 +199,3 @@ def _url(row: Row) -> str:
 
 def _state(row: Row) -> str:
     return "" if row.outcome == "confirmed" else f", {row.outcome}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return *number* and *noun*, whose plural ends in s."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
