@@ -120,7 +120,7 @@ def _slid(spans: list[_Span]) -> list[_Span]:
         is_inserted = not span.before
         own, next_ = (span.after, right.after) if is_inserted else (span.before, right.before)
         steps = next((step for step, unit in enumerate(own) if "\n" in leading_space(unit)), 0)
-        if span.is_equal or (span.before and span.after) or not steps < len(right.before):
+        if span.is_equal or (span.before and span.after) or not 0 < steps <= len(right.before):
             continue
         if [unit.strip() for unit in own[:steps]] == [unit.strip() for unit in next_[:steps]]:
             moved = (*own[steps:], *next_[:steps])
@@ -130,7 +130,7 @@ def _slid(spans: list[_Span]) -> list[_Span]:
             )
             spans[place] = _Span(False, () if is_inserted else moved, moved if is_inserted else ())
             spans[place + 1] = _Span(True, right.before[steps:], right.after[steps:])
-    return spans
+    return _merged(span for span in spans if span.size)
 
 
 def _by_lines(a: str, b: str) -> Iterator[_Span]:

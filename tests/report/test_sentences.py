@@ -187,9 +187,10 @@ def test_lost_words_are_counted_and_what_was_moved_is_not_lost() -> None:
     assert side_by_side(one, one).lost == 0
 
 
-def test_a_new_paragraph_ends_with_its_own_full_stop() -> None:
-    one = "It costs nine crowns. Bring a coat and a hat.\nPrint this page"
-    other = "It costs nine euros. Bring a coat and a hat.\nNo boats today.\nPrint this page"
+@pytest.mark.parametrize("end", ["", "\nPrint this page"])
+def test_a_new_paragraph_ends_with_its_own_full_stop(end: str) -> None:
+    one = f"It costs nine crowns. Bring a coat and a hat.{end}"
+    other = f"It costs nine euros. Bring a coat and a hat.\nNo boats today.{end}"
     shown = side_by_side(one, other)
     row = shown.rows[1]
     assert isinstance(row, Paragraphs)
