@@ -187,7 +187,7 @@ class _Talk:
         if event.problem:
             self._problems += 1
             if self._problems <= _MAX_PROBLEMS:
-                self.say(f"{event.name}: {event.problem}")
+                self.say(f"{event.name}: {event.problem}" if event.name else event.problem)
             if self._problems == _MAX_PROBLEMS:
                 self.say("further problems are only counted")
         elif event.verdict is not None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dedup.files.feeds.parquet import parquet_module, read_errors
 from dedup.rule.frozen import FrozenSites, HostCounts, name_of
 from dedup.values.errors import DedupError
 
@@ -31,13 +32,13 @@ def read_sites(path: Path, recipe: Mapping[str, str] | None = None) -> FrozenSit
     """
     if recipe is not None:
         _compare_recipes(path, recipe)
-    parquet = _parquet()
+    parquet = parquet_module()
     hosts: dict[str, HostCounts] = {}
     for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
         try:
             for batch in parquet.ParquetFile(file).iter_batches(_ROWS, columns=list(COLUMNS)):
                 hosts.update(_hosts(batch))
-        except _errors() as error:
+        except (*read_errors(), TypeError, KeyError) as error:
             raise DedupError(f"{file} is no context of sites that can be read: {error}") from error
     if not hosts and path.is_dir() and not (path / "_SUCCESS").exists():
         raise DedupError(f"{path} has no context of sites: no file of Parquet is in it")
@@ -85,19 +86,3 @@ def counts_of(row: Mapping[str, Any]) -> HostCounts:
     if len(hashes) != len(counts) or row["pages"] < 0 or (hashes[1:] <= hashes[:-1]).any():
         raise ValueError(f"the row of {row['host']} is damaged")
     return HostCounts(row["pages"], hashes, counts)
-
-
-def _errors() -> tuple[type[Exception], ...]:
-    import pyarrow
-
-    return OSError, ValueError, TypeError, KeyError, pyarrow.ArrowException
-
-
-def _parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise DedupError(
-            'What is known of sites is read with pyarrow: pip install "scrapy-dedup[parquet]"'
-        ) from error
-    return pyarrow.parquet

@@ -450,6 +450,7 @@ def test_an_unreadable_file_does_not_stop_the_others(tmp_path: Path) -> None:
     )
     assert done.exit_code == 1
     assert "a.jsonl.gz cannot be read to its end" in done.stderr
+    assert "a.jsonl.gz: " not in done.stderr  # it is named once
     assert json.loads(done.stdout)["unreadable"] == 1
     assert json.loads(pages_in(output)[-1])["url"] == "http://b/"
 

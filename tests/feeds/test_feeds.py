@@ -267,6 +267,50 @@ def test_a_column_that_is_named_must_be_there(tmp_path: Path, name: str) -> None
         list(feed_of(tmp_path / name, FieldRule(html_field="source")).records())
 
 
+KINDS = [
+    *(
+        pyarrow.string_view(),
+        pyarrow.large_string(),
+        pyarrow.dictionary(pyarrow.int32(), pyarrow.string()),
+    ),
+    *(pyarrow.binary_view(), pyarrow.large_binary(), pyarrow.binary(100)),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_text_is_read_and_written_in_whatever_kind_of_column(
+    tmp_path: Path, kind: pyarrow.DataType
+) -> None:
+    content = [html.encode().ljust(100) for _, html in PAGES]
+    column = pyarrow.array(content, pyarrow.binary(100)).cast(pyarrow.binary())
+    if "string" in str(kind):
+        column = column.cast(pyarrow.string())
+    table = pyarrow.table({"html": column.cast(kind), "url": [url for url, _ in PAGES]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    feed = feed_of(tmp_path / "a.parquet")
+    assert [raw.url for raw in raw_pages(feed)] == [url for url, _ in PAGES]
+    with feed.sink(tmp_path / "b.parquet", compressed=False) as sink:
+        for record in list(feed.records())[::2]:
+            sink.write(record.source)
+    written = pyarrow.parquet.read_table(tmp_path / "b.parquet")
+    assert written.to_pylist() == table.to_pylist()[::2]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"url,html\ra,<p>one\rb,<p>two\r", "carriage returns"),
+        ("url,html\na,<p>one\n".encode("utf-16"), "UTF-16"),
+    ],
+)
+def test_rows_that_nobody_could_see_are_no_empty_file(
+    tmp_path: Path, content: bytes, problem: str
+) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(FeedError, match=problem):
+        list(feed_of(tmp_path / "a.csv").records())
+
+
 @pytest.mark.parametrize("name", [name for name in WRITERS if name != "pages"])
 @pytest.mark.parametrize("content", [b"", b"\x00\xff\x01garbage\r\n\r\n", b"PAR1", b"\x1f\x8b\x08"])
 def test_a_file_of_something_else_is_no_crash(tmp_path: Path, name: str, content: bytes) -> None:
@@ -369,6 +413,29 @@ def test_folders_are_read_in_order_and_tell_what_they_leave_out(tmp_path: Path) 
     assert names == ["b.html", "c.xhtml", "y.jsonl", "z.HTM"]
     assert found.left_out == 1
     assert [feed.form for feed in find_feeds([tmp_path], RULE, "html").feeds] == ["html"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other links")
+def test_what_links_hide_is_told(tmp_path: Path) -> None:
+    for name in ("pages/in/a.html", "elsewhere/b.html"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("<p>x")
+    for link, target in {
+        "loop": ".",
+        "again": "in",
+        "out": "../elsewhere",
+        "gone.html": "nowhere.html",
+        "page.html": "../elsewhere/b.html",
+    }.items():
+        (tmp_path / "pages" / link).symlink_to(target)
+    found = find_feeds([tmp_path / "pages"], RULE)
+    names = [file.name for feed in found.feeds for file in feed.files]
+    assert names == ["gone.html", "page.html", "a.html"]
+    (trouble,) = found.troubles
+    assert trouble.startswith(f"{tmp_path / 'pages/out'} is a link to a folder")
+    (gone, *_) = found.feeds[0].records()
+    with pytest.raises(BadRecord, match="No such file"):
+        found.feeds[0].raw_page(gone.payload, RULE)
 
 
 def test_a_name_that_tells_no_format_is_an_error(tmp_path: Path) -> None:

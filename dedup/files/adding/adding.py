@@ -56,7 +56,10 @@ class AddOptions:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What is reported: a *problem* with a record or file, or a *verdict* on a page at *url*."""
+    """What is reported: a *problem* with the record *name*, or a *verdict* on it, a page at *url*.
+
+    A problem with a whole file names it, and has no *name*.
+    """
 
     name: str
     problem: str = ""
@@ -233,7 +236,7 @@ class Adding:
             )
             if batch.trouble:
                 judged.counts["unreadable"] += 1
-                judged.events.append(Event(batch.feed.name, batch.trouble))
+                judged.events.append(Event("", batch.trouble))
             after = batch.records[-1].after if batch.records else START
             entry = Entry(batch.number, after, fates, dict(judged.counts), batch.ends)
             if self._journal:

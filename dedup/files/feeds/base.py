@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -102,6 +102,14 @@ class Feed(ABC):
     def likeness(self) -> object:
         """Return what must be equal in feeds that are written to one file; raises `FeedError`."""
         return None
+
+    def check_columns(self, there: Sequence[str]) -> None:
+        """Raise `FeedError` if a column that the rule names is not *there*, or none is."""
+        missing = ", ".join(sorted(set(self.rule.names) - set(there)))
+        if missing or not there:
+            raise FeedError(
+                f"{self.name} has no column {missing or 'at all'}; it has {', '.join(there)}"
+            )
 
     def named(self, place: int, unit: str = "line") -> str:
         """Return the name of a record in messages."""

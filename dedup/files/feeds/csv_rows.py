@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,8 @@ class CsvRows(Feed):
         A row that is not valid CSV, or so long that a quotation mark must be missing, has a problem;
         the next line begins a new one.
         """
-        header = self._checked_header()
+        header = self._header()
+        self.check_columns(header.columns)
         tape = _Tape(read_lines(self, max(start, header.after)))
         csv.field_size_limit(MAX_RECORD)
         while True:
@@ -73,20 +74,15 @@ class CsvRows(Feed):
     def _reader(self, tape: Iterator[str], delimiter: str) -> Iterator[list[str]]:
         return csv.reader(tape, delimiter=delimiter, strict=True)
 
-    def _checked_header(self) -> _Header:
-        header = self._header()
-        missing = set(self.rule.names) - set(header.columns)
-        if missing or not header.columns:
-            raise FeedError(
-                f"{self.name} has no column {', '.join(sorted(missing)) or 'at all'}; "
-                f"it has {', '.join(header.columns)}"
-            )
-        return header
-
     def _header(self) -> _Header:
         """Return the header by the delimiter that splits it into most columns."""
         headers = [self._header_by(delimiter) for delimiter in _DELIMITERS]
-        return max(headers, key=lambda header: len(header.columns))
+        header = max(headers, key=lambda header: len(header.columns))
+        if header.text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            raise FeedError(f"{self.name} is in UTF-16; convert it to UTF-8")
+        if b"\r" in header.text.removesuffix(b"\n").removesuffix(b"\r") and b"\n" not in header.text:
+            raise FeedError(f"{self.name} has lines that end in carriage returns; convert it")
+        return header
 
     def _header_by(self, delimiter: str) -> _Header:
         tape = _Tape(read_lines(self), _MAX_HEADER)

@@ -131,5 +131,12 @@ def files_in(folder: Path, troubles: list[str]) -> Iterable[Path]:
 
     for place, folders, names in os.walk(folder, onerror=note):
         folders.sort()
+        links = (link for name in folders if (link := Path(place, name)).is_symlink())
+        troubles += [
+            f"{link} is a link to a folder elsewhere, which must be named itself"
+            for link in links
+            if not link.resolve().is_relative_to(folder.resolve())
+        ]
         files = (Path(place, name) for name in sorted(names))
-        yield from (file for file in files if file.is_file())  # reading a pipe might never end
+        # Reading a pipe might never end; what is not there is reported when it is read.
+        yield from (file for file in files if file.is_file() or not file.exists())

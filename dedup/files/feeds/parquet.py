@@ -21,23 +21,25 @@ class ParquetRows(Feed):
     def likeness(self) -> object:
         """Return its schema."""
         with self._opened() as file:
-            return file.schema_arrow
+            return _without_views(file.schema_arrow)
 
     def records(self, start: Place = START) -> Iterator[Record]:
         """Yield the rows."""
         with self._opened() as file:
-            columns = self._columns(file.schema_arrow)
+            schema = _without_views(file.schema_arrow)
+            columns = self._columns(schema)
             number = 0
             for group in range(file.num_row_groups):
-                rows = file.metadata.row_group(group).num_rows
-                if number + rows <= start[0]:
-                    number += rows
+                size = file.metadata.row_group(group).num_rows
+                if number + size <= start[0]:
+                    number += size
                     continue
                 try:
                     for batch in file.iter_batches(_ROWS, row_groups=[group]):
-                        yield from self._rows(batch, columns, number, start[0], file.metadata.num_rows)
+                        rows = batch.cast(schema)
+                        yield from self._rows(rows, columns, number, start[0], file.metadata.num_rows)
                         number += batch.num_rows
-                except _errors() as error:
+                except read_errors() as error:
                     raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
 
     def _rows(
@@ -58,31 +60,12 @@ class ParquetRows(Feed):
 
     def _columns(self, schema: Any) -> list[str]:
         """Return the columns that are read: text, bytes and lists of text."""
-        import pyarrow.types as kinds
-
-        missing = set(self.rule.names) - set(schema.names)
-        if missing:
-            raise FeedError(
-                f"{self.name} has no column {', '.join(sorted(missing))}; "
-                f"it has {', '.join(schema.names)}"
-            )
-        twice = {name for name in schema.names if schema.names.count(name) > 1}
-        if twice:
-            raise FeedError(f"{self.name} has more than one column {', '.join(sorted(twice))}")
-        wanted = {*self.rule.names, self.rule.url_field} if self.rule.names else set(schema.names)
-
-        def is_text(kind: Any) -> bool:
-            if kinds.is_dictionary(kind) or kinds.is_list(kind) or kinds.is_large_list(kind):
-                return is_text(kind.value_type)
-            return any(
-                check(kind)
-                for check in (
-                    *(kinds.is_string, kinds.is_large_string),
-                    *(kinds.is_binary, kinds.is_large_binary),
-                )
-            )
-
-        return [field.name for field in schema if field.name in wanted and is_text(field.type)]
+        names = schema.names
+        self.check_columns(names)
+        if twice := ", ".join(sorted({name for name in names if names.count(name) > 1})):
+            raise FeedError(f"{self.name} has more than one column {twice}")
+        wanted = {*self.rule.names, self.rule.url_field} if self.rule.names else set(names)
+        return [column.name for column in schema if column.name in wanted and _is_text(column.type)]
 
     @staticmethod
     def raw_page(payload: dict[str, Any], rule: FieldRule) -> RawPage | None:
@@ -92,13 +75,13 @@ class ParquetRows(Feed):
     def sink(self, path: Path, *, compressed: bool) -> Sink:  # noqa: ARG002
         """Open *path* for rows of the same schema."""
         with self._opened() as file:
-            return _TableSink(path, file.schema_arrow, _compression(file))
+            return _TableSink(path, _without_views(file.schema_arrow), _compression(file))
 
     def _opened(self) -> Any:
-        parquet = _parquet()
+        parquet = parquet_module()
         try:
             return parquet.ParquetFile(self.path)
-        except _errors() as error:
+        except read_errors() as error:
             raise FeedError(f"{self.name} cannot be read: {error}") from error
 
 
@@ -109,7 +92,7 @@ class _TableSink(Sink):
     _GROUP_BYTES = 32 * 1024 * 1024
 
     def __init__(self, path: Path, schema: Any, compression: str) -> None:
-        self._writer = _parquet().ParquetWriter(path, schema, compression=compression)
+        self._writer = parquet_module().ParquetWriter(path, schema, compression=compression)
         self._schema = schema
         self._batch: Any = None
         self._indices: list[int] = []
@@ -154,14 +137,37 @@ def _compression(file: Any) -> str:
     return "none" if name == "uncompressed" else name
 
 
-def _errors() -> tuple[type[Exception], ...]:
-    """The errors of reading; that a codec is not available is no `ValueError`."""
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as kinds
+
+    if kinds.is_dictionary(kind) or kinds.is_list(kind) or kinds.is_large_list(kind):
+        return _is_text(kind.value_type)
+    is_bytes = kinds.is_binary(kind) or kinds.is_large_binary(kind) or kinds.is_fixed_size_binary(kind)
+    return is_bytes or kinds.is_string(kind) or kinds.is_large_string(kind)
+
+
+def _without_views(schema: Any) -> Any:
+    """Return *schema* with plain columns for views of text, from which no rows can be taken."""
+    import pyarrow
+    import pyarrow.types as kinds
+
+    for place, column in enumerate(schema):
+        if kinds.is_string_view(column.type):
+            schema = schema.set(place, column.with_type(pyarrow.large_string()))
+        elif kinds.is_binary_view(column.type):
+            schema = schema.set(place, column.with_type(pyarrow.large_binary()))
+    return schema
+
+
+def read_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of reading; that a codec is not available is no `ValueError`."""
     import pyarrow
 
     return OSError, ValueError, pyarrow.ArrowException
 
 
-def _parquet() -> Any:
+def parquet_module() -> Any:
+    """Return pyarrow's module for Parquet; raises `DedupError` where it is not installed."""
     try:
         import pyarrow.parquet
     except ImportError as error:
