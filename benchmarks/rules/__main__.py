@@ -2,7 +2,7 @@
 
 Truth is a full crawl without rules.  To be saved are the requests whose page repeats, token for token, one
 that was kept and that a form of rules maps to it.  A unique page is lost if its text is on no page of the
-crawl, and unlisted if its URL is not among those withheld either.
+crawl and none of its URLs was fetched, and unlisted if these are not among those withheld either.
 """
 
 from __future__ import annotations

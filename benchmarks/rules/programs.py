@@ -382,12 +382,10 @@ def _hyperkitty(folder: Path, port: int) -> Iterator[str]:
     _write_mbox(folder / "list.mbox")
     admin = _found("django-admin")
     environment = {"PYTHONPATH": str(folder), "DJANGO_SETTINGS_MODULE": "archive_settings"}
-    for command in (
-        ("migrate",),
-        ("hyperkitty_import", "-l", "project@example.org", "list.mbox", "--no-sync-mailman"),
-    ):
+    imported = ["hyperkitty_import", "-l", "project@example.org", "list.mbox", "--no-sync-mailman"]
+    for arguments in (["migrate"], imported):
         variables = {**os.environ, **environment}
-        subprocess.run([admin, *command], cwd=folder, env=variables, check=True, stdout=sys.stderr)
+        subprocess.run([admin, *arguments], cwd=folder, env=variables, check=True, stdout=sys.stderr)
     command = [admin, "runserver", "--noreload", "--insecure", f"127.0.0.1:{port}"]
     with _running(command, port, folder, **environment):
         yield "/list/project@example.org/"
