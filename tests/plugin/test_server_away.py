@@ -20,6 +20,7 @@ from dedup.values.errors import IndexUnavailable
 from dedup.values.verdict import Outcome
 from tests import postgres
 from tests.crawling import Crawl, Running, started, wait_until
+from tests.dedup.index.test_postgres import fill, full_disk, own_server  # noqa: F401 - two are fixtures
 from tests.pages import edited, text
 from tests.serving import document, serving
 
@@ -102,6 +103,25 @@ def test_a_server_that_goes_away_in_a_crawl(
         assert "The run could not be ended" in done.log
     rows = judged(server)
     assert len({url for url, _ in rows}) >= 5
+
+
+@pytest.mark.slow
+def test_a_server_whose_disk_is_full_for_a_while(
+    tmp_path: Path,
+    own_server: postgres.Server,  # noqa: F811
+    full_disk: Path,  # noqa: F811
+) -> None:
+    running = begun(tmp_path, own_server, DOWNLOAD_DELAY=0.2)
+    wait_for_rows(running, own_server, 5)
+    fill(full_disk)
+    running.wait_for("the disk of the server is full")
+    full_disk.unlink()
+    done = running.finish()
+    assert (done.code, "Traceback" in done.log) == (0, False), done.log
+    assert done.stats["finish_reason"] == "finished"
+    assert set(delivered(done)) == set(CONTENTS[:UNIQUE])  # nothing is lost
+    assert done.dedup()["index_errors"] > 0
+    assert Outcome.PENDING not in {outcome for _, outcome in judged(own_server)}
 
 
 @pytest.mark.slow

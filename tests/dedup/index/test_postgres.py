@@ -469,6 +469,14 @@ def full_disk(own_server: postgres.Server) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", folder], check=True)
 
 
+def fill(path: Path) -> None:
+    """Write the file *path* until the disk is full."""
+    with suppress(OSError), path.open("wb") as filler:
+        while True:
+            filler.write(bytes(1 << 16))
+            filler.flush()
+
+
 def new_page(index: Index, run: Run, number: int) -> int | None:
     printed = fingerprint(page(text(number)))
     return find_or_add(index, printed, f"http://a/{number}", run=run, config=CONFIG).row
@@ -481,11 +489,7 @@ def test_a_server_with_a_full_disk_loses_nothing_and_goes_on(
         index.prepare(CONFIG)
         run = index.begin_run("s")
         rows: list[int | None] = []
-        full_disk.touch()
-        with suppress(OSError), full_disk.open("wb") as filler:
-            while True:
-                filler.write(bytes(1 << 16))
-                filler.flush()
+        fill(full_disk)
         with pytest.raises(IndexUnavailable, match="the disk of the server is full"):
             while len(rows) < 5000:
                 rows.append(new_page(index, run, len(rows)))
