@@ -136,11 +136,7 @@ class UrlRules:
     def withheld_requests(self, run: int | None = None) -> list[WithheldRequest]:
         """Return what was withheld because of rules, by *run* or by all, in order."""
         fields: dict[str, Any] = {"what": WITHHELD} | ({} if run is None else {"run": run})
-        return [
-            held
-            for one in self._store.select(Withheld, **fields)
-            if (held := _read(one.request, partial(_held, one)))
-        ]
+        return [held for one in self._store.select(Withheld, **fields) if (held := _held(one))]
 
     def note_made(self, held: Iterable[WithheldRequest]) -> None:
         """Record that requests were made after all."""
@@ -173,7 +169,7 @@ class UrlRules:
             if (read := _read(_text(value), _rule_of)) and read[0].id == name:
                 notes.append(Note(f"{_RULE}{name}", _text(value)))
         for run, name, value in _lists(dump.get("tallies"), 3):
-            if isinstance(run, int) and run in runs and _read(_text(value), _tally_of):
+            if isinstance(run, int) and run in runs and _read(_text(value), _tally_of) is not None:
                 notes.append(Note(_tally_name(runs[run], str(name)), _text(value)))
         held = [_imported(one, runs, rows) for one in _lists(dump.get("withheld"), 4)]
         with self._store.transaction(writing=True):
@@ -285,7 +281,11 @@ def _withheld(held: WithheldRequest) -> Withheld:
     return Withheld(held.row, held.url, WITHHELD, _text(about), held.run)
 
 
-def _held(one: Withheld, about: Any) -> WithheldRequest:
+def _held(one: Withheld) -> WithheldRequest | None:
+    return _read(one.request, partial(_request_of, one))
+
+
+def _request_of(one: Withheld, about: Any) -> WithheldRequest:
     return WithheldRequest(
         *(one.run, one.row, one.url),
         page=str(about["page"]),
