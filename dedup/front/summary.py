@@ -68,7 +68,9 @@ def summary(
     lines.append(f"  {label:<18}{copies:>10,}  ({share:.1%} of all seen)")
     lines += _unjudged(counts, unjudged)
     lines += _lost(lost, index.book.lost(run.id), run)
-    lines += _rehearsed(counts) + _earlier(counts, run) + _not_visited(leant_on)
+    if rehearsed := counts["rehearsed"]:
+        lines.append(f"  {rehearsed:,} copies were kept in the dry run")
+    lines += _earlier(counts, run) + _not_visited(leant_on)
     lines += _skipped(counts)
     lines += _troubles(counts)
     lines += [_warning(one) for one in swallowed[:LARGEST]]
@@ -104,11 +106,6 @@ def _lost(feeds: Sequence[LostFeed], earlier: int, run: Run) -> list[str]:
     if run.job and (count or earlier):
         lines.append("  JOBDIR does not ask for them again: crawl without it, or with a new one")
     return lines
-
-
-def _rehearsed(counts: Counter[str]) -> list[str]:
-    texts = (("rehearsed", "copies were kept in the dry run"),)
-    return [f"  {counts[name]:,} {text}" for name, text in texts if counts[name]]
 
 
 def _earlier(counts: Counter[str], run: Run) -> list[str]:

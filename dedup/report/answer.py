@@ -35,24 +35,19 @@ class CopyCounts:
         parts = [f"{counted(self.exact, 'exact copy', 'exact copies')}: safe."] if self.exact else []
         if self.near:
             near = counted(self.near, "near copy", "near copies")
-            is_mixed = self.near not in (self.harmless, self.losing, self.unknown)
-            parts.append(f"{near}{':' if is_mixed else ''} {self._near(is_mixed=is_mixed)}")
+            parts.append(f"{near}{self._near()}.")
         return " ".join(parts)
 
-    def _near(self, *, is_mixed: bool) -> str:
-        parts = []
-        if self.harmless:
-            parts.append(f"{_some(self.harmless, is_mixed)}{_verb(self.harmless, 'lose')} nothing")
-        if self.unknown:
-            parts.append(f"{_some(self.unknown, is_mixed)}not measured")
-        if self.losing:
-            words = counted(self.most, "word")
-            one = self.losing == 1
-            up_to = "about" if one else "up to"
-            look = "look at it" if one else "look at these"
-            lose = _verb(self.losing, "lose")
-            parts.append(f"{_some(self.losing, is_mixed)}{lose} {up_to} {words}: {look}")
-        return f"{', '.join(parts)}."
+    def _near(self) -> str:
+        words = counted(self.most, "word")
+        loss = f"about {words}: look at it" if self.losing == 1 else f"up to {words}: look at these"
+        said = [
+            (self.harmless, f"{_lose(self.harmless)} nothing"),
+            (self.unknown, "not measured"),
+            (self.losing, f"{_lose(self.losing)} {loss}"),
+        ]
+        parts = [f"{number:,} {text}" for number, text in said if number]
+        return f": {', '.join(parts)}" if len(parts) > 1 else f" {parts[0].split(' ', 1)[1]}"
 
 
 def answer_of(columns: Columns) -> CopyCounts:
@@ -80,12 +75,8 @@ def is_near(columns: Columns) -> Booleans:
     return columns.duplicates & ~is_exact(columns)
 
 
-def _some(number: int, is_mixed: bool) -> str:
-    return f"{number:,} " if is_mixed else ""
-
-
-def _verb(number: int, verb: str) -> str:
-    return f"{verb}s" if number == 1 else verb
+def _lose(number: int) -> str:
+    return "loses" if number == 1 else "lose"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

@@ -112,7 +112,7 @@ def listed(column: NDArray[Any], places: Integers) -> list[Any]:
 
 def columns_of(glances: Iterable[Glance]) -> Columns:
     """Return what a report counts of rows, in one pass."""
-    sites = _Sites()
+    sites = SiteNames()
     left, forgotten = iter(glances), 0
     parts: dict[str, list[NDArray[Any]]] = {name: [] for name in _DTYPES}
     while chunk := list(islice(left, _CHUNK)):
@@ -127,13 +127,13 @@ def columns_of(glances: Iterable[Glance]) -> Columns:
     return Columns(sites=tuple(sites.numbers), forgotten=forgotten, **joined)
 
 
-def _fields(glances: Sequence[Glance], sites: _Sites) -> Iterator[tuple[str, Sequence[Any]]]:
+def _fields(glances: Sequence[Glance], sites: SiteNames) -> Iterator[tuple[str, Sequence[Any]]]:
     if not glances:
         return
     for name, values in zip(Glance._fields, zip(*glances, strict=True), strict=True):
         match name:
             case "url":
-                yield "site", sites.of(values)
+                yield "site", list(map(sites.number_of, values))
             case "reason":
                 yield name, [_REASON_CODES[value] for value in values]
             case "outcome":
@@ -146,8 +146,9 @@ def _fields(glances: Sequence[Glance], sites: _Sites) -> Iterator[tuple[str, Seq
 
 @dataclass(slots=True)
 class SiteNames:
-    """The sites of URLs as a report shows them; URLs that begin alike are parsed once."""
+    """The sites of URLs as a report shows them, and their *numbers*; each beginning is parsed once."""
 
+    numbers: dict[str, int] = field(default_factory=dict)
     _by_start: dict[str, str] = field(default_factory=dict)
 
     def of(self, url: str) -> str:
@@ -160,19 +161,9 @@ class SiteNames:
                 self._by_start[start] = name
         return name
 
-
-@dataclass(slots=True)
-class _Sites:
-    """The sites of URLs as numbers."""
-
-    numbers: dict[str, int] = field(default_factory=dict)
-    _names: SiteNames = field(default_factory=SiteNames)
-
-    def of(self, urls: Iterable[str]) -> list[int]:
-        """Return the numbers of the sites of *urls*."""
-        return [self._number(self._names.of(url)) for url in urls]
-
-    def _number(self, name: str) -> int:
+    def number_of(self, url: str) -> int:
+        """Return the number of the site of *url*."""
+        name = self.of(url)
         if name not in self.numbers and len(self.numbers) >= MAX_SITES:
             name = OTHER_SITES
         return self.numbers.setdefault(name, len(self.numbers))

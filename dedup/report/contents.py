@@ -87,7 +87,8 @@ class Contents:
     """What is in a report: figures of all rows, and what is shown page by page.
 
     *book* has the pages of *clusters*, of *borderline* pairs and of *templates*; *texts* are those of
-    two rows side by side.
+    two rows side by side.  *counted* has those of copies that are whole, by the row of the copy: words
+    lost with these are counted, not estimated.
     """
 
     choices: Choices
@@ -100,6 +101,7 @@ class Contents:
     borderline: Borderline
     templates: Templates
     texts: Mapping[RowPair, SideBySide]
+    counted: Mapping[int, SideBySide]
 
     @property
     def listed(self) -> int:
@@ -131,7 +133,14 @@ def contents_of(choices: Choices) -> Contents:
     book.add_all(row for pair in pairs for row in pair)
     book.add_all(row for template in templates.groups for row in template.examples)
     texts = _texts(choices, _text_pairs(pairs, clusters))
-    _count_losses(columns, clusters, texts)
+    counted = {
+        row: found
+        for cluster in clusters
+        for row in cluster.rows[1:]
+        if (found := texts.get((cluster.rows[0], row))) and not found.is_cut
+    }
+    places = columns.places(np.array(list(counted), np.int64))
+    columns.lost[places] = [found.lost for found in counted.values()]
     return Contents(
         choices=choices,
         columns=columns,
@@ -143,20 +152,8 @@ def contents_of(choices: Choices) -> Contents:
         borderline=borderline,
         templates=templates,
         texts=texts,
+        counted=counted,
     )
-
-
-def _count_losses(
-    columns: Columns, clusters: Sequence[ShownCluster], texts: Mapping[RowPair, SideBySide]
-) -> None:
-    """Put the words that are lost in the place of estimates, for copies whose whole texts are shown."""
-    lost = {
-        row: found.lost
-        for cluster in clusters
-        for row in cluster.rows[1:]
-        if (found := texts.get((cluster.rows[0], row))) and not found.is_cut
-    }
-    columns.lost[columns.places(np.array(list(lost), np.int64))] = list(lost.values())
 
 
 def _in_turn(borderline: Borderline) -> Iterator[RowPair]:

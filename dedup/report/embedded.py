@@ -29,7 +29,6 @@ def embedded(contents: Contents) -> dict[str, object]:
     places = {row: place for place, row in enumerate(contents.book.pages)}
     pages = _pages(contents)
     sites, pages["site"] = _distinct(page.site for page in contents.book.pages.values())
-    _mark_counted(contents, pages, places)
     sentences, pages["why"] = _distinct(_why(contents, pages))
     return {
         "keep": contents.choices.keep,
@@ -108,14 +107,14 @@ def _run(share: Share, run: Run | None) -> dict[str, object]:
 def _pages(contents: Contents) -> dict[str, Any]:
     """Return what is shown of each page, as columns; figures are of pages that the report counts."""
     pages = list(contents.book.pages.values())
-    columns = contents.columns
+    columns, counted = contents.columns, contents.counted
     places = columns.places(np.array([page.row for page in pages], np.int64))
     return {
         "url": [page.url for page in pages],
         "title": [page.title for page in pages],
         "time": [moment(page.time) for page in pages],
         "tokens": [page.tokens for page in pages],
-        "words": [page.words for page in pages],
+        "words": [counted[page.row].words if page.row in counted else page.words for page in pages],
         "run": [page.run for page in pages],
         "reason": listed(columns.reason, places),
         "outcome": listed(columns.outcome, places),
@@ -123,28 +122,12 @@ def _pages(contents: Contents) -> dict[str, Any]:
         "structure": listed(columns.structure_distance, places),
         "similarity": [_rounded(value) for value in listed(columns.similarity, places)],
         "lost": listed(columns.lost, places),
-        "counted": [0] * len(pages),
+        "counted": [int(page.row in counted) for page in pages],
     }
-
-
-def _mark_counted(contents: Contents, pages: dict[str, Any], places: Places) -> None:
-    """Say of copies whose texts are shown that their words are counted."""
-    for cluster in contents.clusters:
-        for row in cluster.rows[1:]:
-            if texts := _counted(contents, cluster.rows[0], row):
-                place = places[row]
-                pages["words"][place], pages["counted"][place] = texts.words, 1
-
-
-def _counted(contents: Contents, first: int, second: int) -> SideBySide | None:
-    """Return the texts of two rows if they are whole, so that it is known what differs."""
-    texts = contents.texts.get((first, second))
-    return texts if texts and not texts.is_cut else None
 
 
 def _why(contents: Contents, pages: Mapping[str, Sequence[Any]]) -> Iterator[str]:
     """Yield why each page is a copy, "" where it is none or is not counted."""
-    kept = {row: cluster.rows[0] for cluster in contents.clusters for row in cluster.rows[1:]}
     compared = {one.row: one for cluster in contents.clusters for one in cluster.compared}
     for row, reason in zip(contents.book.pages, pages["reason"], strict=True):
         one = compared.get(row)
@@ -152,12 +135,7 @@ def _why(contents: Contents, pages: Mapping[str, Sequence[Any]]) -> Iterator[str
             yield ""
         else:
             told = why(REASONS[reason], one.check, one.on_record)
-            yield _with_count(told, _counted(contents, kept[row], row))
-
-
-def _with_count(sentence: str, texts: SideBySide | None) -> str:
-    """Return *sentence* with the number of words that *texts* show to be lost, not an estimate."""
-    return texts.counted(sentence) if texts else sentence
+            yield contents.counted[row].counted(told) if row in contents.counted else told
 
 
 def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:
@@ -190,7 +168,9 @@ def _clusters(
 
 
 def _pair(pair: Pair, places: Places, contents: Contents) -> dict[str, object]:
-    texts = _counted(contents, pair.first, pair.second)
+    told = why(pair.reason, pair.match.check, pair.on_record)
+    texts = contents.texts.get((pair.first, pair.second))
+    texts = texts if texts and not texts.is_cut else None
     return {
         "first": places[pair.first],
         "second": places[pair.second],
@@ -200,7 +180,7 @@ def _pair(pair: Pair, places: Places, contents: Contents) -> dict[str, object]:
         "similarity": _rounded(pair.match.similarity),
         "content": pair.match.content_distance,
         "structure": pair.match.structure_distance,
-        "why": _with_count(why(pair.reason, pair.match.check, pair.on_record), texts),
+        "why": texts.counted(told) if texts else told,
     }
 
 

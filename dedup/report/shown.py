@@ -118,7 +118,8 @@ def shown_clusters(
     for batch in _batches(track(members, len(members))):
         if book.characters > MAX_CHARACTERS:
             break
-        looked_up = _looked_up(batch, book.index)
+        found = book.index.rows_of(chain.from_iterable(batch))
+        looked_up = [[next(found) for _ in cluster] for cluster in batch]
         least = least_alike([[row.sighting.fingerprint for row in rows] for rows in looked_up])
         for rows, pair in zip(looked_up, least, strict=True):
             numbers, size = tuple(row.id for row in rows), sizes[len(clusters)]
@@ -159,8 +160,3 @@ def _batches(clusters: Iterable[list[int]]) -> Iterator[list[list[int]]]:
             batch, pages = [], 0
     if batch:
         yield batch
-
-
-def _looked_up(batch: Sequence[list[int]], index: Index) -> list[list[Row]]:
-    rows = index.rows_of(chain.from_iterable(batch))
-    return [[next(rows) for _ in cluster] for cluster in batch]

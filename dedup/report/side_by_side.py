@@ -178,7 +178,8 @@ def _broken(change: Change) -> Iterator[tuple[str, str]]:
 
 def _rows(paragraphs: Iterable[Sides]) -> Iterator[Paragraphs | Same]:
     """Yield what differs, with the paragraph before and the one after it."""
-    rows = [row for sides in paragraphs if (row := _paragraphs(sides)).before or row.after]
+    shown = (Paragraphs(*(tuple(_shown(spans)) for spans in sides)) for sides in paragraphs)
+    rows = [row for row in shown if row.before or row.after]
     changed = [row.is_changed for row in rows]
     omitted = 0
     for place, row in enumerate(rows):
@@ -191,10 +192,6 @@ def _rows(paragraphs: Iterable[Sides]) -> Iterator[Paragraphs | Same]:
             omitted += sum(len(units(span.text)) for span in row.after)
     if omitted:
         yield Same(omitted)
-
-
-def _paragraphs(sides: Sides) -> Paragraphs:
-    return Paragraphs(*(tuple(_shown(spans)) for spans in sides))
 
 
 def _shown(spans: Iterable[Span]) -> Iterator[Span]:
