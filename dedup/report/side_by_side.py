@@ -23,7 +23,8 @@ _LONGEST_EQUAL = 60
 _RUN = 4
 _END = 25
 
-_ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words|\bnothing\b")
+# What `dedup.rule.loss.loses` says, alone or in a sentence.
+_ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words|^nothing$|(?<=lose )nothing|(?<=lost )nothing")
 
 TextOf = Callable[[int], str | None]
 

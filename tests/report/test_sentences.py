@@ -185,6 +185,12 @@ def test_lost_words_are_counted_and_what_was_moved_is_not_lost() -> None:
     ]
     assert (changed, shown.lost, shown.words) == ([" ten.", " warm"], 2, 17)
     assert side_by_side(one, one).lost == 0
+    assert shown.counted("nothing") == "2 of 17 words"
+    said = "The page would lose about 9 of 20 words: nothing is known here of its site."
+    assert shown.counted(said) == "The page would lose 2 of 17 words: nothing is known here of its site."
+    assert (
+        side_by_side(one, one).counted("The page lost about 9 of 20 words.") == "The page lost nothing."
+    )
 
 
 @pytest.mark.parametrize("end", ["", "\nPrint this page"])
