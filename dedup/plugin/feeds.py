@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 from array import array
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from inspect import isawaitable
@@ -32,6 +32,8 @@ from w3lib.url import file_uri_to_path
 from dedup.files.outputs import check_target
 from dedup.front.settings import DedupSettings
 from dedup.front.summary import LostFeed
+from dedup.index.index import is_address
+from dedup.plugin.settings import index_path
 from dedup.plugin.waiting import Waiter
 from dedup.values.errors import ConfigError, DedupError, shown
 from dedup.values.verdict import Verdict
@@ -46,20 +48,21 @@ MARKS = {f"dedup_{attribute}": attribute for attribute in _ATTRIBUTES}
 
 
 class DroppedFeed:
-    """The feed of dropped items: one of Scrapy's own, at the URI *uri*.
+    """The feed of dropped items: one of Scrapy's own, at the URI of ``DEDUP_DROPPED_FEED``.
 
-    The ending of *uri* gives its format, as with the option ``-o``.  Raises `ConfigError` for a URI that
-    Scrapy cannot write to.
+    The ending of the URI gives its format, as with the option ``-o``.  Raises `ConfigError` for a URI
+    that Scrapy cannot write to.
     """
 
-    def __init__(self, crawler: Crawler, uri: str, marker: Marker, index: Path | None) -> None:
-        self._marker = marker
+    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
+        self._marker = Marker("DEDUP_DROPPED_FEED", "none")
+        uri, index = settings.dropped_feed, index_path(settings)
         try:
             feeding = _Feeding(crawler)
             ((place, feed),) = feed_process_params_from_cli(feeding.settings, [uri]).items()
             if feed["format"] == "csv":
                 raise ValueError("CSV has only the columns of its first item; use .jsonl")
-            _spare(place, crawler, index)
+            _spare(place, crawler, None if is_address(index) else Path(index))
             # All items with all their fields, whatever the project sets for its feeds.
             feeding.settings.set(
                 "FEEDS", {place: {**feed, "fields": None, "batch_item_count": 0}}, "cmdline"
@@ -137,10 +140,12 @@ class CannotMark(DedupError):  # noqa: N818
 
 
 class Marker:
-    """Writes verdicts into *fields* of items, as *setting* asks; errors name *without* as a way out."""
+    """Writes verdicts into the fields `MARKS` of items, as *setting* asks.
 
-    def __init__(self, fields: Mapping[str, str], setting: str, without: str) -> None:
-        self.fields = fields
+    Errors name *without* as a way out.
+    """
+
+    def __init__(self, setting: str, without: str) -> None:
         self._setting = setting
         self._without = without
 
@@ -150,7 +155,7 @@ class Marker:
             if missing := self.missing(type(item)):
                 raise CannotMark(self._explained(type(item), missing))
             adapter = ItemAdapter(item)
-            for field, attribute in self.fields.items():
+            for field, attribute in MARKS.items():
                 value = getattr(verdict, attribute)
                 adapter[field] = str(value) if attribute == "reason" else value
         except CannotMark:
@@ -164,7 +169,7 @@ class Marker:
         Raises TypeError for what is no item class.
         """
         names = ItemAdapter.get_field_names_from_class(item_class)
-        return [] if names is None else [field for field in self.fields if field not in names]
+        return [] if names is None else [field for field in MARKS if field not in names]
 
     def require(self, item_classes: Iterable[type]) -> None:
         """Raise `ConfigError` if an item of one of the classes could not be marked."""
@@ -179,17 +184,6 @@ class Marker:
     def _explained(self, item_class: type, missing: list[str]) -> str:
         name = f"{item_class.__module__}.{item_class.__qualname__}"
         return f"{name} has no field {', '.join(missing)}; declare them, or use {self._without}"
-
-
-def marker_of(settings: DedupSettings) -> Marker | None:
-    """Return what marks copies as *settings* ask, None where nothing is marked."""
-    marks = settings.action == "mark"
-    return Marker(MARKS, "DEDUP_ACTION ('mark')", "DEDUP_ACTION = 'drop'") if marks else None
-
-
-def mark_of_copies() -> Marker:
-    """Return what marks the records of dropped items, which may have any field."""
-    return Marker(MARKS, "DEDUP_DROPPED_FEED", "none")
 
 
 def known_item_classes(settings: BaseSettings) -> list[type]:

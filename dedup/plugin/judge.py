@@ -319,7 +319,7 @@ class Judge:
             question.page,
             is_restored=question.is_restored,
             siblings=siblings,
-            wait_for=self._room.runs,
+            wait_for=frozenset(self._room.runs),
         )
         if siblings is not None and verdict.row is not None:
             siblings.add(verdict.row)

@@ -141,14 +141,15 @@ class DedupSpiderMiddleware(BesidePipeline):
         return tracking.tracker if tracking else None
 
     @cached_property
-    def _has_page_door(self) -> bool:
+    def _page_door(self) -> object:
+        """What marks the responses that reach their callback, None where it is switched off."""
         from dedup.plugin.responses import DedupResponseMiddleware
 
-        return spider_middleware(self._crawler, DedupResponseMiddleware) is not None
+        return spider_middleware(self._crawler, DedupResponseMiddleware)
 
     def _was_given(self, exchange: Exchange) -> bool:
         """Return whether a response reached its callback; otherwise the output is that of an errback."""
-        return self._judge is None or not self._has_page_door or exchange.is_given
+        return self._judge is None or self._page_door is None or exchange.is_given
 
     def _settle(self, exchange: Exchange, *, kept: bool) -> None:
         """Settle a response that was judged before its callback, unless its items decide later.

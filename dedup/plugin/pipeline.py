@@ -5,21 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request, signals
 from scrapy.exceptions import NotConfigured
 
 from dedup.front.settings import DedupSettings
-from dedup.index.index import is_address, shown_place
+from dedup.index.index import shown_place
 from dedup.plugin.feeds import (
     CannotMark,
     DroppedFeed,
     FeedWatch,
+    Marker,
     known_item_classes,
-    mark_of_copies,
-    marker_of,
 )
 from dedup.plugin.judge import Answered, Judge, Question
 from dedup.plugin.notices import DropReason, DuplicatePage
@@ -57,9 +55,9 @@ class DedupPipeline:
         """What makes pages of the items of this crawl."""
         self._tracker = Tracker()
         self._feeds = FeedWatch(crawler, self.judge)
-        self._marker = marker_of(settings)
         self._marks_copies = settings.action == "mark"
-        self._dropped = self._dropped_feed()
+        self._marker = Marker("DEDUP_ACTION ('mark')", "DEDUP_ACTION = 'drop'")
+        self._dropped = DroppedFeed(crawler, settings) if settings.dropped_feed else None
         self._records = RecordNotice(settings)
         self._before = ""
         self._net = Net()
@@ -71,7 +69,7 @@ class DedupPipeline:
             raise NotConfigured("nothing is judged: this command stores no items")
         pipeline = cls(crawler, read_settings(crawler.settings))
         pipeline.judge.check()
-        if pipeline._marker:
+        if pipeline._marks_copies:
             pipeline._marker.require(known_item_classes(crawler.settings))
         for signal, receiver in (
             (signals.item_scraped, pipeline._item_scraped),
@@ -261,16 +259,9 @@ class DedupPipeline:
                 self._counts.add("dropped_feed_errors")
                 logger.exception("A dropped item could not be written to DEDUP_DROPPED_FEED")
 
-    def _dropped_feed(self) -> DroppedFeed | None:
-        if not self._settings.dropped_feed:
-            return None
-        place = index_path(self._settings)
-        index = None if is_address(place) else Path(place)
-        return DroppedFeed(self._crawler, self._settings.dropped_feed, mark_of_copies(), index)
-
     def _marked(self, item: Any, verdict: Verdict) -> Any:
         """Return *item* with its mark; a crawl that cannot mark items does not go on without marks."""
-        if self._marker is None or self._settings.dry_run:
+        if not self._marks_copies or self._settings.dry_run:
             return item
         try:
             self._marker.mark(item, verdict)

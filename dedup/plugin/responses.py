@@ -160,7 +160,7 @@ class DedupResponseMiddleware(BesidePipeline):
         if not (verdict.canonical_was_met or self._was_followed(response, question, verdict)):
             judge.counts.add("responses/canonical_not_met")
             return False
-        if not _depth(response):
+        if response.request is None or not response.request.meta.get("depth"):
             return False
         if is_explored(response.url):
             judge.counts.add("responses/explored")
@@ -267,7 +267,3 @@ def is_explored(url: str) -> bool:
 def _read(response: Response, judge: Judge) -> Page | None:
     limit = judge.settings.config.max_bytes
     return judge.counts.timed("parse", page_from_response, response, max_bytes=limit)
-
-
-def _depth(response: Response) -> int:
-    return int(response.meta.get("depth", 0)) if response.request is not None else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
@@ -63,14 +64,19 @@ def _ignored(_: object) -> None:
 def _guarded(
     method: Callable[Concatenate[CrawlRules, _P], None],
 ) -> Callable[Concatenate[CrawlRules, _P], None]:
-    """Return *method* of `CrawlRules` so that it cannot fail: after an error this crawl has no rules."""
+    """Return *method* of `CrawlRules` so that it cannot fail: after an error this crawl has no rules.
+
+    Its seconds are counted.
+    """
 
     def guarded(self: CrawlRules, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
+        begin = perf_counter()
         try:
             method(self, *args, **kwargs)
         except Exception:
             logger.exception("No rules for URLs are learned or used from now on")
             self.give_up()
+        self._seconds += perf_counter() - begin
 
     return wraps(method)(guarded)
 
@@ -169,25 +175,25 @@ class CrawlRules:
             book, run = self._book, self._run
             pages = list(self._learner.pages())
             self._do(lambda: book.save_pages(run.id, pages), _ignored)
+        states = Counter(record.state for record in self._learner.records.values())
+        active = states[State.ACTIVE]
         for state in COUNTED_STATES:
-            if found := sum(record.state is state for record in self._learner.records.values()):
+            if found := states[state]:
                 self._counts.add(f"rules/{state}", found)
         self._counts.add("rules/seconds", round(self._seconds, 6))
-        requests, size, rules = self._saved[0], self._saved[1], self._active
+        requests, size = self._saved
         if not self.uses and requests:
             logger.info(
                 'DEDUP_RULES = "use" would have saved up to %d requests and %d bytes of this crawl by '
                 "%d rules; see `dedup rules`",
-                *(requests, size, rules),
+                *(requests, size, active),
             )
         self.give_up()
 
     @_guarded
     def _replay(self) -> None:
         """Learn from the whole crawl what its order has hidden."""
-        begin = perf_counter()
         self._learner.replay()
-        self._seconds += perf_counter() - begin
 
     def follow_run(self, run: Run) -> None:
         """Go on in *run*, which replaces one that others have ended."""
@@ -197,10 +203,6 @@ class CrawlRules:
         """Do nothing any more."""
         self._book = None
         self._in_flight.clear()
-
-    @property
-    def _active(self) -> int:
-        return sum(record.state is State.ACTIVE for record in self._learner.records.values())
 
     def _store(self) -> None:
         if self._book is None or self._run is None or self._run.action == DRY_RUN:
@@ -225,13 +227,17 @@ class CrawlRules:
         """Note *request*, which is about to be made; return why it should not be, or None to make it.
 
         With an index on a server, the answer may come later.  For a request that *can_wait* it may be a
-        waiter: ask again after `wait`.
+        waiter: ask again after `wait`.  It cannot fail.
         """
         if self._book is None:
             return None
         begin = perf_counter()
         try:
             return self._answer(request, can_wait=can_wait)
+        except Exception:
+            # A rule that fails withholds nothing.
+            logger.exception("The rules for URLs could not be asked, the request is made")
+            return None
         finally:
             self._seconds += perf_counter() - begin
 
@@ -372,13 +378,10 @@ class CrawlRules:
         """Note the *urls* that a page leads to."""
         if self._book is None or not urls:
             return
-        begin = perf_counter()
-        predictions = watch.predictions if watch else ()
-        new = self._learner.meet(urls, predictions)
+        new = self._learner.meet(urls, watch.predictions if watch else ())
         if watch:
             watch.new |= new
             watch.links += urls
-        self._seconds += perf_counter() - begin
 
     @_guarded
     def judged(self, exchange: Exchange, verdict: Verdict, *, is_page: bool = False) -> None:
@@ -432,14 +435,12 @@ class CrawlRules:
         watch.is_spoiled = watch.is_spoiled or not is_whole
         if exchange.is_open:
             return
-        begin = perf_counter()
         try:
             self._learn(watch, exchange.items)
         finally:
             self._came(watch)
         if monotonic() - self._stored > _STORED_EVERY:
             self._store()
-        self._seconds += perf_counter() - begin
 
     def _learn(self, watch: Watch, items: int) -> None:
         predictions, watch.predictions = watch.predictions, ()

@@ -102,7 +102,7 @@ class UrlRulesMiddleware(BesidePipeline):
             await waiting
 
     def _ask(self, request: Request, rules: CrawlRules) -> Coroutine[Any, Any, None] | None:
-        answered = _answer(rules, request)
+        answered = rules.ask(request)
         if isinstance(answered, Future | Waiter):
             return self._wait(answered, request, rules)
         _act(answered, rules)
@@ -111,7 +111,7 @@ class UrlRulesMiddleware(BesidePipeline):
     async def _wait(self, answered: Answered, request: Request, rules: CrawlRules) -> None:
         if isinstance(answered, Waiter):
             await rules.wait(answered)
-            answered = _answer(rules, request, can_wait=False)
+            answered = rules.ask(request, can_wait=False)
         _act(await answered if isinstance(answered, Future) else answered, rules)
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
@@ -127,15 +127,6 @@ class UrlRulesMiddleware(BesidePipeline):
         """Note a request that has failed."""
         if self.rules:
             self.rules.gone(request)
-
-
-def _answer(rules: CrawlRules, request: Request, *, can_wait: bool = True) -> Answered:
-    try:
-        return rules.ask(request, can_wait=can_wait)
-    except Exception:
-        # A rule that fails withholds nothing.
-        logger.exception("The rules for URLs could not be asked, the request is made")
-        return None
 
 
 def _act(held: Answered, rules: CrawlRules) -> None:
