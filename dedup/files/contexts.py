@@ -8,7 +8,7 @@ many of the pages it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,8 @@ def read_sites(path: Path, recipe: Mapping[str, str] | None = None) -> FrozenSit
     for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
         try:
             for batch in parquet.ParquetFile(file).iter_batches(_ROWS, columns=list(COLUMNS)):
-                hosts.update(_hosts(batch))
-        except (*read_errors(), TypeError, KeyError) as error:
+                hosts.update((row["host"], counts_of(row)) for row in batch.to_pylist())
+        except read_errors(TypeError, KeyError) as error:
             raise DedupError(f"{file} is no context of sites that can be read: {error}") from error
     if not hosts and path.is_dir() and not (path / "_SUCCESS").exists():
         raise DedupError(f"{path} has no context of sites: no file of Parquet is in it")
@@ -72,11 +72,6 @@ def batch_of(hosts: Mapping[str, HostCounts]) -> Any:
         pyarrow.array([one.counts.astype("<u2").tobytes() for one in known], pyarrow.binary()),
     ]
     return pyarrow.RecordBatch.from_arrays(columns, list(COLUMNS))
-
-
-def _hosts(batch: Any) -> Iterator[tuple[str, HostCounts]]:
-    for row in batch.to_pylist():
-        yield row["host"], counts_of(row)
 
 
 def counts_of(row: Mapping[str, Any]) -> HostCounts:

@@ -203,7 +203,12 @@ def test_texts_are_made_of_the_first_pages_only(
 ) -> None:
     formats.jsonl(tmp_path / "a.jsonl", many(300))
     made: list[Page] = []
-    monkeypatch.setattr(work, "pack", lambda page: made.append(page) or pack(page))
+
+    def packed(page: Page) -> bytes:
+        made.append(page)
+        return pack(page)
+
+    monkeypatch.setattr(work, "pack", packed)
     with SQLiteIndex(tmp_path / "x.db") as index:
         pass_through(index, tmp_path / "a.jsonl", config=DedupConfig(store_first=first))
         assert len(list(index.store.select(StoredPage))) == stored

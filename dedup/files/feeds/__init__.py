@@ -8,10 +8,9 @@ Each format has a module; `dedup.files.feeds.finding` finds the feeds behind pat
 from __future__ import annotations
 
 from dedup.files.feeds.base import START, BadRecord, Feed, FeedError, Place, Record, Sink
-from dedup.files.feeds.finding import FORMATS, Inputs, find_feeds
+from dedup.files.feeds.finding import Inputs, find_feeds
 
 __all__ = [
-    "FORMATS",
     "START",
     "BadRecord",
     "Feed",

@@ -67,6 +67,10 @@ class Feed(ABC):
     """The records of the file *path*; a second reading of the unchanged file yields the same ones."""
 
     form: ClassVar[str]
+    endings: ClassVar[tuple[str, ...]]
+    """How the names of its files end, without ".gz"."""
+    may_be_compressed: ClassVar[bool] = False
+    """Whether files with ".gz" after that are read, too."""
     has_pages_only: ClassVar[bool] = True
     """Whether every record counts as a page, even when it is empty, or only those that hold a page."""
 

@@ -31,6 +31,8 @@ class CsvRows(Feed):
     """A file of comma-separated values (or of one of `_DELIMITERS`, by its header), in UTF-8."""
 
     form = "csv"
+    endings = (".csv", ".tsv")
+    may_be_compressed = True
 
     def likeness(self) -> object:
         """Return its header."""

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from dedup.files.feeds.base import Feed
 from dedup.files.feeds.csv_rows import CsvRows
@@ -18,24 +17,12 @@ from dedup.reading.fields import FieldRule
 from dedup.values.errors import DedupError
 from dedup.values.urls import valid
 
-# The endings of each format's names, without ".gz".
-FORMATS: dict[str, tuple[str, ...]] = {
-    "jsonl": (".jsonl", ".jl", ".ndjson"),
-    "csv": (".csv", ".tsv"),
-    "html": (".html", ".htm", ".xhtml"),
-    "warc": (".warc", ".wet"),
-    "parquet": (".parquet", ".pq"),
-}
-_COMPRESSED = frozenset(("jsonl", "csv", "warc"))
-_FEEDS: dict[str, type[Feed]] = {
-    "jsonl": JsonLines,
-    "csv": CsvRows,
-    "warc": WebArchive,
-    "parquet": ParquetRows,
+_FORMATS: dict[str, type[Feed]] = {
+    kind.form: kind for kind in (JsonLines, CsvRows, HtmlFiles, WebArchive, ParquetRows)
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Inputs:
     """The *feeds* behind *paths*, in that order.
 
@@ -57,8 +44,8 @@ def format_of(path: Path) -> str:
     """
     name = path.name.lower()
     plain = name.removesuffix(".gz")
-    for form, endings in FORMATS.items():
-        if plain.endswith(endings) and (plain == name or form in _COMPRESSED):
+    for form, kind in _FORMATS.items():
+        if plain.endswith(kind.endings) and (plain == name or kind.may_be_compressed):
             return form
     return ""
 
@@ -66,57 +53,44 @@ def format_of(path: Path) -> str:
 def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs:
     """Return the feeds in files and folders, inner ones too, in the order of their names.
 
-    All files are of the format *form*, a key of `FORMATS`, if given.  Consecutive files of HTML are one
-    feed.  Raises `DedupError` for a file given by name whose format is not known.
+    All files are of that *form* if given, "jsonl" and so on.  Consecutive files of HTML are one feed.
+    Raises `DedupError` for a file given by name whose format is not known.
     """
-    paths = list(paths)
-    folders = [path for path in paths if path.is_dir()]
-    troubles: list[str] = []
-    files: list[_Found] = []
-    left_out = 0
-    for path in paths:
+    found = Inputs(list(paths))
+    are_named = sum(path.is_dir() for path in found.paths) > 1
+    for path in found.paths:
         if not path.is_dir():
-            files.append(_Found(path, path.name, form or _known(path), _site(path.parent)))
+            _take(found.feeds, form or _known(path), rule, (path, path.name, _site(path.parent)))
             continue
-        prefix = path.resolve().name if len(folders) > 1 else ""
-        for file in files_in(path, troubles):
+        prefix, site = path.resolve().name if are_named else "", _site(path)
+        for file in files_in(path, found.troubles):
             if kind := form or format_of(file):
                 relative = os.path.join(prefix, file.relative_to(path))
-                files.append(_Found(file, relative, kind, _site(path)))
+                _take(found.feeds, kind, rule, (file, relative, site))
             else:
-                left_out += 1
-    return Inputs(paths, _feeds(files, rule), troubles, left_out)
-
-
-class _Found(NamedTuple):
-    """A file, its path in an output folder, its format, and the folder that is the site of its pages."""
-
-    path: Path
-    relative: str
-    form: str
-    site: str
+                found.left_out += 1
+    return found
 
 
 def _site(folder: Path) -> str:
     return valid(folder.absolute().as_posix())
 
 
-def _feeds(files: list[_Found], rule: FieldRule) -> list[Feed]:
-    feeds: list[Feed] = []
-    for path, relative, form, site in files:
-        if form != "html":
-            feeds.append(_FEEDS[form](path, rule))
-        elif feeds and isinstance(feeds[-1], HtmlFiles):
-            feeds[-1].entries.append((path, relative, site))
-        else:
-            feeds.append(HtmlFiles(path, rule, [(path, relative, site)]))
-    return feeds
+def _take(feeds: list[Feed], form: str, rule: FieldRule, entry: tuple[Path, str, str]) -> None:
+    """Add the file of *entry*, one of `HtmlFiles.entries`, to *feeds*."""
+    last = feeds[-1] if feeds else None
+    if form != "html":
+        feeds.append(_FORMATS[form](entry[0], rule))
+    elif isinstance(last, HtmlFiles):
+        last.entries.append(entry)
+    else:
+        feeds.append(HtmlFiles(entry[0], rule, [entry]))
 
 
 def _known(path: Path) -> str:
     if form := format_of(path):
         return form
-    endings = ", ".join(ending for endings in FORMATS.values() for ending in endings)
+    endings = ", ".join(ending for kind in _FORMATS.values() for ending in kind.endings)
     raise DedupError(
         f"{path} has a name that shows no format ({endings}, some of them with .gz); "
         "name the format with --format"

@@ -18,6 +18,7 @@ class HtmlFiles(Feed):
     """
 
     form = "html"
+    endings = (".html", ".htm", ".xhtml")
 
     def __init__(self, path: Path, rule: FieldRule, entries: list[tuple[Path, str, str]]) -> None:
         super().__init__(path, rule)

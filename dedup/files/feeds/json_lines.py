@@ -17,6 +17,8 @@ class JsonLines(Feed):
     """A file with a JSON object on each line; empty lines are skipped."""
 
     form = "jsonl"
+    endings = (".jsonl", ".jl", ".ndjson")
+    may_be_compressed = True
 
     def records(self, start: Place = START) -> Iterator[Record]:
         """Yield the lines."""

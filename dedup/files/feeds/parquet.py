@@ -17,6 +17,7 @@ class ParquetRows(Feed):
     """A Parquet file; a row is a record, its columns are fields."""
 
     form = "parquet"
+    endings = (".parquet", ".pq")
 
     def likeness(self) -> object:
         """Return its schema."""
@@ -143,7 +144,7 @@ def _is_text(kind: Any) -> bool:
     if kinds.is_dictionary(kind) or kinds.is_list(kind) or kinds.is_large_list(kind):
         return _is_text(kind.value_type)
     is_bytes = kinds.is_binary(kind) or kinds.is_large_binary(kind) or kinds.is_fixed_size_binary(kind)
-    return is_bytes or kinds.is_string(kind) or kinds.is_large_string(kind)
+    return bool(is_bytes or kinds.is_string(kind) or kinds.is_large_string(kind))
 
 
 def _without_views(schema: Any) -> Any:
@@ -159,11 +160,11 @@ def _without_views(schema: Any) -> Any:
     return schema
 
 
-def read_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of reading; that a codec is not available is no `ValueError`."""
+def read_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
+    """Return the errors of reading, and *others*; that a codec is not available is no `ValueError`."""
     import pyarrow
 
-    return OSError, ValueError, pyarrow.ArrowException
+    return (OSError, ValueError, pyarrow.ArrowException, *others)
 
 
 def parquet_module() -> Any:

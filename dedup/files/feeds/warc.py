@@ -29,6 +29,8 @@ class WebArchive(Feed):
     """
 
     form = "warc"
+    endings = (".warc", ".wet")
+    may_be_compressed = True
     has_pages_only = False
 
     def likeness(self) -> object:
