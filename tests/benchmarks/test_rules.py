@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.rules.__main__ import Crawled, lost
 from benchmarks.rules.savings import Savings
 
 HOST = "http://a.example"
@@ -43,3 +44,11 @@ def test_a_rule_may_be_right_for_one_kind_of_page() -> None:
         texts |= {tree: b"t%d" % number, f"{tree}&id=1": b"t%d" % number}
         texts[f"{HOST}/x.php?do=show&id={number}"] = b"s%d" % number
     assert Savings(texts, set(texts.values())).by_a_right_rule == 12
+
+
+def test_lost_is_what_was_not_fetched_and_stands_nowhere_else() -> None:
+    texts = {f"{HOST}/{name}": name.encode() for name in ("a", "aged", "held", "gone", "moved")}
+    truth = Crawled(5, texts, frozenset(), frozenset(texts.values()), {})
+    shown = {f"{HOST}/a": b"a", f"{HOST}/aged": b"3 minutes old", f"{HOST}/other": b"moved"}
+    run = Crawled(3, shown, frozenset({f"{HOST}/held"}), frozenset(shown.values()), {})
+    assert lost(truth, run) == (2, 1)
