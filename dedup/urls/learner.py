@@ -35,6 +35,8 @@ from dedup.values.hashes import murmur3
 _MOST_RULES, _MOST_PATTERNS = 20_000, 200
 # Pages that others can repeat, and URLs that were met; beyond it nothing is predicted.
 _MOST_PAGES, _MOST_MET = 50_000, 200_000
+# Links of all hosts that are remembered for the replay, 4 bytes each.
+_MOST_LINKS = 4_000_000
 # URLs whose parts are remembered: most are asked about a few times, and when a view is made again.
 _MOST_READ = 20_000
 # A view is made again at once while no more URLs were taken up again for this than so many, and so
@@ -142,6 +144,7 @@ class Learner:
         # By URL its number.
         self._met: dict[str, int] = {}
         self._histories: dict[str, History] = {}
+        self._links = 0
         self._met_on: dict[str, list[str]] = {}
         self._readings: dict[str, Reading | None] = {}
         self._views: dict[str, View] = {}
@@ -398,11 +401,15 @@ class Learner:
         if parts is None:
             return
         history = self._histories.setdefault(parts.host, History())
-        history.is_full = history.is_full or self.is_full
+        if self.is_full or self._links >= _MOST_LINKS:
+            history.give_up()
+        if history.is_full:
+            return
         number, *led = (
             self._met.setdefault(without_anchor(one), len(self._met)) for one in (url, *links)
         )
-        history.add(Visit(number, page, can_stand, array("L", led), is_wall))
+        self._links += len(led)
+        history.add(Visit(number, page, can_stand, array("I", led), is_wall))
 
     def _is_replayed(self, prediction: Prediction) -> bool:
         """Return whether it will be known at the end where the pages of a rule on trial led."""

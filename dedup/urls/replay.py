@@ -49,11 +49,15 @@ class History:
     def add(self, visit: Visit) -> None:
         """Note a visit."""
         self._links += len(visit.links)
-        self.is_full = self.is_full or self._links > _MOST_LINKS or len(self.visits) >= _MOST_PAGES
-        if self.is_full:
-            self.visits.clear()
+        if self.is_full or self._links > _MOST_LINKS or len(self.visits) >= _MOST_PAGES:
+            self.give_up()
         else:
             self.visits.append(visit)
+
+    def give_up(self) -> None:
+        """Forget the visits, and note no more."""
+        self.is_full = True
+        self.visits.clear()
 
 
 class Guess(NamedTuple):

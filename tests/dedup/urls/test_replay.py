@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 
 import pytest
 
+from dedup.urls import learner as learner_module
 from dedup.urls import replay as replay_module
 from dedup.urls.edits import Edit, Form
 from dedup.urls.evidence import REPLAYED, State
@@ -97,6 +99,29 @@ def test_a_doubt_of_where_copies_lead_is_held_until_the_end() -> None:
     assert [record.state] == [State.ACTIVE]
 
 
-def test_a_host_that_is_too_large_is_not_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay_module, "_MOST_PAGES", 20)
-    assert replayed(site(12)).records[SID].own.replayed == 0
+@pytest.mark.parametrize(
+    ("module", "bound"),
+    [
+        (replay_module, "_MOST_PAGES"),
+        (replay_module, "_MOST_LINKS"),
+        (learner_module, "_MOST_LINKS"),
+        (learner_module, "_MOST_MET"),
+    ],
+)
+def test_what_is_too_large_is_not_replayed_and_takes_no_memory(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, bound: str
+) -> None:
+    monkeypatch.setattr(module, bound, 20)
+    learner = replayed(site(12))
+    assert learner.records[SID].own.replayed == 0
+    assert not any(history.visits for history in learner._histories.values())
+
+
+def test_no_more_urls_are_remembered_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learner_module, "_MOST_MET", 20)
+    learner = Learner()
+    for number in range(30):
+        links = [f"{HOST}/{number}/{below}" for below in range(10)]
+        learner.meet(links)
+        learner.visited(f"{HOST}/{number}", None, links)
+    assert len(learner._met) <= 20
