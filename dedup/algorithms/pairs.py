@@ -44,8 +44,8 @@ def near_pairs(simhashes: Hashes, max_distance: int) -> Iterator[tuple[int, int]
         shift = np.uint64(SIMHASH_BITS - sum(width for _, width in order[: len(chosen)]))
         for left, right in _neighbours(moved, shift):
             differing = np.bitwise_count(moved[left] ^ moved[right]) <= max_distance
-            a = _moved_back(moved[left[differing]], order)
-            b = _moved_back(moved[right[differing]], order)
+            a = _moved(moved[left[differing]], order, back=True)
+            b = _moved(moved[right[differing]], order, back=True)
             is_first = np.ones(len(a), bool)
             for low, width in earlier:
                 mask = np.uint64(((1 << width) - 1) << low)
@@ -80,20 +80,12 @@ def _layout(blocks: int) -> list[Block]:
     return [(low, high - low) for low, high in pairwise(edges)]
 
 
-def _moved(simhashes: Hashes, order: list[Block]) -> Hashes:
-    """Return *simhashes* with their blocks in another order, the first at the highest bits."""
+def _moved(simhashes: Hashes, order: list[Block], *, back: bool = False) -> Hashes:
+    """Return *simhashes* with their blocks in *order*, the first at the highest bits, or back."""
     moved = np.zeros(len(simhashes), np.uint64)
     place = SIMHASH_BITS
     for low, width in order:
         place -= width
-        moved |= (simhashes >> np.uint64(low) & np.uint64((1 << width) - 1)) << np.uint64(place)
+        source, target = (place, low) if back else (low, place)
+        moved |= (simhashes >> np.uint64(source) & np.uint64((1 << width) - 1)) << np.uint64(target)
     return moved
-
-
-def _moved_back(simhashes: Hashes, order: list[Block]) -> Hashes:
-    back = np.zeros(len(simhashes), np.uint64)
-    place = SIMHASH_BITS
-    for low, width in order:
-        place -= width
-        back |= (simhashes >> np.uint64(place) & np.uint64((1 << width) - 1)) << np.uint64(low)
-    return back

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dedup.index.index import Index
-from dedup.values.row import Neighbour, Row
+from dedup.values.row import Row
 from dedup.values.run import Run
 from dedup.values.sighting import Sighting
 
 __all__ = [
     "Index",
-    "Neighbour",
     "Row",
     "Run",
     "Sighting",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import unescape
+from itertools import groupby
 
 from dedup.reading.tokens import MARKS, POINTS, UNSPACED, normalized
 
@@ -226,16 +227,9 @@ def _unknown(piece: str, known: set[str]) -> Sequence[str]:
     parts = _parts(piece)
     if len(parts) == 1:
         return () if piece in known else (piece,)
-    stretches: list[list[str]] = []
-    was_own = False
-    for part in parts:
-        is_own = part not in known
-        if is_own and was_own:
-            stretches[-1].append(part[-1])
-        elif is_own:
-            stretches.append([part])
-        was_own = is_own
-    return ["".join(stretch) for stretch in stretches]
+    found = groupby(parts, key=known.__contains__)
+    stretches = [list(run) for is_known, run in found if not is_known]
+    return ["".join([first, *(part[-1] for part in rest)]) for first, *rest in stretches]
 
 
 def _unescaped(escaped: re.Match[str]) -> str:

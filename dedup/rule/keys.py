@@ -45,11 +45,6 @@ class SimhashKey(NamedTuple):
         return self.is_used and self.distance is not None and self.distance <= self.bound
 
     @property
-    def setting(self) -> str:
-        """The name of the bound."""
-        return "max_distance" if self.field == "content" else "structure_max_distance"
-
-    @property
     def sentence(self) -> str:
         """What it says, with value and bound."""
         if self.distance is None:
@@ -57,7 +52,8 @@ class SimhashKey(NamedTuple):
         differ = f"The {self.field} simhashes differ in {self.distance} of {SIMHASH_BITS} bits"
         if not self.is_used:
             return f"{differ}; they make no candidates here."
-        return f"{differ}, {self.setting} is {self.bound}: {_makes(self.is_met)}."
+        setting = "max_distance" if self.field == "content" else "structure_max_distance"
+        return f"{differ}, {setting} is {self.bound}: {_makes(self.is_met)}."
 
     @property
     def figure(self) -> str:
@@ -71,6 +67,7 @@ class BandKey(NamedTuple):
 
     shared: int
     bands: int
+    is_used: bool = True
 
     @property
     def is_met(self) -> bool:
@@ -121,24 +118,24 @@ class Keys(NamedTuple):
         return BandKey(shared, banding.bands)
 
     @property
+    def all(self) -> tuple[SimhashKey | BandKey, ...]:
+        """Each of them, also those that are not used here."""
+        return (self.content, self.structure, *((bands,) if (bands := self.bands) else ()))
+
+    @property
     def are_met(self) -> bool:
         """Whether the page is a candidate: one key is enough."""
-        if self.content.is_met or self.structure.is_met:
-            return True
-        bands = self.bands
-        return bands is not None and bands.is_met
+        return any(key.is_met for key in self.all)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What each key says."""
-        bands = self.bands
-        return (self.content.sentence, self.structure.sentence, *((bands.sentence,) if bands else ()))
+        return tuple(key.sentence for key in self.all)
 
     @property
     def figures(self) -> tuple[str, ...]:
         """The value and the bound of each key that is used, in a few words."""
-        used = [key.figure for key in (self.content, self.structure) if key.is_used]
-        return (*used, *((bands.figure,) if (bands := self.bands) else ()))
+        return tuple(key.figure for key in self.all if key.is_used)
 
 
 def ways(config: DedupConfig) -> Iterator[str]:

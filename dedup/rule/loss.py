@@ -116,7 +116,8 @@ class LossVerifier:
         elif told <= FEW_WORDS:
             return _told(check, page, FEW, "too few for a text of their own")
         else:
-            check = _asked(check, kept, page, site)
+            if site.is_known:
+                check = check._replace(own=own_similarity(kept, page, site), site_pages=site.pages)
             is_like, why = _is_like(kept, page, site, check)
             why = f"at most {allowed:.0f} are allowed{why}"
             if is_like:
@@ -133,13 +134,6 @@ class LossVerifier:
         return replace(config, max_lost_words=config.max_lost_words + EDGE_WORDS)
 
 
-def _asked(check: Check, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
-    """Return *check* with what is known of two pages by their *site*."""
-    if not site.is_known:
-        return check
-    return check._replace(own=own_similarity(kept, page, site), site_pages=site.pages)
-
-
 def _is_like(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Check) -> tuple[bool, str]:
     """Return whether two pages are alike in what is not common on their site, and why."""
     if not site.is_known:
@@ -149,19 +143,17 @@ def _is_like(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Che
         return is_edit, why or f" where {KNOWN_PAGES} pages of the site are known"
     if is_part := _is_part(kept, page, site, check):
         return False, is_part
-    own = check.own
-    if own is None:
+    if check.own is None:
         return True, ""
     asked = f"where pages share {OWN_SIMILARITY:g} of what is not common on their site"
-    return own >= OWN_SIMILARITY, f" {asked}; these share {own:.2f}"
+    return check.own >= OWN_SIMILARITY, f" {asked}; these share {check.own:.2f}"
 
 
 def _is_edit(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Check) -> tuple[bool, str]:
     """Return whether *page* is an edit of *kept*, where little is known of its *site*, and why."""
     found = news(kept.traits, page.traits)
-    if site.pages < KNOWN_PAGES_OF_EDITS or words_of(page) < LONG_PAGE:
-        return False, ""
-    if found is None or not found.has_same_title:
+    is_long = words_of(page) >= LONG_PAGE
+    if not (is_long and found and found.has_same_title and site.pages >= KNOWN_PAGES_OF_EDITS):
         return False, ""
     if is_part := _is_part(kept, page, site, check):
         return False, is_part
@@ -174,12 +166,9 @@ def _is_part(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Che
     words = words_of(page)
     if words < LONG_PAGE or (check.lost or 0) <= SHARE_OF_PART * words:
         return ""
-    others = _pages_with_both(kept, page, site)
-    return (
-        f"; what they share is on {others:.0f} pages, as in a series"
-        if others >= PAGES_OF_SERIES
-        else ""
-    )
+    if (others := _pages_with_both(kept, page, site)) < PAGES_OF_SERIES:
+        return ""
+    return f"; what they share is on {others:.0f} pages, as in a series"
 
 
 def _pages_with_both(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float:
@@ -218,8 +207,9 @@ def _elsewhere(  # noqa: PLR0917
     if missing is None:
         return _told(check, page, LOST, why)
     check = check._replace(missing=round(missing), site_pages=site.pages)
-    is_elsewhere = missing <= bound and missing <= MISSING_SHARE * own_words(page, site)
-    if is_elsewhere and _most_missing(page, site) <= bound:
+    if max(missing, _most_missing(page, site)) <= bound and missing <= MISSING_SHARE * own_words(
+        page, site
+    ):
         if _lost_sampled(kept, page) < LEAST_LOST_SAMPLED:
             return _told(check, page, LOST, why)
         check = check._replace(margin=0.0)
