@@ -48,8 +48,8 @@ PAGES_OF_SERIES, SHARE_OF_PART = 2, 0.03
 # words that are not common on the site.
 MISSING_WORDS, MISSING_SHARE = 8, 1 / 4
 # Two pages with so many other numbers are two records, such as two matches or two models.  Under one
-# title, clocks and counters make some.
-NEW_NUMBERS, NEW_NUMBERS_OF_ONE_TITLE = 2, 4
+# title, clocks and counters make some, and in a long text versions, dates and notes do.
+NEW_NUMBERS, NEW_NUMBERS_OF_ONE_TITLE, WORDS_A_NUMBER = 2, 4, 250
 # Where the numbers are others, so few words may be on no kept page.
 MISSING_OF_RECORD = 3
 # With fewer sampled shingles than this, words that are nowhere else can be missed: of a page, and of
@@ -292,7 +292,7 @@ def new_numbers(kept: Fingerprint, page: Fingerprint) -> int:
     if found is None:
         return 0
     least = NEW_NUMBERS_OF_ONE_TITLE if found.has_same_title else NEW_NUMBERS
-    return found.numbers if found.numbers >= least else 0
+    return found.numbers if found.numbers >= max(least, words_of(page) / WORDS_A_NUMBER) else 0
 
 
 def missing_words(page: Fingerprint, site: SiteContext) -> float | None:

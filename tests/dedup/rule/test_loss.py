@@ -236,6 +236,17 @@ def test_other_numbers_make_another_record(titles: str, numbers: str, finding: s
     assert LossVerifier(CONFIG).check(replace(kept, traits=b""), page, NO_SITE).passes, "an older row"
 
 
+@pytest.mark.parametrize(
+    ("words", "finding"), [(300, loss.LOST), (480, loss.LOST), (520, loss.FEW), (2000, loss.FEW)]
+)
+def test_a_few_other_numbers_in_a_long_text_are_those_of_another_release(
+    words: int, finding: str
+) -> None:
+    article = text(6, words)
+    kept, page = of_title("Fog 1.2", f"{article} 7 8"), of_title("Fog 1.3", f"{article} 12 34")
+    assert LossVerifier(CONFIG).check(kept, page, NO_SITE).finding == finding
+
+
 def test_a_frame_that_is_read_for_want_of_text_is_common() -> None:
     def inside(words: str, title: str = "Site") -> Fingerprint:
         return of_title(title, f"{words}</p><nav>{text(1, 200)}</nav>")
