@@ -111,7 +111,7 @@ class IndexWriter:
         """Whether so many questions are open that no more pages should come for now."""
         return self._open > MOST_WAITING
 
-    async def catch_up(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until it is behind no longer, but for `LONGEST_HOLD` seconds at most."""
         self._held.append(waiter := Waiter())
         await waiter.wait(LONGEST_HOLD)

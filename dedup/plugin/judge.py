@@ -379,10 +379,10 @@ class Judge:
         """Whether pages come faster than an index on a server answers."""
         return self._writer is not None and self._writer.is_behind
 
-    async def catch_up(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until the index has caught up, or for long enough."""
         if self._writer:
-            await self._writer.catch_up()
+            await self._writer.wait_for_room()
 
     def _attempt(self, ask: Callable[[], _T]) -> _T | None:
         if self._detector is None:

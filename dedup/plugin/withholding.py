@@ -96,7 +96,7 @@ class UrlRulesMiddleware(BesidePipeline):
     async def _hold(self, request: Request, judge: Judge) -> None:
         """Make *request* when the index has caught up: Scrapy then takes no others meanwhile."""
         judge.counts.add("held_back")
-        await judge.catch_up()
+        await judge.wait_for_room()
         waiting = self._ask(request, judge.rules)
         if waiting is not None:
             await waiting

@@ -75,7 +75,7 @@ def test_who_is_held_back_goes_on_when_few_questions_are_open_or_after_a_while(
         assert not writer.is_behind
         asking.put("b", "c")
         assert writer.is_behind
-        held = [asyncio.create_task(writer.catch_up()) for _ in range(3)]
+        held = [asyncio.create_task(writer.wait_for_room()) for _ in range(3)]
         await asyncio.sleep(0.2)
         assert [task.done() for task in held] == [not waits] * 3
         asking.go_on()
