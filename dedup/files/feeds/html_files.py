@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,13 +41,15 @@ class HtmlFiles(Feed):
     @staticmethod
     def raw_page(payload: tuple[str, str], rule: FieldRule) -> RawPage | None:  # noqa: ARG004
         """Read the page."""
-        path = Path(payload[0])
+        path, site = payload
         try:
-            if path.stat().st_size > MAX_RECORD:
-                raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
-            return RawPage(html=path.read_bytes(), url=path.absolute().as_uri(), seen_on=payload[1])
+            with open(path, "rb", buffering=0) as file:
+                if os.fstat(file.fileno()).st_size > MAX_RECORD:
+                    raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
+                html = file.read()
         except OSError as error:
             raise BadRecord(f"cannot be read: {error.strerror}") from error
+        return RawPage(html=html, url=Path(path).absolute().as_uri(), seen_on=site)
 
     def likeness(self) -> object:
         """Raise `FeedError` for two files that would be the same one in the output."""
