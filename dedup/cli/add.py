@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.text import Text
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from dedup.cli.options import (
     PlainText,
@@ -145,20 +144,21 @@ def _work(adding: Adding, feeds: Inputs, output: Path | None, talk: _Talk) -> fl
 
     begin = time.perf_counter()
     try:
-        with bars(
-            TextColumn("{task.description}"), BarColumn(), _Rate(), TimeRemainingColumn()
-        ) as shown:
+        rate = TextColumn("{task.fields[rate]}")
+        with bars(TextColumn("{task.description}"), BarColumn(), rate, TimeRemainingColumn()) as shown:
             for trouble in feeds.troubles:
                 talk.say(trouble)
             if adding.tally.resumed_at:
                 talk.say(f"resuming at record {adding.tally.resumed_at + 1:,}")
-            bar = shown.add_task("judging", total=1.0, pages=0)
+            bar = shown.add_task("judging", total=1.0, rate="")
             for tally in adding.work():
                 done = tally.records - tally.resumed_at
-                shown.update(bar, completed=tally.share, pages=done)
+                seconds = time.perf_counter() - begin
+                told = f"{done:,} records, {done / seconds:,.0f}/s"
+                shown.update(bar, completed=tally.share, rate=told)
             seconds = time.perf_counter() - begin
             if output:
-                bar = shown.add_task("writing", total=1.0)
+                bar = shown.add_task("writing", total=1.0, rate="")
                 for share in write_output(output, feeds.feeds, adding):
                     shown.update(bar, completed=share)
         adding.finish()
@@ -214,16 +214,6 @@ class _Talk:
         name = event.url or event.name
         canonical = verdict.canonical_url or "(no URL)"
         click.echo(f"{verdict.reason}  {printable(name, 2000)}  of {printable(canonical, 2000)}")
-
-
-class _Rate(ProgressColumn):
-    """Records, and records a second."""
-
-    def render(self, task: Task) -> Text:
-        pages = task.fields.get("pages")
-        if not pages or not task.elapsed:
-            return Text("")
-        return Text(f"{pages:,} records, {pages / task.elapsed:,.0f}/s")
 
 
 def _sum_up(adding: Adding, index: Index, feeds: Inputs, seconds: float, *, as_json: bool) -> None:
