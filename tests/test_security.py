@@ -153,6 +153,8 @@ PARTS_OF_STATEMENTS = {
         "_MAY_MATTER",
         "_ROWS",
         "_SIGN",
+        "_TEXTS",
+        "limit",
         "assignments",
         "distance_to('p.' + column)",
         "distance_to(column)",

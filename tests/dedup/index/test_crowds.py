@@ -155,6 +155,20 @@ def test_no_question_reads_all_pages_of_an_index_that_began_empty() -> None:
     assert _counted(address)[0] - read < 10 * pages
 
 
+@pytest.mark.parametrize("pages", [0, 2, 3, 4, 6, 7])
+def test_what_is_on_sites_is_read_in_batches(
+    index: PostgresIndex, monkeypatch: pytest.MonkeyPatch, pages: int
+) -> None:
+    run = index.begin_run("s")
+    for number in range(pages):
+        printed = fingerprint(page(text(number)))
+        find_or_add(index, printed, f"http://a/{number}", run=run, config=CONFIG)
+    rows = [row.id for row in index.rows()]
+    monkeypatch.setattr("dedup.index.stores.postgres.counts._TEXTS", 3)
+    assert [found.id for found in index.store.kept_texts(0)] == rows
+    assert [found.id for found in index.store.kept_texts(rows[0] if rows else 0)] == rows[1:]
+
+
 def _counted(address: str) -> tuple[int, int]:
     """Return how many rows of pages its server has read, and how many were added, ever."""
     import psycopg
