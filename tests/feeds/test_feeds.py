@@ -171,6 +171,7 @@ def test_a_truncated_file_gives_all_that_can_be_read(tmp_path: Path, name: str) 
         (b'{"a": "\xff"}', "is not valid JSON"),
         (b"[" * 200_000, "is not valid JSON"),
         (b'{"a": ' * 200_000, "is not valid JSON"),
+        (b"[\n", "begins an array"),
     ],
 )
 def test_a_bad_line_says_what_it_is(line: bytes, problem: str) -> None:

@@ -46,6 +46,8 @@ class JsonLines(Feed):
 
 def object_in(line: bytes) -> dict[str, Any]:
     """Return the JSON object in *line*; raises `BadRecord`."""
+    if line.strip() == b"[":
+        raise BadRecord("begins an array; JSON Lines have a record on each line and nothing else")
     try:
         value = json.loads(line.removeprefix(BOM_UTF8).decode("utf-8"))
     except (ValueError, RecursionError) as error:
