@@ -25,8 +25,9 @@ FEW, OWN, ELSEWHERE, LOST = "few_words", "own_words", "elsewhere", "lost_words"
 
 # So few words are hardly a text of their own.
 FEW_WORDS = 15
-# So few are lost where a single word is changed; that alone makes no text.
-LITTLE_WORDS = 5
+# So few, and of a page of few words so small a share, are lost where a single word is changed; that
+# alone makes no text.
+LITTLE_WORDS, LITTLE_SHARE = 5, 1 / 10
 # However long a page is, more words than this would be a text of their own.
 MOST_WORDS = 100
 # A long page may lose so many times `max_lost_words` at most: a lower setting holds for it too.
@@ -55,6 +56,8 @@ MISSING_OF_RECORD = 3
 # With fewer sampled shingles than this, words that are nowhere else can be missed: of a page, and of
 # what would be lost with it.
 LEAST_SAMPLED, LEAST_LOST_SAMPLED = 8, 3
+# With so many it is told how much of a page is its own: an error there keeps a page.
+LEAST_OWN_SAMPLED = 3
 # Of pages whose sample was cut off, estimates err more: a drop is refused where even the upper end of
 # the estimate is not allowed.  Of 100 such pages that lose more, 99 are kept.
 DEVIATIONS = 2.33
@@ -185,7 +188,8 @@ def _is_much(lost: int, page: Fingerprint, site: SiteContext) -> str:
     A few words alone inside the frame of a site are a stub, such as a login wall.  A record that is
     hardly more than named by its HTML has nothing but its name, and may lose nothing.
     """
-    if lost <= {None: LITTLE_WORDS, NAMED: 0}.get(page.inside, FEW_WORDS):
+    little = min(LITTLE_WORDS, LITTLE_SHARE * words_of(page))
+    if lost <= {None: little, NAMED: 0}.get(page.inside, FEW_WORDS):
         return ""
     own = own_words(page, site)
     if lost <= MOST_SHARE * own:
@@ -281,7 +285,7 @@ def own_words(page: Fingerprint, site: SiteContext) -> float:
     inside = words_of(page) if page.inside is None else page.inside
     common = site.common(of_site(page.sample))
     of_frame = np.count_nonzero(common)
-    if len(common) < LEAST_SAMPLED or not of_frame:
+    if len(common) < LEAST_OWN_SAMPLED or not of_frame:
         return inside
     return min(inside, (1 - of_frame / len(common)) * shingles_of(page) * words_a_token(page))
 

@@ -194,6 +194,14 @@ def test_a_few_words_are_a_record_where_all_the_others_are_common() -> None:
     assert checked(FRAME, one_word, Known(common=FRAME)).passes, "a word or two are none"
 
 
+@pytest.mark.parametrize(("name", "finding"), [(6, loss.LOST), (4, loss.LOST), (2, loss.FEW)])
+def test_a_name_in_a_short_frame_is_a_record(name: int, finding: str) -> None:
+    frame = text(1, 24)
+    kept, page = f"{frame} {text(7, name)}", f"{frame} {text(8, name)}"
+    assert checked(kept, page, Known(common=frame)).finding == finding
+    assert checked(kept, page).finding == loss.FEW, "nothing is known to be common"
+
+
 def test_of_a_short_record_fewer_words_may_be_missing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loss, "missing_words", lambda *_: 7.0)
     for words, finding in ((20, loss.LOST), (100, loss.ELSEWHERE)):
