@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from difflib import get_close_matches
-from types import MappingProxyType, NoneType
+from types import MappingProxyType
 from typing import Any
 
 from dedup.front.exceptions import read_exceptions
@@ -16,7 +16,6 @@ from dedup.front.settings import DedupSettings
 from dedup.index.index import is_address
 from dedup.recipes.config import FILES, DedupConfig
 from dedup.recipes.fingerprinter import require_recipe
-from dedup.recipes.functions import own_function
 from dedup.recipes.recipe import DEFAULT, PARAMETERS, RECIPES
 from dedup.values.errors import ConfigError, require_text, shown
 from dedup.values.exceptions import Exceptions
@@ -128,8 +127,6 @@ def _values(settings: Mapping[str, Any], kind: type[DedupSettings | DedupConfig]
 def _read(name: str, value: Any, wanted: type) -> Any:
     if isinstance(value, str) and name not in _PATHS:
         require_text(name, value)
-    if wanted is NoneType:
-        return _function(name, value)
     if wanted is int and isinstance(value, float) and not value.is_integer():
         raise ConfigError(f"{name} ({shown(value)}) must be a whole number")
     try:
@@ -174,15 +171,6 @@ _READERS: dict[type, Callable[[Any], Any]] = {
     Exceptions: read_exceptions,
     tuple: lambda value: _members(value) if value else (),
 }
-
-
-def _function(name: str, value: Any) -> Any:
-    """Return the function that *value* is, or that it is the dotted path of."""
-    if isinstance(value, str):
-        return own_function(name, value)
-    if not callable(value):
-        raise ConfigError(f"{name} ({shown(value)}) must be a function or the path of one")
-    return value
 
 
 def _with_setting(message: str) -> str:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from dedup.index.index import shown_place
 from dedup.reading.fields import FieldRule
-from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import ConfigError, shown
-
-PageFromItem = Callable[[Any], Page | None]
 
 _CHOICES = {
     "source": ("item", "response"),
@@ -45,8 +40,6 @@ class DedupSettings:
     key_fields: tuple[str, ...] = ()
     """The fields that tell items apart: items that differ in one of them are never copies of each other,
     and the same key in a later crawl is the same item, whatever its URL."""
-    page_from_item: PageFromItem | None = field(default=None, repr=False)
-    """A function, or its dotted path, that makes the page of an item, or None where it is not judged."""
     action: str = "drop"
     """What becomes of a copy: `drop` it, or `mark` it with what it repeats and let it go on."""
     dry_run: bool = False
@@ -103,15 +96,13 @@ class DedupSettings:
     @property
     def judges_html(self) -> bool:
         """Whether an item may be judged by HTML that it holds."""
-        return self.page_from_item is None and (bool(self.html_field) or not self.text_fields)
+        return bool(self.html_field) or not self.text_fields
 
     @property
     def judged(self) -> str:
         """What is judged, in words for the log."""
         if self.source == "response":
             return "pages by their response, other items by `html`"
-        if self.page_from_item:
-            return "items by DEDUP_PAGE_FROM_ITEM"
         if self.html_field:
             return f"items by `{self.html_field}`; items without it are not judged"
         if self.text_fields:

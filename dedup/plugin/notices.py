@@ -283,7 +283,7 @@ class Notices:
                 "<%s> and <%s> are copies of <%s> by the text that is read, but say other things in "
                 "scripts, attributes or their frame. What repeats that page is kept from now on, and %d "
                 "pages before are requested again (dedup/unread). Render such pages, or give their text "
-                "to DEDUP_TEXT_FIELDS or DEDUP_PAGE_FROM_ITEM",
+                "to DEDUP_TEXT_FIELDS or dedup_page_from_item",
                 *(printable(url), printable(other), printable(verdict.canonical_url), again),
             )
 

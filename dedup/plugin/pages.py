@@ -15,7 +15,7 @@ from parsel import Selector
 from scrapy.http import HtmlResponse, Response
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
-from dedup.front.settings import DedupSettings, PageFromItem
+from dedup.front.settings import DedupSettings
 from dedup.plugin.tracking import exchange_of
 from dedup.reading.charset import decode, encoding_of, is_shifted
 from dedup.reading.fields import FieldRule, RawPage, item_key, raw_page_of
@@ -129,17 +129,17 @@ class ItemReader:
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self._crawler = crawler
-        self._of_project = settings.page_from_item
         self._rule = settings.fields
         self._max_bytes = settings.config.max_bytes
         self._read_ahead = ReadAhead()
         self._part = JudgedPart(settings)
 
     @property
-    def own(self) -> PageFromItem | None:
-        """The function of the project or its spider that makes pages of items, None for none."""
-        spider, default = self._crawler.spider, self._of_project
-        own: PageFromItem | None = getattr(spider, "dedup_page_from_item", default)
+    def own(self) -> Callable[[Any], Page | None] | None:
+        """The method of the spider that makes pages of items, None for none."""
+        own: Callable[[Any], Page | None] | None = getattr(
+            self._crawler.spider, "dedup_page_from_item", None
+        )
         return own
 
     def read_ahead(self, response: Response) -> None:
@@ -193,7 +193,9 @@ class ItemReader:
         if page is None:
             return None
         if not isinstance(page, Page):
-            raise TypeError(f"page_from_item must return a Page or None, not {type(page).__name__}")
+            raise TypeError(
+                f"dedup_page_from_item must return a Page or None, not {type(page).__name__}"
+            )
         if not page.url and response is not None:
             page = replace(page, url=response.url)
         return page if page.item_key else self._keyed(page, item)

@@ -34,7 +34,7 @@ _MOST_KEYS = 10_000
 
 _NO_HTML = "the items have no HTML, and no fields were named (DEDUP_TEXT_FIELDS, DEDUP_HTML_FIELD)"
 _EXEMPT = "all requests are exempt (meta dedup=False)"
-_NOT_ASKED = "DEDUP_PAGE_FROM_ITEM gave no pages"
+_NOT_ASKED = "dedup_page_from_item gave no pages"
 _FAILED = "all items failed to be read, see above"
 _EMPTY = "there is nothing in the pages"
 
@@ -127,13 +127,13 @@ _JUDGED = ("DEDUP_HTML_FIELD", "DEDUP_TEXT_FIELDS")
 
 def _named(settings: DedupSettings) -> dict[str, tuple[str, ...]]:
     """Return the fields that the settings name, by setting."""
-    is_own = settings.page_from_item is not None or settings.source == "response"
+    is_page = settings.source == "response"
     rule = settings.fields
     named = {
-        "DEDUP_HTML_FIELD": (rule.html_field,) if rule.html_field and not is_own else (),
-        "DEDUP_TEXT_FIELDS": () if is_own or rule.html_field else rule.text_fields,
+        "DEDUP_HTML_FIELD": (rule.html_field,) if rule.html_field and not is_page else (),
+        "DEDUP_TEXT_FIELDS": () if is_page or rule.html_field else rule.text_fields,
         "DEDUP_KEY_FIELDS": rule.key_fields,
-        "DEDUP_URL_FIELD": () if is_own or rule.url_field == "url" else (rule.url_field,),
+        "DEDUP_URL_FIELD": () if is_page or rule.url_field == "url" else (rule.url_field,),
     }
     return {setting: names for setting, names in named.items() if names}
 
@@ -189,7 +189,11 @@ def _way_out(record: Mapping[str, Any], *, of_page: bool) -> str:
         return f"The field {name} has HTML: judge it with DEDUP_HTML_FIELD = {name}"
     if html:
         inside = f"There is HTML inside of the field {_listed([html])[1:-1]}. "
-        return inside + (whole if of_page else "Make pages of such items with DEDUP_PAGE_FROM_ITEM")
+        return inside + (
+            whole
+            if of_page
+            else "Make pages of such items by dedup_page_from_item, a method of the spider"
+        )
     articles = (
         f"f these are articles, judge them with DEDUP_TEXT_FIELDS = {_listed(_text_fields(record))}"
     )

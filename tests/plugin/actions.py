@@ -86,8 +86,13 @@ class OwnPageSpider(TypedSpider):
         return page_of_reversed(item)
 
 
-def page_of_odd(item: Any) -> Page:
-    return Page.from_text(item.text, url=item.url)
+class OddSpider(TypedSpider):
+    """Makes pages of items that have no fields."""
+
+    name = "odd"
+
+    def dedup_page_from_item(self, item: Any) -> Page:
+        return Page.from_text(item.text, url=item.url)
 
 
 def page_of_reversed(item: Any) -> Page | None:

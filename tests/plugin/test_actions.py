@@ -95,7 +95,7 @@ def test_an_unknown_item_class_without_the_fields_ends_the_crawl(
 def test_items_of_an_odd_kind_are_judged_and_not_lost_by_a_mark(tmp_path: Path) -> None:
     choices: Any = {
         "type": "Odd",
-        "DEDUP_PAGE_FROM_ITEM": "tests.plugin.actions.page_of_odd",
+        "spider": "OddSpider",
         "FEEDS": {},
     }
     assert run(tmp_path, **choices).dedup()["dropped"] == 2
@@ -121,12 +121,9 @@ def test_a_dry_run_records_and_changes_nothing(tmp_path: Path, action: str) -> N
         assert [made.action for made in index.runs()] == ["dry run"]
 
 
-@pytest.mark.parametrize("by_setting", [True, False])
-def test_a_project_makes_pages_of_items_by_itself(tmp_path: Path, by_setting: bool) -> None:
+def test_a_spider_makes_pages_of_its_items_by_itself(tmp_path: Path) -> None:
     items = [*ITEMS, {"url": "http://a/5", "text": ""}, {"url": "http://a/6", "text": "wrong"}]
-    settings = {"DEDUP_PAGE_FROM_ITEM": "tests.plugin.actions.page_of_reversed"} if by_setting else {}
-    spider = "TypedSpider" if by_setting else "OwnPageSpider"
-    done = crawl(tmp_path, f"tests.plugin.actions.{spider}", settings, {"items": json.dumps(items)})
+    done = crawl(tmp_path, "tests.plugin.actions.OwnPageSpider", {}, {"items": json.dumps(items)})
     assert {item["url"][-1] for item in done.items} == {"1", "4", "5", "6"}
     assert done.dedup()["not_judged"] == 2
     assert "page_from_item must return a Page or None, not str" in done.log

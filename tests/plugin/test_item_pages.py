@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -49,20 +50,23 @@ def test_an_item_of_another_host_was_seen_on_that_of_its_response() -> None:
     assert page.seen_on == ""
 
 
-@pytest.mark.parametrize("is_of_spider", [True, False])
-def test_a_function_goes_before_fields_and_that_of_the_spider_first(is_of_spider: bool) -> None:
-    made = reader(page_from_item=lambda _: Page.from_text("project"))
-    if is_of_spider:
-        made._crawler.spider.dedup_page_from_item = lambda _: Page.from_text("spider")  # type: ignore[union-attr]
+def by_spider(page_of: Callable[[Any], Any]) -> ItemReader:
+    made = reader()
+    made._crawler.spider.dedup_page_from_item = page_of  # type: ignore[union-attr]
+    return made
+
+
+def test_the_method_of_a_spider_goes_before_fields() -> None:
+    made = by_spider(lambda _: Page.from_text("spider"))
     page, kind = made.read({"html": HTML}, response(), is_only=False)
     assert page is not None
-    assert (page.text, page.url, kind) == ("spider" if is_of_spider else "project", URL, "item")
+    assert (page.text, page.url, kind) == ("spider", URL, "item")
 
 
-def test_a_function_may_give_none_and_nothing_but_pages() -> None:
-    assert reader(page_from_item=lambda _: None).read({}, None, is_only=False) == (None, "item")
+def test_the_method_of_a_spider_may_give_none_and_nothing_but_pages() -> None:
+    assert by_spider(lambda _: None).read({}, None, is_only=False) == (None, "item")
     with pytest.raises(TypeError, match="must return a Page or None, not str"):
-        reader(page_from_item=lambda _: "page").read({}, None, is_only=False)
+        by_spider(lambda _: "page").read({}, None, is_only=False)
 
 
 def test_an_item_without_html_is_no_page() -> None:

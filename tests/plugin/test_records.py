@@ -204,7 +204,7 @@ def test_the_proposed_settings_find_the_copies(tmp_path: Path) -> None:
             True,
             'field "data". If each page gives one item, judge',
         ),
-        ({"data": [f"<html>{LONG}"]}, False, "Make pages of such items with DEDUP_PAGE_FROM_ITEM"),
+        ({"data": [f"<html>{LONG}"]}, False, "Make pages of such items by dedup_page_from_item"),
         ({"content": f"<p>{LONG * 4}</p>"}, True, 'judge it with DEDUP_HTML_FIELD = "content"'),
         (
             {"crumbs": "<a>Home</a>", "text": f"<p>{LONG * 4}</p>"},

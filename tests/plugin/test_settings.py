@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.settings import Settings
 
-from dedup import DedupConfig, Page
+from dedup import DedupConfig
 from dedup.front import reading
 from dedup.front.names import setting_names
 from dedup.front.settings import DedupSettings
@@ -45,12 +45,6 @@ def test_values_from_the_command_line_are_text() -> None:
     assert read_settings(Settings({"DEDUP_TEXT_FIELDS": "title, text"})).text_fields == ("title", "text")
 
 
-@pytest.mark.parametrize("value", [Page.from_text, "dedup.plugin.pages.page_from_response"])
-def test_a_function_is_given_itself_or_by_its_path(value: object) -> None:
-    found = read_settings(Settings({"DEDUP_PAGE_FROM_ITEM": value}))
-    assert callable(found.page_from_item)
-
-
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
@@ -70,16 +64,6 @@ def test_a_function_is_given_itself_or_by_its_path(value: object) -> None:
             "DEDUP_RECIPE",
             "canonical_link=x",
             r"DEDUP_RECIPE: canonical_link \('x'\) must be one of record, decide",
-        ),
-        (
-            "DEDUP_PAGE_FROM_ITEM",
-            "no.such.thing",
-            r"DEDUP_PAGE_FROM_ITEM \('no.such.thing'\) must be the path",
-        ),
-        (
-            "DEDUP_PAGE_FROM_ITEM",
-            "math.pi",
-            r"DEDUP_PAGE_FROM_ITEM \('math.pi'\) must be the path of a f",
         ),
         ("DEDUP_RECIPE", "no", r"DEDUP_RECIPE: 'no' must be one of default, both, "),
         (
