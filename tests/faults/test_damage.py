@@ -43,6 +43,12 @@ def index(sound: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(sound, tmp_path / "pages.db"))
 
 
+def put_into_blocks(path: Path) -> None:
+    """Empty the tails of the posting lists of an index, in which all of its few pages are."""
+    with SQLiteIndex(path) as index:
+        index.store.rebuild()
+
+
 def execute(path: Path, statement: str, *values: object) -> list[Any]:
     with closing(sqlite3.connect(path)) as connection, connection:
         return connection.execute(statement, values).fetchall()
@@ -61,11 +67,11 @@ def dedup(command: str, path: Path, *options: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def damaged_lists(path: Path) -> Iterator[tuple[int, object]]:
+def damaged_lists(path: Path, times: int) -> Iterator[tuple[int, object]]:
     """Yield chunks of posting lists, one after the other, with something else in their place."""
     rng = Random(1)
     chunks = execute(path, "SELECT id, entries FROM postings")
-    for damage in range(30):
+    for damage in range(times):
         chunk, entries = rng.choice(chunks)
         bit = rng.randrange(8 * len(entries))
         flipped = (int.from_bytes(entries, "little") ^ 1 << bit).to_bytes(len(entries), "little")
@@ -73,8 +79,22 @@ def damaged_lists(path: Path) -> Iterator[tuple[int, object]]:
 
 
 def test_every_damage_to_a_list_is_found_and_repaired(index: Path) -> None:
+    put_into_blocks(index)
     before = verdicts(index)
-    for chunk, entries in damaged_lists(index):
+    for chunk, entries in damaged_lists(index, 30):
+        execute(index, "UPDATE postings SET entries = ? WHERE id = ?", entries, chunk)
+        code, output = dedup("check", index)
+        assert code == 1, entries
+        assert "list of scope 1, block" in output
+        assert dedup("check", index, "--rebuild")[0] == 0
+        assert dedup("check", index)[0] == 0
+        assert verdicts(index) == before
+
+
+def test_every_damage_to_the_tail_of_a_list_is_found_and_repaired(sound: Path, index: Path) -> None:
+    before = verdicts(index)
+    for chunk, entries in damaged_lists(sound, 12):
+        shutil.copy(sound, index)
         execute(index, "UPDATE postings SET entries = ? WHERE id = ?", entries, chunk)
         code, output = dedup("check", index)
         assert code == 1, entries
@@ -89,6 +109,7 @@ def test_damage_to_lists_of_bands_is_found_and_repaired(tmp_path: Path) -> None:
     with SQLiteIndex(path) as index, Detector(index, DedupConfig(candidates="minhash")) as detector:
         for number in range(3):
             detector.check(page(text(number)))
+    put_into_blocks(path)
     chunks = execute(path, "SELECT id, entries FROM postings ORDER BY id")
     found = set()
     for chunk, entries in (chunks[0], chunks[-1], chunks[-2]):
@@ -112,6 +133,7 @@ def test_chunks_that_only_together_have_whole_entries_are_found(index: Path) -> 
 
 
 def test_simhashes_at_a_wrong_place_are_found(index: Path) -> None:
+    put_into_blocks(index)
     execute(index, "UPDATE postings SET id = id + (1 << 18) WHERE id = (SELECT min(id) FROM postings)")
     assert dedup("check", index) == (
         1,
