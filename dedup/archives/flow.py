@@ -54,6 +54,8 @@ PAIRS_AT_ONCE = 10_000
 DRIVER_PAIRS = 500_000
 # So many of what a copy may repeat are verified first; the others where none of them is confirmed.
 NEAREST = 4
+# The `rank` of a pair with other texts; a higher one has those whose words only stand elsewhere.
+LAST_RANK = 2
 # After so many rounds on the cluster the driver decides what is left.
 ROUNDS = 30
 _PLACE = ("rank", "content_order", "structure_order", "a")
@@ -245,7 +247,9 @@ class Archive:
         pairs = self.stage("pairs-copies", lambda: placed(wanted(), facts))
         first = pairs.where(sql.col("place") <= NEAREST).select("a", "b")
         found = self.verified("edges-copies", first, facts)
-        others = pairs.where(sql.col("place") > NEAREST).join(found.select("b"), "b", "left_anti")
+        # What only stands elsewhere comes after all others, however near; see `rule.decide.preference`.
+        named = found.where(sql.col("rank") <= LAST_RANK).select("b")
+        others = pairs.where(sql.col("place") > NEAREST).join(named, "b", "left_anti")
         return found.unionByName(self.verified("edges-others", others.select("a", "b"), facts))
 
     def _wanted(self, copies: DataFrame, dropped: DataFrame) -> DataFrame:
