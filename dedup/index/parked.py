@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +48,13 @@ class ParkedAddresses:
             "SELECT number, pattern, url, request FROM parked WHERE pattern = ? ORDER BY number LIMIT ?",
             (pattern, most),
         ).fetchall()
+        self._database.executemany("DELETE FROM parked WHERE number = ?", ((row[0],) for row in found))
+        return [Parked(*row[1:]) for row in found]
+
+    def take_urls(self, urls: Set[str]) -> list[Parked]:
+        """Take the addresses *urls* out, the first that came first."""
+        rows = self._database.execute("SELECT number, pattern, url, request FROM parked ORDER BY number")
+        found = [row for row in rows if row[2] in urls]
         self._database.executemany("DELETE FROM parked WHERE number = ?", ((row[0],) for row in found))
         return [Parked(*row[1:]) for row in found]
 

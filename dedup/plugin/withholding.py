@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,7 @@ from dedup.plugin.requests import kept_request, request_again
 from dedup.plugin.settings import index_path, only_looks, read_settings
 from dedup.plugin.waiting import Future, Waiter
 from dedup.urls.budget import Budgets, beyond, is_chosen
+from dedup.urls.leaves import Leaves, Link
 from dedup.urls.newness import NEW_WORDS, Newness
 from dedup.values.hashes import digest
 from dedup.values.printable import printable
@@ -149,8 +152,9 @@ class BudgetMiddleware:
 
     A page brings something new if it has `NEW_WORDS` words that no page before it had, or if a page that
     it links to has.  The link is known by the header ``Referer``, which Scrapy adds.  Then what was
-    parked of the pattern is requested again.  Start requests and those with ``meta={"dedup": False}``
-    are always made, and those for which ``DEDUP_FOLLOW`` has a pattern.
+    parked of the pattern is requested again.  When nothing else is left to do, so is what is parked of a
+    part of the site that has an end; see `dedup.urls.leaves.Leaves`.  Start requests and those with
+    ``meta={"dedup": False}`` are always made, and those for which ``DEDUP_FOLLOW`` has a pattern.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -160,9 +164,11 @@ class BudgetMiddleware:
         self._job = crawler.settings["JOBDIR"]
         self._budgets = Budgets()
         self._newness = Newness()
+        self._leaves = Leaves()
+        self._leaf_urls: set[str] = set()
         self._part = JudgedPart(settings)
         self._parked: ParkedAddresses | None = None
-        self._looks = 0
+        self._looks, self._looks_when_idle = 0, -1
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> BudgetMiddleware:
@@ -170,6 +176,7 @@ class BudgetMiddleware:
             raise NotConfigured
         middleware = cls(crawler, read_settings(crawler.settings))
         crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
+        crawler.signals.connect(middleware.spider_idle, signals.spider_idle)
         crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
         return middleware
 
@@ -178,6 +185,8 @@ class BudgetMiddleware:
         self._parked = parked = ParkedAddresses(str(Path(self._job, FILE)) if self._job else "")
         if state := parked.saved("budgets"):
             self._budgets.restore(state)
+        if state := parked.saved("leaves"):
+            self._leaves.restore(state)
         self._newness = Newness(parked.saved("words") or b"")
         if self._follow:
             for pattern, number in parked.patterns():
@@ -188,13 +197,18 @@ class BudgetMiddleware:
         if _is_free(request) or "retry_times" in request.meta:
             return
         depth = int(request.meta.get("depth", 0))
-        url, is_met = request.url, bool(request.meta.get(_MET))
-        name = beyond(url, depth) if depth else ""
-        name = name or self._budgets.ask(url, is_met=is_met or not depth)
+        # The value is for one URL only: callbacks copy the meta of responses into requests of their own.
+        url, is_met = request.url, request.meta.get(_MET) == request.url
+        if depth and not is_met:
+            self._leaves.named(_link_of(url, request.meta, request.headers.get("Referer")))
+        is_leaf = url in self._leaf_urls
+        self._leaf_urls.discard(url)
+        name = beyond(url, depth) if depth and not is_leaf else ""
+        name = name or self._budgets.ask(url, is_met=is_met or not depth, is_leaf=is_leaf)
         if not name or not depth or is_chosen(url, name, self._follow):
             self._looked()
             return
-        request.meta[_MET] = True
+        request.meta[_MET] = url
         self._park(Parked(name, url, kept_request(request, self._crawler)))
         raise RequestParked(name)
 
@@ -204,10 +218,21 @@ class BudgetMiddleware:
             try:
                 if self._is_new(response):
                     self._credit(request)
+                else:
+                    self._leaves.in_vain(request.url, int(request.meta.get("depth", 0)))
             except Exception:
                 # A page that we cannot read is our error: nothing is parked for it.
                 logger.exception("It is not known whether <%s> is new", printable(response.url))
         return response
+
+    def spider_idle(self) -> None:
+        """Request what is parked of parts of the site that have an end, if there are any new looks."""
+        if self._parked is None or self._looks == self._looks_when_idle:
+            return
+        self._looks_when_idle = self._looks
+        self._leaf_urls = self._leaves.chosen(partial(_links, self._parked))
+        if self._leaf_urls:
+            self._make(self._parked.take_urls(self._leaf_urls))
 
     def spider_closed(self, spider: Any) -> None:
         """Save what was learned, and say what was not visited."""
@@ -215,7 +240,7 @@ class BudgetMiddleware:
         if parked is None:
             return
         if self._job:
-            parked.save("budgets", self._budgets.state())
+            self._save(parked)
             parked.save("words", self._newness.state())
         found = parked.patterns()
         stats = self._crawler.stats
@@ -256,7 +281,7 @@ class BudgetMiddleware:
             request = request_again(one.request, self._crawler)
             if request is None:
                 logger.warning("<%s> is visited with the default callback", printable(one.url))
-                request = Request(one.url, dont_filter=True, meta={_MET: True, "depth": 1})
+                request = Request(one.url, dont_filter=True, meta={_MET: one.url, "depth": 1})
             if self._crawler.stats is not None:
                 self._crawler.stats.inc_value("dedup/parked/visited")
             engine.crawl(request)
@@ -275,7 +300,11 @@ class BudgetMiddleware:
     def _looked(self) -> None:
         self._looks += 1
         if self._job and self._parked and self._looks % _SAVED_AFTER == 0:
-            self._parked.save("budgets", self._budgets.state())
+            self._save(self._parked)
+
+    def _save(self, parked: ParkedAddresses) -> None:
+        parked.save("budgets", self._budgets.state())
+        parked.save("leaves", self._leaves.state())
 
     def _list_path(self) -> Path:
         if self._job:
@@ -289,6 +318,28 @@ class BudgetMiddleware:
 def _is_free(request: Request) -> bool:
     """Return whether *request* is no step of the crawl (robots.txt, an image), or exempt."""
     return request.callback is NO_CALLBACK or request.meta.get("dedup") is False
+
+
+def _link_of(url: str, meta: dict[str, Any], referrer: bytes | None) -> Link:
+    """Return the link to *url*: the page that has it named it, or the address that was redirected.
+
+    Where that is not known, the address counts as if pages of its own part had named it.  Some sites
+    let nobody know more of it than their host.
+    """
+    depth = int(meta.get("depth", 0))
+    named = (meta.get("redirect_urls") or [(referrer or b"").decode("latin-1")])[-1]
+    has_path = bool(named.partition("://")[2].partition("/")[2])
+    is_known = has_path or (depth == 1 and bool(named))
+    return Link(url, depth, named if is_known else url)
+
+
+def _links(parked: ParkedAddresses) -> Iterator[Link]:
+    """Yield the links to all that is *parked* and whose request could be kept."""
+    for one in parked:
+        if one.request:
+            request = json.loads(one.request)
+            referrer = request["headers"].get("Referer", [""])[0]
+            yield _link_of(one.url, request["meta"], referrer.encode("latin-1"))
 
 
 def _summary(found: list[tuple[str, int]], budgets: Budgets, path: Path) -> str:

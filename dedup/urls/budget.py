@@ -130,20 +130,20 @@ class Budgets:
     def __init__(self) -> None:
         self._hosts: dict[str, dict[str, _Pattern]] = {}
 
-    def ask(self, url: str, *, is_met: bool = False) -> str:
+    def ask(self, url: str, *, is_met: bool = False, is_leaf: bool = False) -> str:
         """Count a look at *url*, and return ""; or return the pattern whose budget does not allow it.
 
-        *is_met* says that the address was counted before.
+        *is_met* says that the address was counted before, *is_leaf* that it is looked at in any case.
         """
         budgets = list(self._asked(url))
         for _, budget, _ in budgets:
             budget.met += not is_met
         for name, budget, share in budgets:
-            if budget.in_vain >= share * budget.most:
+            if budget.in_vain >= share * budget.most and not is_leaf:
                 return name
         for _, budget, _ in budgets:
             budget.looks += 1
-            budget.in_vain += 1
+            budget.in_vain += not is_leaf
         return ""
 
     def credit(self, url: str) -> dict[str, int]:

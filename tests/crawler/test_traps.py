@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.traps import crawl
 from tests.crawling import scrapy
-from tests.traps import ARTICLES, IDEAL, Trap, chain, trap_named, trapped, traps
+from tests.traps import ARTICLES, IDEAL, Trap, chain, html, links, trap_named, trapped, traps
 
 pytestmark = pytest.mark.slow
 
@@ -48,30 +48,63 @@ def test_pages_with_a_text_of_their_own_in_a_trap_are_reached_while_they_come(tm
     assert crawled.deep == 3
 
 
-def test_a_job_goes_on_with_what_it_has_parked(tmp_path: Path) -> None:
-    def crawled(url: str, *options: str) -> str:
-        feed = str(tmp_path / "feed.jsonl")
-        settings = (
-            "AUTOTHROTTLE_ENABLED=0",
-            f"DEDUP_INDEX={tmp_path}/pages.db",
-            f"JOBDIR={tmp_path}/job",
-        )
-        chosen = [part for one in settings for part in ("-s", one)]
-        done = scrapy("crawl", "site", "-a", f"url={url}", *chosen, *options, "-O", feed)
-        assert done.returncode == 0, done.stderr
-        assert "Traceback" not in done.stderr, done.stderr
-        return done.stderr
+def crawled(folder: Path, url: str, *options: str) -> str:
+    """Crawl the site at *url* as the job in *folder*; return the log."""
+    settings = ("AUTOTHROTTLE_ENABLED=0", f"DEDUP_INDEX={folder}/pages.db", f"JOBDIR={folder}/job")
+    chosen = [part for one in settings for part in ("-s", one)]
+    feed = str(folder / "feed.jsonl")
+    done = scrapy("crawl", "site", "-a", f"url={url}", *chosen, *options, "-O", feed)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.stderr
 
+
+HERBS = [f"{first}-{last}" for first in "acdefghijklmnop" for last in "rstuvwxyzb"]
+
+
+def herbs(trap: Trap, path: str) -> str | None:
+    """A shop of 150 herbs on 5 lists, each of which has a page of a few words."""
+    kind, _, name = path.strip("/").partition("/")
+    if path == "/herbs.html":
+        return html("Herbs", links(*(f"/shelf/{letter}.html" for letter in "abcde")))
+    if kind == "shelf":
+        shown = HERBS["abcde".index(name[0]) :: 5]
+        named = "".join(f"<li><a href='/herb/{one}/'>herb{one} of the shelf</a>" for one in shown)
+        return html(f"Shelf {name[0]}", f"<ul>{named}</ul>")
+    return html(f"Herb {name}", "<p>In pots and bags.</p>") if name in HERBS else None
+
+
+def test_short_pages_that_complete_lists_name_are_all_visited(tmp_path: Path) -> None:
+    trap = Trap("herbs", herbs, "/herbs.html")
+    asked = {f"/herb/{name}/" for name in HERBS}
+    with trapped(trap) as url:
+        # The job is stopped while these pages are visited, and goes on.
+        first = crawled(tmp_path, url, "-s", "CLOSESPIDER_PAGECOUNT=90")
+        assert 30 < len(asked & set(trap.asked)) < 150
+        assert "'dedup/parked/visited'" in first
+        again = crawled(tmp_path, url)
+    assert asked <= set(trap.asked)
+    assert "not visited" not in again
+    assert len(trap.asked) < 150 + 5 + 2 + IDEAL + 30
+
+
+def test_the_summary_says_how_much_is_not_visited(tmp_path: Path) -> None:
+    log = crawl(Trap("chain", chain, "/months/1.html"), tmp_path).log
+    line = next(line for line in log.splitlines() if line.startswith("  not visited"))
+    assert line.split() == ["not", "visited", "1", "(addresses:", "see", "not-visited.jsonl)"]
+
+
+def test_a_job_goes_on_with_what_it_has_parked(tmp_path: Path) -> None:
     # The last of these is out of reach of the looks that it would take to get there.
     trap = Trap("chain", chain, "/months/1.html", deep={5: 0, 120: 1})
     with trapped(trap) as url:
-        first = crawled(url)
+        first = crawled(tmp_path, url)
         parked = json.loads((tmp_path / "job" / "not-visited.jsonl").read_text())
         assert "1 addresses not visited" in first
         before = len(trap.asked)
-        again = crawled(url)
+        again = crawled(tmp_path, url)
         # What was learned and what was parked is still there: nothing is looked at again.
         assert len(trap.asked) <= before + 1
         assert "1 addresses not visited" in again
-        crawled(url, "--follow", parked["pattern"], "-s", "CLOSESPIDER_PAGECOUNT=90")
+        crawled(tmp_path, url, "--follow", parked["pattern"], "-s", "CLOSESPIDER_PAGECOUNT=90")
     assert "/months/120.html" in trap.asked
