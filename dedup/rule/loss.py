@@ -48,6 +48,10 @@ PAGES_OF_SERIES, SHARE_OF_PART = 2, 0.03
 # So few words may be on no kept page if all the others are on one, and no more than this share of the
 # words that are not common on the site.
 MISSING_WORDS, MISSING_SHARE = 8, 1 / 4
+# Under another title more words than that are a sentence that tells the page from its like, if they are
+# also more than this share of those that are not common on the site: the first where no more than a few
+# words are lost.  In a longer text they are the edit of a release, whose title tells its number.
+SENTENCE_SHARES = 1 / 32, 1 / 16
 # Two pages with so many other numbers are two records, such as two matches or two models.  Under one
 # title, clocks and counters make some, and in a long text versions, dates and notes do.
 NEW_NUMBERS, NEW_NUMBERS_OF_ONE_TITLE, WORDS_A_NUMBER = 2, 4, 250
@@ -116,6 +120,8 @@ class LossVerifier:
             why, bound = f"{new} of its numbers are not on that page", MISSING_OF_RECORD
         elif much := _is_much(told, page, site):
             why = much
+        elif is_text := _is_text(told, kept, page, site):
+            why = is_text
         elif told <= FEW_WORDS:
             return _told(check, page, FEW, "too few for a text of their own")
         else:
@@ -195,6 +201,21 @@ def _is_much(lost: int, page: Fingerprint, site: SiteContext) -> str:
     if lost <= MOST_SHARE * own:
         return ""
     return f"that is much of the about {own:.0f} that are not common on its site"
+
+
+def _is_text(lost: int, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> str:
+    """Return why the few words that *page* would lose are a text of its own, "" if they are none.
+
+    One sentence tells what each page of a reference is about, or from which other product one differs.
+    """
+    if lost <= MISSING_WORDS or not site.is_known:
+        return ""
+    found = news(kept.traits, page.traits)
+    missing = missing_words(page, site)
+    if found is None or found.has_same_title or missing is None:
+        return ""
+    least = SENTENCE_SHARES[lost > FEW_WORDS] * own_words(page, site)
+    return "its title is another one" if min(lost, missing) > max(MISSING_WORDS, least) else ""
 
 
 def _elsewhere(  # noqa: PLR0917

@@ -245,6 +245,35 @@ def test_other_numbers_make_another_record(titles: str, numbers: str, finding: s
 
 
 @pytest.mark.parametrize(
+    ("titles", "shared", "own", "elsewhere", "finding"),
+    [
+        ("AB", 120, 12, 0, loss.LOST),
+        ("AB", 120, 12, 12, loss.FEW),  # another page has that sentence
+        ("AB", 120, 5, 0, loss.FEW),  # a name
+        ("AB", 700, 12, 0, loss.FEW),  # an edit of a long text, with a release in its title
+        ("AA", 120, 12, 0, loss.FEW),
+        ("AB", 300, 28, 0, loss.LOST),
+        ("AB", 300, 28, 28, loss.OWN),
+        ("AB", 900, 28, 0, loss.OWN),
+        ("AA", 300, 28, 0, loss.OWN),
+    ],
+)
+def test_a_sentence_that_tells_a_page_from_its_like_is_not_lost(
+    titles: str, shared: int, own: int, elsewhere: int, finding: str
+) -> None:
+    article = f"{FRAME} {text(6, shared)}"
+    kept = of_title(titles[0], f"{article} {text(7, own)}")
+    page = of_title(titles[1], f"{article} {text(9, own)}")
+    site = Known(common=FRAME, kept=f"{article} {text(9, elsewhere)}")
+    found = LossVerifier(CONFIG).check(kept, page, site)
+    assert (found.finding, found.passes) == (finding, finding != loss.LOST)
+    if finding == loss.LOST:
+        assert "its title is another one; about" in found.sentence
+    assert LossVerifier(CONFIG).check(kept, page, NO_SITE).passes, "nothing is known of its site"
+    assert LossVerifier(CONFIG).check(replace(kept, traits=b""), page, site).passes, "an older row"
+
+
+@pytest.mark.parametrize(
     ("words", "finding"), [(300, loss.LOST), (480, loss.LOST), (520, loss.FEW), (2000, loss.FEW)]
 )
 def test_a_few_other_numbers_in_a_long_text_are_those_of_another_release(
