@@ -17,11 +17,10 @@ from dedup.cli.options import (
     settings_for,
     settings_option,
 )
-from dedup.cli.pages import rows_at
+from dedup.cli.pages import page_of_row, rows_at
 from dedup.cli.showing import agreement_record, explanation_record, show_explanation, texts_of
 from dedup.cli.terminal import console, moment, place, print_json, row_record, url_text
 from dedup.index import Index, Row, Run
-from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.report.explanation import Explanation, is_refused, verdict_sentence
 from dedup.report.explanation import explain as explained
@@ -51,17 +50,17 @@ def explain(
     with_bits: bool,
     as_json: bool,
 ) -> None:
-    """Say what became of the page at URL, and why.
+    """Say what became of the page at URL, and why; of a file, URL may be its path.
 
     For each time that the page was seen (the newest ten), it shows the verdict, the page that was kept
     in its place, the words that are lost with it, and what the rule says of the two with today's
     settings; -s tries others. If a page was kept because the check sketches of the index refused a
     match, the page that it would have been dropped for is shown.
 
-    Words are shown where the index keeps the texts: those of its first 500 pages, or of all
-    (DEDUP_STORE_PAGES). --bits shows both simhashes bit by bit with a mark where they differ, and
-    for stored pages the words and the runs of tags that agree and that differ. Beside each is its
-    share of the weight of the page kept, then of this one.
+    Words are shown where the index keeps the texts, those of its first 500 pages or of all
+    (DEDUP_STORE_PAGES), and for files that are there unchanged. --bits shows both simhashes bit by
+    bit with a mark where they differ, and for such pages the words and the runs of tags that agree
+    and that differ. Beside each is its share of the weight of the page kept, then of this one.
 
     \b
     Examples:
@@ -86,7 +85,10 @@ def explain(
         if len(rows) > len(pairs):
             screen.print(Text(f"{len(rows):,} rows, the newest {len(pairs):,} of them:\n"))
         for row, canonical in pairs:
-            pages = _page(index, canonical), _page(index, row)
+            pages = (
+                page_of_row(index, canonical, chosen.config) if canonical else None,
+                page_of_row(index, row, chosen.config),
+            )
             _show_row(screen, row, runs.get(row.sighting.run), texts_of(pages))
             if canonical:
                 _show_kept(screen, canonical, row)
@@ -111,10 +113,6 @@ def _other(index: Index, row: Row, config: DedupConfig) -> Row | None:
     return next((index.row(c.id) for c in near if is_refused(c.fingerprint, page, config)), None)
 
 
-def _page(index: Index, row: Row | None) -> Page | None:
-    return index.views.page_of(row) if row else None
-
-
 def _show_row(screen: Console, row: Row, run: Run | None, texts: SideBySide | None) -> None:
     seen = row.sighting
     state = "" if row.outcome == "confirmed" else f", {row.outcome}"
@@ -124,8 +122,17 @@ def _show_row(screen: Console, row: Row, run: Run | None, texts: SideBySide | No
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     screen.print(Text(f"  seen     {moment(seen.time)}{by}, as {printable(seen.kind)}"))
     verdict = verdict_sentence(row, run)
-    verdict = texts.counted(verdict) if texts else verdict
+    if texts and (counted := texts.counted(verdict)) != verdict:
+        verdict = f"{counted}{_estimated(row, texts)}"
     screen.print(Text(f"  verdict  {row.verdict.reason}{state}. {verdict}"))
+
+
+def _estimated(row: Row, texts: SideBySide) -> str:
+    """Return a sentence with what the crawl decided by, "" where that is what is counted now."""
+    lost = row.verdict.lost
+    if lost is None or lost == texts.lost:
+        return ""
+    return f" That is counted now: the crawl decided by an estimate of {lost:,}, which reports show."
 
 
 def _show_kept(screen: Console, kept: Row, row: Row) -> None:
@@ -144,4 +151,5 @@ def _comparison(pair: tuple[Row, Row], index: Index, config: DedupConfig) -> dic
     record: dict[str, Any] = {"now": explanation_record(_now(pair, config))}
     if row.verdict.canonical is None:
         record["refused_url"] = canonical.sighting.url
-    return record | agreement_record(index.views.page_of(canonical), index.views.page_of(row), config)
+    kept, page = (page_of_row(index, one, config) for one in pair)
+    return record | agreement_record(kept, page, config)

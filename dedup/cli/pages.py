@@ -6,9 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import click
 
+from dedup.files.feeds.base import MAX_RECORD
 from dedup.files.feeds.finding import format_of
 from dedup.index import Index, Row
 from dedup.reading.page import Page
@@ -27,8 +30,8 @@ _OVER = {
     Excess.DEPTH: f"has elements in more than {MAX_DEPTH:,} others",
 }
 HOW_TO_GET_PAGES = (
-    "Words are shown for files, and for pages that the index keeps: its first 500, or all "
-    "(crawl with DEDUP_STORE_PAGES = True)."
+    "Words are shown for files that are there unchanged, and for pages that the index keeps: its first "
+    "500, or all (crawl with DEDUP_STORE_PAGES = True)."
 )
 
 
@@ -70,9 +73,34 @@ def page_of_file(path: Path, config: DedupConfig) -> Page:
     return page
 
 
+def page_of_row(index: Index, row: Row, config: DedupConfig) -> Page | None:
+    """Return the page of *row*: as the index keeps it, else from its file if that has the same bytes."""
+    if page := index.views.page_of(row):
+        return page
+    body, url = _bytes_at(row.sighting.url), row.sighting.url
+    page = Page.from_html(body, url=url, max_bytes=config.max_bytes)
+    return page if body and page.body_digest == row.sighting.fingerprint.body_digest else None
+
+
+def _bytes_at(url: str) -> bytes:
+    """Return the bytes of the file at *url*, b"" if there is none that `dedup add` would read."""
+    try:
+        parts = urlsplit(url)
+        path = Path(url2pathname(parts.path))
+        is_here = parts.scheme == "file" and not parts.netloc and path.is_file()
+        return path.read_bytes() if is_here and path.stat().st_size <= MAX_RECORD else b""
+    except (OSError, ValueError):  # what may not be read, an address that is none
+        return b""
+
+
 def rows_at(index: Index, url: str) -> list[Row]:
-    """Return the rows of *url*, the oldest first; `DedupError` with likely URLs if there is none."""
+    """Return the rows of *url*, the oldest first; `DedupError` with likely URLs if there is none.
+
+    It may also be the path of a file, as it is given to `dedup add`.
+    """
     if rows := index.views.history(url):
+        return rows
+    if not is_address(url) and (rows := index.views.history(Path(url).absolute().as_uri())):
         return rows
     likely = " or ".join(printable(one) for one in index.views.similar_urls(url))
     hint = f"; did you mean {likely}" if likely else ""

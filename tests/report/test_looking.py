@@ -95,6 +95,40 @@ def test_explain_says_how_to_get_the_words(index: Path, stored: Path) -> None:
     assert "  new0\n" in output
 
 
+def test_explain_tells_the_estimate_that_decided_beside_what_it_counts(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as index, Detector(index, DedupConfig(store_pages=True)) as detector:
+        detector.check(page(text(1), "http://a.example/1"))
+        estimate = detector.check(page(edited(1, 7), "http://a.example/2")).lost
+    assert estimate not in {None, 7}
+    assert (
+        "The page lost 7 of 120 words. That is counted now: "
+        f"the crawl decided by an estimate of {estimate}, which reports show."
+    ) in run("explain", "http://a.example/2", "--index", path).output
+
+
+def test_explain_of_a_file_reads_it_if_it_is_there_unchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path("my pages")
+    folder.mkdir()
+    for name, content in (("a", text(1)), ("b", edited(1, 4))):
+        Path(folder, f"{name}.html").write_text(f"<p>{content}</p>", "utf-8")
+    assert run("add", folder, "--index", "pages.db").exit_code == 0
+    with SQLiteIndex("pages.db") as opened:
+        opened.store._connection.execute("DELETE FROM stored_pages")
+    shown = run("explain", "my pages/b.html", "--index", "pages.db").output
+    assert "{+new0 new1 new2 new3+}" in shown
+    assert asked("explain", "my pages/b.html", "--index", "pages.db")[0]["terms"]
+    Path(folder, "a.html").write_text("<p>another text", "utf-8")
+    shown = run("explain", "my pages/b.html", "--index", "pages.db").output
+    assert "new0" not in shown
+    assert "Words are shown for files that are there unchanged" in shown
+    Path(folder, "b.html").unlink()
+    assert "Words are shown" in run("explain", "my pages/b.html", "--index", "pages.db").output
+
+
 @pytest.mark.parametrize(
     ("action", "fate"), [("drop", "dropped"), ("mark", "marked"), ("dry run", "let through")]
 )
