@@ -77,8 +77,8 @@ class Leaves:
         Their part of the site has an end, and the part of the page that named them is complete.  As many
         are chosen as were visited of their part, so what is wrongly taken for an end costs little.
         """
-        open_parts = self._open(Counter(chain.from_iterable(link.parts for link in parked())))
         ends = self._ends()
+        open_parts = self._open(Counter(chain.from_iterable(link.parts for link in parked())), ends)
         room = Counter(self._in_vain)
         found: set[str] = set()
         for link in parked():
@@ -112,12 +112,13 @@ class Leaves:
         )
         return leaves | {part for part in few if self._has_end(part, beyond[part])}
 
-    def _open(self, waiting: Counter[str]) -> set[str]:
+    def _open(self, waiting: Counter[str], ends: set[str]) -> set[str]:
         """Return the parts of which more is *waiting*, or may be named: half comes from such parts."""
+        sources = waiting.keys() - ends
         fed: Counter[str] = Counter()
         for pair, number in self._between.items():
             origin, _, part = pair.partition("\n")
-            fed[part] += number * (origin != part and origin in waiting)
+            fed[part] += number * (origin != part and origin in sources)
         return waiting.keys() | {part for part in fed if fed[part] * 2 > self._in_vain[part]}
 
     def _has_end(self, part: str, named: int) -> bool:

@@ -21,9 +21,13 @@ def word(number: int) -> str:
 
 
 def crawled(
-    names: Callable[[str], Iterable[str]], *, looks: int = FIRST_LOOKS, most: int = 20_000
+    names: Callable[[str], Iterable[str]],
+    *,
+    looks: int = FIRST_LOOKS,
+    most: int = 20_000,
+    new: str = "?new",
 ) -> int:
-    """Return how many pages are visited of a site whose pages bring nothing new but what *names* links to.
+    """Return how many pages are visited of a site whose pages, but those with *new*, bring nothing new.
 
     After so many *looks* at a first folder, or names in a query, what is met of it is parked.
     """
@@ -33,7 +37,7 @@ def crawled(
         layer, todo = todo, []
         for link in layer:
             visited += 1
-            if link.depth:
+            if link.depth and new not in link.url:
                 found.in_vain(link.url, link.depth)
             for url in dict.fromkeys(SITE + path for path in names(link.url.removeprefix(SITE))):
                 if url not in met:
@@ -74,6 +78,14 @@ def lists(path: str, *, start: str, page: str, number: int = 5) -> list[str]:
 )
 def test_what_complete_lists_name_is_visited(start: str, page: str) -> None:
     assert crawled(lambda path: lists(path, start=start, page=page)) == 1 + 5 + 150
+
+
+def test_pages_may_name_the_home_page_by_another_address() -> None:
+    def names(path: str) -> list[str]:
+        found = lists(path, start="/list-{}.html", page="/product/{}.html")
+        return ["/index.html"] if path.startswith("/product/") else found
+
+    assert crawled(names, new="/list-") == 1 + 5 + 150 + 1
 
 
 def test_what_complete_pages_of_a_list_name_is_visited() -> None:
