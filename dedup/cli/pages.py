@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import click
 
@@ -86,7 +86,7 @@ def _bytes_at(url: str) -> bytes:
     """Return the bytes of the file at *url*, b"" if there is none that `dedup add` would read."""
     try:
         parts = urlsplit(url)
-        path = Path(url2pathname(parts.path))
+        path = Path(os.fsdecode(unquote_to_bytes(parts.path)))
         is_here = parts.scheme == "file" and not parts.netloc and path.is_file()
         return path.read_bytes() if is_here and path.stat().st_size <= MAX_RECORD else b""
     except (OSError, ValueError):  # what may not be read, an address that is none
