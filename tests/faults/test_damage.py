@@ -78,30 +78,28 @@ def damaged_lists(path: Path, times: int) -> Iterator[tuple[int, object]]:
         yield chunk, (flipped, entries[:-1], entries + entries, b"", "text", 7)[damage % 6]
 
 
+def check_damage(index: Path, chunk: int, entries: object, before: list[Verdict]) -> None:
+    execute(index, "UPDATE postings SET entries = ? WHERE id = ?", entries, chunk)
+    code, output = dedup("check", index)
+    assert code == 1, entries
+    assert "list of scope 1, block" in output
+    assert dedup("check", index, "--rebuild")[0] == 0
+    assert dedup("check", index)[0] == 0
+    assert verdicts(index) == before
+
+
 def test_every_damage_to_a_list_is_found_and_repaired(index: Path) -> None:
     put_into_blocks(index)
     before = verdicts(index)
     for chunk, entries in damaged_lists(index, 30):
-        execute(index, "UPDATE postings SET entries = ? WHERE id = ?", entries, chunk)
-        code, output = dedup("check", index)
-        assert code == 1, entries
-        assert "list of scope 1, block" in output
-        assert dedup("check", index, "--rebuild")[0] == 0
-        assert dedup("check", index)[0] == 0
-        assert verdicts(index) == before
+        check_damage(index, chunk, entries, before)
 
 
 def test_every_damage_to_the_tail_of_a_list_is_found_and_repaired(sound: Path, index: Path) -> None:
     before = verdicts(index)
     for chunk, entries in damaged_lists(sound, 12):
         shutil.copy(sound, index)
-        execute(index, "UPDATE postings SET entries = ? WHERE id = ?", entries, chunk)
-        code, output = dedup("check", index)
-        assert code == 1, entries
-        assert "list of scope 1, block" in output
-        assert dedup("check", index, "--rebuild")[0] == 0
-        assert dedup("check", index)[0] == 0
-        assert verdicts(index) == before
+        check_damage(index, chunk, entries, before)
 
 
 def test_damage_to_lists_of_bands_is_found_and_repaired(tmp_path: Path) -> None:
