@@ -5,7 +5,7 @@
 All stages run in this process (one job), so that their times add up; with more jobs those of `sighting`
 are shared out, and `to another process` comes on top.  Pages within a third of that size are taken.
 The command prints medians over rounds of processor time, in microseconds a page, with lowest and highest,
-and in seconds what does not depend on the number of pages: the start of the command, and of processes.
+and in seconds what does not depend on the number of pages: the start of the command.
 """
 
 from __future__ import annotations
@@ -39,12 +39,7 @@ from dedup.reading.stored import pack
 
 ROUNDS = 5
 COMMAND = "from dedup.cli import main; main()"
-WARM = "import dedup.files.adding.warm"
-STARTS = {
-    "the command, with one page": ("-c", COMMAND, "add", "0.html", "--index", "x.db", "--jobs", "1"),
-    "other processes": ("-c", WARM),
-    "other processes, for Chinese": ("-c", f"{WARM}, dedup.files.adding.warm_han"),
-}
+START = ("-c", COMMAND, "add", "0.html", "--index", "x.db", "--jobs", "1")
 
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
@@ -57,9 +52,7 @@ def main(folder: Path, kilobytes: float, repeat: int) -> None:
         pages.mkdir()
         count = link(folder, pages, kilobytes * 1000)
         rounds = [stages(pages, Path(scratch, f"{number}.db")) for number in range(repeat)]
-        starts = [
-            {name: started(pages, *start) for name, start in STARTS.items()} for _ in range(repeat)
-        ]
+        starts = [{"the command, with one page": started(pages, *START)} for _ in range(repeat)]
     report(f"{count} pages of {kilobytes:g} KB: microseconds a page", rounds, count / 1e6)
     report("seconds", starts, 1)
 

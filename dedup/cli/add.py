@@ -139,28 +139,17 @@ def add(
 
 
 def _work(adding: Adding, feeds: Inputs, output: Path | None, talk: _Talk) -> float:
-    """Judge all records and write the output, with a progress bar; return the seconds of judging."""
-    from dedup.files.adding.output import write_output
-
+    """Judge all records and write the output, with progress bars; return the seconds of judging."""
     begin = time.perf_counter()
     try:
-        rate = TextColumn("{task.fields[rate]}")
-        with bars(TextColumn("{task.description}"), BarColumn(), rate, TimeRemainingColumn()) as shown:
-            for trouble in feeds.troubles:
-                talk.say(trouble)
-            if adding.tally.resumed_at:
-                talk.say(f"resuming at record {adding.tally.resumed_at + 1:,}")
-            bar = shown.add_task("judging", total=1.0, rate="")
-            for tally in adding.work():
-                done = tally.records - tally.resumed_at
-                seconds = time.perf_counter() - begin
-                told = f"{done:,} records, {done / seconds:,.0f}/s"
-                shown.update(bar, completed=tally.share, rate=told)
-            seconds = time.perf_counter() - begin
-            if output:
-                bar = shown.add_task("writing", total=1.0, rate="")
-                for share in write_output(output, feeds.feeds, adding):
-                    shown.update(bar, completed=share)
+        for trouble in feeds.troubles:
+            talk.say(trouble)
+        if adding.tally.resumed_at:
+            talk.say(f"resuming at record {adding.tally.resumed_at + 1:,}")
+        _judge(adding, begin)
+        seconds = time.perf_counter() - begin
+        if output:
+            _write(adding, feeds, output)
         adding.finish()
     except KeyboardInterrupt:
         adding.stop("interrupted")
@@ -170,6 +159,26 @@ def _work(adding: Adding, feeds: Inputs, output: Path | None, talk: _Talk) -> fl
         adding.stop("failed")
         raise
     return seconds
+
+
+def _judge(adding: Adding, begin: float) -> None:
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"))
+    # Other processes can be forked where there is no thread.
+    with bars(*columns, TimeRemainingColumn(), has_thread=False) as shown:
+        bar = shown.add_task("judging", total=1.0, rate="")
+        for tally in adding.work():
+            done = tally.records - tally.resumed_at
+            rate = f"{done:,} records, {done / (time.perf_counter() - begin):,.0f}/s"
+            shown.update(bar, completed=tally.share, rate=rate, refresh=True)
+
+
+def _write(adding: Adding, feeds: Inputs, output: Path) -> None:
+    from dedup.files.adding.output import write_output
+
+    with bars(TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()) as shown:
+        bar = shown.add_task("writing", total=1.0)
+        for share in write_output(output, feeds.feeds, adding):
+            shown.update(bar, completed=share)
 
 
 class _Talk:

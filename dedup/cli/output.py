@@ -41,10 +41,14 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
         yield file
 
 
-def bars(*columns: ProgressColumn | str, show: bool = True) -> Progress:
-    """Return bars on the standard error, shown on a terminal only; rich's own *columns* unless given."""
+def bars(*columns: ProgressColumn | str, show: bool = True, has_thread: bool = True) -> Progress:
+    """Return bars on the standard error, shown on a terminal only; rich's own *columns* unless given.
+
+    Without a thread of their own they must be told to refresh.
+    """
     console = Console(stderr=True)
-    return Progress(*columns, console=console, disable=not (show and console.is_terminal))
+    is_shown = show and console.is_terminal
+    return Progress(*columns, console=console, disable=not is_shown, auto_refresh=has_thread)
 
 
 @contextmanager

@@ -180,14 +180,29 @@ def test_all_processes_make_check_sketches(tmp_path: Path, jobs: int) -> None:
         assert [row.sighting.fingerprint.check_sketch for row in index.rows()] == wanted
 
 
-def test_other_processes_load_neither_the_index_nor_tables_that_nobody_needed() -> None:
-    code = (
-        "import dedup.files.adding.warm, sys; from dedup.reading.dictionary import han_frequencies;"
-        "print(sorted({'dedup.index', 'scrapy', 'tldextract', 'jieba', 'rjieba'} & sys.modules.keys()),"
-        "han_frequencies.cache_info().currsize)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[] 0\n"
+ADDING = """
+from dedup.files.adding import work
+context = work._context
+work._context = lambda: print(context().get_start_method()) or context()
+from dedup.cli import main
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others are not known to fork safely")
+@pytest.mark.parametrize("shown", ["", "1"])
+def test_the_command_forks_with_a_bar_and_without(tmp_path: Path, shown: str) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", many(200))
+    command = [sys.executable, "-c", ADDING, "add", tmp_path / "a.jsonl", "-i", tmp_path / "x.db"]
+    env = {**os.environ, "FORCE_COLOR": shown}  # which is as good as a terminal
+    done = subprocess.run([*command, "--jobs", "2"], capture_output=True, text=True, check=True, env=env)
+    assert "fork\n" in done.stdout + done.stderr  # a bar takes both
+    assert ("judging" in done.stderr) == bool(shown)
+
+
+def test_beside_other_threads_processes_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work.threading, "active_count", lambda: 2)
+    assert work._context().get_start_method() == "spawn"
 
 
 def test_one_batch_starts_no_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

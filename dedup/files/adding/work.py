@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -16,7 +18,6 @@ from multiprocessing import connection
 from typing import Any
 
 from dedup.files.feeds import BadRecord, Feed, Record
-from dedup.reading.dictionary import han_frequencies
 from dedup.reading.fields import FieldRule, NoHtml, RawPage
 from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
@@ -30,8 +31,6 @@ from dedup.values.sighting import Sighting
 # A batch goes to one process as a whole, and is one transaction of the index.
 BATCH_RECORDS = 64
 BATCH_BYTES = 2 * 1024 * 1024
-
-_WARM = ["dedup.files.adding.warm", "dedup.files.adding.warm_han"]
 
 Reader = Callable[[Any, FieldRule], RawPage | None]
 
@@ -130,10 +129,9 @@ def sighted(
 ) -> Generator[tuple[Batch, list[Result]], None, None]:
     """Yield each batch with the results of its records, in their order; it must be closed.
 
-    The results come from *jobs* processes, with one job from this one.  Other processes are not forked
-    from the caller, whose threads could do harm, and end when the caller ends, in whatever way.  They
-    start with the second batch, and until they are ready, which takes as long as some hundred pages,
-    this process does their work.  A bounded number of batches is read ahead.
+    The results come from *jobs* processes, with one job from this one.  Other processes end when the
+    caller ends, in whatever way.  They start with the second batch, see `_context`, and until they are
+    ready this process does their work.  A bounded number of batches is read ahead.
 
     Raises `DedupError` if a process was killed.
     """
@@ -173,6 +171,7 @@ _sighters: list[Sighter] = []
 
 def _begin_work(settings: WorkerSettings) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the calling process
+    gc.freeze()  # else the first collection would copy the memory that is shared after a fork
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _sighters[:] = [Sighter(settings)]
 
@@ -193,10 +192,10 @@ def _work(reader: Reader, payloads: Sequence[Any], stores: bool) -> list[Result]
 
 
 def _context() -> Any:
-    has_server = "forkserver" in multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("forkserver" if has_server else "spawn")
-    if has_server:
-        # The calling process has read the first pages: what they needed, later ones may need.
-        met_han = han_frequencies.cache_info().currsize > 0
-        context.set_forkserver_preload(_WARM if met_han else _WARM[:1])
-    return context
+    """Return how processes are made.
+
+    A fork takes a hundredth of a second and shares what this process has loaded for the first pages: a
+    new process would load it for half a second.  It is safe where no other thread could hold a lock.
+    """
+    is_alone = sys.platform == "linux" and threading.active_count() == 1
+    return multiprocessing.get_context("fork" if is_alone else "spawn")
