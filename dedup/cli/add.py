@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -130,6 +131,7 @@ def add(
             record=not judge,
             sites=read_sites(context, recipe_of(chosen.config)) if context else None,
         )
+        gc.freeze()  # the modules: each full collection would go through them again
         talk = _Talk(as_json=as_json)
         adding = Adding(index, feeds, choices, talk.tell)
         seconds = _work(adding, feeds, output, talk)

@@ -180,7 +180,8 @@ def _ends_visibly(markup: bytes) -> bool:
 
 
 def _tree(markup: bytes) -> Any:
-    parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
+    # An eighth of the time goes into a table of ids, which nobody asks for.
+    parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True, collect_ids=False)
     try:
         return etree.fromstring(markup, parser)
     except (etree.ParserError, etree.XMLSyntaxError):  # it has nothing that could be an element
