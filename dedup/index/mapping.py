@@ -150,11 +150,15 @@ _KEPT_TEXT = Reader(
         *SCOPES.select(("kind", "scope")),
     ),
 )
-_IS_SIBLING = "CASE WHEN NOT p.kept AND p.title != c.title THEN 1 ELSE 0 END"
+# No join: a plan made for few rows might read all of the other side.
+_IS_SIBLING = (
+    "CASE WHEN NOT p.kept AND p.title != (SELECT c.title FROM pages c WHERE c.id = p.canonical) "
+    "THEN 1 ELSE 0 END"
+)
 SELECT_KEPT_TEXT = (
     "SELECT p.id, p.url, p.seen_on, p.run, p.sample, p.is_dry, p.reason, p.outcome, p.kept, "
     f"{_IS_SIBLING}, s.kind, s.scope "
-    "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
+    "FROM pages p JOIN scopes s ON s.id = p.scope "
 )
 TELLS_OF_SITE = f"(p.kept OR (p.reason = '{Reason.NEAR_DUPLICATE}' AND p.lost > {LITTLE_WORDS}))"
 """The condition that a row tells something of its site: it was kept, or lost more than a word."""
