@@ -191,7 +191,6 @@ def _copy(index: Any, rows: Iterator[Row], count: int) -> None:
         copy.write("".join(f"{key}\t{number}\n" for key, number in banded))
     for _, definition in track(found, "making its indexes"):
         connection.execute(definition)
-    connection.execute(f"UPDATE {schema}.scopes SET last = %s WHERE id = %s", (count, scope))
     connection.execute("VACUUM ANALYZE")
     connection.execute("CHECKPOINT")
 

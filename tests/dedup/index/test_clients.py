@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from itertools import combinations
 from multiprocessing.synchronize import Barrier
 from random import Random
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
 from tests import postgres
+from tests.crawling import wait_until
 from tests.forking import HAS_SERVER, forking
 from tests.looking import somebody_else
 from tests.pages import edited, page
@@ -184,3 +187,49 @@ def test_what_is_lost_between_looking_and_adding_is_no_reason_to_drop(fault: str
         find_or_add(other, second, "http://b.example/0", run=runs[1], config=CONFIG)
         rows = list(other.rows())
     assert lost_unnoticed(rows) == (1 if fault else 0)
+
+
+@contextmanager
+def disk_that_never_writes() -> Iterator[None]:
+    """Let whoever waits for the disk wait to the end: a second disk, which is not there, has to write."""
+    import psycopg
+
+    conninfo = postgres.server().address().partition("&schema")[0]
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        try:
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'another'")
+            connection.execute("SELECT pg_reload_conf()")
+            yield
+        finally:
+            connection.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            connection.execute("SELECT pg_reload_conf()")
+
+
+@pytest.mark.parametrize("guesses", [True, False])
+def test_nobody_waits_for_the_disk_of_another_client_of_the_same_group(
+    guesses: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, clients = postgres.empty(), 3
+    told: list[bool] = []
+
+    def add(number: int) -> None:
+        with PostgresIndex(address) as index:
+            printed, url = variants()[number][0], f"http://c{number}.example/"
+            told.append(find_or_add(index, printed, url, run=run, config=CONFIG).kept)
+
+    if not guesses:
+        monkeypatch.setattr("dedup.index.stores.postgres.store.PostgresStore.guess", lambda *_: None)
+    with PostgresIndex(address) as index:
+        index.prepare(CONFIG)
+        run = index.begin_run("s")
+        find_or_add(index, variants()[clients][0], "http://c.example/", run=run, config=CONFIG)
+        threads = [Thread(target=add, args=(number,)) for number in range(clients)]
+        with disk_that_never_writes():
+            for thread in threads:
+                thread.start()
+            wait_until(lambda: len(list(index.rows())) == clients + 1)
+            assert told == []  # what others see already, its client does not count on
+        for thread in threads:
+            thread.join()
+        assert told == [True] * clients
+        index.end_run(run, "finished")

@@ -88,7 +88,6 @@ class Server:
         self._connection: Connection[tuple[Any, ...]] | None = None
         self._watch: Watch | None = None
         self._is_pooled = False
-        self._sees_committed = True
         self.lock_key = 0
         """The number that advisory locks of this index have; known once there is an index."""
 
@@ -100,16 +99,6 @@ class Server:
             self._connected()  # it tells whether there is a pool
             with self._reading_only(), self._watched():
                 return self._connected().execute(_marked(text, self.schema), values, binary=True)
-
-    def execute_committed(self, text: str, values: Values) -> Cursor[tuple[Any, ...]]:
-        """Run a statement that must see what was committed while it waits for a lock."""
-        is_seen = self._sees_committed or self.is_inside
-        with nullcontext() if is_seen else self.transaction(COMMITTED):
-            return self.execute(text, values)
-
-    def see_committed(self) -> None:
-        """Let statements be run as `execute_committed` says, whatever the role sees by default."""
-        self._sees_committed = False
 
     def execute_many(self, text: str, values: Sequence[Values]) -> None:
         """Run a statement for each of *values*."""
@@ -271,8 +260,6 @@ def _kind_of(error: psycopg.Error) -> type[IndexUnavailable]:
         return ServerAway if isinstance(error, psycopg.OperationalError) else IndexUnavailable
     return ServerAway if error.sqlstate.startswith(_PASSING) else IndexUnavailable
 
-
-COMMITTED = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 _SESSION: Mapping[str, sql.Literal] = {
     "plan_cache_mode": sql.Literal("force_generic_plan"),

@@ -31,8 +31,8 @@ from dedup.index.stores.postgres.soundness import problems_of
 from dedup.index.stores.postgres.tables import (
     ASK_AGAIN,
     OTHER_EPOCH,
-    OTHER_ISOLATION,
     RUN_ENDED,
+    last_of,
     open_tables,
 )
 from dedup.index.stores.queries import POSTGRES, clauses, condition
@@ -187,7 +187,8 @@ class PostgresStore(Records, Counts):
             return self._epoch, self._look.last
         self._look = None
         found = self._server.execute(
-            "SELECT e.epoch, s.id, s.last FROM state e LEFT JOIN scopes s ON s.kind = ? AND s.scope = ?",
+            f"SELECT e.epoch, s.id, {last_of('s.id')} FROM state e "
+            "LEFT JOIN scopes s ON s.kind = ? AND s.scope = ?",
             group,
         ).fetchone()
         assert found is not None
@@ -197,7 +198,7 @@ class PostgresStore(Records, Counts):
             self._scopes[group] = scope
         if self._remembers:
             self._epoch = epoch
-        return epoch, last or 0
+        return epoch, last
 
     # Rows
 
@@ -230,14 +231,13 @@ class PostgresStore(Records, Counts):
         """Add *row* if there is nothing but what *guess* says; return its number, else `ASK_AGAIN`."""
         values, keys = self._values(row)
         sketch = row.sighting.fingerprint.sketch
-        text = f"SELECT * FROM @.add_new({self._marks(values)}, {', '.join('?' * 5)})"
+        text = f"CALL @.claim_new({self._marks(values)}, {', '.join('?' * 5)}{', NULL' * 5})"
         given = (
             *(guess.epoch, guess.searches, unlike_bits(sketch, config)),
             *(config.max_candidates, row.sighting.canonical_key),
         )
-        *found, last = map(
-            Found._make, self._server.execute_committed(text, (*values, keys, *given)).fetchall()
-        )
+        (columns,) = self._server.execute(text, (*values, keys, *given)).fetchall()
+        *found, last = map(Found._make, zip(*columns, strict=True))
         number = self._number(last.id, row)
         if number == OTHER_EPOCH:
             self._seen = 0
@@ -254,13 +254,13 @@ class PostgresStore(Records, Counts):
         near_content, near_structure = _reach(config)
         values, keys = self._values(row)
         unlike = unlike_bits(row.sighting.fingerprint.sketch, config) if config else 0
-        text = f"SELECT @.add_page({self._marks(values)}, {', '.join('?' * 6)})"
+        marks = f"{self._marks(values)}, {', '.join('?' * 6)}"
+        is_alone = token and not self._server.is_inside
+        text = f"CALL @.claim({marks}, NULL)" if is_alone else f"SELECT @.add_page({marks})"
         epoch, last = token or (None, None)
         given = (epoch, last, near_content, near_structure, unlike, row.sighting.canonical_key)
-        ask = self._server.execute_committed if token else self._server.execute
-        ((number,),) = ask(text, (*values, keys, *given)).fetchall()
-        is_unseen = self._number(number, row) == OTHER_ISOLATION
-        return self._add(row, token, config) if is_unseen else number
+        ((number,),) = self._server.execute(text, (*values, keys, *given)).fetchall()
+        return self._number(number, row)
 
     def _marks(self, values: Sequence[Any]) -> str:
         """Return the first arguments of a function that adds a row: it, its keys, and the lock.
@@ -279,8 +279,6 @@ class PostgresStore(Records, Counts):
 
     def _number(self, number: int, row: Row) -> int:
         """Return *number*, the answer of a function that was to add *row*."""
-        if number == OTHER_ISOLATION:
-            self._server.see_committed()
         if number == RUN_ENDED:
             raise RunEnded(
                 f"{self.name}: run {row.sighting.run} was ended by others, as it was not heard of for "

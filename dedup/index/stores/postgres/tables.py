@@ -1,7 +1,7 @@
 """The tables of an index on PostgreSQL: the columns of every index, and what a server adds to them.
 
-`scopes.last` is the highest row of a group that others may have to compare themselves with: such a row
-gets its number under the lock of the row in `scopes`.  `bands` has the rows by the keys of their bands,
+A row that others may have to compare themselves with gets its number under a lock of its group, so
+clients see such rows in the order of their numbers.  `bands` has the rows by the keys of their bands,
 `pending` those whose fate is open; in `pages` these are confirmed, and the view `seen` says how they
 are.  `state.epoch` rises whenever rows are taken out or put back, or facts change that clients remember.
 
@@ -67,6 +67,8 @@ _BESIDE = ("code varbit",)
 
 # Rows that others may have to compare themselves with, and not only by what their epoch tells.
 COUNTS = "(kept OR listed OR previous IS NOT NULL)"
+# Whether the row that is to be added is one of these.
+_LOCKS = "(given.kept OR given.listed OR given.previous IS NOT NULL)"
 
 
 def _row_of(number: str) -> str:
@@ -76,6 +78,21 @@ def _row_of(number: str) -> str:
     cheapest then, and slower with every page until the server has counted the rows.
     """
     return f"LATERAL (SELECT * FROM @.pages WHERE id = {number} OFFSET 0)"
+
+
+def last_of(scope: str) -> str:
+    """Return the question for the last row of a group that counts, 0 if there is none.
+
+    No plan can read it in that order by another index than the one that begins with the scope.
+    """
+    return f"""
+        coalesce((
+            SELECT CASE WHEN last.scope = {scope} THEN last.id END FROM (
+                SELECT p.scope, p.id FROM @.pages p WHERE p.scope <= {scope} AND {COUNTS}
+                ORDER BY p.scope DESC, p.id DESC LIMIT 1
+            ) AS last
+        ), 0)
+    """
 
 
 # Of what was added after a client looked: may the page be a copy of it, or the other way round?
@@ -100,7 +117,7 @@ _MAY_MATTER = f"""
 """
 
 # What functions say instead of the number of a row.
-ASK_AGAIN, RUN_ENDED, OTHER_EPOCH, OTHER_ISOLATION = 0, -1, -2, -3
+ASK_AGAIN, RUN_ENDED, OTHER_EPOCH = 0, -1, -2
 
 # Plans are kept, and are those for large tables from the beginning.  Settings of the functions, and not
 # of the session, which others may use too where a pool is in between.
@@ -120,24 +137,18 @@ DECLARE
     is_pending boolean := given.outcome = 'pending';
 BEGIN
     IF epoch_then IS NOT NULL THEN
-        -- Who waited for a lock must see what was committed meanwhile.
-        IF current_setting('transaction_isolation') <> 'read committed' THEN
-            RETURN {OTHER_ISOLATION};
-        END IF;
         PERFORM pg_advisory_xact_lock_shared({LOCK_CLASS}, lock_key::integer);
         IF (SELECT epoch FROM @.state) <> epoch_then THEN RETURN {ASK_AGAIN}; END IF;
     END IF;
     IF (epoch_then IS NOT NULL OR is_pending) AND EXISTS (
         SELECT FROM @.runs WHERE id = given.run AND ended IS NOT NULL AND lock <> ''
     ) THEN RETURN {RUN_ENDED}; END IF;
-    IF given.kept OR given.listed OR given.previous IS NOT NULL THEN
-        SELECT last INTO last_now FROM @.scopes WHERE id = given.scope FOR UPDATE;
+    IF {_LOCKS} THEN
+        PERFORM pg_advisory_xact_lock(lock_key << 32 | given.scope);
+        last_now := {last_of("given.scope")};
         IF last_now > last_then AND ({_MAY_MATTER}) THEN RETURN {ASK_AGAIN}; END IF;
-        given.id := nextval('@.pages_id_seq'::regclass);
-        UPDATE @.scopes SET last = given.id WHERE id = given.scope;
-    ELSE
-        given.id := nextval('@.pages_id_seq'::regclass);
     END IF;
+    given.id := nextval('@.pages_id_seq'::regclass);
     IF is_pending THEN
         given.outcome := 'confirmed';
         INSERT INTO @.pending VALUES (given.id);
@@ -235,16 +246,12 @@ DECLARE
     is_near boolean := false;
     last_then bigint;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RETURN QUERY SELECT {OTHER_ISOLATION}::bigint, ''::bytea, false, false, 0::bigint;
-        RETURN;
-    END IF;
     PERFORM pg_advisory_xact_lock_shared({LOCK_CLASS}, lock_key::integer);
     IF (SELECT epoch FROM @.state) <> epoch_then THEN
         RETURN QUERY SELECT {OTHER_EPOCH}::bigint, ''::bytea, false, false, 0::bigint;
         RETURN;
     END IF;
-    SELECT last INTO last_then FROM @.scopes s WHERE s.id = given.scope;
+    last_then := {last_of("given.scope")};
     IF given.item_key <> '' THEN
         is_known := EXISTS (
             SELECT FROM @.pages p WHERE p.item_key = given.item_key AND p.item_key <> ''
@@ -267,12 +274,63 @@ BEGIN
 END $$
 """
 
+# Who waited for a lock must see what was committed meanwhile.
+_ISOLATED = """
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+"""
+# The lock of a group is not held while the disk writes: a row is committed and seen at once, and a
+# second transaction waits for the disk.  Whatever leans on the row is written after it.
+_WRITTEN = f"""
+    IF number > 0 AND {_LOCKS} THEN
+        SET LOCAL synchronous_commit = off;
+        COMMIT;
+        PERFORM pg_logical_emit_message(true, 'dedup', '');
+    END IF;
+"""
+
+# Do what `add_page` and `add_new` do in transactions of their own.
+_CLAIM = f"""
+CREATE PROCEDURE @.claim(given @.pages, keys bigint[], lock_key bigint, epoch_then bigint,
+    last_then bigint, near_content bigint, near_structure bigint, unlike bigint, declared text,
+    OUT number bigint)
+LANGUAGE plpgsql AS $$
+BEGIN
+    {_ISOLATED}
+    number := @.add_page(given, keys, lock_key, epoch_then, last_then, near_content, near_structure,
+        unlike, declared);
+    {_WRITTEN}
+END $$
+"""
+
+_CLAIM_NEW = f"""
+CREATE PROCEDURE @.claim_new(given @.pages, keys bigint[], lock_key bigint, epoch_then bigint,
+    searches boolean, unlike bigint, most bigint, declared text, OUT ids bigint[],
+    OUT sketches bytea[], OUT have_body boolean[], OUT have_text boolean[], OUT shares bigint[])
+LANGUAGE plpgsql AS $$
+DECLARE
+    number bigint;
+BEGIN
+    {_ISOLATED}
+    SELECT array_agg(f.id), array_agg(f.sketch), array_agg(f.has_body), array_agg(f.has_text),
+        array_agg(f.shared)
+    INTO ids, sketches, have_body, have_text, shares
+    FROM @.add_new(given, keys, lock_key, epoch_then, searches, unlike, most, declared) f;
+    number := ids[cardinality(ids)];
+    {_WRITTEN}
+END $$
+"""
+
 _OUTCOME = PAGES.select(["outcome"])[0]
+# No join: a plan made for few rows reads all that is pending, and what no longer is, for one row.
 _SEEN = f"""
 CREATE VIEW @.seen AS
 SELECT {", ".join(f"p.{column.name}" for column in _ORDERED if column is not _OUTCOME)},
-    p.outcome AS stored, CASE WHEN open.row IS NULL THEN p.outcome ELSE 'pending' END AS outcome
-FROM @.pages p LEFT JOIN @.pending open ON open.row = p.id
+    p.outcome AS stored,
+    coalesce((SELECT 'pending' FROM @.pending open WHERE open.row = p.id), p.outcome) AS outcome
+FROM @.pages p
 """
 
 _SCHEMA = (
@@ -281,7 +339,7 @@ _SCHEMA = (
     "CREATE TABLE state (epoch bigint NOT NULL) WITH (fillfactor = 10)",
     "INSERT INTO state VALUES (1)",
     _create(RUNS, more=["lease timestamptz"]),
-    f"{_create(SCOPES, more=['last bigint NOT NULL DEFAULT 0'])} WITH (fillfactor = 10)",
+    _create(SCOPES),
     _create(PAGES, columns=_ORDERED, more=_BESIDE),
     # Not worth the time of packing them.
     *(
@@ -312,6 +370,8 @@ _SCHEMA = (
     _ADD_PAGE,
     _NEARBY,
     _ADD_NEW,
+    _CLAIM,
+    _CLAIM_NEW,
 )
 
 # What brings the tables of a version to the next one.
