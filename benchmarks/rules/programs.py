@@ -2,12 +2,15 @@
 
 The wiki has the manuals of Python's modules as well.
 
-dokuwiki, cgit and gitweb are Debian packages (with php-cli); klaus, hgweb (mercurial), Trac, Roundup and HyperKitty are
+dokuwiki, cgit, gitweb, mediawiki (with php-sqlite3) and wordpress (with php-mysql,
+mariadb-server and wordpress-theme-twentytwentyone) are Debian
+packages, the wikis and blogs with php-cli; klaus, hgweb (mercurial), Trac, Roundup, HyperKitty and django-machina are
 on PyPI, and their commands are looked for in the folders of ``--bin`` as well.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -30,6 +33,8 @@ COMMITS, STEP, FILES = 10, 8, 5
 FEW = 6
 # Modules of Python whose manuals are in the wiki.
 MODULES = 120
+# Articles of the other wiki, posts of the blog.
+ARTICLES, POSTS = 24, 40
 # Mails of the archive of a list.
 MAILS = 160
 
@@ -391,6 +396,185 @@ def _hyperkitty(folder: Path, port: int) -> Iterator[str]:
         yield "/list/project@example.org/"
 
 
+_MEDIAWIKI = Path("/usr/share/mediawiki")
+_PHP = ("php", "-d", "error_reporting=0", "-d", "display_errors=0")
+
+
+@contextmanager
+def _mediawiki(folder: Path, port: int) -> Iterator[str]:
+    environment = {"MW_CONFIG_FILE": str(folder / "LocalSettings.php")}
+    options = {
+        "dbtype": "sqlite",
+        "dbpath": folder,
+        "confpath": folder,
+        "pass": "only of this wiki",
+        "server": f"http://127.0.0.1:{port}",
+        "scriptpath": "",
+    }
+    given = [f"--{name}={value}" for name, value in options.items()]
+    install = [*_PHP, str(_MEDIAWIKI / "maintenance/install.php"), *given, "The project", "Admin"]
+    subprocess.run(install, check=True, stdout=sys.stderr)
+    for revision in revisions(COMMITS // 2):
+        texts = _write_articles(revision, folder / revision)
+        write = [*_PHP, str(_MEDIAWIKI / "maintenance/importTextFiles.php"), "--overwrite", "--rc"]
+        variables = {**os.environ, **environment}
+        subprocess.run([*write, *texts], env=variables, check=True, stdout=sys.stderr)
+    command = [*_PHP, "-S", f"127.0.0.1:{port}", "-t", str(_MEDIAWIKI)]
+    with _running(command, port, folder, PHP_CLI_SERVER_WORKERS="3", **environment):
+        yield "/index.php/Main_Page"
+
+
+def _write_articles(revision: str, folder: Path) -> list[Path]:
+    """Write the how-tos of a revision as articles that link to each other, and a main page for them."""
+    folder.mkdir()
+    listed = _git(ROOT, "ls-tree", "-r", "--name-only", revision, "docs").split("\n")
+    names = [name for name in listed if name.endswith(".md")][:ARTICLES]
+    titles = [Path(name).stem.replace("-", " ").capitalize() for name in names]
+    for number, (name, title) in enumerate(zip(names, titles, strict=True)):
+        text = "\n".join(f" {line}" for line in _git(ROOT, "show", f"{revision}:{name}").split("\n"))
+        kind = f"[[Category:{Path(name).parent.name}]]"
+        links = "".join(f"* [[{one}]]\n" for one in titles[number + 1 : number + 4])
+        (folder / f"{title}.txt").write_text(f"<nowiki>{text}</nowiki>\n{links}{kind}\n", "utf-8")
+    (folder / "Main Page.txt").write_text("".join(f"* [[{title}]]\n" for title in titles), "utf-8")
+    return sorted(folder.iterdir())
+
+
+_WORDPRESS = """<?php
+define('WP_INSTALLING', true);
+require $argv[1] . '/wp-load.php';
+require ABSPATH . 'wp-admin/includes/upgrade.php';
+wp_install('The project', 'admin', 'a@example.org', true, '', 'only of this blog');
+foreach (json_decode(stream_get_contents(STDIN)) as $number => $message) {
+    $date = date('Y-m-d H:i:s', 1767225600 + 43200 * $number);
+    $category = wp_create_category('Category ' . $number % 4);
+    $post = wp_insert_post(['post_title' => $message[0], 'post_content' => $message[1],
+        'post_status' => 'publish', 'post_date' => $date, 'post_author' => 1,
+        'post_category' => [$category], 'tags_input' => ['tag' . $number % 7]]);
+    for ($comment = 0; $comment < $number % 4; $comment++) {
+        wp_insert_comment(['comment_post_ID' => $post, 'comment_author' => "Reader $comment",
+            'comment_content' => "Answer $comment to $message[0]", 'comment_approved' => 1]);
+    }
+}
+"""
+
+
+@contextmanager
+def _wordpress(folder: Path, port: int) -> Iterator[str]:
+    blog, socket_, base = folder / "blog", folder / "socket", folder / "base"
+    shutil.copytree("/usr/share/wordpress", blog, ignore_dangling_symlinks=True)
+    values = {
+        "DB_NAME": "blog",
+        "DB_USER": "root",
+        "DB_PASSWORD": "",
+        "DB_HOST": f"localhost:{socket_}",
+        "WP_DEFAULT_THEME": "twentytwentyone",
+    }
+    values |= {"WP_HOME": f"http://127.0.0.1:{port}", "WP_SITEURL": f"http://127.0.0.1:{port}"}
+    defined = "".join(f"define({name!r}, {value!r});\n" for name, value in values.items())
+    load = "$table_prefix = 'wp_';\nrequire_once __DIR__ . '/wp-settings.php';\n"
+    (blog / "wp-config.php").write_text(f"<?php\n{defined}{load}")
+    (folder / "fill.php").write_text(_WORDPRESS)
+    install = ["mariadb-install-db", f"--datadir={base}", "--auth-root-authentication-method=normal"]
+    subprocess.run(install, check=True, stdout=sys.stderr)
+    start = ["mariadbd", "--user=root", f"--datadir={base}", f"--port={free_port()}"]
+    with _running([*start, f"--socket={socket_}"], int(start[-1].partition("=")[2]), folder):
+        create = ["mariadb", f"--socket={socket_}", "-e", "CREATE DATABASE blog CHARACTER SET utf8mb4"]
+        subprocess.run(create, check=True)
+        posts = _messages(POSTS)
+        fill = [*_PHP, str(folder / "fill.php"), str(blog)]
+        subprocess.run(fill, input=json.dumps(posts).encode(), check=True, stdout=sys.stderr)
+        command = [*_PHP, "-S", f"127.0.0.1:{port}", "-t", str(blog)]
+        with _running(command, port, folder, PHP_CLI_SERVER_WORKERS="3"):
+            yield "/"
+
+
+_FORUM_SETTINGS = """
+import machina
+
+SECRET_KEY = "only of this forum"
+DEBUG, ALLOWED_HOSTS, ROOT_URLCONF, SITE_ID, USE_TZ = True, ["*"], "forum_urls", 1, True
+_PARTS = ("forum", "forum_conversation", "forum_conversation.forum_attachments",
+    "forum_conversation.forum_polls", "forum_feeds", "forum_moderation", "forum_search",
+    "forum_tracking", "forum_member", "forum_permission")
+_DJANGO = ("auth", "contenttypes", "sessions", "messages", "staticfiles", "humanize")
+INSTALLED_APPS = [*(f"django.contrib.{name}" for name in _DJANGO), "mptt", "haystack",
+    "widget_tweaks", "machina", *(f"machina.apps.{name}" for name in _PARTS)]
+MIDDLEWARE = ["django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "machina.apps.forum_permission.middleware.ForumPermissionMiddleware"]
+_CONTEXT = ("django.template.context_processors.request", "django.contrib.auth.context_processors.auth",
+    "django.contrib.messages.context_processors.messages", "machina.core.context_processors.metadata")
+TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True,
+    "DIRS": [".", machina.MACHINA_MAIN_TEMPLATE_DIR], "OPTIONS": {"context_processors": _CONTEXT}}]
+STATIC_URL = "/static/"
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "forum.db"}}
+DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
+_CACHE = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+CACHES = {"default": _CACHE, "machina_attachments": _CACHE}
+HAYSTACK_CONNECTIONS = {"default": {"ENGINE": "haystack.backends.simple_backend.SimpleEngine"}}
+"""
+_FORUM_URLS = """
+from django.contrib.auth.views import LoginView
+from django.urls import include, path
+
+login = LoginView.as_view(template_name="login.html")
+urlpatterns = [path("login/", login, name="login"), path("", include("machina.urls"))]
+"""
+_FORUM_LOGIN = """<html><body><h1>Log in</h1><p>Only members of the forum may answer here. Please give your
+name and the word that only you know, or ask the people who run this forum.</p>{{ form }}</body></html>
+"""
+_FORUM = """
+import json
+import sys
+
+import django
+
+django.setup()
+from django.contrib.auth.models import User
+from machina.apps.forum.models import Forum
+from machina.apps.forum_conversation.models import Post, Topic
+from machina.apps.forum_permission.models import ForumPermission, UserForumPermission
+
+group = Forum.objects.create(name="The project", type=Forum.FORUM_CAT)
+forums = [Forum.objects.create(name=f"Forum {n}", parent=group, type=Forum.FORUM_POST) for n in range(4)]
+for permission in ForumPermission.objects.filter(codename__in=("can_see_forum", "can_read_forum")):
+    UserForumPermission.objects.create(permission=permission, anonymous_user=True, has_perm=True)
+writers = [User.objects.create_user(f"writer{number}") for number in range(6)]
+for number, (subject, text) in enumerate(json.load(sys.stdin)):
+    writer, forum = writers[number % 6], forums[number % 4]
+    topic = Topic.objects.create(forum=forum, poster=writer, subject=subject,
+        type=Topic.TOPIC_POST, status=Topic.TOPIC_UNLOCKED)
+    for answer, part in enumerate(text.split("\\n\\n")[:25]):
+        said = {"subject": subject, "content": part, "approved": True}
+        Post.objects.create(topic=topic, poster=writers[(number + answer) % 6], **said)
+"""
+
+
+@contextmanager
+def _machina(folder: Path, port: int) -> Iterator[str]:
+    files = {"forum_settings.py": _FORUM_SETTINGS, "forum_urls.py": _FORUM_URLS}
+    for name, text in {**files, "login.html": _FORUM_LOGIN, "fill.py": _FORUM}.items():
+        (folder / name).write_text(text)
+    admin = _found("django-admin")
+    environment = {"PYTHONPATH": str(folder), "DJANGO_SETTINGS_MODULE": "forum_settings"}
+    variables = {**os.environ, **environment}
+    fill = [str(Path(admin).parent / "python"), "fill.py"]
+    for command in ([admin, "migrate"], fill):
+        posts = json.dumps(_messages(POSTS)).encode()
+        subprocess.run(command, cwd=folder, env=variables, input=posts, check=True, stdout=sys.stderr)
+    command = [admin, "runserver", "--noreload", "--insecure", f"127.0.0.1:{port}"]
+    with _running(command, port, folder, **environment):
+        yield "/"
+
+
+def _messages(count: int) -> list[tuple[str, str]]:
+    """Return the titles and texts of *count* sections of the documentation."""
+    texts = (path.read_text("utf-8") for path in sorted((ROOT / "docs").rglob("*.md")))
+    sections = (section.partition("\n") for text in texts for section in text.split("\n## ")[1:])
+    return [(title[:60], body.strip()) for title, _, body in sections][:count]
+
+
 _places: list[Path] = []
 
 
@@ -416,6 +600,9 @@ PROGRAMS: dict[str, Start] = {
     "trac": _trac,
     "roundup": _roundup,
     "hyperkitty": _hyperkitty,
+    "mediawiki": _mediawiki,
+    "wordpress": _wordpress,
+    "machina": _machina,
 }
 
 

@@ -19,6 +19,8 @@ _VIEW = re.compile(rf"/({'|'.join(_VIEWS)})(?=/|\Z)", re.IGNORECASE)
 # Programs that take the name of a page in their path too, and the parameters for it.
 _PROGRAM = re.compile(r"/[^/]+\.(?:php|cgi|pl)\Z", re.IGNORECASE)
 _TITLES = ("title", "id", "page", "p")
+# Parameters that name a version, and those that name it too: the file of gitweb, and its commit.
+_REPEATED = {"h": "hb", "hp": "hpb"}
 _ALIAS = re.compile(r"(www|m|mobile)\.(?=[^.]+\.)")
 _MOST_PARAMETERS = 10
 _LONGEST_VALUE = 20
@@ -37,6 +39,7 @@ class Form(StrEnum):
     ALIAS = "alias"
     SCHEME = "scheme"
     TITLE = "title"
+    REPEATED = "repeated"
 
 
 class Edit(NamedTuple):
@@ -115,6 +118,11 @@ def _title(parts: Parts, edit: Edit) -> Parts:
     return _parameter(parts, edit)._replace(path=f"{parts.path}/{title}")
 
 
+def _repeated(parts: Parts, edit: Edit) -> Parts:
+    names = map(name_of, parts.query)
+    return _parameter(parts, edit) if edit.value in names else parts
+
+
 # What is said of each form, and what it does.
 _FORMS: dict[Form, tuple[str, Callable[[Parts, Edit], Parts]]] = {
     Form.PARAMETER: ("the parameter {name} does not matter", _parameter),
@@ -127,6 +135,7 @@ _FORMS: dict[Form, tuple[str, Callable[[Parts, Edit], Parts]]] = {
     Form.ALIAS: ("the host with {name}. in front shows the same pages", _alias),
     Form.SCHEME: ("http and https show the same pages", _scheme),
     Form.TITLE: ("{name}= says the same as a name at the end of the path", _title),
+    Form.REPEATED: ("{name} says nothing beside {value}", _repeated),
 }
 _SLASH, _CASE, _SCHEME = Edit(Form.SLASH), Edit(Form.CASE), Edit(Form.SCHEME)
 
@@ -168,6 +177,10 @@ def edits_of(parts: Parts) -> list[Edit]:
 def _edits_of_query(query: tuple[str, ...]) -> Iterator[Edit]:
     for name in list(dict.fromkeys(map(name_of, query)))[:_MOST_PARAMETERS]:
         yield Edit(Form.PARAMETER, name)
+    names = set(map(name_of, query))
+    for name, other in _REPEATED.items():
+        if name in names and other in names:
+            yield Edit(Form.REPEATED, name, other)
     for piece in list(dict.fromkeys(query))[:_MOST_PARAMETERS]:
         name, sign, value = piece.partition("=")
         if sign and len(value) <= _LONGEST_VALUE:

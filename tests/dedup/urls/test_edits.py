@@ -78,6 +78,7 @@ def test_the_text_of_parts_has_the_same_parts(url: str) -> None:
             "title",
             "http://a.example/index.php/Page?a=1",
         ),
+        ("http://a.example/x?hb=2&h=1", Form.REPEATED, "h", "http://a.example/x?hb=2"),
         ("http://a.example/doku.php?id=wiki:x", Form.TITLE, "id", "http://a.example/doku.php/wiki:x"),
         (
             "http://a.example/p;jsessionid=A1?x=1",

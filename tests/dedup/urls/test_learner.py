@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -359,3 +359,28 @@ def test_a_title_in_the_query_is_one_in_the_path() -> None:
     (page,) = {one.page.url for one in learner.predictions(f"{HOST}/index.php?title=New", "")}
     assert page == f"{HOST}/index.php/New"
     assert not learner.predictions(f"{HOST}/index.php/New", "")
+
+
+def gitweb(record: Callable[[int, bool], int], files: int) -> Learner:
+    """Learn from *files* at a commit, each with and without the digest that names it too."""
+    learner = Learner()
+    for file in range(files):
+        for has_digest in (False, True):
+            digest = f"h={file:040x};" * has_digest
+            url = f"{HOST}/gitweb?a=blob;f={file};{digest}hb=HEAD"
+            learner.page(Page(url, (record(file, has_digest),), (1,), "", 1))
+    return learner
+
+
+def test_what_names_the_same_version_twice_may_be_left_out() -> None:
+    learner = gitweb(lambda file, _: file, 10)
+    states = {rule.edit: one.state for rule, one in learner.records.items() if rule.pattern == "*"}
+    assert states[Edit(Form.REPEATED, "h", "hb")] is State.TRIAL
+    assert not learner.predictions(f"{HOST}/gitweb?a=blob;f=1;h={1:040x}", "")
+
+
+def test_what_names_another_version_after_a_hundred_pages_is_given_up() -> None:
+    learner = gitweb(lambda file, has_digest: file + 1000 * (has_digest and file > 100), 110)
+    assert all(record.state is not State.ACTIVE for record in learner.records.values())
+    repeated = [one for rule, one in learner.records.items() if rule.edit.form is Form.REPEATED]
+    assert any(record.evidence.wrongs for record in repeated)
