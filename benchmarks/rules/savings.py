@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 from dedup.urls.edits import Edit, reading_of
@@ -58,8 +58,8 @@ class Savings:
 
     def _right_rules(self) -> set[Rule]:
         speaking: defaultdict[Rule, list[bytes]] = defaultdict(list)
+        members: Counter[Rule] = Counter()
         wrong: set[Rule] = set()
-        right: set[Rule] = set()
         for (edit, key), urls in self._groups.items():
             shown = {self._texts[url] for url in urls}
             patterns = patterns_for(key)
@@ -69,8 +69,8 @@ class Savings:
             elif len(urls) > 1 and len(shown) == 1:
                 for rule in rules:
                     speaking[rule] += shown
-                if len(urls) > CROWD:
-                    right.add(rules[-1])
+                members[rules[-1]] += len(urls) - 1
+        right = {rule for rule, number in members.items() if number >= CROWD}
         return (right | {rule for rule, shown in speaking.items() if _is_enough(rule, shown)}) - wrong
 
     def _saved(self, groups: Iterable[tuple[Edit, Parts]], texts: Iterable[bytes]) -> int:

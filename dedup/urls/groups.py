@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dedup.urls.edits import Edit, Form, Reading
-from dedup.urls.parts import Parts
+from dedup.urls.parts import Parts, patterns_for
 
 # Of how many pages, and of how many groups, something is remembered; then nothing new is learned from.
 _MOST_PAGES, _MOST_GROUPS = 50_000, 100_000
 # Values of one parameter that may be rules of their own, such as start=0.
 _MOST_VALUES = 20
 
-# Members of a group, all alike, from which on they let a rule be tested.
+# Pages of one place that repeat another one but for an edit, from which on they let a rule be tested.
 CROWD = 100
 
 Content = tuple[int, ...]
@@ -25,8 +25,8 @@ class Shift(NamedTuple):
     """What a page has made of a group: its members show the same, or for *is_against* they do not.
 
     *host* is that of the URLs that the edit changes, *key* what is left of them; *url* and *other* are
-    two of the members.  It *is_crowd* if so many members have come to show the same that their number
-    says something.
+    two of the members.  It *is_crowd* if so many pages of its place have come to show the same as others
+    that their number says something.
     """
 
     edit: Edit
@@ -40,6 +40,14 @@ class Shift(NamedTuple):
 
 
 @dataclass(slots=True)
+class _Crowd:
+    """How many pages of a place repeat another one, all groups of an edit together."""
+
+    members: int = 0
+    is_mixed: bool = False
+
+
+@dataclass(slots=True)
 class _Group:
     """The pages of one key: what the first shows, and whether another one has shown the same, or not."""
 
@@ -50,19 +58,20 @@ class _Group:
     url: str = ""
     is_for: bool = False
     is_against: bool = False
-    is_mixed: bool = False
-    members: int = 0
 
-    def add(self, url: str, content: Content, *, is_wall: bool = False) -> Shift | None:
+    def add(
+        self, url: str, content: Content, crowd: Callable[[_Group], _Crowd], *, is_wall: bool = False
+    ) -> Shift | None:
         """Count one more page; return what that changes.  A wall only makes a crowd, or spoils it."""
         if self.content is None:
             self.content, self.url = content, url
         if self.url == url or self.is_against:
             return None
         is_other = content != self.content
-        self.is_mixed = self.is_mixed or is_other
-        self.members += 1
-        is_crowd = self.members == CROWD and not self.is_mixed
+        of = crowd(self)
+        of.is_mixed = of.is_mixed or is_other
+        of.members += 1
+        is_crowd = of.members == CROWD and not of.is_mixed
         if is_wall or (self.is_for and not is_other):
             return self._shift(url, is_crowd=True) if is_crowd else None
         self.is_for, self.is_against = True, is_other
@@ -83,6 +92,7 @@ class Groups:
     _groups: dict[tuple[Edit, Parts], _Group] = field(default_factory=dict)
     _of_key: dict[Parts, list[_Group]] = field(default_factory=dict)
     _values: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    _crowds: dict[tuple[Edit, str, str], _Crowd] = field(default_factory=dict)
 
     def add(
         self, read: Reading, url: str, content: Content, *, is_wall: bool = False
@@ -99,10 +109,10 @@ class Groups:
             self._pages[parts] = (url, content)
         for edit in read.edits:
             group = self._group(edit, edit.applied(parts), parts.host)
-            if group and (shift := group.add(url, content, is_wall=is_wall)):
+            if group and (shift := group.add(url, content, self._crowd, is_wall=is_wall)):
                 yield shift
         for group in self._of_key.get(parts, ()):
-            if shift := group.add(url, content, is_wall=is_wall):
+            if shift := group.add(url, content, self._crowd, is_wall=is_wall):
                 yield shift
 
     def _group(self, edit: Edit, key: Parts, host: str) -> _Group | None:
@@ -112,8 +122,12 @@ class Groups:
             group = self._groups[edit, key] = _Group(edit, host, key)
             self._of_key.setdefault(key, []).append(group)
             if bare := self._pages.get(key):
-                group.add(*bare)
+                group.add(*bare, self._crowd)
         return group
+
+    def _crowd(self, group: _Group) -> _Crowd:
+        place = group.edit, group.host, patterns_for(group.key)[-1]
+        return self._crowds.setdefault(place, _Crowd())
 
     def _has_room(self, edit: Edit, host: str) -> bool:
         if len(self._groups) >= _MOST_GROUPS:

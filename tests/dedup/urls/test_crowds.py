@@ -60,6 +60,31 @@ def test_a_login_page_with_many_addresses_is_fetched_a_few_times() -> None:
     assert [one for one in uses[-1].learner.records.values() if one.state is State.ACTIVE] == [record]
 
 
+def test_a_login_page_is_one_whatever_two_parameters_say() -> None:
+    site = Crowded(["log in"] * 160)
+    for number in range(340):
+        site.pages[f"/login?next={number % 80}&query={number}"] = Answer("log in")
+    site.pages["/"] = Answer("home", tuple(site.pages))
+    learning, *uses = walks(site, site, site)
+    assert not learning.held
+    for use in uses:
+        assert len(use.held) >= (160 + 340) / 2
+        assert not lost(site, use)
+
+
+@pytest.mark.parametrize("closed", [120, 240])
+def test_what_two_parameters_name_and_was_under_maintenance_is_not_withheld(closed: int) -> None:
+    site, again = Crowded([]), Crowded([])
+    for number in range(280):
+        address = f"/archive?part={number % 30}&entry={number}"
+        site.pages[address] = Answer("maintenance" if number < closed else f"text {number}")
+        again.pages[address] = Answer(f"text {number}")
+    for one in (site, again):
+        one.pages["/"] = Answer("home", tuple(one.pages))
+    for sites in ((site, site, site), (site, again, again)):
+        assert not any(map(withheld, walks(*sites)))
+
+
 @pytest.mark.parametrize("number", [60, 140])
 def test_it_takes_a_hundred_addresses_and_sixty_predictions(number: int) -> None:
     site = Crowded(["log in"] * number)
