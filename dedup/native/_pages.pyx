@@ -985,6 +985,10 @@ def numbers(bytes text not None):
             place += 1
             continue
         begin = place
+        if not (begin and _is_letter(data[begin - 1])) and (place := _behind_day_and_year(data, begin)):
+            found.add(data[begin:place].decode("ascii"))
+            continue
+        place = begin
         while place < length:
             if _is_digit(data[place]):
                 place += 1
@@ -996,6 +1000,22 @@ def numbers(bytes text not None):
         if not (begin and _is_letter(data[begin - 1])) and not _is_name(data + place):
             found.add(data[begin:place].decode("ascii"))
     return found
+
+
+cdef size_t _behind_day_and_year(const char* data, size_t place) noexcept nogil:
+    """Return the place behind "7, 2024" at *place*, 0 if that does not stand there."""
+    cdef size_t digit
+    place += 2 if _is_digit(data[place + 1]) else 1
+    if data[place] != c"," or data[place + 1] != c" ":
+        return 0
+    place += 2
+    for digit in range(4):
+        if not _is_digit(data[place + digit]):
+            return 0
+    place += 4
+    if _is_digit(data[place]) or (data[place] in b".,:/-" and _is_digit(data[place + 1])):
+        return 0
+    return 0 if _is_name(data + place) else place
 
 
 cdef inline bint _is_name(const char* behind) noexcept nogil:

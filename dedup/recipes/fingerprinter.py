@@ -67,7 +67,7 @@ def fingerprint_in_python(
         shingles=count_different(shingles),
         sample=sample(shingles),
         inside=page.inside,
-        traits=traits(page.title, numbers_in(page.text)),
+        traits=traits(page.title, numbers_in(" ".join(page.text.split()))),
         check_sketch=(
             check_sketch(vocabulary.names, vocabulary.sequence, config.shingle, secret)
             if secret

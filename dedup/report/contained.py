@@ -20,7 +20,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import Sampled, different, places, sampled
 from dedup.recipes.sketch import similarity
 from dedup.rule.loss import allowed_words, lost_words, new_numbers
-from dedup.rule.site import COMMON_PAGES, is_common
+from dedup.rule.site import COMMON_PAGES, NO_SITE, is_common
 
 # Pages that share .6 of their shingles have an equal band in 997 of 1,000 cases, .5 in 96 of 100.
 BANDING = Banding(24, 3)
@@ -73,7 +73,7 @@ def _between(one: int, of_one: Sampled, other: int, of_other: Sampled) -> Contai
 def _are_records(by: Row, page: Row) -> bool:
     kept, seen = by.sighting.fingerprint, page.sighting.fingerprint
     lost = lost_words(kept, seen, similarity(kept.sketch, seen.sketch))
-    return new_numbers(kept, seen) > 0 and lost <= allowed_words(seen, DedupConfig())
+    return new_numbers(kept, seen, NO_SITE) > 0 and lost <= allowed_words(seen, DedupConfig())
 
 
 def _own(rows: Mapping[int, Row]) -> dict[int, tuple[Row, Sampled]]:

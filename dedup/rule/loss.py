@@ -55,6 +55,9 @@ SENTENCE_SHARES = 1 / 32, 1 / 16
 # Two pages with so many other numbers are two records, such as two matches or two models.  Under one
 # title, clocks and counters make some, and in a long text versions, dates and notes do.
 NEW_NUMBERS, NEW_NUMBERS_OF_ONE_TITLE, WORDS_A_NUMBER = 2, 4, 250
+# Under one title they are also so large a share of the numbers of the page: an article whose dates were
+# corrected is the same one.  In a frame that is not known yet, the numbers of other pages may stand.
+SHARE_OF_NUMBERS = 1 / 4
 # Where the numbers are others, so few words may be on no kept page.
 MISSING_OF_RECORD = 3
 # With fewer sampled shingles than this, words that are nowhere else can be missed: of a page, and of
@@ -116,7 +119,7 @@ class LossVerifier:
         if most > allowed:
             may_be = f", and it may be {most:.0f}" if lost <= allowed else ""
             why = f"at most {allowed:.0f} are allowed{may_be}"
-        elif new := new_numbers(kept, page):
+        elif new := new_numbers(kept, page, site):
             why, bound = f"{new} of its numbers are not on that page", MISSING_OF_RECORD
         elif much := _is_much(told, page, site):
             why = much
@@ -311,13 +314,16 @@ def own_words(page: Fingerprint, site: SiteContext) -> float:
     return min(inside, (1 - of_frame / len(common)) * shingles_of(page) * words_a_token(page))
 
 
-def new_numbers(kept: Fingerprint, page: Fingerprint) -> int:
+def new_numbers(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> int:
     """Return how many numbers of *page* are not on the page *kept*, 0 if so few that they say little."""
     found = news(kept.traits, page.traits)
     if found is None:
         return 0
     least = NEW_NUMBERS_OF_ONE_TITLE if found.has_same_title else NEW_NUMBERS
-    return found.numbers if found.numbers >= max(least, words_of(page) / WORDS_A_NUMBER) else 0
+    if found.numbers < max(least, words_of(page) / WORDS_A_NUMBER):
+        return 0
+    is_much = found.numbers >= SHARE_OF_NUMBERS * found.of or not found.has_same_title
+    return found.numbers if is_much or (site.is_known and site.pages < KNOWN_PAGES) else 0
 
 
 def missing_words(page: Fingerprint, site: SiteContext) -> float | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,22 +17,45 @@ def test_news_are_the_numbers_that_the_other_page_has_not(
 ) -> None:
     found = news(traits("a", kept), traits(title, page))
     if len(kept) < MOST_NUMBERS:
-        assert found == (len(page - kept), title == "a")
-    assert news(traits("a", page), traits("a", page)) == (0, True)
+        assert found == (len(page - kept), len(page), title == "a")
+    assert news(traits("a", page), traits("a", page)) == (0, len(page), True)
     assert news(b"", traits("a", page)) is news(traits("a", kept), b"") is None
 
 
 def test_beyond_its_last_number_a_page_of_many_says_nothing() -> None:
     many = {str(number) for number in range(5000)}
-    one, other = traits("", many), traits("", many - {str(number) for number in range(0, 5000, 50)})
+    few = {str(number) for number in range(0, 5000, 50)}
+    one, other = traits("", many), traits("", many - few)
     assert len(one) == 4 + 4 * MOST_NUMBERS
-    assert news(one, other) == (0, True)
+    none = news(one, other)
+    assert none is not None
+    assert (none.numbers, none.has_same_title) == (0, True)
+    assert MOST_NUMBERS - len(few) // 10 <= none.of <= MOST_NUMBERS
     found = news(other, one)
     assert found is not None
     assert found.numbers <= 8
 
 
-@given(st.text(st.sampled_from("019.,:/- abZ_é٣"), max_size=60))
+@pytest.mark.parametrize(
+    ("kept", "page", "numbers", "of"),
+    [
+        ({"35", "35.1", "35.2"}, {"36", "36.1", "36.2", "36.2.1"}, 1, 1),
+        ({"35.1", "35.2", "36"}, {"36", "36.1", "36.2", "36.3"}, 2, 1),
+        ({"4.99", "4.49", "4"}, {"4.29", "4.19", "4"}, 2, 1),
+        ({"4.99"}, {"4.29", "5.19", "4,29", "4:29"}, 4, 4),
+        ({"2024-05-01"}, {"2024-05-02", "2024-05-03", "2024"}, 3, 3),
+    ],
+)
+def test_the_parts_of_a_number_are_no_other_numbers(
+    kept: set[str], page: set[str], numbers: int, of: int
+) -> None:
+    assert news(traits("", kept), traits("", page)) == (numbers, of, True)
+
+
+PIECES = st.sampled_from(["1", "07", "9", "2026", ", ", ",", ".", "-", " ", "x", "th", "May", "_", "é"])
+
+
+@given(st.text(st.sampled_from("019.,:/- abZ_é٣"), max_size=60) | st.lists(PIECES).map("".join))
 def test_compiled_code_finds_the_same_numbers(text: str) -> None:
     if module := pages():
         assert module.numbers(text.encode()) == numbers_in(text)
@@ -40,4 +64,6 @@ def test_compiled_code_finds_the_same_numbers(text: str) -> None:
 def test_a_fingerprint_has_them() -> None:
     page = Page.from_html("<title>Match 7</title><p>North beat South 3:1 on 12 May, 1,204 came.</p>")
     assert fingerprint(page).traits == traits("Match 7", {"3:1", "12", "1,204"})
+    lines = "<pre>Printed on May 7, \n 2024, 12,\t2025</pre>"
+    assert fingerprint(Page.from_html(lines)).traits == traits("", {"7, 2024", "12, 2025"})
     assert fingerprint(Page.from_text("no number")).traits == traits("", ())

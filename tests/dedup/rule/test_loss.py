@@ -226,6 +226,7 @@ def of_title(title: str, content: str) -> Fingerprint:
 @pytest.mark.parametrize(
     ("titles", "numbers", "finding"),
     [
+        ("AB", "21 21.1 21.2 21.2.4", loss.FEW),  # one section got another number
         ("AB", "12 34", loss.LOST),
         ("AB", "12 34 56", loss.LOST),
         ("AB", "12 12", loss.FEW),
@@ -242,6 +243,27 @@ def test_other_numbers_make_another_record(titles: str, numbers: str, finding: s
     if finding == loss.LOST:
         assert f"{len(numbers.split())} of its numbers are not on that page" in found.sentence
     assert LossVerifier(CONFIG).check(replace(kept, traits=b""), page, NO_SITE).passes, "an older row"
+
+
+@pytest.mark.parametrize(
+    ("titles", "numbers", "site", "finding"),
+    [
+        ("AA", 18, NO_SITE, loss.FEW),
+        ("AA", 18, Known(), loss.FEW),
+        ("AA", 18, Known(pages=99), loss.LOST),  # what is common there may not be known yet
+        ("AA", 12, NO_SITE, loss.LOST),
+        ("AB", 18, NO_SITE, loss.LOST),
+    ],
+)
+def test_under_one_title_few_of_many_numbers_make_no_record(
+    titles: str, numbers: int, site: NoSite, finding: str
+) -> None:
+    article = f"{text(6, 400)} {' '.join(map(str, range(100, 100 + numbers - 4)))}"
+    kept, page = (of_title(title, f"{article} {end}") for title, end in zip(titles, ENDS, strict=True))
+    assert LossVerifier(CONFIG).check(kept, page, site).finding == finding
+
+
+ENDS = "7 8 9 10", "12 34 5.5 2026"
 
 
 @pytest.mark.parametrize(

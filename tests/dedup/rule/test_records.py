@@ -21,6 +21,7 @@ def words(rng: Random, count: int) -> str:
 
 FRAME = words(Random(1), 60), words(Random(2), 55)
 ARTICLE = words(Random(3), 150)
+STANDINGS = " ".join(f"{place} {words(Random(place), 1)} {200 - 3 * place}" for place in range(1, 25))
 
 
 def profile(rng: Random) -> tuple[str, str]:
@@ -34,6 +35,11 @@ def match(rng: Random) -> tuple[str, str]:
     score = f"{words(rng, 1)} {rng.randrange(9)} : {rng.randrange(9)} {words(rng, 1)}"
     day = f"{rng.randrange(1, 29)} May {rng.randrange(1990, 2026)} attendance {rng.randrange(99_999)}"
     return "The league", f"{FRAME[0]} {score} played on {day} {FRAME[1]}"
+
+
+def beside_a_table(rng: Random) -> tuple[str, str]:
+    title, content = match(rng)
+    return title, f"{content} gates {rng.randrange(300, 999)} and {rng.randrange(300, 999)} {STANDINGS}"
 
 
 def product(rng: Random) -> tuple[str, str]:
@@ -62,7 +68,7 @@ def kept_of(record: Record, records: int, others: int, seed: int = 1) -> float:
     return kept / records
 
 
-@pytest.mark.parametrize("record", [profile, match, product, part])
+@pytest.mark.parametrize("record", [profile, match, beside_a_table, product, part])
 @pytest.mark.parametrize(
     ("records", "others"), [(60, 0), (60, 10), pytest.param(200, 60, marks=pytest.mark.slow)]
 )
