@@ -12,7 +12,7 @@ from dedup.values.limits import MAX_URL
 
 # URLs that are in canonical form already, as most are: w3lib takes 50 times longer to say so.
 _IS_CANONICAL = re.compile(
-    r"(?!.*/\.)https?://[a-z0-9]+(?:[.-][a-z0-9]+)*(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}))?"
+    r"(?!.*/\.)(?:https?://[a-z0-9]+(?:[.-][a-z0-9]+)*(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}))?|file://)"
     r"/[A-Za-z0-9._~/-]*"
 )
 # URLs that show their host as it is: all but a few, and splitting a URL takes five times longer.

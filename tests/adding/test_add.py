@@ -238,6 +238,72 @@ def test_judge_asks_the_check_sketch(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["kept"] == 1
 
 
+class Broken(Exception):
+    """What interrupts a batch."""
+
+
+def pass_until(index: Index, feed: Path, calls: int) -> Adding:
+    """Go on with *feed* until the index was asked about so many pages, then fail in the middle."""
+    find_or_add, left = index.ledger.find_or_add, iter(range(calls))
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        if next(left, None) is None:
+            raise Broken
+        return find_or_add(*arguments, **options)
+
+    adding = Adding(index, find_feeds([feed], FieldRule()), AddOptions())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index.ledger, "find_or_add", failing)
+        try:
+            for _ in adding.work():
+                pass
+            adding.finish()
+        except Broken:
+            adding.stop("failed")
+    return adding
+
+
+DAMAGED = 9
+
+
+@given(
+    numbers=st.lists(st.integers(0, DAMAGED), min_size=1, max_size=24),
+    size=st.integers(1, 8),
+    breaks=st.lists(st.integers(0, 12), max_size=4),
+)
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_batches_that_break_in_the_middle_judge_as_page_by_page(
+    tmp_path_factory: pytest.TempPathFactory, numbers: list[int], size: int, breaks: list[int]
+) -> None:
+    folder = tmp_path_factory.mktemp("x")
+    feed, output = folder / "a.jsonl", folder / "b.jsonl"
+    found = [(f"http://a/{at}", html(edited(n // 2, n % 2))) for at, n in enumerate(numbers)]
+    records = [
+        json.dumps({"url": url, "html": markup, "at": at}) if n < DAMAGED else f"{{ {at}"
+        for at, (n, (url, markup)) in enumerate(zip(numbers, found, strict=True))
+    ]
+    feed.write_text("".join(f"{record}\n" for record in records))
+    with pytest.MonkeyPatch.context() as patch, MemoryIndex() as index, MemoryIndex() as single:
+        detector = Detector(single)
+        kept = [
+            record
+            for n, record, (url, markup) in zip(numbers, records, found, strict=True)
+            if n == DAMAGED or detector.check(Page.from_html(markup, url=url), kind="item").kept
+        ]
+        detector.close()
+        patch.setattr(adding_module, "BATCH_RECORDS", size)
+        for calls in (*breaks, len(numbers)):
+            adding = pass_until(index, feed, calls)
+            if adding.tally.records == len(numbers):
+                break
+        assert [(row.id, row.sighting.url, row.verdict) for row in index.rows()] == [
+            (row.id, row.sighting.url, row.verdict) for row in single.rows()
+        ]
+        for _ in write_output(output, find_feeds([feed], FieldRule()).feeds, adding):
+            pass
+    assert output.read_text().splitlines() == kept
+
+
 @given(stops=st.lists(st.integers(0, 5), max_size=4), name=st.sampled_from(sorted(WRITERS)))
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_interrupted_and_resumed_is_uninterrupted(

@@ -14,6 +14,7 @@ from dedup.values.urls import _IS_CANONICAL, bounded_url, host_of, joined_key, u
 @example("http://a.b-c/x//y.z")
 @example("http://1.2.3.4:8080/~me/-_.html")
 @example("http://xn--a/")
+@example("file:///a//b~c/-_d.html")
 def test_what_is_taken_for_canonical_is(url: str) -> None:
     assert url_key(url) == canonicalize_url(url) == url
 
