@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from dedup.files.adding.journal import DROPPED, KEPT, UNREAD, Entry, Journal, signature
 from dedup.files.adding.work import (
@@ -161,6 +161,7 @@ class Adding:
             rule=choices.rule,
             config=choices.config,
             spider=choices.spider,
+            run=self._run_number,
             kind=choices.kind,
             secret=self._index.secret,
         )
@@ -205,11 +206,11 @@ class Adding:
                 records.append(record)
                 size += record.size
                 if len(records) >= BATCH_RECORDS or size >= BATCH_BYTES:
-                    yield Batch(number, feed, records, self._stores())
+                    yield Batch(number, feed, records, time.time(), self._stores())
                     records, size = [], 0
         except FeedError as error:
             trouble = str(error)
-        yield Batch(number, feed, records, self._stores(), ends=True, trouble=trouble)
+        yield Batch(number, feed, records, time.time(), self._stores(), ends=True, trouble=trouble)
 
     def _stores(self) -> bool:
         return self.run is not None and self._texts.are_kept()
@@ -286,8 +287,7 @@ class Adding:
 
     def _verdict(self, sighted: Sighted) -> Verdict:
         config = self._choices.config
-        sighting = replace(sighted.sighting, run=self._run_number, time=time.time())
         if self.run:
             page = self._texts.kept(lambda: sighted.stored)
-            return self._index.ledger.find_or_add(sighting, config, page=page)
-        return self._index.ledger.judge(sighting, config)
+            return self._index.ledger.find_or_add(sighted.sighting, config, page=page)
+        return self._index.ledger.judge(sighted.sighting, config)

@@ -37,7 +37,7 @@ Reader = Callable[[Any, FieldRule], RawPage | None]
 
 @dataclass(frozen=True, slots=True)
 class Sighted:
-    """A record that was read: its sighting, but for run and time, and its page as it is stored."""
+    """A record that was read: its sighting, and its page as it is stored."""
 
     sighting: Sighting
     stored: bytes = b""
@@ -51,18 +51,22 @@ Result = Sighted | NoHtml | str | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """What every process must know; records are of *spider* and *kind*, *secret* is the index's."""
+    """What every process must know.
+
+    Records are of *spider*, *kind* and *run*, 0 for none; *secret* is the index's.
+    """
 
     rule: FieldRule
     config: DedupConfig
     spider: str
     kind: str
+    run: int = 0
     secret: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Consecutive records of *feed*, which has that *number* among the feeds.
+    """Consecutive records of *feed*, which has that *number* among the feeds, read at that *time*.
 
     *stores* says that the index may keep the texts of pages, *ends* that the records are the last of
     the feed, *trouble* why it cannot be read further, if it cannot.
@@ -71,14 +75,15 @@ class Batch:
     number: int
     feed: Feed
     records: list[Record]
+    time: float
     stores: bool = False
     ends: bool = False
     trouble: str = ""
 
     @property
-    def task(self) -> tuple[Reader, list[Any], bool]:
+    def task(self) -> tuple[Reader, list[Any], float, bool]:
         """What `Sighter.results` takes."""
-        return self.feed.raw_page, [record.payload for record in self.records], self.stores
+        return self.feed.raw_page, [record.payload for record in self.records], self.time, self.stores
 
 
 class Sighter:
@@ -91,19 +96,22 @@ class Sighter:
     def _fingerprint(self) -> Fingerprinter:
         return fingerprinter_of(self._settings.config, secret=self._settings.secret)
 
-    def results(self, reader: Reader, payloads: Sequence[Any], stores: bool = False) -> list[Result]:
-        """Return what *reader* finds in each payload, None where that is None.
+    def results(
+        self, reader: Reader, payloads: Sequence[Any], time: float = 0.0, stores: bool = False
+    ) -> list[Result]:
+        """Return what *reader* finds in each payload, read at that *time*, None where that is None.
 
         With *stores* the pages are given as they are stored, too.
         """
         return [
-            None if payload is None else self._result(reader, payload, stores) for payload in payloads
+            None if payload is None else self._result(reader, payload, time, stores)
+            for payload in payloads
         ]
 
-    def _result(self, reader: Reader, payload: Any, stores: bool) -> Result:
+    def _result(self, reader: Reader, payload: Any, time: float, stores: bool) -> Result:
         try:
             raw = reader(payload, self._settings.rule)
-            return None if raw is None else self._sighted(raw, stores)
+            return None if raw is None else self._sighted(raw, time, stores)
         except NoHtml as error:
             return error
         except BadRecord as error:
@@ -111,7 +119,7 @@ class Sighter:
         except Exception as error:  # a user's own function may raise anything; the others go on
             return f"cannot be judged: {type(error).__name__}: {error}"
 
-    def _sighted(self, raw: RawPage, stores: bool) -> Sighted:
+    def _sighted(self, raw: RawPage, time: float, stores: bool) -> Sighted:
         settings, config = self._settings, self._settings.config
         page = Page.from_raw(raw, max_bytes=config.max_bytes)
         sighting = sighting_of(
@@ -120,6 +128,8 @@ class Sighter:
             kind=settings.kind,
             scope=config.scope,
             spider=settings.spider,
+            run=settings.run,
+            time=time,
         )
         return Sighted(sighting, pack(page) if stores else b"", page.excess)
 
@@ -187,8 +197,8 @@ def _do_nothing() -> None:
     pass
 
 
-def _work(reader: Reader, payloads: Sequence[Any], stores: bool) -> list[Result]:
-    return _sighters[0].results(reader, payloads, stores)
+def _work(reader: Reader, payloads: Sequence[Any], time: float, stores: bool) -> list[Result]:
+    return _sighters[0].results(reader, payloads, time, stores)
 
 
 def _context() -> Any:
