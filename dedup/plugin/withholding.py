@@ -51,6 +51,7 @@ LIST = "not-visited.jsonl"
 _NAMED = 20
 # After so many looks what was learned is saved, for the case that the crawl is killed.
 _SAVED_AFTER = 200
+_GONE = (404, 410)
 _MET = "dedup_met"
 _LETTERS = str.maketrans("0123456789", "ghijklmnop")
 _WORD = re.compile(r"\w+")
@@ -219,10 +220,13 @@ class BudgetMiddleware:
                 if self._is_new(response):
                     self._credit(request)
                 else:
-                    self._leaves.in_vain(request.url, int(request.meta.get("depth", 0)))
+                    self._nothing_new(request)
             except Exception:
                 # A page that we cannot read is our error: nothing is parked for it.
                 logger.exception("It is not known whether <%s> is new", printable(response.url))
+        elif response.status in _GONE and not _is_free(request):
+            # A dead link names no address, so a part of the site that is full of them has an end, too.
+            self._nothing_new(request)
         return response
 
     def spider_idle(self) -> None:
@@ -262,6 +266,10 @@ class BudgetMiddleware:
             words = " ".join(_WORD.findall(response.text))
             return self._newness.words(host, words) >= NEW_WORDS
         return self._newness.words(host, digest(response.body).hex().translate(_LETTERS)) > 0
+
+    def _nothing_new(self, request: Request) -> None:
+        """Note that the page of *request* has brought nothing new."""
+        self._leaves.in_vain(request.url, int(request.meta.get("depth", 0)))
 
     def _credit(self, request: Request) -> None:
         """Note that the page of *request* is new, for its pattern and that of the page that linked."""

@@ -88,6 +88,24 @@ def test_short_pages_that_complete_lists_name_are_all_visited(tmp_path: Path) ->
     assert len(trap.asked) < 150 + 5 + 2 + IDEAL + 30
 
 
+def herbs_and_dead_links(trap: Trap, path: str) -> str | None:
+    """The same shop, with 80 links beside its lists that lead nowhere."""
+    if path == "/herbs.html":
+        return html("Herbs", links(*(f"/shelf/{letter}.html" for letter in "abcde"), "/recipes.html"))
+    if path == "/recipes.html":
+        return html("Recipes", links(*(f"/shelf/{number}.html" for number in range(80))))
+    is_dead = path.removeprefix("/shelf/").removesuffix(".html").isdigit()
+    return None if is_dead else herbs(trap, path)
+
+
+def test_dead_links_beside_the_lists_leave_no_short_page_unvisited(tmp_path: Path) -> None:
+    trap = Trap("herbs", herbs_and_dead_links, "/herbs.html")
+    with trapped(trap) as url:
+        log = crawled(tmp_path, url)
+    assert {f"/herb/{name}/" for name in HERBS} <= set(trap.asked)
+    assert "not visited" not in log
+
+
 def test_the_summary_says_how_much_is_not_visited(tmp_path: Path) -> None:
     log = crawl(Trap("chain", chain, "/months/1.html"), tmp_path).log
     line = next(line for line in log.splitlines() if line.startswith("  not visited"))
