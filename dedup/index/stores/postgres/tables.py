@@ -357,6 +357,8 @@ _SCHEMA = (
     "CREATE INDEX pages_by_tokens ON pages (scope, token_digest, id) WHERE listed",
     "CREATE INDEX bands_by_key ON bands (key, row)",
     "CREATE INDEX pages_by_canonical ON pages (canonical) WHERE canonical IS NOT NULL",
+    "CREATE INDEX pages_met ON pages (canonical, run) "
+    "WHERE reason = 'unchanged' AND canonical = previous",
     "CREATE INDEX pages_by_run ON pages (run, id)",
     "CREATE INDEX pages_unsettled ON pages (outcome) WHERE outcome != 'confirmed'",
     "CREATE INDEX pages_represent ON pages (represents) WHERE represents IS NOT NULL",
