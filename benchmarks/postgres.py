@@ -2,6 +2,7 @@
 
     python -m benchmarks.postgres                       # a server of its own, in a temporary folder
     python -m benchmarks.postgres --rows 100000 --clients 1 --clients 4
+    python -m benchmarks.postgres --folder KEPT         # the next time nothing has to be prepared
     python -m benchmarks.postgres --address postgresql://me@host/scratch?schema=bench
     python -m benchmarks.postgres --recall --rows 20000 --pages 2000
 
@@ -18,7 +19,7 @@ judged by the server, by a file with the same recipe, and by a file with the def
 known copies each finds, and how often a file gives another verdict than the server.
 
 The server of its own keeps the defaults of PostgreSQL but for 512 MB of shared buffers; the disk is
-written to before a page counts as recorded.
+written to before a page counts as recorded.  Clients put their pages into a copy of what was filled.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import click
 import numpy as np
@@ -49,6 +51,7 @@ from dedup.index import Index, Row, Sighting
 from dedup.index.index import open_index
 from dedup.index.mapping import INSERTED, values_of
 from dedup.index.stores.postgres.search import code_of
+from dedup.index.stores.postgres.tables import _SCHEMA
 from dedup.reading.sighting import sighting_of
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
@@ -84,7 +87,9 @@ class Asked(NamedTuple):
 @click.option("--address", help="An empty schema on a server; else one is started.")
 @click.option("--file/--no-file", "with_file", default=True, help="Measure a file beside it.")
 @click.option("--recall", "with_recall", is_flag=True, help="Count the copies that are found instead.")
-@click.option("--prints", type=click.Path(path_type=Path), help="A folder that keeps fingerprints.")
+@click.option(
+    "--folder", "kept", type=click.Path(path_type=Path), help="Keeps fingerprints and the filled server."
+)
 def main(
     *,
     rows: int,
@@ -92,7 +97,7 @@ def main(
     frame: float,
     clients: tuple[int, ...],
     address: str | None,
-    prints: Path | None,
+    kept: Path | None,
     with_file: bool,
     with_recall: bool,
 ) -> None:
@@ -100,11 +105,19 @@ def main(
         recall(rows, pages)
         return
     crawl = Crawl(rows + pages * len(clients), frame=frame)
-    made = crawl.prints(prints)
+    made = crawl.prints(kept)
     click.echo(crowding(made[:rows] or made, SERVER))
-    with tempfile.TemporaryDirectory(prefix="dedup-bench-") as folder, server(folder, address) as place:
-        places = {"server": place} | ({"file": f"{folder}/pages.db"} if with_file else {})
-        sizes = {name: filled(place, crawl, made[:rows]) for name, place in places.items()}
+    with (
+        tempfile.TemporaryDirectory(prefix="dedup-bench-") as temporary,
+        server(folder := str(kept or temporary), address) as place,
+    ):
+        places = {"server": place if address else copied(place, crawl, made[:rows])}
+        if address:
+            filled(place, crawl, made[:rows])
+        if with_file:
+            places["file"] = f"{temporary}/pages.db"
+            filled(places["file"], crawl, made[:rows])
+        sizes = {name: size_of(place) for name, place in places.items()}
         table = Table(
             *("index", "clients", "pages", "a second", "median ms", "99 % ms"),
             *("server CPU ms", "client CPU ms", "kept", "kept twice"),
@@ -131,23 +144,51 @@ def server(folder: str, address: str | None) -> Iterator[str]:
     if found is None:
         raise click.UsageError("PostgreSQL is not installed; name an --address")
     path = Path(folder, "server")
-    path.mkdir()
+    path.mkdir(parents=True, exist_ok=True)
     Path(folder).chmod(0o755)
     own = Server(path, found)
     own.start("fsync=on", "shared_buffers=512MB", "max_wal_size=4GB")
     try:
         yield own.address("bench")
     finally:
-        own.stop()
+        own.stop("fast")
 
 
 # Filling
 
 
+def copied(place: str, crawl: Crawl, prints: Sequence[Fingerprint]) -> str:
+    """Return a copy of an index with the first pages of *crawl*, which is filled where there is none.
+
+    It is one of this version of the tables: their statements are part of its name.
+    """
+    import psycopg
+
+    name = f"filled_{crc32(repr((len(prints), crawl.name, _SCHEMA)).encode())}"
+    with psycopg.connect(place.partition("&schema")[0], autocommit=True) as connection:
+        found = connection.execute("SELECT FROM pg_database WHERE datname = %s", (name,))
+        if found.fetchone() is None:
+            connection.execute(f"CREATE DATABASE {name}_new")
+            filled(place.replace("/postgres?", f"/{name}_new?"), crawl, prints)
+            connection.execute(f"ALTER DATABASE {name}_new RENAME TO {name}")
+        connection.execute("DROP DATABASE IF EXISTS copied")
+        # Else the newer ones write all of it into their log.
+        strategy = "STRATEGY file_copy" if connection.info.server_version >= 150000 else ""
+        connection.execute(f"CREATE DATABASE copied TEMPLATE {name} {strategy}")
+        connection.execute("CHECKPOINT")
+    return place.replace("/postgres?", "/copied?")
+
+
+def size_of(place: str) -> int:
+    """Return the bytes of the index at *place*."""
+    with open_index(place) as index:
+        return index.views.statistics().bytes
+
+
 def filled(
     place: str, crawl: Crawl, prints: Sequence[Fingerprint], config: DedupConfig | None = None
-) -> int:
-    """Fill the index at *place* with the first pages of *crawl*; return its size in bytes."""
+) -> None:
+    """Fill the index at *place* with the first pages of *crawl*."""
     with open_index(place) as index:
         index.prepare(config or config_of(index))
         run = index.begin_run("bench")
@@ -157,7 +198,6 @@ def filled(
         elif prints:
             _copy(index, rows, len(prints))
         index.end_run(run, "finished")
-        return index.views.statistics().bytes
 
 
 def config_of(index: Index) -> DedupConfig:

@@ -89,6 +89,11 @@ class Crawl:
             else:
                 originals[site].append(number)
 
+    @property
+    def name(self) -> str:
+        """What tells this crawl from others."""
+        return f"{self.count}-{self.sites}-{self.frame}-{self.seed}"
+
     def is_copy(self, number: int) -> bool:
         """Return whether the page repeats another one."""
         return bool(self.origins[number] != number)
@@ -122,14 +127,14 @@ class Crawl:
 
     def prints(self, folder: Path | None = None) -> list[Fingerprint]:
         """Return the fingerprints of all pages; those that are in a file in *folder* are read there."""
-        name = f"{self.count}-{self.sites}-{self.frame}-{self.seed}.pickle"
-        path = folder and folder / name
+        path = folder and folder / f"{self.name}.pickle"
         if path and path.exists():
             return list(pickle.loads(path.read_bytes()))
         with get_context("fork").Pool() as pool:
             made = pool.imap(self.fingerprint, range(self.count), chunksize=500)
             prints = list(track(made, "making pages", self.count))
         if path:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(pickle.dumps(prints))
         return prints
 

@@ -37,7 +37,8 @@ class Server:
         if self.user:
             os.chown(folder, self.user, -1)
         folder.chmod(0o755)
-        self._run("initdb", "-U", "crawler", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        if not (folder / "data").exists():
+            self._run("initdb", "-U", "crawler", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._bin / program), "-D", str(self.folder / "data"), *arguments]
