@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import tracemalloc
 from pathlib import Path
@@ -193,15 +194,22 @@ main()
 @pytest.mark.parametrize("shown", ["", "1"])
 def test_the_command_forks_with_a_bar_and_without(tmp_path: Path, shown: str) -> None:
     formats.jsonl(tmp_path / "a.jsonl", many(200))
-    command = [sys.executable, "-c", ADDING, "add", tmp_path / "a.jsonl", "-i", tmp_path / "x.db"]
+    paths = (str(tmp_path / "a.jsonl"), "-i", str(tmp_path / "x.db"))
+    command = [sys.executable, "-c", ADDING, "add", *paths, "--jobs", "2"]
     env = {**os.environ, "FORCE_COLOR": shown}  # which is as good as a terminal
-    done = subprocess.run([*command, "--jobs", "2"], capture_output=True, text=True, check=True, env=env)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     assert "fork\n" in done.stdout + done.stderr  # a bar takes both
     assert ("judging" in done.stderr) == bool(shown)
 
 
 def test_beside_other_threads_processes_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work.threading, "active_count", lambda: 2)
+    monkeypatch.delitem(sys.modules, "pyarrow")
+    monkeypatch.setattr(threading, "active_count", lambda: 2)
+    assert work._context().get_start_method() == "spawn"
+
+
+def test_beside_arrow_processes_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
     assert work._context().get_start_method() == "spawn"
 
 

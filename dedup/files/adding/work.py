@@ -205,7 +205,9 @@ def _context() -> Any:
     """Return how processes are made.
 
     A fork takes a hundredth of a second and shares what this process has loaded for the first pages: a
-    new process would load it for half a second.  It is safe where no other thread could hold a lock.
+    new process would load it for half a second.  It is safe where no other thread could hold a lock;
+    Arrow, which reads Parquet, has some.
     """
-    is_alone = sys.platform == "linux" and threading.active_count() == 1
-    return multiprocessing.get_context("fork" if is_alone else "spawn")
+    is_alone = threading.active_count() == 1 and "pyarrow" not in sys.modules
+    can_fork = sys.platform == "linux" and is_alone
+    return multiprocessing.get_context("fork" if can_fork else "spawn")
