@@ -1,28 +1,37 @@
 """Python's garbage collection while a crawl is under way.
 
 What is there when the crawl opens is left out until it has closed: modules and what they hold are most
-of what a full collection looks at, and live as long as the process.  What a crawl makes is collected as
-ever, but more of it at once, because a page makes some 700 objects, which is what Python waits for.
+of what a full collection looks at, and live as long as the process.  Nearly all the garbage of a crawl
+is responses: a response and its selector hold each other, so both stay, with body and tree, until they
+are collected.  Those that nobody uses are taken apart here; what is left is little, and can wait.
 """
 
 from __future__ import annotations
 
 import gc
+import sys
+from collections import deque
 from types import SimpleNamespace
+from typing import Any
 
-# Objects until a collection, and collections until one of the next generation: 14 pages, 70, and 200.
-# Responses are in cycles, so pages pile up until then.
-THRESHOLDS = (10_000, 5, 3)
-# The crawls of this process that are under way, whether what was there before them is left out, and what
-# the thresholds were, None where they were left alone.
-_state = SimpleNamespace(crawls=0, is_ours=False, thresholds=None)
+from scrapy.http import HtmlResponse, Response
+
+# Objects until a collection, and collections until one of the next generation: 70 pages, 350, and 1,000.
+THRESHOLDS = (50_000, 5, 3)
+# Scrapy itself holds a response until so many later ones are done with, or earlier.
+_LATER = 16
+# The crawls of this process that are under way, whether there were others, whether what was there before
+# them is left out, and what the thresholds were, None where they were left alone.
+_state = SimpleNamespace(crawls=0, has_crawled=False, is_ours=False, thresholds=None)
 
 
 def begin() -> None:
     """Note that a crawl opens."""
     if _state.crawls == 0:
         if gc.get_freeze_count() == 0:  # else somebody else has seen to it
-            gc.collect()  # garbage of now would never be found
+            # Garbage of now is found when the crawl has closed.  That of an earlier crawl is large; that
+            # of the start is not, and to look for it takes as long as 10 pages.
+            gc.collect(2 if _state.has_crawled else 0)
             gc.freeze()
             _state.is_ours = True
         if 0 < gc.get_threshold()[0] < THRESHOLDS[0]:
@@ -34,9 +43,39 @@ def begin() -> None:
 def end() -> None:
     """Note that a crawl has closed."""
     _state.crawls -= 1
+    _state.has_crawled = True
     if _state.crawls == 0:
         if _state.is_ours:
             gc.unfreeze()
         if _state.thresholds:
             gc.set_threshold(*_state.thresholds)
         _state.is_ours, _state.thresholds = False, None
+
+
+class UsedResponses:
+    """Responses whose callback has ended, and whose items are all settled."""
+
+    def __init__(self) -> None:
+        self._responses: deque[Any] = deque()
+        trial = HtmlResponse("http://a.example/", body=b"<p>")
+        trial.xpath("/html")  # which makes its selector
+        self._alone = _holders(trial)
+
+    def add(self, response: Response) -> None:
+        """Add *response*; take apart one that was added before, if nobody uses it any more.
+
+        It and its selector are then held by each other only, so nobody can tell.
+        """
+        self._responses.append(response)
+        if len(self._responses) > _LATER:
+            oldest = self._responses.popleft()
+            if self._alone and _holders(oldest) == self._alone:
+                oldest._cached_selector = None
+
+
+def _holders(response: Any) -> tuple[int, int] | None:
+    """Return by how many *response* and its selector are held, None where that cannot be told."""
+    selector = getattr(response, "_cached_selector", None)
+    if selector is None or not hasattr(sys, "getrefcount"):  # PyPy counts nothing
+        return None
+    return sys.getrefcount(response), sys.getrefcount(selector)

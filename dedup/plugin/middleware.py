@@ -104,6 +104,8 @@ class DedupSpiderMiddleware(BesidePipeline):
             if rules:
                 rules.links(watch, links)
                 rules.settled(exchange, is_whole=has_ended)
+            if self._pipeline and not exchange.is_open:
+                self._pipeline.used.add(response)
 
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Any = None

@@ -19,6 +19,7 @@ from dedup.plugin.feeds import (
     Marker,
     known_item_classes,
 )
+from dedup.plugin.garbage import UsedResponses
 from dedup.plugin.judge import Answered, Judge, Question
 from dedup.plugin.notices import DropReason, DuplicatePage
 from dedup.plugin.older import close_spider, item_pipeline
@@ -61,6 +62,8 @@ class DedupPipeline:
         self._records = RecordNotice(settings)
         self._before = ""
         self._net = Net()
+        self.used = UsedResponses()
+        """The responses that nothing more is to come of."""
         self._ending: Any = None
 
     @classmethod
@@ -299,6 +302,8 @@ class DedupPipeline:
             exchange.delivered += delivered
             self.judge.rules.settled(exchange, is_whole=delivered)
             self.settle_page(exchange)
+            if token.response is not None and not exchange.is_open:
+                self.used.add(token.response)
         token.response = token.exchange = token.question = None
 
     def settle_page(self, exchange: Exchange) -> None:

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import gc
+import json
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
 
 import pytest
+from scrapy.http import HtmlResponse, Response
 
 from dedup.plugin import garbage
+from tests.crawling import crawl
+from tests.pages import text
+from tests.plugin.spiders import OneItemAPage
+
+# The responses of `CountingSpider` that are there.
+alive = WeakSet[Response]()
 
 
 @pytest.fixture(autouse=True)
@@ -69,3 +80,68 @@ def test_thresholds_that_somebody_has_chosen_stay(chosen: tuple[int, int, int]) 
     assert gc.get_threshold() == chosen
     garbage.end()
     assert gc.get_threshold() == chosen
+
+
+def parsed(number: int) -> HtmlResponse:
+    response = HtmlResponse(f"http://a.example/{number}", body=b"<p>sea")
+    response.xpath("//p")
+    return response
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_responses_that_nobody_uses_any_more_need_no_collection() -> None:
+    used, there = garbage.UsedResponses(), WeakSet[HtmlResponse]()
+    for number in range(100):
+        response = parsed(number)
+        there.add(response)
+        used.add(response)
+    del response
+    assert 0 < len(there) < 20
+
+
+@pytest.mark.usefixtures("uncollected")
+@pytest.mark.parametrize("holds", ["response", "selector"])
+def test_a_response_that_is_held_keeps_its_selector_and_what_was_changed_in_its_tree(holds: str) -> None:
+    used, held = garbage.UsedResponses(), list[Any]()
+    for number in range(100):
+        response = parsed(number)
+        response.css("p")[0].root.text = "changed"
+        held.append(response if holds == "response" else response.selector)
+        used.add(response)
+    assert {one.css("p::text").get() for one in held} == {"changed"}
+    responses = held if holds == "response" else [one.response for one in held]
+    assert all(one.css("p::text").get() == "changed" for one in responses)
+
+
+def test_responses_without_a_selector_are_left_alone() -> None:
+    used = garbage.UsedResponses()
+    for number in range(100):
+        used.add(HtmlResponse(f"http://a.example/{number}"))
+
+
+class CountingSpider(OneItemAPage):
+    """Says in the stats how many of its responses are there at the end, without any collection."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        gc.disable()
+        alive.add(response)
+        yield from super().parse(response)
+
+    def closed(self, reason: str) -> None:
+        assert self.crawler.stats is not None
+        self.crawler.stats.set_value("alive", len(alive))
+
+
+def test_a_crawl_keeps_few_responses_without_any_collection(tmp_path: Path) -> None:
+    pages = json.dumps([text(number) for number in range(120)])
+    spider = f"{CountingSpider.__module__}.{CountingSpider.__qualname__}"
+    done = crawl(tmp_path, spider, {"DEDUP_SOURCE": "response"}, {"contents": pages})
+    assert done.stats["item_scraped_count"] == 120
+    assert 0 < done.stats["alive"] < 60
