@@ -247,16 +247,12 @@ def _page_of_all(response: HtmlResponse, raw: RawPage, max_bytes: int) -> Page |
     page = exchange_of(response).page
     if page is None and isinstance(raw.html, bytes):  # the header knows more of their charset
         page = page_after_callback(response, max_bytes=max_bytes)
-    if page is None or page.excess is not None or not _is_within(raw.html, max_bytes):
+    html = raw.html if isinstance(raw.html, bytes) else raw.html.encode("utf-8", "surrogatepass")
+    if page is None or page.excess is not None or len(html) > max_bytes:
         return None
-    return page.at(raw.url, raw.html)
-
-
-def _is_within(html: str | bytes, max_bytes: int) -> bool:
-    # Mostly nothing need be encoded: a character has four bytes at most.
-    if isinstance(html, bytes) or len(html) * 4 <= max_bytes:
-        return len(html) <= max_bytes
-    return len(html.encode("utf-8", "surrogatepass")) <= max_bytes
+    if html == response.body and raw.url == page.url:  # as nearly all: its digest is known
+        return page
+    return page.at(raw.url, html)
 
 
 def key_of(item: Any, rule: FieldRule) -> str:
@@ -304,8 +300,9 @@ def _read(response: HtmlResponse, max_bytes: int) -> Page:
     if "\ufffd" in response.text or not _is_well_decoded(response):
         encoding = _header_encoding(response)
         return Page.from_html(body, url=url, encoding=encoding, max_bytes=max_bytes)
-    # In UTF-8 a character is as long as in `str`, or up to four times as long.
-    if 4 * len(response.text) > SMALL and has_attribute_flood(markup_of(response.text)):
+    # In UTF-8 a character of ASCII is one byte, another one up to four.
+    longest = len(response.text) * (1 if response.text.isascii() else 4)
+    if longest > SMALL and has_attribute_flood(markup_of(response.text)):
         return Page.unread(body, Excess.ATTRIBUTES, url=url)
     return Page.from_tree(response.selector.root, body=body, url=url, max_bytes=max_bytes)
 
