@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -32,6 +32,12 @@ Progress = Callable[[int, int], None]
 _MOST_TEMPLATES = 512
 # Of each at most so many pages; a question for more than half of that is not answered.
 _MOST_PAGES = 128
+# So many of the newest pages of one scope are held, whatever their template.
+_LATEST = 256
+
+
+# Number, sketch, whether it is of a dry run, run, structure simhash (signed).
+_Latest = tuple[int, bytes, bool, int, int]
 
 
 @dataclass(slots=True)
@@ -58,10 +64,30 @@ class Newest:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._templates: OrderedDict[tuple[int, int], _Template] = OrderedDict()
+        # The newest pages of the scope that was asked about last, the oldest of them first.
+        self._latest_of, self._latest = 0, list[_Latest]()
 
     def clear(self) -> None:
         """Hold nothing any more."""
         self._templates.clear()
+        self._latest_of = 0
+
+    def latest(self, scope: int, pool: Pool, simhashes: Collection[int]) -> Iterator[Sketched]:
+        """Yield pages of *pool* with one of the structure *simhashes* (signed), the newest first.
+
+        Only those that are among the newest of all.  *scope* is the number of its group.
+        """
+        if self._latest_of != scope:
+            self._latest = self._connection.execute(
+                "SELECT id, sketch, is_dry, run, structure_simhash FROM pages NOT INDEXED "
+                "WHERE scope = ? AND listed AND id > (SELECT max(id) FROM pages) - ? ORDER BY id",
+                (scope, _LATEST),
+            ).fetchall()
+            self._latest_of = scope
+        without, dry_runs = pool.without, pool.dry_runs
+        for row, sketch, is_dry, run, simhash in reversed(self._latest):
+            if simhash in simhashes and row not in without and (not is_dry or run in dry_runs):
+                yield row, sketch
 
     def sketches(self, scope: int, simhash: int, pool: Pool, limit: int) -> list[Sketched] | None:
         """Return the newest pages of *pool* with that structure simhash, the oldest of them first.
@@ -100,7 +126,10 @@ class Newest:
     def add(self, scope: int, row: int, seen: Sighting) -> None:
         """Note that the page *seen* was listed, with the number *row*."""
         page = seen.fingerprint
-        template = self._templates.get(name := (scope, signed(page.structure_simhash)))
+        name = scope, signed(page.structure_simhash)
+        if scope == self._latest_of:
+            self._add_latest((row, page.sketch, seen.is_dry, seen.run, name[1]))
+        template = self._templates.get(name)
         if template is None:
             return
         pages = template.pages
@@ -112,9 +141,20 @@ class Newest:
             del pages[: -_MOST_PAGES // 2]
             template.is_whole = False
 
-    def remove(self, scope: int, seen: Sighting) -> None:
-        """Note that a page like *seen* is listed no more."""
+    def _add_latest(self, page: _Latest) -> None:
+        latest = self._latest
+        if latest and page[0] < latest[-1][0]:  # it is listed again
+            self._latest_of = 0
+            return
+        latest.append(page)
+        if len(latest) > 2 * _LATEST:
+            del latest[:-_LATEST]
+
+    def remove(self, scope: int, row: int, seen: Sighting) -> None:
+        """Note that the page *seen*, with the number *row*, is listed no more."""
         self._templates.pop((scope, signed(seen.fingerprint.structure_simhash)), None)
+        if scope == self._latest_of:
+            self._latest = [page for page in self._latest if page[0] != row]
 
 
 class Lists:
@@ -166,7 +206,7 @@ class Lists:
                 postings.remove(simhash)
         if bands := self.bands(scope):
             bands.remove(row, page.sketch)
-        self.newest.remove(scope, seen)
+        self.newest.remove(scope, row, seen)
 
     def _simhashes(self, scope: int, page: Fingerprint) -> Iterator[tuple[CachedList, int]]:
         for field in SIMHASH_FIELDS:

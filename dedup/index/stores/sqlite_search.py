@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import itemgetter
@@ -23,19 +23,21 @@ from dedup.values.hashes import Hashes
 from dedup.values.verdict import Canonical
 
 _BATCH = 500
-# With more simhashes than these, the newest pages of all are looked through first: this many for each
-# that is wanted.
+# With more simhashes than these, the newest pages of all are looked through first.
 _FEW_SIMHASHES = 8
-_NEWEST = 4
 
 
 @dataclass(slots=True)
 class Search(Searching):
-    """The search in the *lists* of an index in SQLite; *scope* is the number of its group."""
+    """The search in the *lists* of an index in SQLite; *scope* is the number of its group.
+
+    *settle* is called before outcomes are read.
+    """
 
     connection: sqlite3.Connection
     lists: Lists
     scope: int
+    settle: Callable[[], None]
     _in_pool: str = field(init=False)
     _given: tuple[int | str, ...] = field(init=False)
 
@@ -118,13 +120,7 @@ class Search(Searching):
         On a site of one template nearly all are; asking for each simhash reads many times as many rows.
         """
         wanted = set(simhashes.view(np.int64).tolist())
-        rows = self.connection.execute(
-            "SELECT id, sketch, structure_simhash FROM pages NOT INDEXED WHERE scope = ? AND listed "
-            f"{self._in_pool}AND id > (SELECT max(id) FROM pages) - ? ORDER BY id DESC",
-            (*self._given, _NEWEST * limit),
-        )
-        found = ((row, sketch) for row, sketch, simhash in rows if simhash in wanted)
-        return list(islice(found, limit))
+        return list(islice(self.lists.newest.latest(self.scope, self.pool, wanted), limit))
 
     def near_bands(self) -> list[Sketched]:
         """See `Searching`."""
@@ -166,6 +162,7 @@ class Search(Searching):
         return self._fetch("SELECT id, sketch FROM pages WHERE scope = ? AND listed ", where, values)
 
     def _canonicals(self, where: str, values: Sequence[object]) -> list[Canonical]:
+        self.settle()
         return [canonical_of(fields) for fields in self._fetch(SELECT_CANONICAL, where, values)]
 
     def _fetch(self, select: str, where: str, values: Sequence[object]) -> list[Any]:
