@@ -9,7 +9,6 @@ gives the same pages, in any order and in any process.
 from __future__ import annotations
 
 import pickle
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -152,8 +151,8 @@ class Crawl:
 
 def crowds(prints: Iterable[Fingerprint], banding: Banding) -> NDArray[np.int64]:
     """Return how many of all pages have each key of a band, for each key of each page, in order."""
-    counts = Counter(key for page in prints for key in sketch_keys(page.sketch, banding).tolist())
-    rows = np.fromiter(counts.values(), np.int64, len(counts))
+    keys = np.concatenate([sketch_keys(page.sketch, banding) for page in prints])
+    _, rows = np.unique(keys, return_counts=True)
     return np.sort(np.repeat(rows, rows))
 
 
