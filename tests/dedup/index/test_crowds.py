@@ -157,17 +157,17 @@ def test_no_question_reads_all_pages_of_an_index_that_began_empty() -> None:
 
 def test_no_question_reads_all_pages_of_a_run_that_began_since_the_server_has_counted() -> None:
     pages, address = 120, postgres.empty("young")
-    with PostgresIndex(address) as young:
-        young.prepare(CONFIG)
-        for host in ("a", "b"):
-            read, added = _counted(address)
+    for host in ("a", "b"):
+        read, added = _counted(address)
+        with PostgresIndex(address) as young:
+            young.prepare(CONFIG)
             with Detector(young, CONFIG) as detector:
                 for number in range(pages):
                     one = page(edited(number % 60, number // 60), f"http://{host}/{number}")
                     detector.submit(detector.sighting(one), confirmed=True)
-            wait_until(lambda then=added: _counted(address)[1] == then + pages)
             server: Any = young.store._server  # type: ignore[attr-defined]
             server.script("ANALYZE @.pages")
+        wait_until(lambda then=added: _counted(address)[1] == then + pages)
     assert _counted(address)[0] - read < 20 * pages
 
 
