@@ -277,19 +277,34 @@ def _manual(module: str) -> str:
     return "<code>\n" + found[:20_000] + "\n</code>"
 
 
-_TICKETS = """
+_TRAC = """
+import json
 import sys
+from datetime import datetime, timedelta
 from trac.env import open_environment
 from trac.ticket import Ticket
+from trac.util.datefmt import utc
+from trac.wiki.model import WikiPage
 
 environment = open_environment(sys.argv[1])
-kinds, states = ("defect", "enhancement", "task"), ("major", "minor", "trivial")
-for number, line in enumerate(sys.stdin):
+begin = datetime(2026, 1, 1, tzinfo=utc)
+for number, (title, text) in enumerate(json.load(sys.stdin)):
+    now, parts = begin + timedelta(days=number), text.split("\\n\\n")
     ticket = Ticket(environment)
-    ticket.populate({"summary": line[:80], "description": line, "reporter": "a", "status": "new"})
-    ticket["type"], ticket["priority"] = kinds[number % 3], states[number % 2]
+    ticket.populate({"summary": title, "description": text, "reporter": f"r{number % 5}", "status": "new"})
+    ticket["type"] = ("defect", "enhancement", "task")[number % 3]
+    ticket["priority"] = ("major", "minor", "trivial")[number % 2]
     ticket["component"] = f"component{1 + number % 2}"
-    ticket.insert()
+    ticket.insert(when=now)
+    if number % 3:
+        ticket["status"] = ("accepted", "closed")[number % 3 - 1]
+        ticket["owner"] = f"owner{number % 4}"
+        ticket.save_changes("writer", parts[-1], when=now + timedelta(hours=5))
+    # Most pages have one version.
+    page = WikiPage(environment, "".join(filter(str.isalnum, title.title())) + "Page")
+    for version in range(1 + number % 5 // 3 * 2):
+        page.text = "= " + title + " =\\n" + "\\n\\n".join(parts) + f" ({version})"
+        page.save(f"writer{version}", f"version {version}", t=now + timedelta(hours=version))
 """
 
 
@@ -299,12 +314,8 @@ def _trac(folder: Path, port: int) -> Iterator[str]:
     subprocess.run(
         [admin, place, "initenv", "The project", "sqlite:db/trac.db"], check=True, stdout=sys.stderr
     )
-    for path in sorted((ROOT / "docs").rglob("*.md"))[:20]:
-        name = "".join(part.capitalize() for part in path.stem.split("-")) + "Page"
-        subprocess.run([admin, place, "wiki", "import", name, path], check=True, stdout=sys.stderr)
-    subjects = _git(ROOT, "log", "-40", "--format=%s. %b").replace("\n\n", "\n")
-    python = Path(admin).parent / "python"
-    subprocess.run([python, "-c", _TICKETS, place], input=subjects.encode(), check=True)
+    python, messages = Path(admin).parent / "python", json.dumps(_messages(POSTS))
+    subprocess.run([python, "-c", _TRAC, place], input=messages.encode(), check=True)
     command = [_found("tracd"), "-s", "--hostname", "127.0.0.1", "-p", str(port), str(place)]
     with _running(command, port, folder):
         yield "/wiki"
