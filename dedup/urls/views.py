@@ -92,8 +92,11 @@ class View:
         while edits:
             parts = key
             for edit in edits:
-                if edit in self.active and (record := _speaking(self.active[edit], edit, parts)):
-                    key = edit.applied(key)
+                if edit not in self.active:
+                    continue
+                left = edit.applied(parts)
+                if record := _speaking(self.active[edit], left):
+                    key = left if key is parts else edit.applied(key)
                     used[record] = None
             # What is left of a path may end in what another rule takes out: /x/index.html, /x/ and /x.
             edits = edits_of(key) if key.path != parts.path else []
@@ -119,8 +122,8 @@ class View:
     def bare(self, read: Reading) -> Parts:
         """Return what is left of a URL by all rules, those that act and those on trial."""
         key = self.normal(read)[0]
-        for record in self.on_trial(read):
-            key = self.without(record.rule.edit, key)
+        for edit in dict.fromkeys(record.rule.edit for record in self.on_trial(read)):
+            key = self.without(edit, key)
         return key
 
     def page(self, edit: Edit | None, key: Parts, url: str, signature: str) -> Page | None:
@@ -143,7 +146,7 @@ def hash_of(key: Parts) -> int:
     return murmur3(key.text)
 
 
-def _speaking(records: list[RuleRecord], edit: Edit, parts: Parts) -> RuleRecord | None:
-    """Return the widest of *records*, all about *edit*, that speaks of a URL."""
-    patterns = patterns_for(edit.applied(parts))
+def _speaking(records: list[RuleRecord], key: Parts) -> RuleRecord | None:
+    """Return the widest of *records*, all about one edit, that speaks of the URL it leaves *key* of."""
+    patterns = patterns_for(key)
     return next((record for record in records if record.speaks_of(patterns)), None)
