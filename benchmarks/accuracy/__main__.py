@@ -188,7 +188,8 @@ Printed by `python -m benchmarks.accuracy DATA_FOLDER --docs docs/` on labelled 
 - **Thresholds** are the shipped ones, never those that would be best for a set. The area under the ROC curve (AUC)
   shows what ranking alone could reach.
 - **Losses.** A page is dropped only if little would be lost with it. So a pair of label 1 that would lose more than is
-  allowed is meant to be kept, and counts as missed in the F1. The table of losses tells such pairs apart.
+  allowed is meant to be kept, and counts as missed in the F1. The table of losses tells such pairs apart. Pages with
+  many other numbers are kept too, as records are: in the manuals, versions, dates and sections are such numbers.
 - **Grey pairs** are neither copies nor different pages. Their drop rate is shown, but not scored.
 - **Structure.** In `page_compare` label 1 means the same site. The structural distance recognizes templates, so it is
   scored on this set as well, at `same_template_distance`. What the rule drops there has no target. In the other sets many pages of label 0 share a template.
