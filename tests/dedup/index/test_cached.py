@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
+from dedup import DedupConfig, MemoryIndex
 from dedup.index import cached
 from dedup.index.cached import CachedSimhashes, ListCache
 from dedup.index.chunks import SCHEMA, distinct
 from dedup.index.stores import lists
+from dedup.index.stores.base import Pool, Query, the_row
 from dedup.index.stores.lists import Newest
+from dedup.values.fingerprint import Fingerprint
 from tests.budget import examples
 from tests.dedup.index.test_laws import SameAnswers
 from tests.dedup.index.test_planted_faults import BUDGET
 from tests.dedup.index.test_postings import near_words, words
+from tests.sightings import find_or_add
 
 # The laws hold for few examples too, the same each time and without a search for the smallest one.
 LAWS = settings(BUDGET, max_examples=examples(50))
@@ -36,6 +41,7 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
     monkeypatch.setattr(lists, "_MOST_PAGES", 6)
     monkeypatch.setattr(lists, "_MOST_TEMPLATES", 2)
+    monkeypatch.setattr(lists, "_LATEST", 4)
 
 
 @pytest.mark.usefixtures("either_search", "little_room")
@@ -186,3 +192,31 @@ def never_cleared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 def test_the_laws_find_what_is_held_too_long() -> None:
     with pytest.raises(AssertionError):
         run_state_machine_as_test(SameAnswersByTwo, settings=settings(BUDGET, max_examples=500))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_newest_pages_are_those_of_a_look_at_the_rows(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "_LATEST", 5)
+    rng, config = Random(seed), DedupConfig(scope="global")
+    with MemoryIndex() as index:
+        store, run = index.store, index.begin_run("laws")
+        for number in range(1, 60):
+            digest = number.to_bytes(16, "big")
+            page = Fingerprint(number << 40, rng.randint(1, 4), rng.randbytes(256), digest, digest, 300)
+            find_or_add(index, page, f"http://a/{rng.randrange(30)}", run=run, config=config)
+            row = the_row(store, rng.randint(1, store.last()))
+            if rng.random() < 0.3:
+                with store.transaction(writing=True):
+                    store.change(Query(ids=(row.id,)), listed=not row.listed)
+            wanted = set(rng.sample(range(1, 5), 2))
+            newest = [
+                one.id
+                for one in index.rows()
+                if one.listed and one.sighting.fingerprint.structure_simhash in wanted
+            ][::-1]
+            held = store._lists.newest.latest(store._scope(("page", "")), Pool(("page", "")), wanted)
+            found = [number for number, _ in held]
+            assert found == newest[: len(found)]
+            assert set(found) >= {number for number in newest if number > store.last() - 5}
