@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from dedup import DedupConfig, MemoryIndex
+from dedup import DedupConfig, SQLiteIndex
 from dedup.index import cached
 from dedup.index.cached import CachedSimhashes, ListCache
 from dedup.index.chunks import SCHEMA, distinct
@@ -196,11 +197,11 @@ def test_the_laws_find_what_is_held_too_long() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_newest_pages_are_those_of_a_look_at_the_rows(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lists, "_LATEST", 5)
     rng, config = Random(seed), DedupConfig(scope="global")
-    with MemoryIndex() as index:
+    with SQLiteIndex(tmp_path / "pages.db") as index:
         store, run = index.store, index.begin_run("laws")
         for number in range(1, 60):
             digest = number.to_bytes(16, "big")
