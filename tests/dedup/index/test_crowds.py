@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -167,7 +168,7 @@ def test_no_question_reads_all_pages_of_a_run_that_began_since_the_server_has_co
                     detector.submit(detector.sighting(one), confirmed=True)
             server: Any = young.store._server  # type: ignore[attr-defined]
             server.script("ANALYZE @.pages")
-        wait_until(lambda then=added: _counted(address)[1] == then + pages)
+        wait_until(partial(_has_counted, address, added + pages))
     assert _counted(address)[0] - read < 20 * pages
 
 
@@ -200,6 +201,10 @@ def test_what_is_on_sites_is_read_in_batches(
     monkeypatch.setattr("dedup.index.stores.postgres.counts._TEXTS", 3)
     assert [found.id for found in index.store.kept_texts(0)] == rows
     assert [found.id for found in index.store.kept_texts(rows[0] if rows else 0)] == rows[1:]
+
+
+def _has_counted(address: str, added: int) -> bool:
+    return _counted(address)[1] == added
 
 
 def _counted(address: str) -> tuple[int, int]:
