@@ -103,7 +103,9 @@ TWO = pa.schema(
     ]
 )
 TOLD = pa.schema([*TWO, ("common_a", pa.binary()), ("common_b", pa.binary())])
-CERTAIN = pa.schema([("id", pa.int64()), _HOST, ("pages", pa.int64()), ("sample", pa.binary())])
+CERTAIN = pa.schema(
+    [("id", pa.int64()), _HOST, ("pages", pa.int64()), ("sample", pa.binary()), ("traits", pa.binary())]
+)
 CONTEXTS = pa.schema([_HOST, ("pages", pa.int64()), ("hashes", pa.binary()), ("counts", pa.binary())])
 LINES = pa.schema([("line", pa.string())])
 

@@ -360,7 +360,7 @@ def facts_of(pages: DataFrame, contexts: DataFrame, config: Any) -> DataFrame:
 def contexts_of(leaders: DataFrame, alike: DataFrame, late: DataFrame) -> DataFrame:
     """Return what stands on the pages that are kept whatever the verifier says (`CONTEXTS`)."""
     unsure = alike.select(sql.col("b").alias("id")).unionByName(late.select("id"))
-    certain = leaders.select("id", "host", "sample").join(unsure, "id", "left_anti")
+    certain = leaders.select("id", "host", "sample", "traits").join(unsure, "id", "left_anti")
     hosts = certain.groupBy("host").agg(sql.count("*").alias("pages"))
     counted = certain.join(hosts, "host").select(*CERTAIN.names)
     chosen = mapped(counted, steps.chosen, CERTAIN)

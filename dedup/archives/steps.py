@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import starmap
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +40,7 @@ from dedup.rule.decide import preference
 from dedup.rule.frozen import MOST_PAGES, NOTHING, FrozenSite, FrozenSites, HostCounts, counted
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.match import match
-from dedup.rule.site import Counted, Flags, SiteContext
+from dedup.rule.site import Counted, Flags, SiteContext, told_by
 from dedup.rule.verifier import Verifier, verifier_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import mixed
@@ -262,7 +263,8 @@ def chosen(batches: Iterable[pa.RecordBatch]) -> Batches:
 def context_of(pages: pa.Table) -> pa.Table:
     """Return the row of `CONTEXTS` for *pages* of one host (`CERTAIN`), one or more."""
     host = pages.column("host")[0].as_py()
-    counts = counted(pages.column("sample").to_pylist())
+    pages_of_it = zip(*(pages.column(name).to_pylist() for name in ("sample", "traits")), strict=True)
+    counts = counted(starmap(told_by, pages_of_it))
     return pa.Table.from_batches([contexts_batch({host: counts})]).cast(CONTEXTS)
 
 

@@ -13,6 +13,7 @@ from dedup.index.database_files import Damaged
 from dedup.index.schema import FLAG, NUMBER, PAGES, SCOPES, TEXT, Column
 from dedup.recipes.bands import Banding
 from dedup.rule.loss import LITTLE_SHARE, LITTLE_WORDS
+from dedup.rule.site import told_by
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
 from dedup.values.row import Glance, KeptText, Row
@@ -145,7 +146,9 @@ def glance_of(stored: Sequence[Any]) -> Glance:
 _KEPT_TEXT = Reader(
     "row {}",
     (
-        *PAGES.select(("id", "url", "seen_on", "run", "sample", "is_dry", "reason", "outcome", "kept")),
+        *PAGES.select(
+            ("id", "url", "seen_on", "run", "sample", "traits", "is_dry", "reason", "outcome", "kept")
+        ),
         Column("is a sibling", FLAG),
         *SCOPES.select(("kind", "scope")),
     ),
@@ -156,7 +159,7 @@ _IS_SIBLING = (
     "THEN 1 ELSE 0 END"
 )
 SELECT_KEPT_TEXT = (
-    "SELECT p.id, p.url, p.seen_on, p.run, p.sample, p.is_dry, p.reason, p.outcome, p.kept, "
+    "SELECT p.id, p.url, p.seen_on, p.run, p.sample, p.traits, p.is_dry, p.reason, p.outcome, p.kept, "
     f"{_IS_SIBLING}, s.kind, s.scope "
     "FROM pages p JOIN scopes s ON s.id = p.scope "
 )
@@ -168,12 +171,13 @@ TELLS_OF_SITE = f"(p.kept OR (p.reason = '{Reason.NEAR_DUPLICATE}' AND {_LOST_MO
 
 def kept_text_of(stored: Sequence[Any]) -> KeptText:
     """Return what `SELECT_KEPT_TEXT` gave; raises `Damaged`."""
-    row, url, seen_on, run, sample, is_dry, reason, outcome, *found = _KEPT_TEXT.values(stored)
+    row, url, seen_on, run, sample, traits, is_dry, reason, outcome, *found = _KEPT_TEXT.values(stored)
     host = host_of(url) if seen_on is None else seen_on
     is_kept, is_sibling, kind, scope = found
     is_new = reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
     return KeptText(
-        *(row, (kind, scope), host, run, is_dry, is_new, outcome, sample, is_kept, is_sibling)
+        *(row, (kind, scope), host, run, is_dry, is_new, outcome),
+        *(told_by(sample, traits), is_kept, is_sibling),
     )
 
 

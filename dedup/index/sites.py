@@ -1,4 +1,4 @@
-"""What is on the kept pages of a site: how many of them have each shingle.
+"""What is on the kept pages of a site: how many of them have each shingle, and each number.
 
 All is read from the rows, in the transaction that decides, and only if a verdict asks for it.  Only the
 latest rows count (`SPAN`), by their numbers, so that the same rows give the same verdicts.
@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.index.stores.base import Group, Store
-from dedup.recipes.sample import Sampled, of_site, places, sampled
+from dedup.recipes.sample import Sampled, places, sampled
 from dedup.rule.site import Counted, Flags, is_common
 from dedup.values.row import KeptText
 from dedup.values.verdict import Outcome
 
 # What is known goes back between SPAN and twice SPAN rows.  It takes 6 bytes for each different shingle
-# that was sampled on a site: some 600 for a page of 500 words, so some 12 MB; and at most 6 KB for a
-# page of any size.
+# that was sampled on a site, and each number: some 600 for a page of 500 words, so some 12 MB; and at
+# most 6.5 KB for a page of any size.
 SPAN = 10_000
 
 Counts = NDArray[np.uint16]
@@ -35,7 +35,7 @@ class _Part(NamedTuple):
 
 @dataclass(slots=True)
 class Shingles:
-    """For each shingle that was sampled, how many of some pages have it.
+    """For each shingle that was sampled, and each number, how many of some pages have it.
 
     New pages make a new part; the last two parts become one while the older is less than twice as large.
     """
@@ -44,10 +44,10 @@ class Shingles:
     _parts: list[_Part] = field(default_factory=list)
     _new: list[Sampled] = field(default_factory=list)
 
-    def add(self, sample: bytes) -> None:
-        """Count one more page."""
+    def add(self, told: bytes) -> None:
+        """Count one more page, by what it has `told_by` it."""
         self.pages += 1
-        self._new.append(sampled(of_site(sample)))
+        self._new.append(sampled(told))
 
     def counts(self, hashes: Sampled) -> Counts:
         """Return on how many pages each of *hashes* is."""
@@ -154,7 +154,7 @@ class Sites:
                 about = text.run, text.is_dry, text.is_new, text.is_kept, text.is_sibling
                 pages = _Pages(*about)
                 host = span.setdefault((text.group, text.host), {})
-                host.setdefault(pages, Shingles()).add(text.sample)
+                host.setdefault(pages, Shingles()).add(text.told)
 
 
 def _oldest(last: int) -> int:

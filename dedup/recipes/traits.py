@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.recipes.sample import Sampled, different, places, sampled
+from dedup.recipes.sample import SAMPLED_BYTES, Sampled, different, places, sampled
 from dedup.values.hashes import hashes_of
 
 # Of a page with more of them, the numbers with the smallest hashes.
@@ -76,16 +76,21 @@ def news(kept: bytes, page: bytes) -> News | None:
     """Return what the traits of *page* say that those of *kept* do not; None where one has none."""
     if not (kept and page):
         return None
-    of_kept, of_page = sampled(kept), sampled(page)
-    there, here = _numbers(of_kept), _numbers(of_page)
+    here, new = _compared(kept, page)
+    return News(_count(new), _count(here), kept[:SAMPLED_BYTES] == page[:SAMPLED_BYTES])
+
+
+def new_hashes(kept: bytes, page: bytes) -> bytes:
+    """Return those hashes of numbers in the traits of *page* that are not in those of *kept*."""
+    return _compared(kept, page)[1].tobytes()
+
+
+def _compared(kept: bytes, page: bytes) -> tuple[Sampled, Sampled]:
+    """Return the numbers of *page*, and those of them that *kept* has not."""
+    there, here = sampled(kept)[1:], sampled(page)[1:]
     if len(there) == MOST_NUMBERS:  # nothing is known beyond its last one
         here = here[: here.searchsorted(there[-1], "right")]
-    new = here[places(here, there) < 0]
-    return News(_count(new), _count(here), bool(of_kept[0] == of_page[0]))
-
-
-def _numbers(traits: Sampled) -> Sampled:
-    return traits[1:]
+    return here, here[places(here, there) < 0]
 
 
 def _count(numbers: Sampled) -> int:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.recipes.sample import Sampled, of_site, places, sampled
+from dedup.recipes.sample import Sampled, places, sampled
 from dedup.rule.site import Counted, Flags, is_common
 from dedup.values.hashes import digest
 
@@ -52,14 +52,14 @@ class HostCounts(NamedTuple):
 NOTHING = HostCounts(0, np.zeros(0, "<u4"), np.zeros(0, np.uint16))
 
 
-def counted(samples: Iterable[bytes]) -> HostCounts:
-    """Return how many of the pages with those *samples* have each shingle.
+def counted(told: Iterable[bytes]) -> HostCounts:
+    """Return how many of the pages have each shingle, by what each has `told_by` it.
 
     >>> counts = counted([np.array([3, 8], "<u4").tobytes(), np.array([8], "<u4").tobytes()])
     >>> counts.pages, counts.hashes.tolist(), counts.counts.tolist()
     (2, [3, 8], [1, 2])
     """
-    all_of_them = [sampled(of_site(sample)) for sample in samples]
+    all_of_them = [sampled(one) for one in told]
     if not all_of_them:
         return NOTHING
     hashes, counts = np.unique(np.concatenate(all_of_them), return_counts=True)

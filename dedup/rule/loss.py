@@ -15,7 +15,7 @@ import numpy as np
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import MOST, MOST_OF_SITE, SAMPLED_BYTES, Sampled, of_site, places, sampled
 from dedup.recipes.sketch import BINS
-from dedup.recipes.traits import news
+from dedup.recipes.traits import new_hashes, news
 from dedup.rule.similarity import SimilarityVerifier
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import NAMED, Fingerprint
@@ -239,9 +239,23 @@ def _elsewhere(  # noqa: PLR0917
     ):
         if _lost_sampled(kept, page) < LEAST_LOST_SAMPLED:
             return _told(check, page, LOST, why)
+        if unknown := _unknown_numbers(kept, page, site):
+            return _told(check, page, LOST, f"{why}; {unknown} of its numbers stand on no page kept")
         check = check._replace(margin=0.0)
         return _told(check, page, ELSEWHERE, f"all but about {missing:.0f} stand on other pages kept")
     return _told(check, page, LOST, f"{why}; about {missing:.0f} stand on no page kept")
+
+
+def _unknown_numbers(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> int:
+    """Return how many numbers of *page* stand on no page of *site* that was kept.
+
+    0 under the title of the page *kept*, and where they are so few that they say little.
+    """
+    found = news(kept.traits, page.traits)
+    if found is None or found.has_same_title:
+        return 0
+    unknown = int(np.count_nonzero(site.unknown(new_hashes(kept.traits, page.traits))))
+    return unknown if unknown >= words_of(page) / WORDS_A_NUMBER else 0
 
 
 def _lost_sampled(kept: Fingerprint, page: Fingerprint) -> int:

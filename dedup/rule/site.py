@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.recipes.sample import sampled
+from dedup.recipes.sample import SAMPLED_BYTES, of_site, sampled
 
 Flags = NDArray[np.bool_]
 Counted = NDArray[np.int64]
@@ -47,6 +47,11 @@ class SiteContext(Protocol):
 
     def beside(self, host: str) -> SiteContext:
         """Return what is known beside a page of *host*: what is common there counts as common, too."""
+
+
+def told_by(sample: bytes, traits: bytes) -> bytes:
+    """Return the hashes that a page tells its site: those of its shingles, and of its numbers."""
+    return of_site(sample) + traits[SAMPLED_BYTES:]
 
 
 def is_common(counts: NDArray[Any], pages: int) -> Flags:

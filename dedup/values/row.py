@@ -141,7 +141,7 @@ def is_canonical(verdict: Verdict) -> bool:
 
 
 class KeptText(NamedTuple):
-    """What a page tells about its site: a sample of its shingles, and whose it is.
+    """What a page tells about its site, see `dedup.rule.site.told_by`, and whose it is.
 
     *group* is its kind and its scope; *is_new* says that its URL was not known before.  *is_kept* is
     False for a near copy that was dropped and lost some words, *is_sibling* says that such a copy and
@@ -155,7 +155,7 @@ class KeptText(NamedTuple):
     is_dry: bool
     is_new: bool
     outcome: Outcome
-    sample: bytes
+    told: bytes
     is_kept: bool = True
     is_sibling: bool = False
 

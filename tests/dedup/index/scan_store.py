@@ -25,6 +25,7 @@ from dedup.index.stores.base import (
 )
 from dedup.recipes.config import DedupConfig
 from dedup.rule.loss import little_words
+from dedup.rule.site import told_by
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
 from dedup.values.row import (
@@ -50,9 +51,9 @@ def is_elsewhere(verdict: Verdict) -> bool:
 def kept_text(row: Row) -> KeptText:
     """Return what *row* tells about its site."""
     seen = row.sighting
-    group, sample = (seen.kind, seen.scope), seen.fingerprint.sample
+    group, told = (seen.kind, seen.scope), told_by(seen.fingerprint.sample, seen.fingerprint.traits)
     is_new = row.verdict.reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
-    found = KeptText(row.id, group, seen.host, seen.run, seen.is_dry, is_new, row.outcome, sample)
+    found = KeptText(row.id, group, seen.host, seen.run, seen.is_dry, is_new, row.outcome, told)
     return found._replace(is_kept=row.verdict.kept)
 
 

@@ -28,7 +28,8 @@ from tests.sightings import find_or_add, sighting
 KEEP, DROP = DedupConfig(), DedupConfig(unchanged="drop")
 FRAME = text(0, 200)
 PRINTS = [
-    fingerprint(page(f"{FRAME if number % 2 else ''} {text(number, 80)}")) for number in range(1, 9)
+    fingerprint(page(f"{FRAME if number % 2 else ''} {text(number, 80)} {number} {number // 2}"))
+    for number in range(1, 9)
 ]
 HOSTS = ("a", "b")
 
@@ -53,7 +54,8 @@ def told(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[li
 
 
 def answers(site: SiteContext, one: Fingerprint) -> list[list[Any]]:
-    found = site.common(one.sample), site.unknown(one.sample), site.on(one.sample)
+    asked = site_rule.told_by(one.sample, one.traits)
+    found = site.common(asked), site.unknown(asked), site.on(asked)
     return [each.tolist() for each in found]
 
 
@@ -67,7 +69,8 @@ def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list
     pages: Counter[str] = Counter()
     for row in rows:
         if row.id >= oldest and counts_here(row, config, run):
-            hashes = sampled(row.sighting.fingerprint.sample).tolist()
+            page = row.sighting.fingerprint
+            hashes = sampled(site_rule.told_by(page.sample, page.traits)).tolist()
             if row.verdict.kept:
                 counts[row.sighting.host].update(hashes)
                 pages[row.sighting.host] += 1
@@ -81,7 +84,7 @@ def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list
             name: max(site_rule.COMMON_PAGES, site_rule.COMMON_SHARE * pages[name]) for name in hosts
         }
         for one in PRINTS:
-            hashes = sampled(one.sample).tolist()
+            hashes = sampled(site_rule.told_by(one.sample, one.traits)).tolist()
             common = [
                 any(counts[name][h] + siblings[name][h] >= bounds[name] for name in hosts)
                 for h in hashes

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, Page, compare, fingerprint
-from dedup.recipes.sample import MOST, ONE_IN, places, sample, sampled
+from dedup.recipes.sample import MOST, ONE_IN, Sampled, places, sample, sampled
 from dedup.rule import loss
 from dedup.rule.loss import LossVerifier, allowed_words, lost_words, missing_words, own_similarity
-from dedup.rule.site import NO_SITE, Counted, Flags, NoSite
+from dedup.rule.site import NO_SITE, Counted, Flags, NoSite, told_by
 from dedup.values.match import Check
 from tests.pages import text
 
@@ -29,7 +29,7 @@ class Known(NoSite):
 
     def __init__(self, common: str = "", kept: str = "", pages: int = 100) -> None:
         self.pages = pages
-        self._common, self._kept = (sampled(printed(one).sample) for one in (common, kept))
+        self._common, self._kept = (known_by(printed(one)) for one in (common, kept))
 
     def common(self, sample: bytes) -> Flags:
         return np.asarray(places(sampled(sample), self._common) >= 0)
@@ -43,6 +43,10 @@ class Known(NoSite):
 
     def beside(self, host: str) -> Known:
         return self
+
+
+def known_by(page: Fingerprint) -> Sampled:
+    return np.sort(sampled(told_by(page.sample, page.traits)))
 
 
 def printed(content: str) -> Fingerprint:
@@ -217,6 +221,23 @@ def test_what_is_lost_and_not_sampled_is_not_known_to_stand_elsewhere(
     assert checked(FRAME, page, site).finding == loss.ELSEWHERE
     monkeypatch.setattr(loss, "_lost_sampled", lambda *_: 2)
     assert checked(FRAME, page, site).finding == loss.LOST
+
+
+@pytest.mark.parametrize(
+    ("title", "elsewhere", "finding"),
+    [
+        *(("B", "", loss.LOST), ("B", "5.49 7.99", loss.ELSEWHERE)),
+        *(("B", "5.49", loss.ELSEWHERE), ("A", "", loss.ELSEWHERE)),
+    ],
+)
+def test_numbers_that_stand_nowhere_make_a_record_under_another_title(
+    title: str, elsewhere: str, finding: str
+) -> None:
+    kept, page = of_title("A", FRAME), of_title(title, f"{FRAME} {ELSE} 5.49 7.99")
+    site = Known(common=FRAME, kept=f"{ELSE} {elsewhere}")
+    check = LossVerifier(CONFIG).check(kept, page, site)
+    assert check.finding == finding
+    assert ("2 of its numbers stand on no page kept" in check.sentence) == (finding == loss.LOST)
 
 
 def of_title(title: str, content: str) -> Fingerprint:
