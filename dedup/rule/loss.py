@@ -52,9 +52,9 @@ MISSING_WORDS, MISSING_SHARE = 8, 1 / 4
 # also more than this share of those that are not common on the site: the first where no more than a few
 # words are lost.  In a longer text they are the edit of a release, whose title tells its number.
 SENTENCE_SHARES = 1 / 32, 1 / 16
-# Two pages with so many other numbers are two records, such as two matches, models or prices.  Under one
+# Two pages with so many other numbers are two records, such as two matches or two models.  Under one
 # title, clocks and counters make some, and in a long text versions, dates and notes do.
-NEW_NUMBERS, NEW_NUMBERS_OF_ONE_TITLE, WORDS_A_NUMBER = 1, 4, 250
+NEW_NUMBERS, NEW_NUMBERS_OF_ONE_TITLE, WORDS_A_NUMBER = 2, 4, 250
 # Under one title they are also so large a share of the numbers of the page: an article whose dates were
 # corrected is the same one.  In a frame that is not known yet, the numbers of other pages may stand.
 SHARE_OF_NUMBERS = 1 / 4
@@ -255,7 +255,7 @@ def _unknown_numbers(kept: Fingerprint, page: Fingerprint, site: SiteContext) ->
     if found is None or found.has_same_title:
         return 0
     unknown = int(np.count_nonzero(site.unknown(new_hashes(kept.traits, page.traits))))
-    return unknown if unknown >= words_of(page) / WORDS_A_NUMBER else 0
+    return unknown if unknown >= max(NEW_NUMBERS, words_of(page) / WORDS_A_NUMBER) else 0
 
 
 def _lost_sampled(kept: Fingerprint, page: Fingerprint) -> int:

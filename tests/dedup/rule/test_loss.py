@@ -267,20 +267,6 @@ def test_other_numbers_make_another_record(titles: str, numbers: str, finding: s
 
 
 @pytest.mark.parametrize(
-    ("titles", "words", "finding"),
-    [("AB", 120, loss.LOST), ("AA", 120, loss.FEW), ("AB", 300, loss.FEW)],
-)
-def test_one_price_under_another_title_makes_a_record_of_a_short_page(
-    titles: str, words: int, finding: str
-) -> None:
-    kept, page = (
-        of_title(title, f"{text(6, words)} costs {price} euro")
-        for title, price in zip(titles, ("4.99", "5.49"), strict=True)
-    )
-    assert LossVerifier(CONFIG).check(kept, page, NO_SITE).finding == finding
-
-
-@pytest.mark.parametrize(
     ("titles", "numbers", "site", "finding"),
     [
         ("AA", 18, NO_SITE, loss.FEW),
