@@ -44,7 +44,7 @@ PARTS_OF_STATEMENTS = {
     "_IS_SIBLING",
     "TELLS_OF_SITE",
     "Reason.NEAR_DUPLICATE",
-    *("LITTLE_WORDS", "LITTLE_SHARE", "_WORDS", "_LOST_MORE"),
+    "LITTLE_WORDS",
     "_ENTRY_BYTES",
     # Names of tables and columns, and what is declared of them in `columns` and `records`.
     *(

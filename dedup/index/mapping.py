@@ -12,7 +12,7 @@ from dedup.index import postings
 from dedup.index.database_files import Damaged
 from dedup.index.schema import FLAG, NUMBER, PAGES, SCOPES, TEXT, Column
 from dedup.recipes.bands import Banding
-from dedup.rule.loss import LITTLE_SHARE, LITTLE_WORDS
+from dedup.rule.loss import LITTLE_WORDS
 from dedup.rule.site import told_by
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
@@ -163,10 +163,8 @@ SELECT_KEPT_TEXT = (
     f"{_IS_SIBLING}, s.kind, s.scope "
     "FROM pages p JOIN scopes s ON s.id = p.scope "
 )
-_WORDS = "coalesce(nullif(p.words, 0), p.tokens)"
-_LOST_MORE = f"(p.lost > {LITTLE_WORDS} OR p.lost > {LITTLE_SHARE} * {_WORDS})"
-TELLS_OF_SITE = f"(p.kept OR (p.reason = '{Reason.NEAR_DUPLICATE}' AND {_LOST_MORE}))"
-"""The condition that a row tells something of its site: it was kept, or it lost more than little."""
+TELLS_OF_SITE = f"(p.kept OR (p.reason = '{Reason.NEAR_DUPLICATE}' AND p.lost > {LITTLE_WORDS}))"
+"""The condition that a row tells something of its site: it was kept, or lost more than a word."""
 
 
 def kept_text_of(stored: Sequence[Any]) -> KeptText:

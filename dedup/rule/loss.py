@@ -197,7 +197,8 @@ def _is_much(lost: int, page: Fingerprint, site: SiteContext) -> str:
     A few words alone inside the frame of a site are a stub, such as a login wall.  A record that is
     hardly more than named by its HTML has nothing but its name, and may lose nothing.
     """
-    if lost <= {None: little_words(page), NAMED: 0}.get(page.inside, FEW_WORDS):
+    little = min(LITTLE_WORDS, LITTLE_SHARE * words_of(page))
+    if lost <= {None: little, NAMED: 0}.get(page.inside, FEW_WORDS):
         return ""
     own = own_words(page, site)
     if lost <= MOST_SHARE * own:
@@ -255,7 +256,7 @@ def _unknown_numbers(kept: Fingerprint, page: Fingerprint, site: SiteContext) ->
     if found is None or found.has_same_title:
         return 0
     unknown = int(np.count_nonzero(site.unknown(new_hashes(kept.traits, page.traits))))
-    return unknown if unknown >= max(NEW_NUMBERS, words_of(page) / WORDS_A_NUMBER) else 0
+    return unknown if unknown >= words_of(page) / WORDS_A_NUMBER else 0
 
 
 def _lost_sampled(kept: Fingerprint, page: Fingerprint) -> int:
@@ -378,11 +379,6 @@ def own_similarity(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> f
     of_page, of_kept = of_page[own_here], of_kept[own_there]
     both = int((places(of_page, of_kept) >= 0).sum())
     return both / max(len(of_page) + len(of_kept) - both, 1)
-
-
-def little_words(page: Fingerprint) -> float:
-    """Return how many words of *page* are lost where a single one is changed, and make no text."""
-    return min(LITTLE_WORDS, LITTLE_SHARE * words_of(page))
 
 
 def shingles_of(page: Fingerprint) -> int:

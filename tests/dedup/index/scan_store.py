@@ -24,7 +24,7 @@ from dedup.index.stores.base import (
     Token,
 )
 from dedup.recipes.config import DedupConfig
-from dedup.rule.loss import little_words
+from dedup.rule.loss import LITTLE_WORDS
 from dedup.rule.site import told_by
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
@@ -59,9 +59,9 @@ def kept_text(row: Row) -> KeptText:
 
 def tells_of_site(row: Row) -> bool:
     """Return whether *row* was kept, or was dropped as a near copy and lost more than a word."""
-    page, found = row.sighting.fingerprint, row.verdict
-    is_near = found.reason is Reason.NEAR_DUPLICATE and (found.lost or 0) > little_words(page)
-    return bool(page.sample) and (found.kept or is_near)
+    found = row.verdict
+    is_near = found.reason is Reason.NEAR_DUPLICATE and (found.lost or 0) > LITTLE_WORDS
+    return bool(row.sighting.fingerprint.sample) and (found.kept or is_near)
 
 
 # What tells a record from all others of its kind, and the order of the kind, None for that of time.

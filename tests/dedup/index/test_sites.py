@@ -18,7 +18,7 @@ from dedup.reading.fields import FieldRule
 from dedup.recipes.sample import sampled
 from dedup.report.replay import replayed
 from dedup.rule import site as site_rule
-from dedup.rule.loss import little_words
+from dedup.rule.loss import LITTLE_WORDS
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome, Reason
@@ -96,8 +96,7 @@ def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list
 
 def counts_here(row: Row, config: DedupConfig, run: Any) -> bool:
     seen, verdict = row.sighting, row.verdict
-    is_near = verdict.reason is Reason.NEAR_DUPLICATE
-    is_copy = is_near and (verdict.lost or 0) > little_words(seen.fingerprint)
+    is_copy = verdict.reason is Reason.NEAR_DUPLICATE and (verdict.lost or 0) > LITTLE_WORDS
     tells = (verdict.kept or is_copy) and seen.fingerprint.sample
     if not tells or row.outcome is not Outcome.CONFIRMED:
         return False
@@ -408,14 +407,3 @@ def test_a_replay_gives_the_verdicts_of_the_crawl(index: Index) -> None:
         assert [row.verdict.missing for row in replay.index.rows()] == [
             row.verdict.missing for row in index.rows()
         ]
-
-
-def test_of_a_short_page_that_lost_four_words_more_than_the_frame_is_known(index: Index) -> None:
-    short, copy = text(1, 30), f"{text(1, 26)} {text(9, 4)}"
-    assert seen(index, [short, copy]) == [True, False]
-    kept, dropped = index.rows()
-    assert dropped.verdict.lost == 4
-    after = sighting(PRINTS[0], "http://a/new", run=index.begin_run("s"), config=DROP)
-    with index.store.transaction(writing=False):
-        site = index.ledger.evidence(after).site(DROP)
-        assert site.on(kept.sighting.fingerprint.sample).max() == 2, "both pages have it"
