@@ -60,8 +60,10 @@ class Crawled:
         return f"{self.requests:,}{'' if self.ended else ', stopped'}; {self.articles} of {ARTICLES}"
 
 
-def crawl(trap: Trap, folder: Path, *, is_stock: bool = False, limit: int = LIMIT) -> Crawled:
-    """Crawl the site of *trap* in a process of its own."""
+def crawl(
+    trap: Trap, folder: Path, *, is_stock: bool = False, limit: int = LIMIT, at_once: int = 0
+) -> Crawled:
+    """Crawl the site of *trap* in a process of its own, with *at_once* requests if that is not 0."""
     feed = folder / "feed.jsonl"
     with trapped(trap) as url:
         settings = {
@@ -70,6 +72,8 @@ def crawl(trap: Trap, folder: Path, *, is_stock: bool = False, limit: int = LIMI
             "DEDUP_INDEX": str(folder / "pages.db"),
             "JOBDIR": str(folder / "job"),
         }
+        if at_once:
+            settings["CONCURRENT_REQUESTS"] = str(at_once)
         options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
         if is_stock:
             # Scrapy's own settings, not those of this project.

@@ -78,17 +78,10 @@ class Leaves:
         are chosen as were visited of their part, so what is wrongly taken for an end costs little.
         """
         ends = self._ends()
-        waiting = Counter(chain.from_iterable(link.parts for link in parked()))
-        incomplete = self._open(waiting, ends)
-        found = self._within(parked(), ends, incomplete)
-        # Where parts with an end wait for one another, none of them would ever be complete.
-        return found or self._within(parked(), ends, incomplete - ends)
-
-    def _within(self, parked: Iterable[Link], ends: set[str], open_parts: set[str]) -> set[str]:
-        """Return the addresses in *ends* that no page of *open_parts* has named, within their room."""
+        open_parts = self._open(Counter(chain.from_iterable(link.parts for link in parked())), ends)
         room = Counter(self._in_vain)
         found: set[str] = set()
-        for link in parked:
+        for link in parked():
             part = _part_with_an_end(link, open_parts, ends)
             host = part.partition("/")[0]
             if part and room[part] > 0 and self._taken[host] < MOST_LEAVES and link.url not in found:

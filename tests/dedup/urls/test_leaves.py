@@ -110,18 +110,6 @@ def test_pages_that_name_a_leaf_each_are_visited_and_so_are_the_leaves() -> None
     assert crawled(names) == 1 + 5 + 150 + 150
 
 
-def test_parts_with_an_end_that_wait_for_one_another_are_visited() -> None:
-    def names(path: str) -> list[str]:
-        pages = {
-            "/": ["/place/list-all.html", "/monster/list-all.html"],
-            "/place/list-all.html": [f"/monster/{word(100 + one)}.html" for one in range(60)],
-            "/monster/list-all.html": [f"/place/{word(100 + one)}.html" for one in range(60)],
-        }
-        return pages.get(path, [])
-
-    assert crawled(names, new="/list-") == 1 + 2 + 60 + 60
-
-
 def last(path: str) -> int:
     """Return the number at the end of *path*, 0 for none."""
     digits = path.removesuffix(".html").rpartition("-" if "-" in path else "/")[2]
