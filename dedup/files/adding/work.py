@@ -9,9 +9,10 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from multiprocessing import connection
@@ -153,7 +154,8 @@ def sighted(
         for number, batch in enumerate(batches):
             if number == 1 and jobs > 1:
                 pool = ProcessPoolExecutor(jobs, _context(), _begin_work, (settings,))
-                is_ready = pool.submit(_do_nothing)
+                with _uninterrupted():
+                    is_ready = pool.submit(_do_nothing)
             if pool is None or not is_ready.done():
                 yield batch, sighter.results(*batch.task)
                 continue
@@ -191,6 +193,19 @@ def _end_with_parent() -> None:
     if parent is not None:
         connection.wait([parent.sentinel])
         os._exit(1)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait: in a process that is just being forked it would end in a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows has none, and forks none
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _do_nothing() -> None:
