@@ -1,8 +1,8 @@
 """What is known of sites, in Parquet: a row for each host.
 
 Columns: *host*; *pages*, how many of its pages were counted; *hashes*, the shingles that were sampled on
-them, 4 bytes each (little endian), different and in order; *counts*, 2 bytes for each of these: on how
-many of the pages it is.
+them, and their numbers, 4 bytes each (little endian), different and in order; *counts*, 2 bytes for each
+of these: on how many of the pages it is.
 """
 
 from __future__ import annotations

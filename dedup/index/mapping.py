@@ -164,7 +164,7 @@ SELECT_KEPT_TEXT = (
     "FROM pages p JOIN scopes s ON s.id = p.scope "
 )
 TELLS_OF_SITE = f"(p.kept OR (p.reason = '{Reason.NEAR_DUPLICATE}' AND p.lost > {LITTLE_WORDS}))"
-"""The condition that a row tells something of its site: it was kept, or lost more than a word."""
+"""The condition that a row tells something of its site: it was kept, or lost more than a few words."""
 
 
 def kept_text_of(stored: Sequence[Any]) -> KeptText:

@@ -81,7 +81,8 @@ class LossVerifier:
     page.  Or it would lose more, within the bounds of the configuration, and is like the kept page in
     what is not common on their site.  Or its words are on other kept pages, as those of a list are.
     The first two ways are closed where that is more than a third of what the page has of its own, and
-    where its numbers are others: then it is another record in the frame of the same table.
+    where its numbers are others: then it is another record in the frame of the same table.  The third
+    is closed where the page has another title, and numbers that stand on no page kept.
     """
 
     config: DedupConfig

@@ -21,7 +21,8 @@ class SiteContext(Protocol):
 
     A site is a host.  An index reads it in the transaction that decides, and hands it on in
     `dedup.rule.decide.Past`: a verdict depends on the pages before it alone.  A *sample* is one of
-    shingles, see `dedup.recipes.sample`; there is a flag for each of its hashes.
+    shingles, see `dedup.recipes.sample`, or of numbers, see `dedup.recipes.traits`; there is a flag for
+    each of its hashes.
     """
 
     @property

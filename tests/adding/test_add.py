@@ -10,7 +10,7 @@ import threading
 import time
 import tracemalloc
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow.parquet
 import pytest
@@ -200,6 +200,25 @@ def test_the_command_forks_with_a_bar_and_without(tmp_path: Path, shown: str) ->
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     assert "fork\n" in done.stdout + done.stderr  # a bar takes both
     assert ("judging" in done.stderr) == bool(shown)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such mask")
+def test_no_process_is_made_while_ctrl_c_may_come() -> None:
+    def blocked() -> set[Any]:
+        return set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+
+    class Pool:
+        def submit(self, function: Any, *values: Any) -> Any:
+            assert signal.SIGINT in blocked()
+            return function(*values)
+
+    before, pool = blocked(), cast("Any", Pool())
+    found: Any = work._submitted(pool, max, 2, 3)
+    assert found == 3
+    with pytest.raises(ZeroDivisionError):
+        work._submitted(pool, divmod, 1, 0)
+    assert blocked() == before
+    assert signal.SIGINT not in before
 
 
 def test_beside_other_threads_processes_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:

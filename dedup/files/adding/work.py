@@ -9,10 +9,9 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from multiprocessing import connection
@@ -154,12 +153,11 @@ def sighted(
         for number, batch in enumerate(batches):
             if number == 1 and jobs > 1:
                 pool = ProcessPoolExecutor(jobs, _context(), _begin_work, (settings,))
-                with _uninterrupted():
-                    is_ready = pool.submit(_do_nothing)
+                is_ready = _submitted(pool, _do_nothing)
             if pool is None or not is_ready.done():
                 yield batch, sighter.results(*batch.task)
                 continue
-            waiting.append((batch, pool.submit(_work, *batch.task)))
+            waiting.append((batch, _submitted(pool, _work, *batch.task)))
             # One batch for each process, one waiting for it, and one that the index is asked about.
             if len(waiting) > 2 * jobs:
                 done, future = waiting.popleft()
@@ -195,15 +193,13 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait: in a process that is just being forked it would end in a traceback."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows has none, and forks none
-        yield
-        return
+def _submitted(pool: ProcessPoolExecutor, function: Callable[..., Any], *values: Any) -> Future[Any]:
+    """Submit a call, and let Ctrl-C wait: it may start a process, which would end in a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows has none
+        return pool.submit(function, *values)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        yield
+        return pool.submit(function, *values)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

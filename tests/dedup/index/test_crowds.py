@@ -147,12 +147,8 @@ def test_no_question_reads_all_pages_of_an_index_that_began_empty() -> None:
     pages, address = 120, postgres.empty("young")
     read, added = _counted(address)
     with PostgresIndex(address) as young:
-        young.prepare(CONFIG)
-        with Detector(young, CONFIG) as detector:
-            for number in range(pages):
-                one = page(edited(number % 100, number // 100), f"http://a/{number}")
-                detector.submit(detector.sighting(one))
-    wait_until(lambda: _counted(address)[1] == added + pages)
+        _crawl(young, "a", pages, different=100)
+    wait_until(partial(_has_counted, address, added + pages))
     assert _counted(address)[0] - read < 10 * pages
 
 
@@ -161,11 +157,7 @@ def test_no_question_reads_all_pages_of_a_run_that_began_since_the_server_has_co
     for host in ("a", "b"):
         read, added = _counted(address)
         with PostgresIndex(address) as young:
-            young.prepare(CONFIG)
-            with Detector(young, CONFIG) as detector:
-                for number in range(pages):
-                    one = page(edited(number % 60, number // 60), f"http://{host}/{number}")
-                    detector.submit(detector.sighting(one), confirmed=True)
+            _crawl(young, host, pages, different=60, confirmed=True)
             server: Any = young.store._server  # type: ignore[attr-defined]
             server.script("ANALYZE @.pages")
         wait_until(partial(_has_counted, address, added + pages))
@@ -201,6 +193,17 @@ def test_what_is_on_sites_is_read_in_batches(
     monkeypatch.setattr("dedup.index.stores.postgres.counts._TEXTS", 3)
     assert [found.id for found in index.store.kept_texts(0)] == rows
     assert [found.id for found in index.store.kept_texts(rows[0] if rows else 0)] == rows[1:]
+
+
+def _crawl(
+    index: PostgresIndex, host: str, pages: int, *, different: int, confirmed: bool = False
+) -> None:
+    """Submit *pages* of *host*, so many of them *different* from each other, then edits of these."""
+    index.prepare(CONFIG)
+    with Detector(index, CONFIG) as detector:
+        for number in range(pages):
+            one = page(edited(number % different, number // different), f"http://{host}/{number}")
+            detector.submit(detector.sighting(one), confirmed=confirmed)
 
 
 def _has_counted(address: str, added: int) -> bool:
