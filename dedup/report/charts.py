@@ -15,6 +15,8 @@ _WIDTH, _HEIGHT = 500, 240
 # Where the bars are: room for the threshold above them, and for numbers and names on two sides.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 488, 24, 192
 _MOST_TICKS = 6
+# As wide as a letter is at most, on the average of a text.
+_LETTER = 7
 # Bars that are drawn on the right of the last one and of the threshold.
 _ROOM = 2
 
@@ -154,8 +156,9 @@ def _edge(chart: Chart) -> Iterator[str]:
         x = chart.x(chart.edge)
         line = 'stroke="var(--edge)" stroke-width="2" stroke-dasharray="6 4"'
         yield f'<path d="M{x:.1f} {_TOP - 4}V{_BOTTOM}" {line}/>'
-        side = "end" if x > (_LEFT + _RIGHT) / 2 else "start"
-        yield _text(x, _TOP - 10, f"threshold: {chart.bound}", side, "var(--edge)")
+        told = f"threshold: {chart.bound}"
+        room = len(told) * _LETTER / 2
+        yield _text(min(max(x, room), _WIDTH - room), _TOP - 10, told, colour="var(--edge)")
 
 
 def _names(chart: Chart) -> Iterator[str]:

@@ -18,6 +18,7 @@ from lxml import etree
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.cli import main
+from dedup.report import charts
 from dedup.report import html as html_report
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.row import glance_of
@@ -222,6 +223,18 @@ def test_the_rule_and_the_thresholds_are_those_in_force(
     assert re.findall(r"Threshold: ([^\"]*)\"", report) == thresholds
     assert report.count(" No threshold.") == 3 - len(thresholds)
     assert report.count("threshold: at ") == len(thresholds)
+
+
+@pytest.mark.parametrize("edge", [0, 4, 9, 10, 11, 15, 19])
+def test_the_threshold_is_read_inside_the_drawing_wherever_it_is(edge: float) -> None:
+    counts, bound = [1] * 18, charts.lost_bound(DedupConfig())
+    chart = charts.Chart("", "", "", counts, [""] * 18, first=0, step=1, edge=edge, bound=bound)
+    drawing = etree.fromstring(charts.svg(chart))
+    width = float(drawing.get("viewBox").split()[2])
+    (told,) = (one for one in drawing.iter("text") if (one.text or "").startswith("threshold"))
+    assert told.get("text-anchor") == "middle"
+    room = 3 * len(told.text)  # half of its letters, 6 units wide
+    assert room < float(told.get("x")) < width - room
 
 
 def test_a_copy_at_the_largest_distance_is_in_the_chart(index: Path) -> None:
