@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -23,20 +24,26 @@ alive = WeakSet[Response]()
 
 
 @pytest.fixture(autouse=True)
-def nothing_frozen() -> Iterator[None]:
+def nothing_frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     gc.unfreeze()
     thresholds = gc.get_threshold()
+    monkeypatch.setattr(garbage, "_state", copy(garbage._state))
     yield
     gc.unfreeze()
     gc.set_threshold(*thresholds)
 
 
+def is_frozen(before: int) -> bool:
+    """Tell whether what was frozen still is: of so many objects a few may have gone."""
+    return gc.get_freeze_count() > 0.9 * before > 0
+
+
 def test_it_is_left_out_from_the_first_crawl_to_the_last() -> None:
     garbage.begin()
-    assert (before := gc.get_freeze_count()) > 0
+    before = gc.get_freeze_count()
     garbage.begin()
     garbage.end()
-    assert gc.get_freeze_count() == before
+    assert is_frozen(before)
     garbage.end()
     assert gc.get_freeze_count() == 0
 
@@ -46,7 +53,7 @@ def test_what_somebody_else_has_frozen_stays_so() -> None:
     before = gc.get_freeze_count()
     garbage.begin()
     garbage.end()
-    assert gc.get_freeze_count() == before
+    assert is_frozen(before)
 
 
 def test_garbage_of_an_earlier_crawl_is_collected_before() -> None:
