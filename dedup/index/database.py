@@ -51,8 +51,8 @@ class Database:
     kind.  With *read_only* nothing is changed whatever happens: no folder is made, an older schema is
     refused.
 
-    *began* is called at the beginning of each transaction, *committing* before it is committed, and
-    *ended* after it, with whether it was undone; whoever wants to be called sets them.
+    *began* is called at the beginning of each transaction, and *ended* after it, with whether it was
+    undone; whoever wants to be called sets them.
 
     Transactions that are `writing` and may be gathered are committed together, up to *most* of them: a
     commit costs as much as all that a page needs besides.  Between them the file stays locked for other
@@ -60,7 +60,6 @@ class Database:
     """
 
     began: Callable[[], None] = staticmethod(lambda: None)
-    committing: Callable[[], None] = staticmethod(lambda: None)
     ended: Callable[[bool], None] = staticmethod(lambda _: None)
 
     def __init__(
@@ -341,7 +340,6 @@ class _Transaction:
 
     def _commit(self) -> None:
         try:
-            self._database.committing()
             self._database.connection.execute("COMMIT")
         except BaseException:
             self._undo_all()

@@ -249,8 +249,6 @@ class Ledger:
 
         Raises `NoSuchRow` if one of them is not here, or was never committed; the others are confirmed.
         """
-        if len(rows) == 1 and self._is_confirmed_soon(rows[0]):
-            return
         pending = Query(ids=rows, outcomes=(Outcome.PENDING,), replaces=False)
         with self._store.transaction(writing=True, beside=True, can_wait=True):
             # As nearly all: there is nothing else to do.
@@ -270,11 +268,6 @@ class Ledger:
                     self._complete(found)
         if missing:
             raise missing[0]
-
-    def _is_confirmed_soon(self, row: int) -> bool:
-        """Return whether *row* is confirmed together with others: mostly there is nothing else to do."""
-        is_plain = self._store.is_gathering and not self._facts.has_restored()
-        return is_plain and self._store.confirm_soon(row)
 
     def release(self, row: int) -> None:
         """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""

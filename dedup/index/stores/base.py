@@ -180,13 +180,6 @@ class Store(Protocol):
         """Whether a row of that number was added here and never committed: others may have it now."""
         return False
 
-    def confirm_soon(self, row: int) -> bool:  # noqa: ARG002
-        """Confirm *row* in what is gathered, if it was added here, is pending and replaces no other.
-
-        It is as if it was confirmed now.  False where this cannot be: then nothing is done.
-        """
-        return False
-
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         """Give the rows *which* an outcome, or put them into or out of the lists; return how many."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 
 from dedup.index.database import Database
 from dedup.index.mapping import (
@@ -28,7 +28,6 @@ class Counts(Store):
 
     _database: Database
     _connection: sqlite3.Connection
-    _write_confirmed: Callable[[], None]
 
     def last(self) -> int:
         with self._database.errors():
@@ -47,7 +46,6 @@ class Counts(Store):
             only += "AND outcome != 'confirmed' "  # the condition of the index `pages_unsettled`
         values = (row, *(() if outcome is None else (outcome,)), _GLANCES)
         with self._database.errors():
-            self._write_confirmed()
             found = self._connection.execute(f"{SELECT_GLANCE}{only}ORDER BY id LIMIT ?", values)
             return [glance_of(fields) for fields in found]
 
@@ -55,7 +53,6 @@ class Counts(Store):
         values: tuple[object] = (after,) if rows is None else (json.dumps(list(rows)),)
         where = "p.id > ?" if rows is None else "p.id IN (SELECT value FROM json_each(?))"
         with self._database.errors():
-            self._write_confirmed()
             found = self._connection.execute(
                 f"{SELECT_KEPT_TEXT}WHERE {where} AND {TELLS_OF_SITE} AND p.sample != x'' ORDER BY p.id",
                 values,

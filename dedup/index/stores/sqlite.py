@@ -70,12 +70,6 @@ class SQLiteStore(Records, Counts):
         # somebody had been told of them.
         self._open = range(0)
         self._lost: list[range] = []
-        # Of the rows that were added while others are gathered: those that are pending and need no more
-        # than to be confirmed, those that are as good as confirmed, and those that this transaction has
-        # written as confirmed.
-        self._plain: set[int] = set()
-        self._confirmed: set[int] = set()
-        self._written: set[int] = set()
         # Whether others have runs here, and as of which changes of theirs.
         self._others = False
         self._alone_as_of: int | None = -1
@@ -93,7 +87,6 @@ class SQLiteStore(Records, Counts):
         self._lists = Lists(self._connection)
         self._leases = Leases(self._database.path if path is not None else None, self._connection)
         self._database.began, self._database.ended = self._look_around, self._end
-        self._database.committing = self._write_confirmed
         try:
             with self._database.errors():
                 self._look_around()
@@ -142,8 +135,6 @@ class SQLiteStore(Records, Counts):
         beside: bool = False,  # noqa: ARG002
         can_wait: bool = False,
     ) -> AbstractContextManager[None]:
-        if not can_wait:
-            self._write_confirmed()
         if not writing:
             return self._database.reading()
         return self._database.writing(self._is_alone if can_wait else None)
@@ -175,12 +166,8 @@ class SQLiteStore(Records, Counts):
             self._scopes.clear()
             self._undone += 1
             self._changes = None
-            self._plain.clear()
-            self._confirmed |= self._written
-        self._written.clear()
         if not is_open:
             self._open = range(0)
-            self._confirmed.clear()
 
     def _lose(self, rows: range) -> None:
         if self._lost and self._lost[-1].stop == rows.start:
@@ -195,7 +182,6 @@ class SQLiteStore(Records, Counts):
         changes = self._database.changes()
         if changes != self._changes:
             self._lists.read_layout()
-            self._plain.clear()
             self._changes = changes
 
     @property
@@ -213,9 +199,6 @@ class SQLiteStore(Records, Counts):
     def add(self, row: Row, page: bytes = b"") -> Row:
         scope = self._scope((row.sighting.kind, row.sighting.scope), create=True)
         number = self._inserted(values_of(row, scope))
-        is_plain = row.outcome is Outcome.PENDING and row.verdict.replaces is None
-        if is_plain and self._database.most > 1:
-            self._plain.add(number)
         if row.listed:
             self._lists.add(scope, number, row.sighting)
         self._listings += 1
@@ -233,34 +216,8 @@ class SQLiteStore(Records, Counts):
         self._open = range(self._open.start or number, number + 1)
         return number
 
-    def confirm_soon(self, row: int) -> bool:
-        database = self._database
-        if row not in self._plain or database.is_inside or not self._connection.in_transaction:
-            return False
-        if database.gathered + 1 >= database.most:  # it is time to commit
-            return False
-        database.gathered += 1
-        self._listings += 1
-        self._plain.remove(row)
-        self._confirmed.add(row)
-        return True
-
-    def _write_confirmed(self) -> None:
-        """Write down what was confirmed, before anybody looks at it, or it is committed."""
-        if self._confirmed and self._connection.in_transaction:
-            with self._database.errors():
-                text, values = condition(Query(ids=list(self._confirmed)), 0)
-                self._connection.execute(
-                    f"UPDATE pages AS p SET outcome = 'confirmed' WHERE {text}", values
-                )
-            if self._database.is_inside:
-                self._written |= self._confirmed
-            self._confirmed.clear()
-
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         self._listings += 1
-        self._write_confirmed()
-        self._plain.difference_update(tuple(self._plain) if which.ids is None else which.ids)
         if listed is not None:
             rows = self._select(which)
             for row in rows:
@@ -293,15 +250,8 @@ class SQLiteStore(Records, Counts):
 
     def _select(self, query: Query, limit: int | None = None) -> list[Row]:
         with self._database.errors():
-            if query.outcomes and (Outcome.PENDING in query.outcomes) != (
-                Outcome.CONFIRMED in query.outcomes
-            ):
-                self._write_confirmed()
             text, values = clauses(query, self._scope_of(query), limit)
             found = self._connection.execute(SELECT + text, values).fetchall()
-            if self._confirmed and not self._confirmed.isdisjoint(row[0] for row in found):
-                self._write_confirmed()
-                found = self._connection.execute(SELECT + text, values).fetchall()
             return list(map(row_of, found))
 
     def _scope_of(self, query: Query) -> int:
@@ -325,8 +275,7 @@ class SQLiteStore(Records, Counts):
         if wanted not in (None, self.banding):
             raise IndexMismatch(f"{self.name} has no lists of {wanted}; call `prepare` to make them")
         return Search(
-            *(page, pool, config, self._connection, self._lists, self._scope(pool.group)),
-            self._write_confirmed,
+            page, pool, config, self._connection, self._lists, self._scope(pool.group)
         ).batches()
 
     # Leases

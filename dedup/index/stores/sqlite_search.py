@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import itemgetter
@@ -29,15 +29,11 @@ _FEW_SIMHASHES = 8
 
 @dataclass(slots=True)
 class Search(Searching):
-    """The search in the *lists* of an index in SQLite; *scope* is the number of its group.
-
-    *settle* is called before outcomes are read.
-    """
+    """The search in the *lists* of an index in SQLite; *scope* is the number of its group."""
 
     connection: sqlite3.Connection
     lists: Lists
     scope: int
-    settle: Callable[[], None]
     _in_pool: str = field(init=False)
     _given: tuple[int | str, ...] = field(init=False)
 
@@ -162,7 +158,6 @@ class Search(Searching):
         return self._fetch("SELECT id, sketch FROM pages WHERE scope = ? AND listed ", where, values)
 
     def _canonicals(self, where: str, values: Sequence[object]) -> list[Canonical]:
-        self.settle()
         return [canonical_of(fields) for fields in self._fetch(SELECT_CANONICAL, where, values)]
 
     def _fetch(self, select: str, where: str, values: Sequence[object]) -> list[Any]:
