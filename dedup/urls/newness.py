@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 import numpy as np
 
@@ -38,17 +39,16 @@ class Newness:
 
         Two characters of a script without spaces are a word.
         """
-        phrases, spans, weights = _phrases(host, text)
+        phrases, starts, sizes, weights = _phrases(host, text)
         if not phrases:
             return 0.0
         hashes = hashes_of(phrases)
         places = (hashes & np.uint64(_PLACES - 1)).astype(np.intp)
         tags = (hashes >> np.uint64(32)).astype("<u4")
         known = self._hashes[places] == tags
-        is_new = np.ones(len(weights), bool)
-        for (start, end), is_known in zip(spans, known.tolist(), strict=True):
-            if is_known:
-                is_new[start:end] = False
+        is_new, first, size = np.ones(len(weights), bool), np.asarray(starts), np.asarray(sizes)
+        for at in range(_TOGETHER):
+            is_new[first[known & (size > at)] + at] = False
         self._hashes[places] = tags
         return float(np.asarray(weights)[is_new].sum())
 
@@ -57,24 +57,37 @@ class Newness:
         return self._hashes.tobytes()
 
 
-def _phrases(host: str, text: str) -> tuple[list[str], list[tuple[int, int]], list[float]]:
-    """Return the words of *text* that stand together, the place of each, and what each word counts."""
+def _phrases(host: str, text: str) -> tuple[list[str], list[int], list[int], list[float]]:
+    """Return the words of *text* that stand together, as phrases, and what each word counts.
+
+    Between them stand the number of the first word of each phrase, and how many words it has.
+    """
     phrases: list[str] = []
-    spans: list[tuple[int, int]] = []
-    weights: list[float] = []
-    for line in text.lower().split("\n"):
-        words = _WORD.findall(line)
-        plain = [word if _LETTER.search(word) else "#" for word in words]
-        size = min(_TOGETHER, len(plain))
-        first = len(weights)
-        for start in range(len(plain) - size + 1 if plain else 0):
-            phrases.append(f"{host} {' '.join(plain[start : start + size])}")
-            spans.append((first + start, first + start + size))
-        weights += [_weight(word) for word in plain]
-    return phrases, spans, weights
+    starts: list[int] = []
+    sizes: list[int] = []
+    has_spaces = text.isascii() or not _UNSPACED.search(text)
+    lines = list(map(str.split if has_spaces else _WORD.findall, text.lower().split("\n")))
+    # A page says most of its words several times.
+    plain = {word: _plain(word) for word in set(chain.from_iterable(lines))}
+    weight = {word: _weight(shown) for word, shown in plain.items()}
+    first = 0
+    for words in filter(None, lines):
+        shown = [plain[word] for word in words]
+        size = min(_TOGETHER, len(shown))
+        together = zip(*(shown[at:] for at in range(size)), strict=False)
+        phrases += [f"{host} {' '.join(phrase)}" for phrase in together]
+        count = len(shown) - size + 1
+        starts += range(first, first + count)
+        sizes += [size] * count
+        first += len(shown)
+    return phrases, starts, sizes, [weight[word] for word in chain.from_iterable(lines)]
+
+
+def _plain(word: str) -> str:
+    return word if word.isalpha() or _LETTER.search(word) else "#"
 
 
 def _weight(word: str) -> float:
     if word == "#":
         return 0.0
-    return 0.5 if _UNSPACED.fullmatch(word) else 1.0
+    return 0.5 if len(word) == 1 and _UNSPACED.match(word) else 1.0

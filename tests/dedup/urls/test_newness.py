@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dedup.reading.tokens import UNSPACED
 from dedup.urls.newness import NEW_WORDS, Newness
 from tests.budget import examples
 from tests.pages import text
@@ -63,3 +65,30 @@ def test_memory_is_bounded_and_what_is_old_is_forgotten_first() -> None:
         newness.words(HOST, text(seed, 300))
     assert len(newness.state()) == size
     assert newness.words(HOST, text(299, 300)) == 0.0
+
+
+@given(st.lists(lines, max_size=4))
+@settings(max_examples=examples(50), deadline=None)
+def test_it_counts_as_a_plain_loop_over_all_words_does(pages: list[list[str]]) -> None:
+    newness, known = Newness(), set[tuple[str, ...]]()
+    for page in pages:
+        assert newness.words(HOST, "\n".join(page)) == plainly("\n".join(page), known)
+
+
+def plainly(page: str, known: set[tuple[str, ...]]) -> float:
+    """Return how many words of *page* stand in no phrase that is *known*; all are known then."""
+    count, met = 0.0, set[tuple[str, ...]]()
+    for line in page.lower().split("\n"):
+        words = [
+            word if any(map(str.isalpha, word)) else "#"
+            for word in re.findall(rf"[{UNSPACED}]|[^\s{UNSPACED}]+", line)
+        ]
+        size = min(3, len(words))
+        phrases = [tuple(words[at : at + size]) for at in range(len(words) - size + 1) if words]
+        for place, word in enumerate(words):
+            around = phrases[max(place - size + 1, 0) : place + 1]
+            if word != "#" and known.isdisjoint(around):
+                count += 0.5 if re.fullmatch(f"[{UNSPACED}]", word) else 1.0
+        met.update(phrases)
+    known |= met
+    return count
