@@ -10,6 +10,7 @@ from itertools import combinations
 from multiprocessing.synchronize import Barrier
 from random import Random
 from threading import Thread
+from time import sleep
 from typing import Any
 
 import pytest
@@ -68,11 +69,16 @@ def crawl(client: int, together: Barrier, address: str, lost: float, fault: str)
 
 
 def never_asks_again(index: PostgresIndex) -> None:
-    """What was added since a client looked is not looked at."""
+    """What was added since a client looked is not looked at, and others have time to look before it adds."""
     store: Any = index.store
     store.guess = lambda *_: None  # which looks and adds at once
     checked = store._add
-    store._add = lambda row, token, config: checked(row, None, None)
+
+    def add(row: Row, *_: Any) -> Any:
+        sleep(0.05)
+        return checked(row, None, None)
+
+    store._add = add
 
 
 def forgets_the_epoch(index: PostgresIndex) -> None:
