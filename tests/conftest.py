@@ -51,6 +51,10 @@ def pytest_sessionstart() -> None:
     start()
 
 
+def pytest_unconfigure() -> None:
+    guards.end()
+
+
 @pytest.fixture(params=["compiled", "pure"])
 def either_search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Search with the compiled code, and without it."""

@@ -80,7 +80,7 @@ def plainly(page: str, known: set[tuple[str, ...]]) -> float:
     count, met = 0.0, set[tuple[str, ...]]()
     for line in page.lower().split("\n"):
         words = [
-            word if any(map(str.isalpha, word)) else "#"
+            word if re.search(r"[^\W\d_]", word) else "#"
             for word in re.findall(rf"[{UNSPACED}]|[^\s{UNSPACED}]+", line)
         ]
         size = min(3, len(words))
