@@ -12,6 +12,7 @@ from dedup.cli.options import check_run, index_option, json_option, opened, url_
 from dedup.cli.terminal import print_json, row_record, working
 from dedup.index import Index
 from dedup.index.url_rules import UrlRules
+from dedup.report.answer import counted
 from dedup.values.printable import printable
 
 _LISTS = ("dropped", "orphans", "withheld")
@@ -124,8 +125,9 @@ def _tell(found: list[dict[str, Any]]) -> None:
         skipped = "  (callback skipped)" if one["callback_skipped"] else ""
         click.echo(f"{name}  {one['reason']} of {canonical}{skipped}")
     fetched = sum(one["callback_skipped"] for one in found)
-    kept = "will be kept by the next crawl that meets them"
-    click.echo(f"{len(found):,} pages {kept}; {fetched:,} of them had their callback skipped", err=True)
+    kept = f"will be kept by the next crawl that meets {'it' if len(found) == 1 else 'them'}"
+    pages = counted(len(found), "page")
+    click.echo(f"{pages} {kept}; {fetched:,} of them had their callback skipped", err=True)
 
 
 def _address(url: str) -> str:
