@@ -45,7 +45,8 @@ class Command(BaseRunSpiderCommand):
         assert self.settings is not None
         # There is no need to be polite to this machine.
         self.settings.set("AUTOTHROTTLE_ENABLED", False, priority="cmdline")
-        self.settings.set("CONCURRENT_REQUESTS_PER_DOMAIN", 16, priority="cmdline")
+        # Of two copies the first that comes is kept: everybody's crawl keeps the same.
+        self.settings.set("CONCURRENT_REQUESTS", 1, priority="cmdline")
         if opts.trap:
             for name, value in _IN_TRAPS.items():
                 if self.settings.getpriority(name) != SETTINGS_PRIORITIES["cmdline"]:
