@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import Protocol, TypeVar
 
 import numpy as np
 
 from dedup.index import Index, Run
 from dedup.recipes.config import DedupConfig
-from dedup.report.answer import CopyCounts, answer_of
+from dedup.report.answer import CopyCounts, answer_of, is_near
 from dedup.report.borderline import Borderline, borderline_of
 from dedup.report.columns import Columns, columns_of
 from dedup.report.overview import Overview, overview_of
@@ -129,10 +128,10 @@ def contents_of(choices: Choices) -> Contents:
     )
     borderline = borderline_of(columns, index, config)
     templates = templates_of(columns, config.same_template_distance)
-    pairs = list(_in_turn(borderline))
+    pairs = [(pair.first, pair.second) for pair in borderline.pairs]
     book.add_all(row for pair in pairs for row in pair)
     book.add_all(row for template in templates.groups for row in template.examples)
-    texts = _texts(choices, _text_pairs(pairs, clusters))
+    texts = _texts(choices, _text_pairs(pairs, clusters, columns))
     counted = {
         row: found
         for cluster in clusters
@@ -156,13 +155,6 @@ def contents_of(choices: Choices) -> Contents:
     )
 
 
-def _in_turn(borderline: Borderline) -> Iterator[RowPair]:
-    """Yield the first pair of each list, the second of each, and so on."""
-    lists = (borderline.losing, borderline.inside, borderline.outside)
-    pairs = (pair for turn in zip_longest(*lists) for pair in turn if pair)
-    yield from dict.fromkeys((pair.first, pair.second) for pair in pairs)
-
-
 def _columns(choices: Choices) -> Columns:
     if choices.glances is not None:
         return columns_of(choices.glances)
@@ -170,16 +162,20 @@ def _columns(choices: Choices) -> Columns:
     return columns_of(choices.track(index.views.glances(), "reading", index.views.statistics().rows))
 
 
-def _text_pairs(borderline: Sequence[RowPair], clusters: Sequence[ShownCluster]) -> list[RowPair]:
-    """Return the pairs whose texts are shown: borderline ones, then some of each cluster in turn."""
-    pairs = list(borderline[: MAX_TEXT_PAIRS // 2])
-    for turn in range(1, 1 + max((len(cluster.rows) for cluster in clusters), default=0)):
-        if len(pairs) >= MAX_TEXT_PAIRS:
-            break
-        pairs += [
-            (cluster.rows[0], cluster.rows[turn]) for cluster in clusters if turn < len(cluster.rows)
-        ]
-    return pairs[:MAX_TEXT_PAIRS]
+def _text_pairs(
+    kept: Sequence[RowPair], clusters: Sequence[ShownCluster], columns: Columns
+) -> list[RowPair]:
+    """Return the pairs whose texts are shown: some that were *kept*, and the copies that lose most.
+
+    Of equal copies one of each cluster comes first.
+    """
+    pairs = [(cluster.rows[0], row) for cluster in clusters for row in cluster.rows[1:]]
+    turns = [turn for cluster in clusters for turn in range(len(cluster.rows) - 1)]
+    places = columns.places(np.array([row for _, row in pairs], np.int64))
+    urgency = np.where(is_near(columns), columns.lost, -1)[places]
+    order = np.lexsort((np.array(turns, np.int64), -urgency)).tolist()
+    some = list(kept[: MAX_TEXT_PAIRS // 3])
+    return some + [pairs[place] for place in order[: MAX_TEXT_PAIRS - len(some)]]
 
 
 def _texts(choices: Choices, pairs: Sequence[RowPair]) -> dict[RowPair, SideBySide]:

@@ -12,7 +12,6 @@ from dedup.index import Run
 from dedup.report.borderline import Pair
 from dedup.report.columns import OUTCOMES, REASONS, listed
 from dedup.report.contents import Contents
-from dedup.report.likeness import MAX_COMPARED
 from dedup.report.overview import Share
 from dedup.report.sentences import MAX_SITES, MEANINGS, fate, moment, run_end, why
 from dedup.report.side_by_side import Same, SideBySide
@@ -25,14 +24,13 @@ Places = dict[int, int]
 
 def embedded(contents: Contents) -> dict[str, object]:
     """Return the data of the tables; pages stand for themselves by their place in *pages*."""
-    overview, borderline = contents.overview, contents.borderline
+    overview = contents.overview
     places = {row: place for place, row in enumerate(contents.book.pages)}
     pages = _pages(contents)
     sites, pages["site"] = _distinct(page.site for page in contents.book.pages.values())
     sentences, pages["why"] = _distinct(_why(contents, pages))
     return {
         "keep": contents.choices.keep,
-        "compared": MAX_COMPARED,
         "reasons": [reason.value for reason in REASONS],
         "outcomes": [outcome.value for outcome in OUTCOMES],
         "by_site": [asdict(share) for share in overview.sites[:MAX_SITES]],
@@ -46,10 +44,7 @@ def embedded(contents: Contents) -> dict[str, object]:
         "sites": sites,
         "sentences": sentences,
         "clusters": _clusters(contents, places, pages["lost"]),
-        **{
-            name: [_pair(pair, places, contents) for pair in getattr(borderline, name)]
-            for name in ("inside", "losing", "outside")
-        },
+        "outside": [_pair(pair, places, contents) for pair in contents.borderline.pairs],
         "templates": [_template(template, places) for template in contents.templates.groups],
         "texts": {
             f"{places[first]}:{places[second]}": _texts(texts)
@@ -148,27 +143,19 @@ def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:
 def _clusters(
     contents: Contents, places: Places, lost: Sequence[int | None]
 ) -> dict[str, Sequence[object]]:
-    """Return the clusters as columns: the pages of each, and of the two that are least alike.
-
-    *lost* has the words lost with each page.
-    """
+    """Return the clusters as columns; *lost* has the words lost with each page."""
     clusters, keep = contents.clusters, contents.choices.keep
     losses = ([lost[places[row]] for row in cluster.rows[1:]] for cluster in clusters)
     return {
         "members": [[places[row] for row in cluster.rows] for cluster in clusters],
         "size": [cluster.size for cluster in clusters],
-        "least": [_rounded(cluster.least.similarity) for cluster in clusters],
         "lost": [max((one for one in some if one is not None), default=None) for some in losses],
-        "pair": [
-            [places[cluster.rows[place]] for place in (cluster.least.first, cluster.least.second)]
-            for cluster in clusters
-        ],
         "best": [places[cluster.best] for cluster in clusters if keep != "first"],
     }
 
 
 def _pair(pair: Pair, places: Places, contents: Contents) -> dict[str, object]:
-    told = why(pair.reason, pair.match.check, pair.on_record)
+    told = pair.match.sentence
     texts = contents.texts.get((pair.first, pair.second))
     texts = texts if texts and not texts.is_cut else None
     return {

@@ -80,7 +80,7 @@ def _confirmation(config: DedupConfig) -> str:
 
 
 def looked_up(borderline: Borderline) -> str:
-    """Return where the pairs just outside were searched for."""
+    """Return where pages were searched for that are almost copies."""
     some = f"{borderline.looked_up:,} of {borderline.kept:,} pages kept, evenly spread, were"
     if borderline.looked_up == borderline.kept:
         some = f"All {borderline.kept:,} pages kept were"
@@ -124,7 +124,7 @@ def facts(contents: Contents) -> list[tuple[str, str]]:
 
 def left_out(contents: Contents) -> Iterator[str]:
     """Yield what a report does not show, or shows in part."""
-    overview, borderline = contents.overview, contents.borderline
+    overview = contents.overview
     if contents.left_out:
         yield (
             f"{contents.left_out:,} of {overview.duplicates:,} copies are counted in the figures "
@@ -134,11 +134,8 @@ def left_out(contents: Contents) -> Iterator[str]:
         )
     if len(overview.sites) > MAX_SITES:
         yield (f"Of {len(overview.sites):,} sites, the {MAX_SITES:,} with the most copies are listed.")
-    if PAIRS in map(len, (borderline.inside, borderline.losing, borderline.outside)):
-        yield (
-            f"Of the borderline pairs, the {PAIRS} nearest to the threshold are listed on each side, "
-            f"and the {PAIRS} that lose most."
-        )
+    if len(contents.borderline.pairs) == PAIRS:
+        yield f"Of kept pages that are almost copies, the {PAIRS} nearest to the threshold are listed."
     if contents.texts:
         yield (
             f"The texts of {len(contents.texts):,} pairs can be compared (at most {MAX_TEXT_PAIRS} "

@@ -11,7 +11,6 @@ from dedup.index import Index, Row
 from dedup.recipes.config import DedupConfig
 from dedup.report.clusters import KEEPS, clusters_of
 from dedup.report.columns import Columns, SiteNames
-from dedup.report.likeness import LeastAlike, least_alike
 from dedup.report.losses import on_record
 from dedup.rule.loss import words_of
 from dedup.rule.match import match
@@ -62,7 +61,6 @@ class ShownCluster:
 
     rows: tuple[int, ...]
     size: int
-    least: LeastAlike
     best: int
     compared: tuple[Compared, ...]
 
@@ -120,11 +118,10 @@ def shown_clusters(
             break
         found = book.index.rows_of(chain.from_iterable(batch))
         looked_up = [[next(found) for _ in cluster] for cluster in batch]
-        least = least_alike([[row.sighting.fingerprint for row in rows] for rows in looked_up])
-        for rows, pair in zip(looked_up, least, strict=True):
+        for rows in looked_up:
             numbers, size = tuple(row.id for row in rows), sizes[len(clusters)]
             compared = tuple(_compared(rows, config))
-            clusters.append(ShownCluster(numbers, size, pair, KEEPS[keep](rows).id, compared))
+            clusters.append(ShownCluster(numbers, size, KEEPS[keep](rows).id, compared))
             for row in rows:
                 book.add(row)
     return clusters

@@ -100,7 +100,6 @@ def test_a_cluster_opens_and_shows_two_texts_side_by_side(browser: Any, honest: 
         opened.part("clusters").get_by_role("link", name="Page ").first.click()
         cluster = opened.page.locator("section#cluster")
         cluster.get_by_role("heading", name=re.compile("Page .*: .* cop")).wait_for()
-        assert cluster.get_by_text("Least similar").first.is_visible()
         button = cluster.get_by_role("button", name="Compare texts").last
         button.click()
         texts = cluster.get_by_role("region", name="Texts side by side")
@@ -245,7 +244,6 @@ def test_both_colour_schemes_can_be_read(browser: Any, honest: Path, scheme: str
             "clusters",
             "cluster/1",
             "duplicates",
-            "borderline",
             "templates",
             "about",
         ):
@@ -267,7 +265,6 @@ def test_nothing_of_a_page_runs(browser: Any, tmp_path: Path) -> None:
         for name in (
             "review",
             "duplicates",
-            "borderline",
             "templates",
             "about",
             *(f"cluster/{n + 1}" for n in range(count)),
@@ -288,7 +285,7 @@ def test_it_prints_all_parts(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
         opened.page.emulate_media(media="print")
         shown = opened.page.locator("section.view:visible").evaluate_all("all => all.map(one => one.id)")
-        assert shown == ["overview", "clusters", "duplicates", "borderline", "templates", "about"]
+        assert shown == ["overview", "clusters", "duplicates", "templates", "about"]
         assert not opened.page.locator("nav").is_visible()
         assert opened.page.pdf()[:4] == b"%PDF"
 
@@ -303,7 +300,7 @@ def test_a_narrow_window_needs_no_sideways_scrolling(browser: Any, honest: Path)
 @pytest.mark.parametrize("details", [False, True])
 def test_no_button_of_a_table_is_cut_off_on_a_laptop(browser: Any, honest: Path, details: bool) -> None:
     with Opened(browser, honest, viewport={"width": 1024, "height": 768}) as opened:
-        for name in ("clusters", "duplicates", "cluster/1", "borderline"):
+        for name in ("clusters", "duplicates", "cluster/1"):
             part = opened.part(name)
             if details:
                 for button in part.get_by_role("button", name="Details").all():

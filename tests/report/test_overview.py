@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from itertools import combinations
-from operator import attrgetter
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex
-from dedup.recipes.sketch import BINS, similarity
+from dedup import DedupConfig, Detector, MemoryIndex
 from dedup.report.borderline import borderline_of
 from dedup.report.columns import MAX_SITES, NO_SITE, OTHER_SITES, Columns, SiteNames, columns_of
-from dedup.report.likeness import least_alike
 from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS, overview_of
 from dedup.report.templates import templates_of
 from dedup.values.printable import printable
 from dedup.values.row import Glance
 from dedup.values.urls import host_of
-from dedup.values.verdict import Outcome, Reason
+from dedup.values.verdict import Outcome
 from tests.pages import edited, page, text
 
 HOSTS = ["a.example", "b.example:8080", "c.example"]
@@ -119,32 +115,6 @@ def test_templates_are_groups_around_the_most_frequent(rows: list[Glance], max_d
     assert all(group.duplicates <= group.pages and group.structures >= 1 for group in templates.groups)
 
 
-@given(
-    st.lists(st.lists(st.binary(min_size=4, max_size=4), min_size=2, max_size=6), min_size=1, max_size=8)
-)
-def test_the_least_alike_are_those_of_all_pairs(clusters: list[list[bytes]]) -> None:
-    made = [[fingerprint(seed * (BINS // 4)) for seed in cluster] for cluster in clusters]
-    found = least_alike(made)
-    for cluster, least in zip(made, found, strict=True):
-        alike = {
-            (i, j): similarity(cluster[i].sketch, cluster[j].sketch)
-            if cluster[i].body_digest != cluster[j].body_digest
-            else 1.0
-            for i, j in combinations(range(len(cluster)), 2)
-        }
-        assert least.similarity == pytest.approx(min(alike.values()))
-        assert alike[least.first, least.second] == least.similarity
-
-
-def fingerprint(sketch: bytes) -> Fingerprint:
-    return Fingerprint(1, 1, sketch, sketch[:16], b"", 9)
-
-
-def test_equal_bytes_are_alike_even_without_a_sketch() -> None:
-    same = Fingerprint(1, 1, bytes(BINS), b"a" * 16, b"", 2)
-    assert least_alike([[same, same]])[0].similarity == 1.0
-
-
 @pytest.mark.parametrize(
     ("url", "site"),
     [
@@ -182,7 +152,7 @@ def test_sites_beyond_the_limit_count_as_one(monkeypatch: pytest.MonkeyPatch) ->
     assert columns.sites[-1] == OTHER_SITES
 
 
-def test_borderline_pairs_stand_on_both_sides_of_the_threshold() -> None:
+def test_pages_that_are_almost_copies_are_just_outside_the_threshold() -> None:
     config = DedupConfig(min_similarity=0.7)
     index = MemoryIndex()
     with Detector(index, config) as detector:
@@ -190,24 +160,12 @@ def test_borderline_pairs_stand_on_both_sides_of_the_threshold() -> None:
             detector.check(page(text(seed), f"http://a/{seed}"))
             detector.check(page(edited(seed, 12 + seed), f"http://b/{seed}"))
     found = borderline_of(filled(index), index, config)
-    assert found.inside
-    assert found.outside
+    assert found.pairs
     assert found.looked_up == found.kept
-    for pair in found.inside:
-        assert pair.match.reason is Reason.NEAR_DUPLICATE
-        assert index.row(pair.second).verdict.canonical == pair.first
-    margins = [pair.match.similarity for pair in found.inside]
-    assert margins == sorted(margins)
-    assert [pair.lost for pair in found.losing] == sorted(
-        (verdict.lost for verdict in map(VERDICT, index.rows()) if verdict.lost), reverse=True
-    )
-    for pair in found.outside:
+    for pair in found.pairs:
         assert pair.first < pair.second
         assert index.row(pair.second).verdict.kept
         assert pair.match.similarity < 0.7 or (pair.match.content_distance or 0) > config.max_distance
-
-
-VERDICT = attrgetter("verdict")
 
 
 def filled(index: MemoryIndex) -> Columns:

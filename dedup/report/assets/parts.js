@@ -33,23 +33,15 @@ function overview() {
   });
 }
 
-// Columns of a page, and of a pair of pages.
-const distanceColumns = [
-  { name: "Words lost", number: true, key: (row) => row.lost, cell: loss },
-  { name: "Similarity", number: true, key: (row) => row.similarity, cell: (row) => similarity(row.similarity) },
-  { name: "Content bits", detail: true, number: true, key: (row) => row.content, cell: (row) => bits(row.content) },
-  { name: "Structure bits", detail: true, number: true, key: (row) => row.structure, cell: (row) => bits(row.structure) },
-];
+// Columns of a page.
 const measuredOf = (page) => ({
-  lost: pages.lost[page], words: pages.words[page], counted: pages.counted[page],
-  similarity: pages.similarity[page], content: pages.content[page], structure: pages.structure[page],
+  lost: pages.lost[page], words: pages.words[page], counted: pages.counted[page], similarity: pages.similarity[page],
 });
 const figureColumns = [
-  ...distanceColumns.map((column) => ({
-    ...column,
-    key: (page) => column.key(measuredOf(page)),
-    cell: (page) => column.cell(measuredOf(page)),
-  })),
+  { name: "Words lost", number: true, key: (page) => pages.lost[page], cell: (page) => loss(measuredOf(page)) },
+  { name: "Similarity", number: true, key: (page) => pages.similarity[page], cell: (page) => similarity(pages.similarity[page]) },
+  { name: "Content bits", detail: true, number: true, key: (page) => pages.content[page], cell: (page) => bits(pages.content[page]) },
+  { name: "Structure bits", detail: true, number: true, key: (page) => pages.structure[page], cell: (page) => bits(pages.structure[page]) },
   { name: "Tokens", detail: true, number: true, key: (page) => pages.tokens[page], cell: (page) => count(pages.tokens[page]) },
   { name: "Run", number: true, key: (page) => pages.run[page], cell: (page) => String(pages.run[page]) },
 ];
@@ -80,7 +72,6 @@ function clusterTable(id, caption, rows) {
       { name: "Page kept", head: true, key: (cluster) => clusterName(cluster), cell: kept },
       { name: "Copies", number: true, key: (cluster) => clusters.size[cluster], cell: (cluster) => count(clusters.size[cluster]) },
       { name: "Most words lost", number: true, key: (cluster) => clusters.lost[cluster], cell: (cluster) => counted(clusters.lost[cluster]) },
-      { name: "Least similar", number: true, key: (cluster) => clusters.least[cluster], cell: (cluster) => similarity(clusters.least[cluster]) },
       { name: "Sites", number: true, key: sites, cell: (cluster) => count(sites(cluster)) },
     ],
   });
@@ -91,8 +82,9 @@ function clusterPage(cluster) {
   const size = clusters.size[cluster];
   byId("cluster-title").textContent = `${clusterName(cluster)}: ${counting(size, "copy")}`;
   const host = el("div", { id: "members" });
-  const notes = clusterNotes(size, duplicates.length).map((note) => el("p", { class: "quiet" }, note));
-  byId("cluster-body").replaceChildren(clusterFacts(cluster, canonical), ...notes, host);
+  const note = size > duplicates.length
+    ? el("p", { class: "quiet" }, `Only the first ${count(duplicates.length)} copies are in this file.`) : "";
+  byId("cluster-body").replaceChildren(clusterFacts(cluster, canonical), note, host);
   table(host, {
     caption: "The copies, and why each is one", noun: "copy", rows: duplicates, text: pageText,
     filters: pageFilters((page) => [page], duplicates),
@@ -106,23 +98,13 @@ function clusterPage(cluster) {
 }
 
 function clusterFacts(cluster, canonical) {
-  const [one, other] = clusters.pair[cluster];
   const facts = el("dl", { class: "facts" },
     el("dt", {}, "Page kept"), el("dd", {}, pageCell(canonical)),
     el("dt", {}, "Seen"), el("dd", {}, `run ${pages.run[canonical]}, ${pages.time[canonical]} UTC; ${counting(pages.words[canonical], "word")}`),
-    el("dt", {}, "Most words lost"), el("dd", {}, counted(clusters.lost[cluster])),
-    el("dt", {}, "Least similar"),
-    el("dd", {}, `${similarity(clusters.least[cluster])}, between`, pageCell(one), "and", pageCell(other)));
+    el("dt", {}, "Most words lost"), el("dd", {}, counted(clusters.lost[cluster])));
   const best = clusters.best[cluster] ?? canonical;
   if (best !== canonical) facts.append(el("dt", {}, `Best by ${data.keep}`), el("dd", {}, pageCell(best)));
   return facts;
-}
-
-function clusterNotes(size, listed) {
-  const notes = [];
-  if (size > listed) notes.push(`Only the first ${count(listed)} copies are in this file.`);
-  if (listed + 1 > data.compared) notes.push(`The least similar are those of the first ${data.compared} pages.`);
-  return notes;
 }
 
 function duplicateList() {
@@ -136,19 +118,6 @@ function duplicateList() {
       { name: "Reason", key: (page) => pages.reason[page], cell: reasonTag },
       ...figureColumns,
       { name: "Cluster", key: (page) => clusterOf.get(page), cell: clusterLink },
-    ],
-  });
-}
-
-function pairList(id, caption, pairs, isKept = false) {
-  table(byId(id), {
-    caption, noun: "pair", rows: pairs, text: (pair) => `${pageText(pair.first)} ${pageText(pair.second)}`,
-    columns: [
-      { name: isKept ? "Seen first" : "Page kept", cell: (pair) => pageCell(pair.first) },
-      { name: isKept ? "Seen later" : "Copy", cell: (pair) => pageCell(pair.second) },
-      { name: "Why", kind: "why", cell: (pair) => pair.why },
-      ...distanceColumns,
-      { name: "Texts", cell: (pair) => textsButton(pair.first, pair.second, isKept) },
     ],
   });
 }

@@ -10,7 +10,7 @@ function sidesOf(first, second, isKept) {
   return el("div", { class: "side head" }, side(first, "Page kept"), side(second, isKept ? "Seen later, kept too" : "Copy"));
 }
 
-function textsView(first, second, isKept) {
+function textsView(first, second, isKept = false) {
   const { rows, is_cut } = textsOf(first, second);
   const view = el("div", { class: "diff card", role: "region", "aria-label": "Texts side by side" },
     sidesOf(first, second, isKept), legend(isKept));
@@ -30,10 +30,10 @@ function textsView(first, second, isKept) {
 }
 
 // A button that opens the two texts in a row below its own.
-function textsButton(first, second, isKept = false) {
+function textsButton(first, second) {
   if (!textsOf(first, second)) return "";
   const open = (row) => row.after(el("tr", { class: "diff-row" }, el("td", { colspan: row.children.length },
-    textsView(first, second, isKept))));
+    textsView(first, second))));
   return el("button", { type: "button", class: "diff-button", "aria-expanded": "false", onclick: (event) => {
     const button = event.currentTarget, row = button.closest("tr");
     const isOpen = button.getAttribute("aria-expanded") === "true";

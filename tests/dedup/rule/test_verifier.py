@@ -108,8 +108,7 @@ def test_reports_and_commands_quote_it(tmp_path: Path, monkeypatch: pytest.Monke
         choices = Choices(index=opened, config=config, name="pages")
         data = embedded(contents_of(choices))
         write_report(choices, file)
-    assert [pair.match.sentence for pair in borderline.inside] == [COUNTED]
-    assert [pair.match.check.finding for pair in borderline.outside] == ["counted"]
+    assert [pair.match.check.finding for pair in borderline.pairs] == ["counted"]
     assert COUNTED in data["sentences"]  # type: ignore[operator]
     assert "They are copies if they have equally many tokens." in file.getvalue()
     told = CliRunner().invoke(main, ["explain", "http://a/2", "--index", str(path), "--json"])
