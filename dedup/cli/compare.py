@@ -77,7 +77,7 @@ def compare(
     if as_json:
         print_json(_record(one, other, explanation, config))
     else:
-        _show(one, other, explanation, config)
+        _show(one, other, explanation)
     if not explanation.match.is_duplicate:
         sys.exit(NO_DUPLICATE)
 
@@ -119,7 +119,7 @@ def _file_side(name: str, config: DedupConfig, secret: bytes = b"") -> Side:
     return Side(name, fingerprint(page, config, secret=secret), page)
 
 
-def _show(one: Side, other: Side, explanation: Explanation, config: DedupConfig) -> None:
+def _show(one: Side, other: Side, explanation: Explanation) -> None:
     screen = console()
     for letter, side in (("A", one), ("B", other)):
         where = f"  {place(side.row)}" if side.row else ""
@@ -127,7 +127,7 @@ def _show(one: Side, other: Side, explanation: Explanation, config: DedupConfig)
     matched = explanation.match
     what = "B is a copy of A" if matched.is_duplicate else "B is no copy of A"
     screen.print(Text(f"{what}: {matched.reason}", "bold"))
-    show_explanation(screen, explanation, (one.page, other.page), config)
+    show_explanation(screen, explanation, (one.page, other.page))
     if one.page and other.page:
         screen.print(Text("what differs: [-only on A-] {+only on B+}", "bold"))
         show_diff(screen, word_diff(one.page.text, other.page.text))

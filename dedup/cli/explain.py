@@ -35,19 +35,12 @@ _MOST_ROWS = 10
 @click.argument("url")
 @index_option
 @settings_option
-@click.option(
-    "--bits",
-    "with_bits",
-    is_flag=True,
-    help="Show the simhashes bit by bit too, and what they are made of.",
-)
 @json_option
 def explain(
     *,
     url: str,
     path: Path | str | None,
     settings: tuple[tuple[str, str], ...],
-    with_bits: bool,
     as_json: bool,
 ) -> None:
     """Say what became of the page at URL, and why; of a file, URL may be its path.
@@ -58,9 +51,9 @@ def explain(
     match, the page that it would have been dropped for is shown.
 
     Words are shown where the index keeps the texts, those of its first 500 pages or of all
-    (DEDUP_STORE_PAGES), and for files that are there unchanged. --bits shows both simhashes bit by
-    bit with a mark where they differ, and for such pages the words and the runs of tags that agree
-    and that differ. Beside each is its share of the weight of the page kept, then of this one.
+    (DEDUP_STORE_PAGES), and for files that are there unchanged. --json has the simhashes too, and for
+    such pages the words and the runs of tags that agree and that differ. Beside each is its share of
+    the weight of the page kept, then of this one.
 
     \b
     Examples:
@@ -93,7 +86,7 @@ def explain(
             if canonical:
                 _show_kept(screen, canonical, row)
                 explanation = _now((canonical, row), chosen.config)
-                show_explanation(screen, explanation, pages, chosen.config, with_bits=with_bits)
+                show_explanation(screen, explanation, pages)
             screen.print()
         if not any(canonical for _, canonical in pairs):
             screen.print(Text("Compare it with another page: dedup compare URL OTHER"))

@@ -1,4 +1,4 @@
-"""An explanation and a diff, for a terminal and as JSON: words first, bits for who asks for them."""
+"""An explanation and a diff, for a terminal and as JSON: words for people, bits for programs."""
 
 from __future__ import annotations
 
@@ -13,44 +13,18 @@ from dedup.cli.pages import HOW_TO_GET_PAGES
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.report.diff import EQUAL, Change
-from dedup.report.explanation import Explanation, Features, compare_tags, compare_terms
+from dedup.report.explanation import Explanation, compare_tags, compare_terms
 from dedup.report.side_by_side import SideBySide, side_by_side
 from dedup.rule.keys import SimhashKey
 from dedup.rule.loss import loses
 from dedup.values.printable import printable
-from dedup.values.simhashes import SIMHASH_BITS, simhash_hex
+from dedup.values.simhashes import simhash_hex
 
 # Of a long stretch that did not change, so many characters are shown on each side.
 _CONTEXT = 60
 _LONGEST_CHANGE = 1_000
-# So many words, and runs of tags, are shown of each kind; JSON has all.
-_FEATURES = 10
-_GROUP = 8
 # So many parts of a text that are lost are shown.
 _PARTS = 20
-
-
-def bits(simhash: int) -> str:
-    """Return the bits of *simhash*, the highest first, in groups of eight."""
-    digits = f"{simhash:0{SIMHASH_BITS}b}"
-    return " ".join(digits[start : start + _GROUP] for start in range(0, SIMHASH_BITS, _GROUP))
-
-
-def key_lines(key: SimhashKey) -> Iterator[Text]:
-    """Yield two simhashes bit by bit, with a mark under each bit in which they differ."""
-    yield Text(f"{key.field} simhashes", "bold")
-    if key.distance is None:
-        yield Text("  not both pages have one")
-        return
-    differing = bits(key.kept ^ key.page)
-    for simhash in (key.kept, key.page):
-        line = Text("  ")
-        for digit, differs in zip(bits(simhash), differing, strict=True):
-            line.append(digit, "bold red" if differs == "1" else "")
-        yield line
-    marks = "".join("^" if differs == "1" else " " for differs in differing).rstrip()
-    if marks:
-        yield Text(f"  {marks}", "red")
 
 
 Pages = tuple[Page | None, Page | None]
@@ -62,18 +36,8 @@ def texts_of(pages: Pages) -> SideBySide | None:
     return side_by_side(one.text, other.text) if one and other else None
 
 
-def show_explanation(
-    screen: Console,
-    explanation: Explanation,
-    pages: Pages,
-    config: DedupConfig,
-    *,
-    with_bits: bool = False,
-) -> None:
-    """Print the words that are lost where both *pages* are at hand, the first of them kept, and why.
-
-    *with_bits* adds what the simhashes are made of, and in which bits they differ.
-    """
+def show_explanation(screen: Console, explanation: Explanation, pages: Pages) -> None:
+    """Print the words that are lost where both *pages* are at hand, the first of them kept, and why."""
     texts = texts_of(pages)
     if explanation.match.lost is not None:
         lost = loses(explanation.match.lost, explanation.words)
@@ -84,10 +48,8 @@ def show_explanation(
     else:
         screen.print(Text(HOW_TO_GET_PAGES))
     for reason in explanation.reasons:
-        if with_bits or reason not in explanation.keys.sentences:
+        if reason not in explanation.keys.sentences:
             screen.print(Text(f"  {texts.counted(reason) if texts else reason}"))
-    if with_bits:
-        _show_bits(screen, explanation, pages, config)
 
 
 def _lost_lines(texts: SideBySide) -> Iterator[str]:
@@ -96,32 +58,6 @@ def _lost_lines(texts: SideBySide) -> Iterator[str]:
     yield from (f"{{+{printable(part, _LONGEST_CHANGE)}+}}" for part in lost[:_PARTS])
     if len(lost) > _PARTS:
         yield f"and {len(lost) - _PARTS:,} more"
-
-
-def _show_bits(
-    screen: Console,
-    explanation: Explanation,
-    pages: Pages,
-    config: DedupConfig,
-) -> None:
-    for key in (explanation.keys.content, explanation.keys.structure):
-        for line in key_lines(key):
-            screen.print(line)
-    screen.print(Text.assemble(("similarity", "bold"), f"  {explanation.match.similarity:.3f}"))
-    one, other = pages
-    if one and other:
-        _show_features(screen, "words", compare_terms(one, other, config))
-        _show_features(screen, "tags", compare_tags(one, other, config))
-
-
-def _show_features(screen: Console, what: str, features: Features) -> None:
-    screen.print(Text(f"{what}: {features.agreement:.0%} of the weight agrees", "bold"))
-    screen.print(Text("    first  second  (share of each page's weight)"))
-    for title, part in (("in both", features.shared), ("in one only", features.alone)):
-        screen.print(Text(f"  {title}: {len(part):,}"))
-        for feature in part[:_FEATURES]:
-            weights = f"{feature.canonical:>7.2%} {feature.page:>7.2%}"
-            screen.print(Text(f"    {weights}  {printable(feature.name)}"))
 
 
 def show_diff(screen: Console, changes: Iterable[Change]) -> None:
