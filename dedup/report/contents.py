@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -25,19 +24,7 @@ MAX_PAGES = 100_000
 # The texts of so many pairs of pages are shown.
 MAX_TEXT_PAIRS = 150
 
-T = TypeVar("T")
 RowPair = tuple[int, int]
-
-
-class Track(Protocol):
-    """Something that watches what goes by, for instance a progress bar."""
-
-    def __call__(self, values: Iterable[T], description: str, total: int) -> Iterable[T]:
-        """Return *values* as they are."""
-
-
-def _unwatched(values: Iterable[T], description: str, total: int) -> Iterable[T]:  # noqa: ARG001
-    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +61,6 @@ class Choices:
     max_pages: int = MAX_PAGES
     text_of: TextOf | None = None
     marking: Marking = field(default=Marking())
-    track: Track = field(default=_unwatched)
 
     def __post_init__(self) -> None:
         if self.max_pages < 2:
@@ -116,16 +102,9 @@ class Contents:
 def contents_of(choices: Choices) -> Contents:
     """Return what a report shows, read from the index of *choices*."""
     index, config = choices.index, choices.config
-    columns = _columns(choices)
+    columns = columns_of(index.views.glances() if choices.glances is None else choices.glances)
     book = ShownPages(index)
-    clusters = shown_clusters(
-        columns,
-        book,
-        config,
-        choices.max_pages,
-        keep=choices.keep,
-        track=lambda rows, total: choices.track(rows, "looking up", total),
-    )
+    clusters = shown_clusters(columns, book, config, choices.max_pages, keep=choices.keep)
     borderline = borderline_of(columns, index, config)
     templates = templates_of(columns, config.same_template_distance)
     pairs = [(pair.first, pair.second) for pair in borderline.pairs]
@@ -155,13 +134,6 @@ def contents_of(choices: Choices) -> Contents:
     )
 
 
-def _columns(choices: Choices) -> Columns:
-    if choices.glances is not None:
-        return columns_of(choices.glances)
-    index = choices.index
-    return columns_of(choices.track(index.views.glances(), "reading", index.views.statistics().rows))
-
-
 def _text_pairs(
     kept: Sequence[RowPair], clusters: Sequence[ShownCluster], columns: Columns
 ) -> list[RowPair]:
@@ -181,7 +153,7 @@ def _text_pairs(
 def _texts(choices: Choices, pairs: Sequence[RowPair]) -> dict[RowPair, SideBySide]:
     text_of = choices.text_of or stored_texts(choices.index)
     texts: dict[RowPair, SideBySide] = {}
-    for first, second in choices.track(pairs, "comparing texts", len(pairs)):
+    for first, second in pairs:
         one, other = text_of(first), text_of(second)
         if one is not None and other is not None and one != other:
             texts[first, second] = side_by_side(one, other)

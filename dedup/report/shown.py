@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
@@ -105,15 +105,11 @@ def shown_clusters(
     max_pages: int,
     *,
     keep: str = "first",
-    track: Callable[[Iterable[list[int]], int], Iterable[list[int]]] = lambda rows, _: rows,
 ) -> list[ShownCluster]:
-    """Return the largest clusters, until *max_pages* pages or `MAX_CHARACTERS` are shown.
-
-    *track* sees the clusters go by, and how many there are at most.
-    """
+    """Return the largest clusters, until *max_pages* pages or `MAX_CHARACTERS` are shown."""
     sizes, members = _largest(columns, max_pages)
     clusters: list[ShownCluster] = []
-    for batch in _batches(track(members, len(members))):
+    for batch in _batches(members):
         if book.characters > MAX_CHARACTERS:
             break
         found = book.index.rows_of(chain.from_iterable(batch))
