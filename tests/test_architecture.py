@@ -37,7 +37,7 @@ PLACES = {
     "markupsafe": ("report/html",),
     "multiprocessing": ("files/adding/",),
     "psycopg": ("index/stores/postgres/",),
-    "pyarrow": ("archives/", "files/contexts", "files/feeds/parquet", "report/parquet"),
+    "pyarrow": ("archives/", "files/contexts", "files/feeds/parquet"),
     "pyspark": ("archives/flow", "archives/session"),
     "rapidfuzz": ("report/diff",),
 }

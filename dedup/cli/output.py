@@ -41,18 +41,17 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
         yield file
 
 
-def bars(*columns: ProgressColumn | str, show: bool = True, has_thread: bool = True) -> Progress:
+def bars(*columns: ProgressColumn | str, has_thread: bool = True) -> Progress:
     """Return bars on the standard error, shown on a terminal only; rich's own *columns* unless given.
 
     Without a thread of their own they must be told to refresh.
     """
     console = Console(stderr=True)
-    is_shown = show and console.is_terminal
-    return Progress(*columns, console=console, disable=not is_shown, auto_refresh=has_thread)
+    return Progress(*columns, console=console, disable=not console.is_terminal, auto_refresh=has_thread)
 
 
 @contextmanager
-def progress_bar(what: str, *, show: bool = True) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     """Give a function that takes how many rows are done, and of how many; a bar shows it on a terminal.
 
     What comes in batches, or with gaps in its numbers, is shown as well.
@@ -64,7 +63,7 @@ def progress_bar(what: str, *, show: bool = True) -> Iterator[Callable[[int, int
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with bars(*columns, show=show) as shown:
+    with bars(*columns) as shown:
         bar = shown.add_task(what, total=None, rate="")
 
         def tell(done: int, total: int) -> None:

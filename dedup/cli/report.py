@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
@@ -28,7 +28,6 @@ from dedup.cli.options import (
 from dedup.cli.output import named, progress_bar, text_output
 from dedup.cli.project import path_of
 from dedup.cli.terminal import working
-from dedup.files.outputs import replacing
 from dedup.front.exceptions import read_marks, write_marks
 from dedup.front.names import setting_of
 from dedup.index import Index
@@ -37,7 +36,7 @@ from dedup.report.clusters import KEEPS, Report
 from dedup.report.columns import columns_of
 from dedup.report.contained import contained
 from dedup.report.contents import Marking
-from dedup.report.export import COLUMNS, records, write_csv, write_json, write_jsonl
+from dedup.report.export import write_csv, write_json, write_jsonl
 from dedup.report.replay import JudgedAgain, replayed
 from dedup.report.selection import Selection
 from dedup.report.text import CLUSTERS, Kind, Line, Told, outline_of
@@ -48,7 +47,7 @@ EXCEPTIONS = setting_of("exceptions")
 # Where marks go if no setting says so.
 MARKS = "marks.csv"
 _LINES = {"jsonl": write_jsonl, "csv": write_csv}
-_FORMATS = ("text", "json", *_LINES, "html", "parquet")
+_FORMATS = ("text", "json", *_LINES, "html")
 _STYLES: dict[Kind, dict[str, Any]] = {
     Kind.HEADING: {"bold": True},
     Kind.TITLE: {"bold": True, "fg": "cyan"},
@@ -156,10 +155,10 @@ def report(
             raise click.UsageError("--serve goes without --format, --output and --all")
         _serve(path, settings, selection, keep=keep)
         return
-    if form in ("html", "parquet") and output is None:
-        raise click.UsageError(f"--format {form} needs --output")
+    if form == "html" and output is None:
+        raise click.UsageError("--format html needs --output")
     if everything and form in ("json", "html"):
-        raise click.UsageError("--all goes with --format text, jsonl, csv or parquet")
+        raise click.UsageError("--all goes with --format text, jsonl or csv")
     with opened(path) as index:
         check_run(index, run)
         with _replay(index, settings) as replay:
@@ -175,10 +174,9 @@ def report(
                 most = 0 if everything else CLUSTERS
                 _tell(index, replay, selection, output, keep=keep, limit=most)
                 return
-            total = index.views.statistics().rows
-            with progress_bar("reading", show=output is not None) as progress:
+            with working("reading") if output else nullcontext():
                 source = replay.index if replay else index
-                read = Report(source, selection, keep, replay, lambda row: progress(row, total))
+                read = Report(source, selection, keep, replay)
                 facts = _more(index, source, selection) if form == "json" else {}
                 _write(read, form, output, facts, everything=everything)
 
@@ -279,13 +277,6 @@ def _write(
 ) -> None:
     if report.replay and form != "json":
         click.echo(report.replay, err=True)
-    if form == "parquet":
-        from dedup.report.parquet import write_parquet
-
-        assert output is not None
-        with replacing(output) as part:
-            write_parquet(records(report, everything=everything), COLUMNS, part)
-        return
     with text_output(output) as file:
         if form == "json":
             write_json(report, file, facts)

@@ -32,7 +32,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Borderline:
-    """*pairs* of kept pages, the nearest to the threshold first; *looked_up* of *kept* were looked at."""
+    """*pairs* of kept pages, the nearest to the threshold first; *looked_up* of *kept* were tried."""
 
     pairs: tuple[Pair, ...]
     looked_up: int

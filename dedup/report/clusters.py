@@ -74,8 +74,7 @@ class Report:
     one by: `first`, `newest`, `longest` (most tokens), `shortest-url`, `https` or `canonical-link`
     (the one that the members name as their ``rel=canonical``); among equals, the first seen.  A
     page that several runs saw counts once for each.  Forgotten rows are left out.  *replay* is what the
-    rows come from if they were judged again.  *progress* is called with the number of each row that is
-    read.
+    rows come from if they were judged again.
 
     Rows are read when they are asked for: no more of them are held than the largest cluster has, and
     some numbers for each row.
@@ -85,13 +84,6 @@ class Report:
     selection: Selection = _ALL
     keep: str = "first"
     replay: JudgedAgain | None = None
-    progress: Callable[[int], None] = lambda _: None
-
-    def rows(self) -> Iterator[Row]:
-        """Yield the selected rows, duplicates or not, in the order in which they were seen."""
-        for row in self.selection.rows(self.index):
-            self.progress(row.id)
-            yield row
 
     def clusters(self) -> Iterator[Cluster]:
         """Yield the clusters, the largest first, of equally large ones the oldest."""

@@ -1,4 +1,4 @@
-"""Rows as JSON Lines, JSON, CSV and Parquet for programs."""
+"""Rows as JSON Lines, JSON and CSV for programs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def records(report: Report, *, everything: bool = False) -> Iterator[dict[str, A
     The keys are `COLUMNS`; `docs/reference/exports.md` says what they mean.  *time* is in UTC, to the
     second.
     """
-    for row in report.rows():
+    for row in report.selection.rows(report.index):
         if everything or is_duplicate(row):
             yield _record(row, report)
 

@@ -20,7 +20,6 @@ WRITING = (
     ("report",),
     ("report", "--format", "csv"),
     ("report", "--format", "html"),
-    ("report", "--format", "parquet"),
 )
 
 

@@ -25,7 +25,6 @@ MORE = {
     "report": (
         ["--format", "html"],
         ["--format", "csv"],
-        ["--format", "parquet"],
         ["--format", "jsonl"],
     ),
     "add": (["--judge"],),

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import click
-import pyarrow.parquet
 import pytest
 from click.testing import CliRunner, Result
 
@@ -18,7 +17,6 @@ from dedup.cli.group import COMMANDS
 from dedup.files.outputs import replacing
 from dedup.recipes.bands import Banding
 from dedup.report.export import COLUMNS
-from dedup.report.parquet import TYPES
 from dedup.values.printable import printable
 from tests.crawling import ROOT, environment, scrapy
 from tests.pages import edited, page, text
@@ -108,21 +106,6 @@ def test_report_writes_one_json_document(index: Path) -> None:
     assert [cluster["canonical"], *cluster["duplicates"]] == [json.loads(line) for line in lines]
 
 
-def test_report_writes_typed_parquet(index: Path, tmp_path: Path) -> None:
-    output = tmp_path / "all.parquet"
-    assert run("report", index, "--format", "parquet", "--all", "--output", output).exit_code == 0
-    table = pyarrow.parquet.read_table(output)
-    assert tuple(table.column_names) == COLUMNS
-    assert {name: str(table.schema.field(name).type) for name in TYPES} == {
-        **TYPES,
-        "similarity": "double",
-    }
-    rows = table.to_pylist()
-    assert [row["verdict"] for row in rows] == ["kept", "dropped", "dropped", "dropped"]
-    assert rows[2]["url"] == EVIL
-    assert abs(rows[0]["time"].timestamp() - time.time()) < 60
-
-
 @pytest.mark.parametrize(
     ("arguments", "urls"),
     [
@@ -162,8 +145,7 @@ def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--format", "parquet"], 2, "--format parquet needs --output"),
-        (["--all", "--format", "json"], 2, "--all goes with --format text, jsonl, csv or parquet"),
+        (["--all", "--format", "json"], 2, "--all goes with --format text, jsonl or csv"),
         (["--since", "soon"], 2, "'soon' must be a date"),
         (["-s", "DEDUP_RECIPE=max_distance=99"], 1, "DEDUP_RECIPE: max_distance (99) must be 0 to 12"),
         (["--run", 9], 1, "there is no run 9"),

@@ -6,13 +6,10 @@ import csv
 import io
 import json
 import re
-import tempfile
 import time
 import unicodedata
 from dataclasses import replace
-from pathlib import Path
 
-import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +18,6 @@ from dedup import Detector, MemoryIndex
 from dedup.index import Index
 from dedup.report.clusters import Report
 from dedup.report.export import COLUMNS, inert, records, write_csv, write_json, write_jsonl
-from dedup.report.parquet import write_parquet
 from dedup.report.selection import Selection
 from dedup.values.printable import printable
 from dedup.values.urls import valid
@@ -100,15 +96,6 @@ def test_json_is_ascii_and_exact(url: str, title: str) -> None:
 @given(HOSTILE, HOSTILE)
 def test_nothing_acts_on_a_terminal(url: str, title: str) -> None:
     assert all(printable(line, 1000) == line for line in told(crawled(url, title)))
-
-
-def test_parquet_takes_what_is_no_unicode() -> None:
-    report = Report(crawled("http://a/\ud800", "nul\0 and 中文"))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "dropped.parquet"
-        write_parquet(records(report), COLUMNS, path)
-        (row,) = pyarrow.parquet.read_table(path).to_pylist()
-    assert (row["url"], row["title"]) == ("http://a/\\ud800copy", "nul\0 and 中文")
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,6 @@ COMMANDS = [
     ["report", "--all", "--format", "jsonl", "--output", "OUT"],
     ["report", "--format", "json", "--output", "OUT"],
     ["report", "--all", "--format", "csv", "--output", "OUT"],
-    ["report", "--all", "--format", "parquet", "--output", "OUT"],
     ["report", "--format", "html", "--output", "OUT"],
     ["report", "-s", "DEDUP_RECIPE=min_similarity=0.9"],
     ["explain", "http://a/1"],
