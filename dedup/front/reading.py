@@ -85,7 +85,7 @@ def read_recipe(value: Any, suited: Mapping[str, Any] = MappingProxyType({})) ->
     for parameter in given:
         if parameter not in PARAMETERS:
             raise ConfigError(f"{RECIPE}: {_unknown(parameter)}")
-    return {**(suited if name == DEFAULT else {}), **RECIPES[name].values, **_parameters(given)}
+    return {**(suited if name == DEFAULT else {}), **RECIPES[name], **_parameters(given)}
 
 
 def _pairs(value: Any) -> dict[str, Any]:

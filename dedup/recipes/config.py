@@ -175,7 +175,7 @@ class DedupConfig:
         'both'
         """
         _check_member("recipe", recipe, tuple(RECIPES))
-        return cls(**{**RECIPES[recipe].values, **values})
+        return cls(**{**RECIPES[recipe], **values})
 
 
 def _check_type(name: str, value: object, default: object) -> None:

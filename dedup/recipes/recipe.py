@@ -1,9 +1,8 @@
-"""Recipes by name: choices that go together, each with the sentence that says when to use it."""
+"""What a recipe consists of, and recipes by name: choices that go together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -40,33 +39,7 @@ PARAMETERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """The *values* of `DedupConfig`, by field, in which a recipe differs from its defaults.
-
-    *when* says when to use it.
-    """
-
-    name: str
-    when: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-
-RECIPES: Mapping[str, Recipe] = MappingProxyType(
-    {
-        recipe.name: recipe
-        for recipe in (
-            Recipe(DEFAULT, "For every crawl, unless you have measured that another one does better."),
-            Recipe(
-                "both",
-                "Copies with much text added or moved are missed: simhashes and bands find candidates.",
-                {"candidates": "both"},
-            ),
-            Recipe(
-                "characters",
-                "Scripts whose words nothing separates, and texts full of codes: runs of 4 characters.",
-                {"terms": "character_ngrams"},
-            ),
-        )
-    }
+# Recipes by name: the values in which each differs from the defaults of `DedupConfig`.
+RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {DEFAULT: {}, "both": {"candidates": "both"}, "characters": {"terms": "character_ngrams"}}
 )
