@@ -20,48 +20,24 @@ _CHOICES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupSettings:
-    """Where pages come from and what becomes of them."""
+    """Where pages come from and what becomes of them; `docs/reference/settings.md` explains each."""
 
     index: str = field(default="dedup.db", repr=False)
-    """Path of the index; a relative one is inside the data directory of the Scrapy project,
-    ``.scrapy``.  Or the address of a PostgreSQL server, ``postgresql://user@host/database``."""
     source: str = "item"
-    """What is judged: the `item`, or the `response` that gave it, where it gave no other item."""
     html_field: str = ""
-    """The field of an item that holds its HTML."""
     text_fields: tuple[str, ...] = ()
-    """The fields of an item that hold its text."""
     content: str = ""
-    """A CSS selector of the part of a page that is judged; a page without it is judged as a whole."""
     ignore: str = ""
-    """A CSS selector of parts of pages that are not judged: counters, quotes, clocks."""
     url_field: str = "url"
-    """The field of an item that holds its URL; an item without one has that of its response."""
     key_fields: tuple[str, ...] = ()
-    """The fields that tell items apart: items that differ in one of them are never copies of each other,
-    and the same key in a later crawl is the same item, whatever its URL."""
     action: str = "drop"
-    """What becomes of a copy: `drop` it, or `mark` it with what it repeats and let it go on."""
     dry_run: bool = False
-    """Judge, record and report, but neither drop, mark nor skip anything.  A number, two or more, is for
-    the first pages of an index: until it has so many nothing is dropped, and from then on copies are."""
     unavailable: str = "keep"
-    """What a crawl does while a server that has the index does not answer: `keep` pages without judging
-    them, `wait` for it, or `stop`."""
     skip: str = "nothing"
-    """What is skipped of a response that is a copy: `nothing`, the `links` that its callback gives,
-    or the whole `callback`; unless `nothing`, responses are judged before their callback.  Of start
-    pages nothing is skipped."""
     rules: str = "learn"
-    """What becomes of rules for URLs: `learn` them from the pages that are judged and test them, which
-    changes nothing, `use` them too and withhold requests for copies, or `off`."""
     follow: tuple[str, ...] = ()
-    """Patterns of addresses that are visited though nothing new comes from others like them; for
-    `dedup.plugin.BudgetMiddleware`."""
     crawl: str = ""
-    """The name of a crawl that several processes share, at the same time or one after the other."""
     dropped_feed: str = ""
-    """The URI of a feed for dropped items, with what they repeat; as for Scrapy's option ``-o``."""
     config: DedupConfig = field(default_factory=DedupConfig)
 
     def __post_init__(self) -> None:
