@@ -13,7 +13,6 @@ from dedup.report import sentences
 from dedup.report.charts import charts_of, svg
 from dedup.report.contents import Choices, Contents, contents_of
 from dedup.report.embedded import embedded
-from dedup.report.url_rules import shown_rules
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 
@@ -23,12 +22,11 @@ SCRIPTS = ("elements", "table", "texts", "pages", "parts", "review", "moving")
 
 def write_report(choices: Choices, file: IO[str]) -> None:
     """Write the report of *choices*; raises `DedupError` where the extra ``report`` is not installed."""
-    template, rules = _template("report.html"), _template("url_rules.html")
+    template = _template()
     contents = contents_of(choices)
     trusted = {"style": _asset("report.css"), "script": _script()}
     hashes = {f"{name}_hash": _digest(text) for name, text in trusted.items()}
     trusted["data"] = _json(embedded(contents))
-    trusted["url_rules"] = rules.render(rules=shown_rules(choices.index))
     for part in template.stream(**_context(contents), **hashes, **_markup(trusted)):
         file.write(part)
 
@@ -76,13 +74,13 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _template(name: str) -> Any:
+def _template() -> Any:
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError as error:
         raise DedupError('the HTML report needs pip install "scrapy-dedup[report]"') from error
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return environment.from_string(_asset(name))
+    return environment.from_string(_asset("report.html"))
 
 
 def _markup(trusted: Any) -> Any:
