@@ -121,14 +121,3 @@ def test_to_forget_a_run_takes_back_what_it_has_seen_and_withheld(index: Path) -
     assert done.exit_code == 0
     assert withheld(index).stdout == ""
     assert "no rules were learned yet" in run(index).output
-
-
-def test_the_html_report_has_rules_and_what_they_withheld(index: Path, tmp_path: Path) -> None:
-    file = tmp_path / "report.html"
-    arguments = ["report", str(index), "--format", "html", "--output", str(file), "--all"]
-    done = CliRunner().invoke(main, arguments[:-1])
-    assert done.exit_code == 0, done.output
-    html = file.read_text("utf-8")
-    assert "the parameter sid does not matter" in html
-    assert "http://a.example/p?sid=7" in html
-    assert "secret" not in html
