@@ -17,7 +17,7 @@ from enum import Enum
 from inspect import isawaitable
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from itemadapter import ItemAdapter
 from scrapy import exporters, signals
@@ -25,7 +25,6 @@ from scrapy.exceptions import NotConfigured, UsageError
 from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage, StdoutFeedStorage
 from scrapy.settings import BaseSettings
 from scrapy.utils.conf import feed_process_params_from_cli
-from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 from w3lib.url import file_uri_to_path
 
@@ -41,6 +40,8 @@ from dedup.values.verdict import Verdict
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
+
+    from dedup.plugin.judge import Judge
 
 # The fields of a mark, and the attributes of a verdict that fill them.
 _ATTRIBUTES = ("reason", "canonical_url", "content_distance", "structure_distance", "similarity", "lost")
@@ -171,30 +172,9 @@ class Marker:
         names = ItemAdapter.get_field_names_from_class(item_class)
         return [] if names is None else [field for field in MARKS if field not in names]
 
-    def require(self, item_classes: Iterable[type]) -> None:
-        """Raise `ConfigError` if an item of one of the classes could not be marked."""
-        for item_class in item_classes:
-            try:
-                missing = self.missing(item_class)
-            except TypeError as error:
-                raise ConfigError(f"{self._setting} fails: {error}") from error
-            if missing:
-                raise ConfigError(f"{self._setting} fails: {self._explained(item_class, missing)}")
-
     def _explained(self, item_class: type, missing: list[str]) -> str:
         name = f"{item_class.__module__}.{item_class.__qualname__}"
         return f"{name} has no field {', '.join(missing)}; declare them, or use {self._without}"
-
-
-def known_item_classes(settings: BaseSettings) -> list[type]:
-    """Return the item classes that the feeds of a project name."""
-    named: list[Any] = []
-    for feed in settings.getdict("FEEDS").values():
-        named += feed.get("item_classes") or []
-    try:
-        return [load_object(name) for name in named]
-    except (ImportError, NameError, TypeError, ValueError) as error:
-        raise ConfigError(f"item_classes of FEEDS ({named!r}) must be classes: {error}") from error
 
 
 logger = logging.getLogger(__name__)
@@ -216,19 +196,6 @@ _WRITING_AT_ONCE = (
     exporters.PprintItemExporter,
     exporters.XmlItemExporter,
 )
-
-
-class Book(Protocol):
-    """What is told of rows: they are lost, or they are in files that are stored later."""
-
-    def take_back(self, rows: Sequence[int]) -> None:
-        """Let *rows*, which were kept, count as never seen."""
-
-    def hold(self) -> None:
-        """Note that what is kept from now on is in files that are not stored yet."""
-
-    def note_stored(self, rows: Iterable[int]) -> None:
-        """Note that *rows* are stored."""
 
 
 class _State(Enum):
@@ -289,7 +256,7 @@ class _Passage:
 class FeedWatch:
     """Watches the feeds of a crawler, and tells *book* which rows they have lost."""
 
-    def __init__(self, crawler: Crawler, book: Book) -> None:
+    def __init__(self, crawler: Crawler, book: Judge) -> None:
         self._crawler = crawler
         self._book = book
         self._exporters: list[FeedExporter] = []

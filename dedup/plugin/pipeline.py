@@ -17,7 +17,6 @@ from dedup.plugin.feeds import (
     DroppedFeed,
     FeedWatch,
     Marker,
-    known_item_classes,
 )
 from dedup.plugin.garbage import UsedResponses
 from dedup.plugin.judge import Answered, Judge, Question
@@ -72,8 +71,6 @@ class DedupPipeline:
             raise NotConfigured("nothing is judged: this command stores no items")
         pipeline = cls(crawler, read_settings(crawler.settings))
         pipeline.judge.check()
-        if pipeline._marks_copies:
-            pipeline._marker.require(known_item_classes(crawler.settings))
         for signal, receiver in (
             (signals.item_scraped, pipeline._item_scraped),
             (signals.item_dropped, pipeline._item_lost),

@@ -63,20 +63,6 @@ def test_what_was_marked_is_on_record_like_what_was_dropped(tmp_path: Path) -> N
     assert run(tmp_path).dedup()["unchanged"] == 4
 
 
-def feed_of(folder: Path, name: str) -> dict[str, Any]:
-    feed = {"format": "jsonlines", "item_classes": [f"tests.plugin.actions.{name}"]}
-    return {str(folder / "items.jsonl"): feed}
-
-
-def test_an_item_class_without_the_fields_is_refused_at_start(tmp_path: Path) -> None:
-    done = run(tmp_path, type="Plain", DEDUP_ACTION="mark", FEEDS=feed_of(tmp_path, "Plain"))
-    assert (
-        "DEDUP_ACTION ('mark') fails: tests.plugin.actions.Plain has no field dedup_reason" in done.log
-    )
-    assert done.items == []
-    assert "item_scraped_count" not in done.stats
-
-
 @pytest.mark.parametrize(
     ("type_", "message"),
     [("Plain", "Plain has no field dedup_reason"), ("Frozen", "Frozen refuses a mark")],
@@ -103,9 +89,6 @@ def test_items_of_an_odd_kind_are_judged_and_not_lost_by_a_mark(tmp_path: Path) 
     assert done.stats["finish_reason"] == "dedup_cannot_mark"
     assert "Odd refuses a mark" in done.log
     assert done.stats["item_scraped_count"] == done.dedup()["mark_errors"] == 4
-    done = run(tmp_path, DEDUP_ACTION="mark", **{**choices, "FEEDS": feed_of(tmp_path, "Odd")})
-    assert "DEDUP_ACTION ('mark') fails: " in done.log
-    assert "item_scraped_count" not in done.stats
 
 
 @pytest.mark.parametrize("action", ["drop", "mark"])

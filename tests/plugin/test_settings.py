@@ -18,7 +18,6 @@ from dedup import DedupConfig
 from dedup.front import reading
 from dedup.front.names import setting_names
 from dedup.front.settings import DedupSettings
-from dedup.plugin.feeds import known_item_classes
 from dedup.plugin.settings import index_path, read_settings
 from dedup.recipes.recipe import PARAMETERS, RECIPES
 from dedup.values.errors import ConfigError
@@ -272,9 +271,3 @@ def test_the_reference_gives_types_and_examples_that_work(
     assert repr(value) != default
     if kind != "function or its path" and not example.endswith(('.txt"', '.csv"')):
         read_settings(Settings({name: value} if name in NAMES else {"DEDUP_RECIPE": {name: value}}))
-
-
-def test_what_is_no_class_of_items_is_named() -> None:
-    settings = Settings({"FEEDS": {"a.jsonl": {"item_classes": ["no.such.module"]}}})
-    with pytest.raises(ConfigError, match=r"item_classes of FEEDS .* must be classes"):
-        known_item_classes(settings)
