@@ -18,17 +18,11 @@ from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import DedupError
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.limits import MAX_ATTRIBUTES, MAX_DEPTH, Excess
+from dedup.values.limits import EXCESSES
 from dedup.values.printable import printable
 from dedup.values.verdict import Outcome
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_OVER = {
-    Excess.BYTES: "is over max_bytes of DEDUP_RECIPE",
-    Excess.TEXT: "has text over max_bytes of DEDUP_RECIPE",
-    Excess.ATTRIBUTES: f"has a tag of more than {MAX_ATTRIBUTES:,} attributes",
-    Excess.DEPTH: f"has elements in more than {MAX_DEPTH:,} others",
-}
 HOW_TO_GET_PAGES = (
     "Words are shown for files that are there unchanged, and for pages that the index keeps: its first "
     "500, or all (crawl with DEDUP_STORE_PAGES = True)."
@@ -69,7 +63,8 @@ def page_of_file(path: Path, config: DedupConfig) -> Page:
     else:
         page = Page.from_text(body.decode("utf-8", "replace"), max_bytes=config.max_bytes)
     if page.excess:
-        click.echo(f"{printable(str(path))} {_OVER[page.excess]}: only its bytes are compared", err=True)
+        has = EXCESSES[page.excess].format(config.max_bytes)
+        click.echo(f"{printable(str(path))} has {has}: only its bytes are compared", err=True)
     return page
 
 

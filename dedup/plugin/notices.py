@@ -20,7 +20,7 @@ from dedup.plugin.waiting import has_asyncio
 from dedup.report.rehearsal import rehearsal
 from dedup.rule.loss import loses
 from dedup.values.errors import IndexUnavailable
-from dedup.values.limits import MAX_ATTRIBUTES, MAX_DEPTH, Excess
+from dedup.values.limits import EXCESSES, Excess
 from dedup.values.printable import printable
 from dedup.values.row import Statistics
 from dedup.values.urls import host_of, with_or_without_www
@@ -173,13 +173,6 @@ class CrawlStats:
 
 logger = logging.getLogger(__name__)
 
-# What a page over a limit has.
-_EXCESSES = {
-    Excess.BYTES: "more than max_bytes ({:,}) of DEDUP_RECIPE",
-    Excess.TEXT: "text of more than max_bytes ({:,}) of DEDUP_RECIPE in Unicode's normal form",
-    Excess.ATTRIBUTES: f"a tag of more than {MAX_ATTRIBUTES:,} attributes",
-    Excess.DEPTH: f"elements in more than {MAX_DEPTH:,} others",
-}
 # What is doubtful about copies, and what to do about it.
 _LOSING = (
     f"though each loses more than {DOUBTFUL_WORDS} words that are not on the page kept",
@@ -212,7 +205,7 @@ class Notices:
             logger.warning(
                 "<%s> has %s: such pages are not read, and kept unless all their bytes are those of "
                 "another one; dedup/over_limit/%s counts them",
-                *(printable(url), _EXCESSES[excess].format(self._settings.config.max_bytes), excess),
+                *(printable(url), EXCESSES[excess].format(self._settings.config.max_bytes), excess),
             )
 
     def capped(self, url: str) -> None:

@@ -297,7 +297,8 @@ def test_files_over_the_limit_are_compared_by_their_bytes(tmp_path: Path) -> Non
         detector.check(Page.from_html(file.read_bytes(), url="http://a.example/large", max_bytes=1000))
         detector.check(Page.from_html("<p>small", url="http://a.example/small"))
     found = run("find", file, "--index", path, *limit)
-    assert found.stderr == f"{file} is over max_bytes of DEDUP_RECIPE: only its bytes are compared\n"
+    over = f"{file} has more than max_bytes (1,000) of DEDUP_RECIPE: only its bytes are compared\n"
+    assert found.stderr == over
     assert re.findall(r"(copy)? +(http\S+)", found.stdout) == [("copy", "http://a.example/large")]
     same = run("compare", file, "http://a.example/large", "--index", path, *limit)
     assert (same.exit_code, "All bytes are equal." in same.stdout) == (0, True)
