@@ -127,8 +127,8 @@ def report(
     pages this takes some minutes.
 
     --format html writes one file to look at in a browser: shares by site and run, words lost and
-    distances with the thresholds drawn in, a review of the copies that lose most and of pages kept that
-    are almost copies, clusters with the texts of their pages side by side (where DEDUP_STORE_PAGES
+    similarities with the thresholds drawn in, a review of the copies that lose most and of kept pages
+    that are almost copies, clusters with the texts of their pages side by side (where DEDUP_STORE_PAGES
     keeps them), templates. It lists the largest clusters, up to 100,000 pages; its figures count all. It
     loads nothing else and can be sent to anybody. It needs scrapy-dedup[report].
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import floor, log10
 
 from dedup.recipes.config import DedupConfig
 from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS, Overview
-from dedup.rule.keys import content_bound
 from dedup.rule.verifier import verifier_of
 
 _WIDTH, _HEIGHT = 500, 240
@@ -25,8 +24,8 @@ _ROOM = 2
 class Chart:
     """How many near copies there are by what *label* names (*axis* at length), without exact ones.
 
-    Bar n stands for *counts* n, begins at *first* + n * *step*, and has *names* n in a table.  The
-    threshold is at *edge*, and *bound* says it; None and "" stand for none.
+    Bar n stands for *counts* n, begins at n * *step*, and has *names* n in a table.  The threshold is at
+    *edge*, and *bound* says it; None and "" stand for none.
     """
 
     title: str
@@ -34,7 +33,6 @@ class Chart:
     axis: str
     counts: Sequence[int]
     names: Sequence[str]
-    first: float
     step: float
     edge: float | None
     bound: str
@@ -60,12 +58,12 @@ class Chart:
     def drawn(self) -> Sequence[int]:
         """The counts up to the last one and to the threshold."""
         last = max((place for place, count in enumerate(self.counts) if count), default=0)
-        edge = 0 if self.edge is None else int((self.edge - self.first) / self.step)
+        edge = 0 if self.edge is None else int(self.edge / self.step)
         return self.counts[: max(last, edge) + _ROOM]
 
     def x(self, value: float) -> float:
         """Return where *value* is, in units of the drawing."""
-        return _LEFT + (value - self.first) / (self.step * len(self.drawn)) * (_RIGHT - _LEFT)
+        return _LEFT + value / (self.step * len(self.drawn)) * (_RIGHT - _LEFT)
 
     def y(self, count: float) -> float:
         """Return how far down a bar of *count* begins."""
@@ -73,11 +71,11 @@ class Chart:
 
 
 def charts_of(overview: Overview, config: DedupConfig) -> list[Chart]:
-    """Return the charts of words lost, similarity and distance, with the thresholds of *config*.
+    """Return the charts of words lost and similarity, with the thresholds of *config*.
 
     There is none of words lost where no row tells any: older ones and other verifiers do not.
     """
-    bounds, distance = verifier_of(config).bounds, content_bound(config)
+    bounds = verifier_of(config).bounds
     lost, similarity = bounds.get("lost"), bounds.get("similarity")
     losses = Chart(
         title="Words lost with near copies",
@@ -88,7 +86,6 @@ def charts_of(overview: Overview, config: DedupConfig) -> list[Chart]:
             *(f"{start} to {start + LOST_STEP - 1}" for start in range(0, MOST_LOST, LOST_STEP)),
             f"{MOST_LOST} or more",
         ],
-        first=0,
         step=LOST_STEP,
         edge=lost + 0.5 if lost is not None and lost < MOST_LOST else None,
         bound="" if lost is None else lost_bound(config),
@@ -99,23 +96,11 @@ def charts_of(overview: Overview, config: DedupConfig) -> list[Chart]:
         axis="estimated Jaccard similarity",
         counts=overview.similarities,
         names=[f"{step / STEPS:.2f} to {(step + 1) / STEPS:.2f}" for step in range(STEPS)],
-        first=0,
         step=1 / STEPS,
         edge=similarity,
         bound="" if similarity is None else f"at least {similarity:g}",
     )
-    distances = Chart(
-        title="Content distance of near copies from the page kept",
-        label="bits",
-        axis="Hamming distance of the content simhashes (bits)",
-        counts=overview.distances,
-        names=list(map(str, range(len(overview.distances)))),
-        first=-0.5,
-        step=1,
-        edge=None if distance is None else distance + 0.5,
-        bound="" if distance is None else f"at most {distance} bits",
-    )
-    return [*([losses] if any(overview.losses) else []), similarities, distances]
+    return [*([losses] if any(overview.losses) else []), similarities]
 
 
 def lost_bound(config: DedupConfig) -> str:
@@ -133,12 +118,11 @@ def svg(chart: Chart) -> str:
 
 
 def _grid(chart: Chart) -> Iterator[str]:
-    for count in ticks(0, max(1, *chart.counts), whole=True):
+    for count in ticks(max(1, *chart.counts), whole=True):
         y = chart.y(count)
         yield f'<path d="M{_LEFT} {y:.1f}H{_RIGHT}" stroke="var(--line)"/>'
         yield _text(_LEFT - 6, y + 4, f"{count:,.0f}", "end")
-    last = chart.first + chart.step * len(chart.drawn)
-    for value in ticks(chart.first, last, whole=chart.step >= 1):
+    for value in ticks(chart.step * len(chart.drawn), whole=chart.step >= 1):
         yield _text(chart.x(value), _BOTTOM + 17, f"{value:g}")
 
 
@@ -146,7 +130,7 @@ def _bars(chart: Chart) -> Iterator[str]:
     width = 0.8 * (_RIGHT - _LEFT) / len(chart.drawn)
     for number, count in enumerate(chart.drawn):
         if count:
-            x, y = chart.x(chart.first + (number + 0.5) * chart.step) - width / 2, chart.y(count)
+            x, y = chart.x((number + 0.5) * chart.step) - width / 2, chart.y(count)
             shape = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_BOTTOM - y:.1f}"'
             yield f'<rect {shape} fill="var(--near)"/>'
 
@@ -172,14 +156,13 @@ def _text(x: float, y: float, text: str, side: str = "middle", colour: str = "")
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{side}"{fill}>{text}</text>'
 
 
-def ticks(first: float, last: float, *, whole: bool) -> list[float]:
-    """Return round numbers from *first* to *last*, evenly spread, at most seven; *whole* if asked.
+def ticks(last: float, *, whole: bool) -> list[float]:
+    """Return round numbers from 0 to *last*, evenly spread, at most seven; *whole* if asked.
 
-    >>> ticks(0, 9, whole=True), ticks(-0.5, 16, whole=True)
+    >>> ticks(9, whole=True), ticks(16, whole=True)
     ([0.0, 2.0, 4.0, 6.0, 8.0], [0.0, 5.0, 10.0, 15.0])
     """
-    extent = last - first
-    power = 10.0 ** floor(log10(extent / _MOST_TICKS))
-    step = next(power * factor for factor in (1, 2, 5, 10) if extent / (power * factor) <= _MOST_TICKS)
-    step = max(1, step) if whole else step
-    return [number * step for number in range(ceil(first / step), floor(last / step + 1e-9) + 1)]
+    power = 10.0 ** floor(log10(last / _MOST_TICKS))
+    step = next(power * factor for factor in (1, 2, 5, 10) if last / (power * factor) <= _MOST_TICKS)
+    step = max(1.0, step) if whole else step
+    return [number * step for number in range(floor(last / step + 1e-9) + 1)]

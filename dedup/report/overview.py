@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from dedup.report.answer import is_near
 from dedup.report.columns import REASONS, Booleans, Columns, is_known
-from dedup.values.simhashes import SIMHASH_BITS
 
 # Similarities are counted in so many steps from 0 to 1.
 STEPS = 50
@@ -40,9 +39,9 @@ class Share:
 class Overview:
     """Counts over all rows of a report.
 
-    *reasons* counts rows by reason, *distances* near copies by content distance (0 to 64 bits),
-    *similarities* by similarity in `STEPS` steps, *losses* by words lost in steps of `LOST_STEP`; exact
-    copies would hide them.  *sites* have the most duplicates first, *runs* the lowest number.
+    *reasons* counts rows by reason, *similarities* near copies by similarity in `STEPS` steps, *losses*
+    by words lost in steps of `LOST_STEP`; exact copies would hide them.  *sites* have the most copies
+    first, *runs* the lowest number.
     """
 
     pages: int
@@ -52,7 +51,6 @@ class Overview:
     reasons: dict[str, int]
     sites: tuple[Share, ...]
     runs: tuple[Share, ...]
-    distances: tuple[int, ...]
     similarities: tuple[int, ...]
     losses: tuple[int, ...]
 
@@ -81,7 +79,6 @@ def overview_of(columns: Columns) -> Overview:
         reasons={reason.value: count for reason, count in zip(REASONS, reasons, strict=True) if count},
         sites=tuple(sorted(by_site, key=lambda share: (-share.duplicates, -share.pages, share.name))),
         runs=tuple(by_run),
-        distances=_histogram(columns, columns.content_distance, SIMHASH_BITS + 1),
         similarities=_histogram(columns, steps, STEPS),
         losses=_histogram(columns, lost_steps, MOST_LOST // LOST_STEP + 1),
     )

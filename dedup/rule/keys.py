@@ -148,11 +148,6 @@ def ways(config: DedupConfig) -> Iterator[str]:
         yield f"whose sketches share one of {banding.bands} bands"
 
 
-def content_bound(config: DedupConfig) -> int | None:
-    """Return within how many bits of content pages are candidates, None if content finds none."""
-    return config.max_distance if uses_content(config) else None
-
-
 def loosened(config: DedupConfig) -> DedupConfig:
     """Return *config* with keys that also reach borderline pages outside its bounds."""
     return replace(config, max_distance=min(config.max_distance + EDGE, MAX_DISTANCE))

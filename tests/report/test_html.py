@@ -204,19 +204,19 @@ def test_the_rule_without_verification_is_said_as_it_is() -> None:
     assert "in at most 3 bits. All candidates are copies." in report
 
 
-LOSS, ALIKE, NEAR = "at most 40, or 10% of the words.", "at least 0.62.", "at most 10 bits."
+LOSS, ALIKE = "at most 40, or 10% of the words.", "at least 0.62."
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "ways", "thresholds"),
     [
-        (DedupConfig(), "content structure", [LOSS, ALIKE, NEAR]),
+        (DedupConfig(), "content structure", [LOSS, ALIKE]),
         (DedupConfig(candidates="minhash"), "structure sketches", [LOSS, ALIKE]),
-        (DedupConfig(candidates="both"), "content structure sketches", [LOSS, ALIKE, NEAR]),
-        (DedupConfig(max_structure_candidates=0), "content", [LOSS, ALIKE, NEAR]),
-        (DedupConfig(verifier="similarity"), "content structure", [ALIKE, NEAR]),
-        (DedupConfig(verifier="distance"), "content", [NEAR]),
+        (DedupConfig(candidates="both"), "content structure sketches", [LOSS, ALIKE]),
+        (DedupConfig(max_structure_candidates=0), "content", [LOSS, ALIKE]),
+        (DedupConfig(verifier="similarity"), "content structure", [ALIKE]),
+        (DedupConfig(verifier="distance"), "content", []),
     ],
 )
 def test_the_rule_and_the_thresholds_are_those_in_force(
@@ -230,30 +230,20 @@ def test_the_rule_and_the_thresholds_are_those_in_force(
         config.verifier != "distance"
     )
     assert re.findall(r"Threshold: ([^\"]*)\"", report) == thresholds
-    assert report.count(" No threshold.") == 3 - len(thresholds)
+    assert report.count(" No threshold.") == 2 - len(thresholds)
     assert report.count("threshold: at ") == len(thresholds)
 
 
 @pytest.mark.parametrize("edge", [0, 4, 9, 10, 11, 15, 19])
 def test_the_threshold_is_read_inside_the_drawing_wherever_it_is(edge: float) -> None:
     counts, bound = [1] * 18, charts.lost_bound(DedupConfig())
-    chart = charts.Chart("", "", "", counts, [""] * 18, first=0, step=1, edge=edge, bound=bound)
+    chart = charts.Chart("", "", "", counts, [""] * 18, step=1, edge=edge, bound=bound)
     drawing = etree.fromstring(charts.svg(chart))
     width = float(drawing.attrib["viewBox"].split()[2])
     (told,) = (one for one in drawing.iter("text") if "threshold" in str(one.text))
     assert told.get("text-anchor") == "middle"
     room = 3 * len(str(told.text))  # half of its letters, 6 units wide
     assert room < float(told.attrib["x"]) < width - room
-
-
-def test_a_copy_at_the_largest_distance_is_in_the_chart(index: Path) -> None:
-    with SQLiteIndex(index) as opened:
-        canonical, *_, last = opened.rows()
-        far = glance_of(last)._replace(
-            kept=False, canonical=canonical.id, reason="near_duplicate", content_distance=64
-        )
-        report = html(opened, glances=[glance_of(canonical), far])
-    assert "most of them, 1, at 64." in report
 
 
 def test_at_least_two_pages_must_fit() -> None:

@@ -88,9 +88,6 @@ def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
             assert share.elsewhere == counts.total()
             assert counts[share.other or ""] == max(counts.values(), default=0)
     near = [row for row in copies if row.reason not in ("exact_duplicate", "unchanged")]
-    assert list(overview.distances) == [
-        sum(row.content_distance == distance for row in near) for distance in range(65)
-    ]
     steps = Counter(min(int((row.similarity or 0) * STEPS + 1e-4), STEPS - 1) for row in near)
     assert list(overview.similarities) == [steps[step] for step in range(STEPS)]
     losses = Counter(min(row.lost, MOST_LOST) // LOST_STEP for row in near if row.lost is not None)
