@@ -35,14 +35,13 @@ def write_html(
 ) -> None:
     """Write the HTML report on the *selection* of *index*, or of its *replay*."""
     source = replay.index if replay else index
-    glances = None if selection == Selection() else selection.glances(source)
     with working("reading"), index.store.unmapped(), text_output(output) as file:
         choices = Choices(
             index=source,
             config=replay.config if replay else config,
             name=short_name(index.name),
             note=str(replay or ""),
-            glances=glances,
+            glances=selection.glances(source),
             keep=keep,
             text_of=stored_texts(index),
             marking=replace(marking, index=index.id),

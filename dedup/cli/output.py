@@ -26,7 +26,7 @@ _LONGEST_PATH = 4096
 
 
 def named(path: Path | str) -> str:
-    """Return *path* for a message: a file name may be any bytes."""
+    """Return *path*, or a line with one in it, for a message: a file name may be any bytes."""
     return printable(str(path), _LONGEST_PATH)
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from dedup.index import Row
 from dedup.rule.loss import words_of
-from dedup.values.printable import printable
+from dedup.values.printable import printable_url
 
 LONGEST_URL = 2000
 
@@ -42,7 +42,7 @@ def working(what: str) -> Iterator[None]:
 
 def url_text(url: str) -> str:
     """Return a URL to show."""
-    return printable(url, LONGEST_URL) or "(no URL)"
+    return printable_url(url, LONGEST_URL)
 
 
 def moment(seconds: float) -> str:

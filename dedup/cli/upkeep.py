@@ -17,8 +17,6 @@ from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 
-_LONGEST_LINE = 4096
-
 
 @click.command()
 @index_option
@@ -78,7 +76,7 @@ def check(*, path: Path | str | None, rebuild: bool, blocks: int | None) -> None
         with working("checking"):
             problems = index.problems()
     for problem in problems or [f"{named(index.name)} is sound."]:
-        click.echo(printable(problem, _LONGEST_LINE))
+        click.echo(named(problem))
     if problems:
         sys.exit(1)
 

@@ -38,7 +38,6 @@ from dedup.values.urls import host_of, joined_key
 from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 

@@ -33,9 +33,7 @@ from dedup.values.printable import printable
 from dedup.values.urls import host_of
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from dedup.front.settings import DedupSettings
     from dedup.plugin.judge import Judge

@@ -22,7 +22,7 @@ from dedup.values.verdict import Reason
 # What the crawl decided stands on record; what follows this may differ.
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
 # What became of duplicates, by the action of their run.
-_FATES = {"drop": "dropped", "mark": "marked", "dry run": "let through"}
+FATES = {"drop": "dropped", "mark": "marked", "dry run": "let through"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def features_of(canonical: Mapping[str, float], page: Mapping[str, float]) -> Fe
 def verdict_sentence(row: Row, run: Run | None) -> str:
     """Return what was decided about *row* when *run*, if it is known, saw it, as a sentence."""
     verdict = row.verdict
-    fate = f"It was {_FATES.get(run.action if run else '', 'dropped')}"
+    fate = f"It was {FATES.get(run.action if run else '', 'dropped')}"
     if verdict.represents:
         return "It was kept in place of a page that it repeats and that its crawl had not met."
     return {

@@ -11,6 +11,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.report.answer import counted
 from dedup.report.borderline import PAIRS, Borderline
 from dedup.report.contents import MAX_TEXT_PAIRS, Contents
+from dedup.report.explanation import FATES
 from dedup.report.overview import Overview
 from dedup.report.shown import MAX_CHARACTERS, MAX_MEMBERS
 from dedup.report.side_by_side import MAX_TEXT
@@ -33,8 +34,6 @@ MEANINGS = {
     Reason.UPDATED: "kept: an earlier crawl saw another text at this URL",
     Reason.NOT_JUDGED: "kept: there was nothing to judge",
 }
-# What became of duplicates, by the action of their run.
-_FATES = {"drop": "dropped", "mark": "marked", "dry run": "let through"}
 
 
 def headline(overview: Overview) -> str:
@@ -66,12 +65,7 @@ def _tile(noun: str, number: int) -> tuple[str, str]:
 
 def rule(config: DedupConfig) -> str:
     """Return what makes a page a duplicate."""
-    return f"Candidates are {candidates(config)}. {_confirmation(config)}"
-
-
-def candidates(config: DedupConfig) -> str:
-    """Return which pages are candidates."""
-    return f"pages {' or '.join(ways(config))}"
+    return f"Candidates are pages {' or '.join(ways(config))}. {_confirmation(config)}"
 
 
 def _confirmation(config: DedupConfig) -> str:
@@ -147,7 +141,7 @@ def left_out(contents: Contents) -> Iterator[str]:
 
 def fate(action: str) -> str:
     """Return what became of the duplicates of a run that had this *action*."""
-    return _FATES.get(action, printable(action))
+    return FATES.get(action, printable(action))
 
 
 def run_end(run: Run) -> str:

@@ -194,7 +194,7 @@ def _what(row: Row, runs: Mapping[int, Run]) -> str:
 
 
 def _url(row: Row) -> str:
-    return printable_url(row.sighting.url, MAX_URL) or "(no URL)"
+    return printable_url(row.sighting.url, MAX_URL)
 
 
 def _state(row: Row) -> str:
