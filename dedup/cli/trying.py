@@ -16,6 +16,7 @@ import click
 from dedup.cli.html import is_installed, write_html
 from dedup.cli.options import given_config, settings_option
 from dedup.cli.output import named, progress_bar
+from dedup.cli.terminal import LONGEST_URL
 from dedup.front.names import setting_of
 from dedup.index import Index
 from dedup.index.index import open_index
@@ -28,7 +29,6 @@ from dedup.values.printable import printable_url
 
 # So many clusters are told; the report in the browser has all.
 _CLUSTERS = 5
-_LONGEST = 2000
 
 
 @click.command("try")
@@ -84,7 +84,7 @@ def try_(
     if not told["pages"]:
         reasons = ", ".join(reason for reason in told if reason != "pages")
         raise DedupError(
-            f"no page of {address[:_LONGEST]} was read: {reasons or 'robots.txt forbids it'}"
+            f"no page of {address[:LONGEST_URL]} was read: {reasons or 'robots.txt forbids it'}"
         )
     with open_index(index, read_only=True) as opened:
         outline = outline_of(columns_of(opened.views.glances()))
@@ -109,7 +109,7 @@ def address_of(url: str) -> str:
     if is_web and "@" in parts.netloc:
         raise click.UsageError("a trial takes no user and no password: give the URL without")
     if not is_web:
-        raise click.UsageError(f"{printable_url(url, _LONGEST)} is no URL of a site")
+        raise click.UsageError(f"{printable_url(url, LONGEST_URL)} is no URL of a site")
     return whole
 
 

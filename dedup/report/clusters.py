@@ -13,9 +13,7 @@ from dedup.index import Index, Row
 from dedup.report.columns import Columns, Integers, columns_of
 from dedup.report.overview import Overview, overview_of
 from dedup.report.replay import JudgedAgain
-from dedup.report.selection import Selection
-
-_ALL = Selection()
+from dedup.report.selection import ALL, Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ class Report:
     """
 
     index: Index
-    selection: Selection = _ALL
+    selection: Selection = ALL
     keep: str = "first"
     replay: JudgedAgain | None = None
 

@@ -13,7 +13,7 @@ from dedup.report.borderline import Pair
 from dedup.report.columns import OUTCOMES, REASONS, listed
 from dedup.report.contents import Contents
 from dedup.report.overview import Share
-from dedup.report.sentences import MAX_SITES, MEANINGS, fate, moment, run_end, why
+from dedup.report.sentences import MAX_SITES, MEANINGS, fate, moment, why
 from dedup.report.side_by_side import Same, SideBySide
 from dedup.report.templates import Template
 from dedup.values.printable import printable
@@ -94,7 +94,7 @@ def _run(share: Share, run: Run | None) -> dict[str, object]:
         **asdict(share),
         "spider": printable(run.spider) if run else "",
         "started": moment(run.started) if run else "",
-        "ending": run_end(run) if run else "",
+        "ending": (printable(run.ending) or "not ended") if run else "",
         "fate": fate(run.action) if run else "",
     }
 
@@ -108,7 +108,6 @@ def _pages(contents: Contents) -> dict[str, Any]:
         "url": [page.url for page in pages],
         "title": [page.title for page in pages],
         "time": [moment(page.time) for page in pages],
-        "tokens": [page.tokens for page in pages],
         "words": [counted[page.row].words if page.row in counted else page.words for page in pages],
         "run": [page.run for page in pages],
         "reason": listed(columns.reason, places),

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from dedup import __version__
-from dedup.index import Run
 from dedup.recipes.config import DedupConfig
 from dedup.report.answer import counted
 from dedup.report.borderline import PAIRS, Borderline
@@ -142,11 +141,6 @@ def left_out(contents: Contents) -> Iterator[str]:
 def fate(action: str) -> str:
     """Return what became of the duplicates of a run that had this *action*."""
     return FATES.get(action, printable(action))
-
-
-def run_end(run: Run) -> str:
-    """Return how *run* ended."""
-    return printable(run.ending) or "not ended"
 
 
 def moment(seconds: float) -> str:

@@ -35,7 +35,6 @@ class Shown:
     url: str
     site: str
     title: str
-    tokens: int
     words: int
     run: int
     time: float
@@ -82,7 +81,7 @@ class ShownPages:
         url, title = printable_url(seen.url, URL_LIMIT), heading(row, self.index)
         self.pages[row.id] = Shown(
             *(row.id, url, self._sites.of(seen.url), title),
-            *(seen.fingerprint.tokens, words_of(seen.fingerprint), seen.run, seen.time),
+            *(words_of(seen.fingerprint), seen.run, seen.time),
         )
         self.characters += len(url) + len(title)
 

@@ -42,7 +42,6 @@ const figureColumns = [
   { name: "Similarity", number: true, key: (page) => pages.similarity[page], cell: (page) => similarity(pages.similarity[page]) },
   { name: "Content bits", detail: true, number: true, key: (page) => pages.content[page], cell: (page) => bits(pages.content[page]) },
   { name: "Structure bits", detail: true, number: true, key: (page) => pages.structure[page], cell: (page) => bits(pages.structure[page]) },
-  { name: "Tokens", detail: true, number: true, key: (page) => pages.tokens[page], cell: (page) => count(pages.tokens[page]) },
   { name: "Run", number: true, key: (page) => pages.run[page], cell: (page) => String(pages.run[page]) },
 ];
 
