@@ -29,7 +29,7 @@ cdef extern from "sources.h":
 
 cdef extern from "fold.h" nogil:
     enum: UNUSUAL, DONE, PARTS, LETTER, SIGN, HAN, KANA, EXPANDS, STRANGE
-    enum: IS_SPACE, IS_UNSPACED, IS_MARK, LONGEST_EXPANSION, MOST_COUNTS
+    enum: IS_SPACE, IS_UNSPACED, IS_MARK, IS_LETTER, LONGEST_EXPANSION, MOST_COUNTS
     enum: FROM_SPACED, FROM_HAN, FROM_KANA, RUN_OF_HAN
     ctypedef struct Buffer:
         char* data
@@ -88,7 +88,8 @@ init_masks()
 # For `dedup.reading.characters` and `dedup.recipes.compiled`.
 globals().update(
     PARTS=PARTS, LETTER=LETTER, SIGN=SIGN, HAN=HAN, KANA=KANA, EXPANDS=EXPANDS, STRANGE=STRANGE,
-    IS_SPACE=IS_SPACE, IS_UNSPACED=IS_UNSPACED, IS_MARK=IS_MARK, MOST_COUNTS=MOST_COUNTS,
+    IS_SPACE=IS_SPACE, IS_UNSPACED=IS_UNSPACED, IS_MARK=IS_MARK, IS_LETTER=IS_LETTER,
+    MOST_COUNTS=MOST_COUNTS,
 )
 
 # Texts are counted with 32 bits; longer ones are left to Python.
@@ -1033,6 +1034,73 @@ cdef inline bint _is_digit(char character) noexcept nogil:
 
 cdef inline bint _is_letter(char character) noexcept nogil:
     return c"a" <= character <= c"z" or c"A" <= character <= c"Z" or character == c"_"
+
+
+# ---- New words: `dedup.urls.newness`
+
+cdef enum:
+    TOGETHER = 3
+
+
+def new_words(str text not None, uint64_t host, uint32_t[::1] known):
+    """Return how many words of *text* are in none of the phrases that are *known*, and note its own there.
+
+    None stands for a text that is too long.
+    """
+    cdef _Scratch scratch = _scratch()
+    try:
+        return _new_words(text.lower(), host, known, scratch)
+    except _Unusual:
+        return None
+    finally:
+        _give_back(scratch)
+
+
+cdef double _new_words(str text, uint64_t host, uint32_t[::1] known, _Scratch scratch) except -1:
+    cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text), place
+    cdef int kind = PyUnicode_KIND(text), flags, letters = 0
+    cdef void* data = PyUnicode_DATA(text)
+    cdef uint32_t code
+    cdef uint64_t mask = known.shape[0] - 1, no_letter = murmur3(b"#", 1, 0)
+    cdef size_t count = 0, line = 0, size, number, phrase_count, used = 0, halves = 0
+    if length > LONGEST:
+        raise _Unusual
+    # Of each word its hash, the phrase that it begins and how many words that has, and what it counts.
+    cdef uint64_t* hashes = <uint64_t*>scratch.room(HASHES, length, 8)
+    cdef uint64_t* phrases = <uint64_t*>scratch.room(SHINGLES, length, 8)
+    cdef uint8_t* sizes = <uint8_t*>scratch.room(NUMBERS, length, 1)
+    cdef uint8_t* weights = <uint8_t*>scratch.room(PLACES, length, 1)
+    cdef uint8_t* word = <uint8_t*>scratch.room(BYTES, length, 4)
+    for place in range(length + 1):
+        code = PyUnicode_READ(kind, data, place) if place < length else 10
+        flags = _character(code).flags
+        if used and flags & (IS_SPACE | IS_UNSPACED):
+            hashes[count] = murmur3(word, used, 0) if letters else no_letter
+            weights[count] = 2 if letters else 0
+            count += 1
+            used = letters = 0
+        if flags & IS_UNSPACED:
+            hashes[count] = murmur3(word, put_utf8(word, code), 0) if flags & IS_LETTER else no_letter
+            weights[count] = 1 if flags & IS_LETTER else 0
+            count += 1
+        elif not flags & IS_SPACE:
+            used += put_utf8(word + used, code)
+            letters |= flags & IS_LETTER
+        elif code == 10 and line < count:
+            size = min(TOGETHER, count - line)
+            phrase_count = shingles_of(hashes + line, count - line, size, phrases + line)
+            memset(sizes + line, 0, count - line)
+            for number in range(line, line + phrase_count):
+                phrases[number] ^= host
+                sizes[number] = <uint8_t>size
+                if known[phrases[number] & mask] == <uint32_t>(phrases[number] >> 32):
+                    memset(weights + number, 0, size)
+            line = count
+    for number in range(count):
+        halves += weights[number]
+        if sizes[number]:
+            known[phrases[number] & mask] = <uint32_t>(phrases[number] >> 32)
+    return halves / 2.0
 
 
 # ---- Long tags: `dedup.reading.floods`

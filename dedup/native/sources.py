@@ -29,6 +29,7 @@ SOURCES = {
         "recipes/structure.py",
         "recipes/terms.py",
         "recipes/weights.py",
+        "urls/newness.py",
         "values/hashes.py",
     ),
     "_search": (

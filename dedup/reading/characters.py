@@ -11,7 +11,17 @@ from collections.abc import Iterator
 from typing import Any
 from unicodedata import category, combining
 
-from dedup.reading.tokens import HAN, IN_WORDS, KANA, MARKS, POINTS, UNSPACED, is_mark, normal_form
+from dedup.reading.tokens import (
+    HAN,
+    IN_WORDS,
+    KANA,
+    LETTER,
+    MARKS,
+    POINTS,
+    UNSPACED,
+    is_mark,
+    normal_form,
+)
 
 BLOCK = 256
 
@@ -30,11 +40,12 @@ def described(block: int, native: Any) -> Iterator[tuple[int, int, Any]]:
     for code in range(block * BLOCK, (block + 1) * BLOCK):
         character = chr(code)
         if _PLAIN_HAN.match(character):  # most of what a Chinese page needs, and none is normalised
-            yield native.HAN, native.IS_UNSPACED, code
+            yield native.HAN, native.IS_UNSPACED | native.IS_LETTER, code
             continue
         flags = native.IS_SPACE * character.isspace()
         flags |= native.IS_UNSPACED * bool(_UNSPACED.match(character))
         flags |= native.IS_MARK * is_mark(character)
+        flags |= native.IS_LETTER * bool(LETTER.match(character))
         yield _described(character, flags, native)
 
 

@@ -49,6 +49,8 @@ _OPTIONAL = re.compile(f"[{POINTS}]")
 UNSPACED = HAN + _UNSPACED
 """A character class, without its brackets: the scripts that put no spaces between words."""
 
+LETTER = re.compile(r"[^\W\d_]")
+
 # Of a token.  Rows of data whose parts touch, and scripts that part no words, would be one word each.
 MOST_CHARACTERS = 16
 JAPANESE_NGRAM = 2

@@ -6,19 +6,24 @@ import re
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dedup.reading.tokens import UNSPACED
-from dedup.values.hashes import hashes_of
+from dedup.reading.compiled import compiled_pages
+from dedup.reading.tokens import LETTER, UNSPACED
+from dedup.recipes.sketch import shingle_hashes
+from dedup.recipes.terms import Terms
+from dedup.values.hashes import Hashes, hashes_of, murmur3
 
 NEW_WORDS = 15
 """A page with so many words of its own is new."""
 
 _WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-_LETTER = re.compile(r"[^\W\d_]")
 # Words that stand together: fewer are found everywhere, more are lost when one of them changes.
 _TOGETHER = 3
 _PLACES = 1 << 21
+
+_Numbers = NDArray[np.intp]
 
 
 class Newness:
@@ -39,55 +44,49 @@ class Newness:
 
         Two characters of a script without spaces are a word.
         """
-        phrases, starts, sizes, weights = _phrases(host, text)
-        if not phrases:
-            return 0.0
-        hashes = hashes_of(phrases)
-        places = (hashes & np.uint64(_PLACES - 1)).astype(np.intp)
-        tags = (hashes >> np.uint64(32)).astype("<u4")
-        known = self._hashes[places] == tags
-        is_new, first, size = np.ones(len(weights), bool), np.asarray(starts), np.asarray(sizes)
-        for at in range(_TOGETHER):
-            is_new[first[known & (size > at)] + at] = False
-        self._hashes[places] = tags
-        return float(np.asarray(weights)[is_new].sum())
+        module, host_hash = compiled_pages(), murmur3(host)
+        found = None if module is None else module.new_words(text, host_hash, self._hashes)
+        return new_words_in_python(text, host_hash, self._hashes) if found is None else found
 
     def state(self) -> bytes:
         """Return all of it as bytes, to go on with in another process."""
         return self._hashes.tobytes()
 
 
-def _phrases(host: str, text: str) -> tuple[list[str], list[int], list[int], list[float]]:
-    """Return the words of *text* that stand together, as phrases, and what each word counts.
-
-    Between them stand the number of the first word of each phrase, and how many words it has.
-    """
-    phrases: list[str] = []
-    starts: list[int] = []
-    sizes: list[int] = []
+def new_words_in_python(text: str, host: int, known: NDArray[np.uint32]) -> float:
+    """Return how many words of *text* are in no phrase that is *known*, and note its own there."""
     has_spaces = text.isascii() or not _UNSPACED.search(text)
     lines = list(map(str.split if has_spaces else _WORD.findall, text.lower().split("\n")))
-    # A page says most of its words several times.
-    plain = {word: _plain(word) for word in set(chain.from_iterable(lines))}
-    weight = {word: _weight(shown) for word, shown in plain.items()}
-    first = 0
-    for words in filter(None, lines):
-        shown = [plain[word] for word in words]
-        size = min(_TOGETHER, len(shown))
-        together = zip(*(shown[at:] for at in range(size)), strict=False)
-        phrases += [f"{host} {' '.join(phrase)}" for phrase in together]
-        count = len(shown) - size + 1
-        starts += range(first, first + count)
-        sizes += [size] * count
-        first += len(shown)
-    return phrases, starts, sizes, [weight[word] for word in chain.from_iterable(lines)]
+    words = Terms.from_tokens(list(chain.from_iterable(lines)))
+    weights = np.array(list(map(_weight, words.names)))[words.sequence]
+    plain = [name if LETTER.search(name) else "#" for name in words.names]
+    phrases, first, size = _phrases(hashes_of(plain)[words.sequence], np.array(list(map(len, lines))))
+    phrases ^= np.uint64(host)
+    places = (phrases & np.uint64(len(known) - 1)).astype(np.intp)
+    tags = (phrases >> np.uint64(32)).astype("<u4")
+    is_known = known[places] == tags
+    for at in range(_TOGETHER):
+        weights[first[is_known & (size > at)] + at] = 0
+    known[places] = tags
+    return float(weights.sum())
 
 
-def _plain(word: str) -> str:
-    return word if word.isalpha() or _LETTER.search(word) else "#"
+def _phrases(words: Hashes, lengths: _Numbers) -> tuple[Hashes, _Numbers, _Numbers]:
+    """Return the words that stand together in lines of so many words, as one hash for each phrase.
+
+    Beside them stand the number of the first word of each phrase, and how many words it has.
+    """
+    behind = lengths.cumsum().repeat(lengths)
+    sizes = np.minimum(lengths, _TOGETHER).repeat(lengths)
+    first = np.flatnonzero(np.arange(len(words)) + sizes <= behind)
+    size = sizes[first]
+    phrases = np.empty(len(first), np.uint64)
+    for number in np.unique(size).tolist():
+        phrases[size == number] = shingle_hashes(words, number)[first[size == number]]
+    return phrases, first, size
 
 
 def _weight(word: str) -> float:
-    if word == "#":
+    if not LETTER.search(word):
         return 0.0
     return 0.5 if len(word) == 1 and _UNSPACED.match(word) else 1.0

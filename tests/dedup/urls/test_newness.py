@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 import re
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dedup.reading.compiled import compiled_pages
 from dedup.reading.tokens import UNSPACED
-from dedup.urls.newness import NEW_WORDS, Newness
+from dedup.urls.newness import NEW_WORDS, Newness, new_words_in_python
 from tests.budget import examples
 from tests.pages import text
 
@@ -73,6 +76,20 @@ def test_it_counts_as_a_plain_loop_over_all_words_does(pages: list[list[str]]) -
     newness, known = Newness(), set[tuple[str, ...]]()
     for page in pages:
         assert newness.words(HOST, "\n".join(page)) == plainly("\n".join(page), known)
+
+
+@given(
+    st.lists(st.text() | lines.map("\n".join) | st.text("aB é灯塔ทฉ๑7#.²½_\n\r\x85\u2028ΣİՒ\ud800👍"))
+)
+@settings(max_examples=examples(200), deadline=None)
+def test_compiled_code_counts_and_learns_the_same(pages: list[str]) -> None:
+    if (module := compiled_pages()) is None:
+        pytest.skip("there is no compiled code")
+    # So few places that phrases take those of others.
+    one, other = np.zeros(64, "<u4"), np.zeros(64, "<u4")
+    for page in pages:
+        assert module.new_words(page, 2**63 + 7, one) == new_words_in_python(page, 2**63 + 7, other)
+        assert one.tobytes() == other.tobytes()
 
 
 def plainly(page: str, known: set[tuple[str, ...]]) -> float:
