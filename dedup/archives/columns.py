@@ -94,7 +94,8 @@ SIDES = (*PAGE, *KNOWN)
 FACTS = pa.schema([("id", pa.int64()), ("group", pa.int64()), *_SIDE])
 # A page in a bucket; *is_copied* says that other pages of its site have its fate.
 MEMBERS = pa.schema([("key", pa.int64()), *FACTS, ("is_copied", pa.bool_())])
-# Two pages with their fingerprints; *common_a*, *common_b*: what of their samples is common on a's host.
+# Two pages with their fingerprints; *common_a*, *common_b*: what of their samples and titles is common
+# on a's host.
 TWO = pa.schema(
     [
         ("a", pa.int64()),

@@ -34,7 +34,7 @@ from dedup.files.contexts import batch_of as contexts_batch
 from dedup.files.contexts import counts_of
 from dedup.recipes.bands import Banding, sketch_keys
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.sample import of_site, sampled
+from dedup.recipes.sample import SAMPLED_BYTES, of_site, sampled
 from dedup.rule import loss
 from dedup.rule.decide import preference
 from dedup.rule.frozen import MOST_PAGES, NOTHING, FrozenSite, FrozenSites, HostCounts, counted
@@ -318,7 +318,7 @@ class _Asking:
 
 @dataclass(frozen=True)
 class _Told:
-    """A `FrozenSite` beside another host, of which it was told what is common there, by sample."""
+    """A `FrozenSite` beside another host, of which it was told what is common there, by hashes."""
 
     site: FrozenSite
     told: dict[bytes, Flags]
@@ -420,7 +420,7 @@ def told(two: pa.Table, contexts: pa.Table) -> pa.Table:
     rows = [
         row
         | {
-            f"common_{side}": np.packbits(counts.common(of_site(row[f"{side}_sample"]))).tobytes()
+            f"common_{side}": np.packbits(counts.common(b"".join(_asked(row, side)))).tobytes()
             for side in "ab"
         }
         for row in two.to_pylist()
@@ -445,13 +445,19 @@ def verified(pairs_told: pa.Table, contexts: pa.Table, config: DedupConfig) -> p
 def _beside(site: FrozenSite, row: Row) -> SiteContext:
     if row["a_host"] == row["b_host"]:
         return site
-    flags = {of_site(row[f"{side}_sample"]): _flags(row, side) for side in "ab"}
+    flags: dict[bytes, Flags] = {}
+    for side in "ab":
+        asked = _asked(row, side)
+        sizes = [len(sampled(one)) for one in asked]
+        bits = np.frombuffer(row[f"common_{side}"], np.uint8)
+        told = np.unpackbits(bits, count=sum(sizes)).astype(bool)
+        flags |= zip(asked, np.split(told, sizes[:1]), strict=True)
     return _Told(site, flags)
 
 
-def _flags(row: Row, side: str) -> Flags:
-    bits = np.frombuffer(row[f"common_{side}"], np.uint8)
-    return np.unpackbits(bits, count=len(sampled(of_site(row[f"{side}_sample"])))).astype(bool)
+def _asked(row: Row, side: str) -> tuple[bytes, bytes]:
+    """Return of what it is asked whether it is common: the sample of a page, and its title."""
+    return of_site(row[f"{side}_sample"]), row[f"{side}_traits"][:SAMPLED_BYTES]
 
 
 def _counts(contexts: pa.Table) -> HostCounts:

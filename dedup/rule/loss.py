@@ -82,7 +82,7 @@ class LossVerifier:
     what is not common on their site.  Or its words are on other kept pages, as those of a list are.
     The first two ways are closed where that is more than a third of what the page has of its own, and
     where its numbers are others: then it is another record in the frame of the same table.  The third
-    is closed where the page has another title, and numbers that stand on no page kept.
+    is closed where the page has another title, or that of many, and numbers that stand on no page kept.
     """
 
     config: DedupConfig
@@ -251,13 +251,19 @@ def _elsewhere(  # noqa: PLR0917
 def _unknown_numbers(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> int:
     """Return how many numbers of *page* stand on no page of *site* that was kept.
 
-    0 under the title of the page *kept*, and where they are so few that they say little.
+    0 under the title of the page *kept*, unless it is that of many, and where they are so few that they
+    say little.
     """
     found = news(kept.traits, page.traits)
-    if found is None or found.has_same_title:
+    if found is None or (found.has_same_title and not _is_common_title(page, site)):
         return 0
     unknown = int(np.count_nonzero(site.unknown(new_hashes(kept.traits, page.traits))))
-    return unknown if unknown >= words_of(page) / WORDS_A_NUMBER else 0
+    return unknown if unknown >= own_words(page, site) / WORDS_A_NUMBER else 0
+
+
+def _is_common_title(page: Fingerprint, site: SiteContext) -> bool:
+    """Return whether many pages of *site* have the title of *page*: it tells no two of them alike."""
+    return bool(site.common(page.traits[:SAMPLED_BYTES]).any())
 
 
 def _lost_sampled(kept: Fingerprint, page: Fingerprint) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.recipes.sample import SAMPLED_BYTES, of_site, sampled
+from dedup.recipes.sample import of_site, sampled
 
 Flags = NDArray[np.bool_]
 Counted = NDArray[np.int64]
@@ -21,7 +21,7 @@ class SiteContext(Protocol):
 
     A site is a host.  An index reads it in the transaction that decides, and hands it on in
     `dedup.rule.decide.Past`: a verdict depends on the pages before it alone.  A *sample* is one of
-    shingles, see `dedup.recipes.sample`, or of numbers, see `dedup.recipes.traits`; there is a flag for
+    shingles, see `dedup.recipes.sample`, or of traits, see `dedup.recipes.traits`; there is a flag for
     each of its hashes.
     """
 
@@ -51,8 +51,8 @@ class SiteContext(Protocol):
 
 
 def told_by(sample: bytes, traits: bytes) -> bytes:
-    """Return the hashes that a page tells its site: those of its shingles, and of its numbers."""
-    return of_site(sample) + traits[SAMPLED_BYTES:]
+    """Return the hashes that a page tells its site: those of its shingles, title and numbers."""
+    return of_site(sample) + traits
 
 
 def is_common(counts: NDArray[Any], pages: int) -> Flags:
