@@ -83,4 +83,4 @@ class DedupSettings:
             return f"items by `{self.html_field}`; items without it are not judged"
         if self.text_fields:
             return f"items by {', '.join(f'`{name}`' for name in self.text_fields)}"
-        return "items by `html`; items without it are not judged"
+        return "items by `html`, if it is a whole page; others are not judged"

@@ -16,7 +16,7 @@ from scrapy.http import HtmlResponse, Response
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.front.settings import DedupSettings
-from dedup.plugin.tracking import exchange_of
+from dedup.plugin.tracking import Exchange, exchange_of
 from dedup.reading.charset import decode, encoding_of, is_shifted
 from dedup.reading.fields import FieldRule, RawPage, item_key, raw_page_of
 from dedup.reading.floods import SMALL, has_attribute_flood
@@ -216,13 +216,17 @@ def page_from_item(
 ) -> Page | None:
     """Return the page that *item* holds by *rule*, None where it holds no text.
 
+    Items that hold all of one *response*, and differ in other fields, are records of it: only the first
+    of them is its page, the others give None, unless keys tell them apart.
+
     An item without a URL has that of its *response*.  HTML that is the text of *response* is not read
     again if `page_from_response` has read it; *read_ahead* is told of it.  Raises `NoHtml` for an item
     that is no page.
     """
     if not ItemAdapter.is_item(item):
         return None
-    raw = raw_page_of(ItemAdapter(item), rule)
+    record = ItemAdapter(item)
+    raw = raw_page_of(record, rule)
     if raw is None:
         return None
     if not raw.url and response is not None:
@@ -230,9 +234,20 @@ def page_from_item(
     if raw.html and isinstance(response, HtmlResponse) and _is_all_of(response, raw.html):
         if read_ahead:
             read_ahead.note(response)
+        if not raw.item_key and _is_another_record(record, rule, raw, exchange_of(response)):
+            return None
         if page := _page_of_all(response, raw, max_bytes):
             return page.of_record(raw, max_bytes=max_bytes)
     return Page.from_raw(raw, max_bytes=max_bytes)
+
+
+def _is_another_record(record: ItemAdapter, rule: FieldRule, raw: RawPage, exchange: Exchange) -> bool:
+    """Return whether the first item with all of the response said something else in other fields."""
+    names = [name for name in record if name != rule.url_field and record[name] is not raw.html]
+    others = item_key(record, sorted(names))
+    if exchange.beside is None:
+        exchange.beside = others
+    return exchange.beside != others
 
 
 def _page_of_all(response: HtmlResponse, raw: RawPage, max_bytes: int) -> Page | None:
@@ -257,7 +272,11 @@ def _page_of_all(response: HtmlResponse, raw: RawPage, max_bytes: int) -> Page |
 
 def key_of(item: Any, rule: FieldRule) -> str:
     """Return the key of *item* by the key fields of *rule*, "" for none."""
-    return item_key(ItemAdapter(item), rule) if rule.key_fields and ItemAdapter.is_item(item) else ""
+    return (
+        item_key(ItemAdapter(item), rule.key_fields)
+        if rule.key_fields and ItemAdapter.is_item(item)
+        else ""
+    )
 
 
 def located(page: Page, response: Response | None) -> Page:

@@ -32,7 +32,9 @@ _USUAL_TEXTS: tuple[str, ...] = ("text", "description", "content", "summary")
 MIN_KEYS = 20
 _MOST_KEYS = 10_000
 
-_NO_HTML = "the items have no HTML, and no fields were named (DEDUP_TEXT_FIELDS, DEDUP_HTML_FIELD)"
+_NO_HTML = (
+    "the items hold no whole pages, and no fields were named (DEDUP_TEXT_FIELDS, DEDUP_HTML_FIELD)"
+)
 _EXEMPT = "all requests are exempt (meta dedup=False)"
 _NOT_ASKED = "dedup_page_from_item gave no pages"
 _FAILED = "all items failed to be read, see above"
@@ -57,7 +59,7 @@ class RecordNotice:
         self._items = 0
 
     def note(self, record: Mapping[str, Any], response: Response | None) -> None:
-        """Warn about *record*, an item of *response* without HTML, the first time."""
+        """Warn about *record*, an item of *response* that holds no page, the first time."""
         self._reasons[_NO_HTML] += 1
         if self._was_given:
             return
@@ -158,15 +160,15 @@ does a pipeline before ours empty the field?
 
 
 def advice(record: Mapping[str, Any], *, comes_again: bool, of_page: bool = False) -> str:
-    """Return the warning about *record*, an item without HTML.
+    """Return the warning about *record*, an item that holds no page.
 
     *comes_again* says that unchanged pages are dropped, though such items are not; *of_page* says that
     it was made from an HTML response.  No field is proposed as a key: a key that is different in every
     item would switch deduplication off, and one item does not tell whether it is.
 
     >>> print(advice({"id": 7, "title": "Sea", "text": "The tide. " * 30}, comes_again=False))
-    An item has no HTML (its fields are id, title, text): it is kept and not judged, and so are all \
-others like it. Leave records alone: a price or a date makes two of them different. If these are \
+    An item holds no whole page (its fields are id, title, text): it is kept and not judged, and so are \
+all others like it. Leave records alone: a price or a date makes two of them different. If these are \
 articles, judge them with DEDUP_TEXT_FIELDS = ["title", "text"]
     """
     again = (
@@ -175,9 +177,9 @@ articles, judge them with DEDUP_TEXT_FIELDS = ["title", "text"]
         else ""
     )
     return (
-        f"An item has no HTML (its fields are {_shown(record)}): it is kept and not judged, and so are "
-        f"all others like it.{again} Leave records alone: a price or a date makes two of them different"
-        f". {_way_out(record, of_page=of_page)}"
+        f"An item holds no whole page (its fields are {_shown(record)}): it is kept and not judged, and "
+        f"so are all others like it.{again} Leave records alone: a price or a date makes two of them "
+        f"different. {_way_out(record, of_page=of_page)}"
     )
 
 

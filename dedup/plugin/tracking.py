@@ -31,8 +31,9 @@ class Exchange:
 
     *page* is what was read of it, *is_well_decoded* whether its text is what its bytes say.  *verdict*
     is one given before the callback, *is_given* says that the response reached its callback, and that it
-    has not failed, *is_cut* that its requests are withheld.  *followed* is the canonical of a copy that
-    is followed, with its own fingerprint.  *watch* is what rules for URLs learn from.
+    has not failed, *is_cut* that its requests are withheld.  *beside* is what the first item that holds
+    all of it says in other fields, None for no item.  *followed* is the canonical of a copy that is
+    followed, with its own fingerprint.  *watch* is what rules for URLs learn from.
 
     It has given *items*, of which so many are *settled*, and so many of these *delivered*: they came
     through all pipelines, or repeat one that did.  *rows* are theirs.  *row* is that of the page itself,
@@ -44,6 +45,7 @@ class Exchange:
     verdict: Verdict | None = None
     is_given: bool = False
     is_cut: bool = False
+    beside: str | None = None
     followed: tuple[int, Fingerprint] | None = None
     watch: Watch | None = None
     items: int = 0

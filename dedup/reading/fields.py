@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,9 @@ HTML_FIELDS = ("html", "body")
 
 _MARKUP = re.compile(r"<[A-Za-z/!?]")
 _MARKUP_BYTES = re.compile(rb"<[A-Za-z/!?]")
+# What a whole page has, and a part of one, such as the text of a post, has not.
+_PAGE = re.compile(r"<(?:!doctype|html|head|title|meta|body)\b", re.IGNORECASE)
+_PAGE_BYTES = re.compile(_PAGE.pattern.encode(), re.IGNORECASE)
 # Of a longer key the beginning and a digest are kept.
 _MAX_KEY = 500
 # A value may contain itself.
@@ -24,10 +27,10 @@ _DEEPEST = 50
 
 
 class NoHtml(DedupError):  # noqa: N818 - it says what is the matter
-    """A *record* that is no page: no field holds HTML, and no field with text was named."""
+    """A *record* that is no page: no field holds that of a whole one, and no field was named."""
 
     def __init__(self, record: Mapping[str, Any]) -> None:
-        super().__init__("it has no HTML in a field `html` or `body`")
+        super().__init__("it has no whole page in a field `html` or `body`")
         self.record = record
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -75,13 +78,14 @@ class RawPage:
 def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
     """Return the page in *record* by *rule*, None where its fields are empty.
 
-    Raises `NoHtml` where no field is named and the record has none with HTML.
+    Raises `NoHtml` where no field is named and the record has none with HTML, or has only a part of a
+    page beside other fields: posts that say the same are not one if their authors differ.
 
     >>> raw = raw_page_of({"url": "http://a/", "body": "<p>sea</p>"}, FieldRule())
     >>> raw.html, raw.url, raw.beside
     ('<p>sea</p>', 'http://a/', ())
     """
-    url, key = _url(record.get(rule.url_field)), item_key(record, rule)
+    url, key = _url(record.get(rule.url_field)), item_key(record, rule.key_fields)
     if rule.html_field:
         return _html(record.get(rule.html_field), url, key)
     if rule.text_fields:
@@ -92,17 +96,21 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
         raise NoHtml(record)
     raw_pages = ((name, _html(record.get(name), url, key)) for name in names)
     name, raw = next(((name, raw) for name, raw in raw_pages if raw), ("", None))
-    beside = long_texts(record, (name, rule.url_field, *rule.key_fields)) if raw else ()
-    return replace(raw, beside=beside) if raw and beside else raw
+    if raw is None:
+        return None
+    if not (rule.key_fields or _is_page(raw.html) or _is_alone(record, (name, rule.url_field))):
+        raise NoHtml(record)
+    beside = long_texts(record, (name, rule.url_field, *rule.key_fields))
+    return replace(raw, beside=beside) if beside else raw
 
 
-def item_key(record: Mapping[str, Any], rule: FieldRule) -> str:
-    """Return what the key fields of *record* hold, as JSON, "" where all are missing or empty.
+def item_key(record: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Return what the fields *names* of *record* hold, as JSON, "" where all are missing or empty.
 
-    >>> item_key({"sku": 7, "name": "tea"}, FieldRule(key_fields=("sku", "size")))
+    >>> item_key({"sku": 7, "name": "tea"}, ("sku", "size"))
     '["7",null]'
     """
-    values = [_comparable(record.get(name)) for name in rule.key_fields]
+    values = [_comparable(record.get(name)) for name in names]
     if all(value in (None, "", [], {}) for value in values):
         return ""
     key = json.dumps(values, separators=(",", ":"), sort_keys=True)
@@ -177,6 +185,15 @@ def _is_html(name: str, value: Any) -> bool:
     if name != "body" or not value:
         return True
     return bool(_MARKUP.search(value) if isinstance(value, str) else _MARKUP_BYTES.search(value))
+
+
+def _is_page(html: str | bytes) -> bool:
+    return bool(_PAGE.search(html) if isinstance(html, str) else _PAGE_BYTES.search(html))
+
+
+def _is_alone(record: Mapping[str, Any], names: Collection[str]) -> bool:
+    """Whether *record* says nothing in other fields than *names*."""
+    return all(name in names or value in (None, "", [], {}) for name, value in record.items())
 
 
 def _html(value: Any, url: str, key: str) -> RawPage | None:

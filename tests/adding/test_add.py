@@ -921,7 +921,7 @@ def test_records_that_are_no_pages_stop_it_until_fields_are_named(tmp_path: Path
     chosen = ("--index", "pages.db", "--jobs", jobs, "--output", out)
     done = add(feed, *chosen)
     assert done.exit_code == 1
-    assert "line 1 is no page: it has no HTML" in done.output
+    assert "line 1 is no page: it has no whole page" in done.output
     assert "-s DEDUP_TEXT_FIELDS=title,text" in done.output
     assert not out.exists()
     assert rows(tmp_path / "pages.db") == []

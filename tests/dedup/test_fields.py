@@ -6,13 +6,11 @@ from typing import Any
 import pytest
 from itemadapter import ItemAdapter
 
-from dedup.reading.fields import FieldRule, item_key
-
-RULE = FieldRule(key_fields=("sku",))
+from dedup.reading.fields import item_key
 
 
 def key(value: Any) -> str:
-    return item_key(ItemAdapter({"sku": value}), RULE)
+    return item_key(ItemAdapter({"sku": value}), ["sku"])
 
 
 @pytest.mark.parametrize("parts", [(1, "a", 2.5), ("b", 3, None), (("x", 1), "x", 1)])

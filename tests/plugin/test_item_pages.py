@@ -50,6 +50,23 @@ def test_an_item_of_another_host_was_seen_on_that_of_its_response() -> None:
     assert page.seen_on == ""
 
 
+def test_of_items_that_hold_a_whole_response_the_first_is_its_page() -> None:
+    def texts(origin: Response, **settings: Any) -> list[str]:
+        items = ({"sku": sku, "html": HTML, "url": f"{URL}#{sku}"} for sku in (7, 8, 9))
+        read = (reader(**settings).read(item, origin, is_only=False)[0] for item in items)
+        return [page.text for page in read if page]
+
+    assert texts(response(), html_field="html") == ["as it came"]
+    assert texts(response(), key_fields=["sku"]) == ["as it came"] * 3
+    assert texts(response(), html_field="html", url_field="sku") == ["as it came"]
+
+
+def test_an_item_that_comes_twice_is_the_same_page() -> None:
+    origin, items = response(), reader(html_field="html")
+    read = [items.read({"sku": 7, "html": HTML}, origin, is_only=False)[0] for _ in range(2)]
+    assert read[0] == read[1] is not None
+
+
 def by_spider(page_of: Callable[[Any], Any]) -> ItemReader:
     made = reader()
     made._crawler.spider.dedup_page_from_item = page_of  # type: ignore[union-attr]

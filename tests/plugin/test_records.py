@@ -38,9 +38,12 @@ def test_records_are_kept_and_not_judged(tmp_path: Path, unchanged: str) -> None
         done = items(tmp_path, *PRODUCTS, DEDUP_UNCHANGED=unchanged)
         assert done.items == PRODUCTS
         assert done.dedup() == {"seen": 12, "kept": 12, "not_judged": 12}
-        assert done.log.count("An item has no HTML (its fields are sku, name, description, price)") == 1
+        assert (
+            done.log.count("An item holds no whole page (its fields are sku, name, description, price)")
+            == 1
+        )
         assert ("come in every crawl" in done.log) == (unchanged == "drop")
-        assert "items by `html`; items without it are not judged" in done.log
+        assert "items by `html`, if it is a whole page; others are not judged" in done.log
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert list(index.rows()) == []
 
@@ -50,6 +53,17 @@ def test_a_body_is_html_only_with_markup(tmp_path: Path) -> None:
     assert items(tmp_path, *plain).items == plain
     marked = [{"url": f"http://b/{n}", "body": f"<p>{LONG}</p>"} for n in range(2)]
     assert items(tmp_path, *marked).items == marked[:1]
+
+
+@pytest.mark.parametrize("said", ["Thanks, that has solved it!", LONG], ids=["short", "long"])
+@pytest.mark.parametrize("name", ["html", "body"])
+def test_items_with_a_part_of_a_page_are_records(tmp_path: Path, name: str, said: str) -> None:
+    posts = [{"id": n, "user": user, name: f"<div><p>{said}</p></div>"} for n, user in enumerate("abca")]
+    done = items(tmp_path, *posts)
+    assert done.items == posts
+    assert done.log.count("holds no whole page") == 1
+    named = items(tmp_path, *posts, DEDUP_HTML_FIELD=name)
+    assert named.items == posts[:1]
 
 
 @pytest.mark.slow
@@ -277,7 +291,7 @@ def test_a_single_name_that_no_item_has_is_told_at_the_end(tmp_path: Path) -> No
 
 def test_the_summary_says_why_nothing_was_judged(tmp_path: Path) -> None:
     done = items(tmp_path, *PRODUCTS)
-    assert "NOTHING WAS JUDGED: the items have no HTML, and no fields were named" in done.log
+    assert "NOTHING WAS JUDGED: the items hold no whole pages, and no fields were named" in done.log
 
 
 def test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words(tmp_path: Path) -> None:
@@ -288,7 +302,8 @@ def test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words(tmp_path: 
         folder = tmp_path / str(edits)
         folder.mkdir()
         return items(
-            folder, *({"url": f"http://a/{n}", "html": f"<p>{page}</p>"} for n, page in enumerate(pages))
+            folder,
+            *({"url": f"http://a/{n}", "html": f"<p>{page}</p>"} for n, page in enumerate(pages)),
         )
 
     done = crawled(25)
@@ -304,7 +319,10 @@ def test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words(tmp_path: 
 def test_the_log_warns_of_many_copies_that_share_little_where_no_loss_is_asked(tmp_path: Path) -> None:
     words = text(1, 300).split()
     pages = [
-        {"url": f"http://a/{n}", "html": f"<p>{' '.join(words + [f'w{n}x{m}' for m in range(60)])}</p>"}
+        {
+            "url": f"http://a/{n}",
+            "html": f"<body><p>{' '.join(words + [f'w{n}x{m}' for m in range(60)])}</p>",
+        }
         for n in range(30)
     ]
     done = items(tmp_path, *pages, DEDUP_RECIPE="verifier=similarity")
