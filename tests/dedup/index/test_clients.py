@@ -9,7 +9,7 @@ from functools import cache
 from itertools import combinations
 from multiprocessing.synchronize import Barrier
 from random import Random
-from threading import Thread
+from threading import Event, Thread
 from time import sleep
 from typing import Any
 
@@ -203,14 +203,29 @@ def disk_that_never_writes() -> Iterator[None]:
     import psycopg
 
     conninfo = postgres.server().address().partition("&schema")[0]
-    with psycopg.connect(conninfo, autocommit=True) as connection:
+    is_over = Event()
+
+    def write(connection: psycopg.Connection) -> None:
+        while not is_over.is_set():
+            connection.execute("SELECT pg_current_xact_id()")
+
+    with (
+        psycopg.connect(conninfo, autocommit=True) as connection,
+        psycopg.connect(conninfo, autocommit=True) as other,
+    ):
+        probe = Thread(target=write, args=(other,))
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
         try:
             connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'another'")
             connection.execute("SELECT pg_reload_conf()")
+            probe.start()  # the server takes the change in its own time
+            wait_until(lambda: bool(connection.execute(waiting).fetchall()))
             yield
         finally:
+            is_over.set()
             connection.execute("ALTER SYSTEM RESET synchronous_standby_names")
             connection.execute("SELECT pg_reload_conf()")
+            probe.join()
 
 
 @pytest.mark.parametrize("guesses", [True, False])
