@@ -101,16 +101,19 @@ class Walls:
             yield f"{number:,} pages of {host} are marked as {kind!r}: {_MEANINGS[kind]}"
 
     def _kind_of(self, response: Response, page: Page) -> str:
-        words = _words(response, page)
-        probe = self._probes.get(_host(response))
-        if probe and len(words & probe) >= LIKE * len(words | probe):
+        if (probe := self._probes.get(_host(response))) and _is_like(_words(response, page), probe):
             return SOFT_404
         if not isinstance(response, HtmlResponse) or len(page.text.split()) > FEW_WORDS:
             return ""
         if response.xpath("//input[translate(@type, 'PASWORD', 'pasword') = 'password']"):
             return LOGIN
-        notice = " ".join(response.xpath("//noscript//text()").getall()) if len(words) < _FEWEST else ""
+        says_nothing = len(_words(response, page)) < _FEWEST
+        notice = " ".join(response.xpath("//noscript//text()").getall()) if says_nothing else ""
         return NO_SCRIPTS if _ASKS_FOR_SCRIPTS.search(f"{page.text} {notice}") else ""
+
+
+def _is_like(words: frozenset[str], probe: frozenset[str]) -> bool:
+    return len(words & probe) >= LIKE * len(words | probe)
 
 
 def _words(response: Response, page: Page) -> frozenset[str]:
