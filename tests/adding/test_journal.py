@@ -28,7 +28,7 @@ def index() -> Index:
 @pytest.fixture
 def feeds(tmp_path: Path) -> list[Feed]:
     for name in ("a", "b"):
-        formats.jsonl(tmp_path / f"{name}.jsonl", [("http://a/", "<p>sea")])
+        formats.jsonl(tmp_path / f"{name}.jsonl", [("http://a/", "<body>sea")])
     return find_feeds([tmp_path], FieldRule()).feeds
 
 

@@ -47,7 +47,7 @@ def flipped(content: bytes, rng: Random) -> bytes:
 
 def crawl_with(index: Path) -> dict[str, Any]:
     items = [
-        {"url": f"http://new/{number}", "content": number, "html": f"<p>{edited(number, 2)}</p>"}
+        {"url": f"http://new/{number}", "content": number, "html": f"<body><p>{edited(number, 2)}</p>"}
         for number in [*REPEATED, *UNIQUE]
     ]
     return {

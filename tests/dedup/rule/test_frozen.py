@@ -109,8 +109,8 @@ def test_no_parquet_and_no_files_are_refused(tmp_path: Path) -> None:
 
 def test_an_index_judges_by_what_is_frozen(tmp_path: Path) -> None:
     first, second, both = told_elsewhere()
-    pages = [("http://a/1", f"<p>{first}</p>"), ("http://a/2", f"<p>{second}</p>")]
-    last = ("http://a/3", f"<p>{both}</p>")
+    pages = [("http://a/1", f"<body><p>{first}</p>"), ("http://a/2", f"<body><p>{second}</p>")]
+    last = ("http://a/3", f"<body><p>{both}</p>")
     samples = {url: fingerprint(Page.from_html(html)).sample for url, html in pages}
     formats.jsonl(tmp_path / "all.jsonl", [pages[0], last])
 
@@ -133,7 +133,7 @@ def test_add_takes_a_context_and_goes_on_with_no_other(
     monkeypatch.chdir(tmp_path)  # outside of our own Scrapy project
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
     first, second, both = told_elsewhere()
-    pages = [("http://a/1", f"<p>{first}</p>"), ("http://a/3", f"<p>{both}</p>")]
+    pages = [("http://a/1", f"<body><p>{first}</p>"), ("http://a/3", f"<body><p>{both}</p>")]
     formats.jsonl(tmp_path / "all.jsonl", pages)
     known = [fingerprint(Page.from_text(words)).sample for words in (first, second)]
     write_sites(frozen({"a": known}), tmp_path / "sites.parquet")
