@@ -34,8 +34,9 @@ _RANGES: dict[str, tuple[float, float]] = {
     "structure_max_distance": (0, MAX_DISTANCE),
     "same_template_distance": (0, 64),
     "max_structure_candidates": (0, 100_000),
-    "store_first": (0, 1_000_000),
+    # Before the next one, which follows it where it is larger: an error names what the user has set.
     "rehearse": (0, 1_000_000),
+    "store_first": (0, 1_000_000),
     "max_candidates": (1, 100_000),
     "bands": (1, SKETCH_BINS),
     "rows": (1, SKETCH_BINS),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
@@ -168,6 +168,7 @@ nested = values | st.lists(values, max_size=3) | st.dictionaries(st.text(max_siz
 @pytest.mark.parametrize("name", setting_names())
 @given(nested)
 @settings(max_examples=examples(30))
+@example(1_000_001)
 def test_any_value_of_a_setting_is_taken_or_refused_by_its_name(name: str, value: Any) -> None:
     with suppress(ConfigError), _named(name):
         read_settings(Settings({name: value}))
