@@ -47,7 +47,12 @@ def write(
             store: Any = index.store
             store.guess = lambda *_: None
             added = store._add
-            store._add = lambda row, token, config: added(row, None, None)
+
+            def add_late(row: Any, *_: Any) -> Any:
+                time.sleep(0.05)  # or it would be chance whether another one adds meanwhile
+                return added(row, None, None)
+
+            store._add = add_late
         run = index.begin_run(f"writer {writer}")
         together.wait()
         end = time.monotonic() + seconds
