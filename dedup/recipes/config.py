@@ -58,16 +58,21 @@ _NAMES_OR_PATHS = {"terms": TERMS, "weights": WEIGHTS, "structure": STRUCTURES, 
 class DedupConfig:
     """The choices of a deduplication; checked when made, `ConfigError` names value and rule.
 
-    `docs/reference/recipes.md` explains the fields that are parameters of a recipe (`PARAMETERS`),
-    `settings.md` the others.  Thresholds are inclusive.  It is data: files and functions that it names
-    are looked for when they are used, or by `dedup.recipes.fingerprinter.require_recipe`.  `of` starts
-    from a named recipe.
+    Thresholds are inclusive.  It is data: files and functions that it names are looked for when they
+    are used, or by `dedup.recipes.fingerprinter.require_recipe`.  `of` starts from a named recipe.
     """
 
     max_lost_words: int = 40
+    """A page may lose about so many words (0 to 100,000) that are not on the page kept, if that page is
+    like it in more than what is common on their site; never more than a third of its words."""
     scope: str = "spider"
+    """Pages are compared within one `spider`, `host`, `domain` or all (`global`); public suffixes of
+    domains are those of registries (com) and of hosters (github.io)."""
     unchanged: str = "keep"
+    """What becomes of a page that a later run finds unchanged: `keep` or `drop`."""
     store_pages: bool = False
+    """Whether the index keeps the text and the tags of every page, compressed, so that `dedup explain`
+    and reports can show what agrees and what differs."""
     store_first: int = field(default=0, compare=False, repr=False)  # no verdict depends on it
     """Of so many pages, the first of an index in a file (0 to 1,000,000), it keeps them though
     `store_pages` is off, in 50 MB at most.  Where ``DEDUP_STORE_PAGES`` is not set these are 500."""
@@ -75,32 +80,71 @@ class DedupConfig:
     """Of so many pages, the first of an index (0 to 1,000,000), nothing is dropped: copies are recorded
     and reported, and delivered all the same.  A number in the setting ``DEDUP_DRY_RUN``."""
     exceptions: Exceptions = NO_EXCEPTIONS
+    """Pairs of pages that are different, or of which one is a copy, whatever the rule says.  As a
+    setting it is the path of a CSV file with the columns `page`, `other` and `says` (`different` or
+    `copy`), which the HTML report saves."""
 
     # From here on: the parameters of a recipe, `dedup.recipes.recipe.PARAMETERS`.
 
     terms: str = "words"
+    """What of the text is weighed: one of `TERMS`, or the dotted path of a function of your own,
+    ``terms(text: str) -> list[str]``, in document order.  The sketch is always of words."""
     user_dictionary: str = ""
+    """Path of a file with words for jieba, in its format."""
     stop_words: str = ""
+    """Path of a file with terms that weigh nothing, a line each.  The sketch has them."""
     weights: str = "sublinear_tf_idf"
+    """How terms are weighed: one of `WEIGHTS`, or the dotted path of a function of your own,
+    ``weights(terms: list[str]) -> dict[str, float]``, terms in document order."""
     structure: str = "decayed_ngrams"
+    """How tags become structure: one of `STRUCTURES`, or the dotted path of a function of your
+    own, ``structure(page: Page) -> dict[str, float]``."""
     hasher: str = "murmur3"
+    """How features are hashed: one of `HASHERS`, or the dotted path of a function of your own,
+    ``hasher(feature: str) -> int``, 0 to 2**64 - 1."""
     hash_seed: int = 0
+    """The seed of `murmur3` (0 to 2**32 - 1)."""
     tie: bool = False
+    """Whether a bit of a simhash is set where the votes are equal: >= 0, not > 0."""
     shingle: int = 4
+    """Tokens in a shingle of the sketch (1 to 16)."""
     max_bytes: int = MAX_BYTES
+    """A page or item of more bytes than this (1,000 to 1,000,000,000), or of so much text in
+    Unicode's normal form, is not read: it is kept unless all its bytes are those of another one.
+    Reading takes up to 70 times as much memory.  No part of the recipe: pages that only one of two
+    limits lets through miss copies, and none is dropped for that."""
 
     candidates: str = "simhash"
+    """What finds candidates by content: content simhashes within `max_distance` (`simhash`), sketches
+    with an equal band (`minhash`), or `both`.  Bands find nothing for the verifier `distance`."""
     bands: int = 24
+    """How many bands a sketch is cut into, for `minhash`; `bands` times `rows` is at most 256."""
     rows: int = 3
+    """How many bins of the sketch a band has, for `minhash`.  24 bands of 3 find 99.7 % of the pages
+    that share .60 of their shingles, 18 % of those that share .20 (`dedup.recipes.bands.Banding`)."""
     min_similarity: float = 0.62
+    """A candidate can be a duplicate from this estimated Jaccard similarity (0 to 1) of shingles on."""
     max_lost_share: float = 0.1
+    """Of longer pages it may be this share (0 to 1) of the words, up to 100 words, and up to two and a
+    half times `max_lost_words`."""
     max_distance: int = 10
+    """A page within this many bits (0 to 12) of a canonical's content simhash is a candidate."""
     canonical_link: str = "record"
+    """What a page's ``rel=canonical`` does: it is put on `record`, or it may `decide`, so that the
+    page repeats the one seen at that URL whatever their texts are."""
     max_candidates: int = 1000
+    """At most this many canonicals (1 to 100,000) are looked at by content, the nearest; reaching it
+    is counted and warned about."""
     structure_max_distance: int = 8
+    """A page within this many bits (0 to 12) of a canonical's structure simhash is a candidate as well,
+    never more: structure alone drops nothing.  Unused by the verifier `distance`."""
     max_structure_candidates: int = 64
+    """At most this many canonicals are looked at by structure, the newest (0: none)."""
     verifier: str = "loss"
+    """What makes a candidate a duplicate: that little would be lost with it (`loss`), nothing but
+    `min_similarity` (`similarity`), or nothing more (`distance`): every content candidate is one."""
     same_template_distance: int = 13
+    """Pages within this many bits (0 to 64) of structure are shown as one template in reports."""
 
     def __post_init__(self) -> None:
         for one in fields(self):
