@@ -1038,25 +1038,23 @@ cdef inline bint _is_letter(char character) noexcept nogil:
 
 # ---- New words: `dedup.urls.newness`
 
-cdef enum:
-    TOGETHER = 3
-
-
-def new_words(str text not None, uint64_t host, uint32_t[::1] known):
+def new_words(str text not None, uint64_t host, uint32_t[::1] known, size_t together):
     """Return how many words of *text* are in none of the phrases that are *known*, and note its own there.
 
-    None stands for a text that is too long.
+    Phrases are of *together* words.  None stands for a text that is too long.
     """
     cdef _Scratch scratch = _scratch()
     try:
-        return _new_words(text.lower(), host, known, scratch)
+        return _new_words(text.lower(), host, known, together, scratch)
     except _Unusual:
         return None
     finally:
         _give_back(scratch)
 
 
-cdef double _new_words(str text, uint64_t host, uint32_t[::1] known, _Scratch scratch) except -1:
+cdef double _new_words(
+    str text, uint64_t host, uint32_t[::1] known, size_t together, _Scratch scratch
+) except -1:
     cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text), place
     cdef int kind = PyUnicode_KIND(text), flags, letters = 0
     cdef void* data = PyUnicode_DATA(text)
@@ -1087,7 +1085,7 @@ cdef double _new_words(str text, uint64_t host, uint32_t[::1] known, _Scratch sc
             used += put_utf8(word + used, code)
             letters |= flags & IS_LETTER
         elif code == 10 and line < count:
-            size = min(TOGETHER, count - line)
+            size = min(together, count - line)
             phrase_count = shingles_of(hashes + line, count - line, size, phrases + line)
             memset(sizes + line, 0, count - line)
             for number in range(line, line + phrase_count):

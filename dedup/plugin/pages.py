@@ -272,11 +272,9 @@ def _page_of_all(response: HtmlResponse, raw: RawPage, max_bytes: int) -> Page |
 
 def key_of(item: Any, rule: FieldRule) -> str:
     """Return the key of *item* by the key fields of *rule*, "" for none."""
-    return (
-        item_key(ItemAdapter(item), rule.key_fields)
-        if rule.key_fields and ItemAdapter.is_item(item)
-        else ""
-    )
+    if not (rule.key_fields and ItemAdapter.is_item(item)):
+        return ""
+    return item_key(ItemAdapter(item), rule.key_fields)
 
 
 def located(page: Page, response: Response | None) -> Page:

@@ -50,6 +50,7 @@ UNSPACED = HAN + _UNSPACED
 """A character class, without its brackets: the scripts that put no spaces between words."""
 
 LETTER = re.compile(r"[^\W\d_]")
+"""A letter of any script."""
 
 # Of a token.  Rows of data whose parts touch, and scripts that part no words, would be one word each.
 MOST_CHARACTERS = 16

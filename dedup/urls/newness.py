@@ -19,8 +19,8 @@ NEW_WORDS = 15
 
 _WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-# Words that stand together: fewer are found everywhere, more are lost when one of them changes.
-_TOGETHER = 3
+TOGETHER = 3
+"""The words of a phrase: fewer are found everywhere, more are lost when one of them changes."""
 _PLACES = 1 << 21
 
 _Numbers = NDArray[np.intp]
@@ -45,7 +45,7 @@ class Newness:
         Two characters of a script without spaces are a word.
         """
         module, host_hash = compiled_pages(), murmur3(host)
-        found = None if module is None else module.new_words(text, host_hash, self._hashes)
+        found = None if module is None else module.new_words(text, host_hash, self._hashes, TOGETHER)
         return new_words_in_python(text, host_hash, self._hashes) if found is None else found
 
     def state(self) -> bytes:
@@ -65,7 +65,7 @@ def new_words_in_python(text: str, host: int, known: NDArray[np.uint32]) -> floa
     places = (phrases & np.uint64(len(known) - 1)).astype(np.intp)
     tags = (phrases >> np.uint64(32)).astype("<u4")
     is_known = known[places] == tags
-    for at in range(_TOGETHER):
+    for at in range(TOGETHER):
         weights[first[is_known & (size > at)] + at] = 0
     known[places] = tags
     return float(weights.sum())
@@ -77,7 +77,7 @@ def _phrases(words: Hashes, lengths: _Numbers) -> tuple[Hashes, _Numbers, _Numbe
     Beside them stand the number of the first word of each phrase, and how many words it has.
     """
     behind = lengths.cumsum().repeat(lengths)
-    sizes = np.minimum(lengths, _TOGETHER).repeat(lengths)
+    sizes = np.minimum(lengths, TOGETHER).repeat(lengths)
     first = np.flatnonzero(np.arange(len(words)) + sizes <= behind)
     size = sizes[first]
     phrases = np.empty(len(first), np.uint64)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dedup.reading.compiled import compiled_pages
 from dedup.reading.tokens import UNSPACED
-from dedup.urls.newness import NEW_WORDS, Newness, new_words_in_python
+from dedup.urls.newness import NEW_WORDS, TOGETHER, Newness, new_words_in_python
 from tests.budget import examples
 from tests.pages import text
 
@@ -88,7 +88,8 @@ def test_compiled_code_counts_and_learns_the_same(pages: list[str]) -> None:
     # So few places that phrases take those of others.
     one, other = np.zeros(64, "<u4"), np.zeros(64, "<u4")
     for page in pages:
-        assert module.new_words(page, 2**63 + 7, one) == new_words_in_python(page, 2**63 + 7, other)
+        found = module.new_words(page, 2**63 + 7, one, TOGETHER)
+        assert found == new_words_in_python(page, 2**63 + 7, other)
         assert one.tobytes() == other.tobytes()
 
 
