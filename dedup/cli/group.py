@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from keyword import iskeyword
 from typing import Any
@@ -14,6 +15,7 @@ from dedup import __version__
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 
+_LONGEST_NAME = 60
 # What was given to the command, for `click.Context.meta`.
 _GIVEN = "dedup.given"
 _ADDRESS = re.compile(r"postgres(?:ql)?:/[^\s'\"]*", re.IGNORECASE)
@@ -60,6 +62,14 @@ class _Group(click.Group):
         command: click.Command = getattr(module, function)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            ctx.fail(_unknown(name))
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         for title, group in GROUPS.items():
             with formatter.section(title):
@@ -90,6 +100,14 @@ def _without_passwords(text: str, given: Sequence[str]) -> str:
             for said in {address, printable(address), repr(address)[1:-1]}:
                 text = text.replace(said, shown_address(address))
     return _ADDRESS.sub(lambda found: shown_address(found[0]), text)
+
+
+def _unknown(name: str) -> str:
+    """Return that there is no command of that *name*, and which one may be meant."""
+    name = _without_passwords(name, (name,))
+    near = get_close_matches(name[:_LONGEST_NAME].lower(), COMMANDS, 2, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "See dedup --help."
+    return f"No such command {printable(name, _LONGEST_NAME)!r}. {hint}"
 
 
 def _show_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:

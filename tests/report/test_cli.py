@@ -331,6 +331,14 @@ def test_tables_fit_a_narrow_terminal(index: Path) -> None:
     assert max(map(len, run("runs", index).output.splitlines())) <= 40
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("exprot", "export"), ("chek", "check"), ("rport", "report"), ("ADD", "add")]
+)
+def test_a_command_that_is_mistyped_gets_a_proposal(typed: str, meant: str) -> None:
+    done = run(typed)
+    assert (done.exit_code, meant in done.output.split("Did you mean")[-1]) == (2, True)
+
+
 def test_an_index_that_is_named_twice_is_refused(index: Path) -> None:
     for arguments in (["runs", index, "--index", "x"], ["runs", "-i", "x", index]):
         done = run(*arguments)
