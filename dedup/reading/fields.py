@@ -19,7 +19,10 @@ _MARKUP = re.compile(r"<[A-Za-z/!?]")
 _MARKUP_BYTES = re.compile(rb"<[A-Za-z/!?]")
 # What a whole page has, and a part of one, such as the text of a post, has not: there a title may be
 # that of a drawing, and a product has elements of the head, as `<meta itemprop="price">`.
-_PAGE = re.compile(r"<(?:!doctype|html|head|body)\b|\A\s*<title\b", re.IGNORECASE)
+_PAGE = re.compile(
+    r"<(?:!doctype|html|head|body)\b|\A\s*<(?:title\b|meta\s+(?:charset|http-equiv|name)\b)",
+    re.IGNORECASE,
+)
 _PAGE_BYTES = re.compile(_PAGE.pattern.encode(), re.IGNORECASE)
 # Of a longer key the beginning and a digest are kept.
 _MAX_KEY = 500

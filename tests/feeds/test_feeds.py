@@ -492,6 +492,7 @@ def test_two_folders_keep_their_names(tmp_path: Path) -> None:
         ({"html": "h", "link": 7}, FieldRule(url_field="link"), RawPage(html="h")),
         ({"html": "h", "by": "", "tags": []}, RULE, RawPage(html="h")),
         ({"html": " <title>h", "by": 7}, RULE, RawPage(html=" <title>h")),
+        ({"html": "<meta charset=utf-8>h", "by": 7}, RULE, RawPage(html="<meta charset=utf-8>h")),
         ({"html": b"x<!--y-->\n<HEAD>h", "by": 7}, RULE, RawPage(html=b"x<!--y-->\n<HEAD>h")),
         (
             {"html": "h", "sku": 7},
@@ -512,6 +513,7 @@ def test_where_a_page_is(record: dict[str, object], rule: FieldRule, expected: R
         {"url": "u", "by": "t", "body": "<p>x"},
         {"by": 7, "html": b"<header>x"},
         {"by": 7, "html": "<div><svg><title>like</title></svg><meta itemprop=price content=7></div>"},
+        {"by": 7, "html": "<meta itemprop=name content=x><div>y</div>"},
         {"url": "u", "n": 1},
         {"body": "plain"},
         {"body": b"1 < 2"},
