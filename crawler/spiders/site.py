@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property, lru_cache
 from posixpath import splitext
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import IGNORED_EXTENSIONS
 from scrapy.settings import BaseSettings
 from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.response import get_base_url
 
 from crawler.items import PageItem
 from crawler.page_spider import (
@@ -29,6 +32,7 @@ from crawler.page_spider import (
 from crawler.politeness import directives, read_directives, unendorsed
 from crawler.walls import Walls
 from dedup import Page
+from dedup.plugin import DedupSpiderMiddleware
 
 # The first sign only: behind a space, a second one stands in the fragment.
 _FRAGMENT = re.compile(r"(?:^|(?<=[^\x00-\x20]))#")
@@ -41,6 +45,13 @@ _FIRST, _LAST = 10_000, -10_000
 _BEHIND = {"behind_wall": True}
 # What robots.txt (100) forbids is no look.
 _BUDGET_PRIORITY = 110
+# A base address up to its last folder, and the links that nothing else of the base counts for: those
+# that have a path or a host.
+_FOLDER = re.compile(r"https?://[^/?#]+/(?:[^?#]*/)?")
+_OF_FOLDER = re.compile(r"(?:https?:)?//\w|/(?![/\t\r\n])|\.|\w[^:]*\Z")
+# So many links, and so many addresses that Scrapy knows, are remembered: 30 MB if each has 100
+# characters.  What is forgotten is read, or requested, once more.
+_LINKS, _KNOWN = 20_000, 100_000
 
 
 class SiteSpider(PageSpider):
@@ -78,6 +89,8 @@ class SiteSpider(PageSpider):
         self._pages = 0
         self._obeyed: frozenset[str] = frozenset()
         self._walls = Walls()
+        self._known: dict[str, None] = {}
+        self._wanted = lru_cache(_LINKS)(self._joined)
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -91,6 +104,7 @@ class SiteSpider(PageSpider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider._obeyed = read_directives(crawler.settings.getlist("ROBOTS_DIRECTIVES"))
+        crawler.signals.connect(spider._note_known, signals.request_scheduled)
         return spider
 
     async def start(self) -> AsyncIterator[Request]:
@@ -170,21 +184,60 @@ class SiteSpider(PageSpider):
     def _requests(self, response: Response, page: Page) -> Iterator[Request]:
         """Yield a request for each page that *page* links to and that is wanted, without fragments.
 
-        The page itself is left out, which Scrapy would drop, unless it may be fetched again.
+        The page itself is left out, which Scrapy would drop, unless it may be fetched again.  So are
+        pages that Scrapy has a request for; the plugin is told of these.
         """
+        request = response.request
+        own = "" if request is None or request.dont_filter else without_fragment(request.url)
+        known: list[str] = []
+        for url in dict.fromkeys(self._urls(response, page)):
+            if not url or url == own:
+                continue
+            if url in self._known:
+                known.append(url)
+                continue
+            with suppress(ValueError):  # a link that is not a URL
+                yield Request(url, self.parse)
+        if known and (plugin := self._plugin):
+            plugin.note_links(response, known)
+
+    def _urls(self, response: Response, page: Page) -> Iterator[str]:
+        """Yield the addresses that *page* links to, without fragments, "" for one that is not wanted."""
+        assert isinstance(response, HtmlResponse)
+        try:
+            base = get_base_url(response)
+        except ValueError:  # the page names one that is no URL
+            base = response.url
+        folder = found[0] if (found := _FOLDER.match(base)) else base
         links = map(str.strip, page.links)
         if not (self._allow or self._deny):  # which may ask for a fragment
             links = map(without_fragment, links)
-        request = response.request
-        met = set() if request is None or request.dont_filter else {without_fragment(request.url)}
         for link in dict.fromkeys(links):
-            try:
-                whole = response.urljoin(link)
-                if (url := without_fragment(whole)) not in met and self._is_restored(whole):
-                    met.add(url)
-                    yield Request(url, self.parse)
-            except ValueError:  # a link that is not a URL
-                continue
+            yield self._wanted(folder if _OF_FOLDER.match(link) else base, link)
+
+    def _joined(self, base: str, link: str) -> str:
+        """Return the address of *link* without its fragment, "" for one that is not wanted."""
+        try:
+            whole = urljoin(base, link)
+            return without_fragment(whole) if self._is_restored(whole) else ""
+        except ValueError:  # a link that is not a URL
+            return ""
+
+    def _note_known(self, request: Request) -> None:
+        """Note an address for which Scrapy takes no second request.
+
+        Not when it is yielded: until here a middleware may take it away, as it does for links of copies.
+        """
+        if request.method != "GET" or request.dont_filter:
+            return
+        if len(self._known) >= _KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[request.url] = None
+
+    @cached_property
+    def _plugin(self) -> DedupSpiderMiddleware | None:
+        """What is to know which pages a page leads to, None in a crawl without it."""
+        return self.crawler.get_spider_middleware(DedupSpiderMiddleware)
 
     def _is_restored(self, url: str) -> bool:
         if not is_web_url(url) or splitext(urlsplit(url).path)[1].lower() in _IGNORED:

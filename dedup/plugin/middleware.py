@@ -102,10 +102,17 @@ class DedupSpiderMiddleware(BesidePipeline):
             exchange.has_ended = True
             self._settle(exchange, kept=has_ended)
             if rules:
-                rules.links(watch, links)
+                rules.links(watch, links + exchange.links)
                 rules.settled(exchange, is_whole=has_ended)
             if self._pipeline and not exchange.is_open:
                 self._pipeline.used.add(response)
+
+    def note_links(self, response: Response, urls: Iterable[str]) -> None:
+        """Note that the page of *response* leads to *urls*, for which its callback makes no requests.
+
+        They were requested before.  A spider that leaves such requests to Scrapy need not say so.
+        """
+        exchange_of(response).links += urls
 
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Any = None

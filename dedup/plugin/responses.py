@@ -200,6 +200,8 @@ class DedupResponseMiddleware(BesidePipeline):
                 self._followed.setdefault(*exchange.followed)
         finally:
             if judge:
+                led += exchange.links
+                exchange.links = []
                 judge.rules.links(judge.rules.watch(response), led)
                 links = self._saved_now(map(url_key, led), judge)
                 if verdict and verdict.row is not None:

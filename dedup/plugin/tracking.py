@@ -10,7 +10,7 @@ context in which Scrapy runs the chain and sends the signals.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeGuard
 from weakref import WeakKeyDictionary, WeakSet, ref
 
@@ -33,7 +33,8 @@ class Exchange:
     is one given before the callback, *is_given* says that the response reached its callback, and that it
     has not failed, *is_cut* that its requests are withheld.  *beside* is what the first item that holds
     all of it says in other fields, None for no item.  *followed* is the canonical of a copy that is
-    followed, with its own fingerprint.  *watch* is what rules for URLs learn from.
+    followed, with its own fingerprint.  *watch* is what rules for URLs learn from, *links* are URLs that
+    its callback makes no requests for, as there were some.
 
     It has given *items*, of which so many are *settled*, and so many of these *delivered*: they came
     through all pipelines, or repeat one that did.  *rows* are theirs.  *row* is that of the page itself,
@@ -48,6 +49,7 @@ class Exchange:
     beside: str | None = None
     followed: tuple[int, Fingerprint] | None = None
     watch: Watch | None = None
+    links: list[str] = field(default_factory=list)
     items: int = 0
     settled: int = 0
     delivered: int = 0

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from random import Random
 from typing import Any
 from urllib.parse import urldefrag
 
@@ -17,7 +20,10 @@ from scrapy.utils.request import fingerprint
 from crawler.page_spider import CONCURRENT_ITEMS
 from crawler.spiders.site import SiteSpider
 from dedup import Page
+from dedup.plugin import DedupPipeline
 from tests.budget import examples
+from tests.crawling import crawl
+from tests.traps import trap_named, trapped
 
 PAGE = "http://a.example/b/c?d=e"
 pieces = st.sampled_from(
@@ -42,6 +48,14 @@ pieces = st.sampled_from(
         ":8",
     ]
 )
+bases = st.builds(
+    "".join,
+    st.tuples(
+        st.sampled_from(["http://a.example", "https://a.example:8", "http://b.example"]),
+        st.sampled_from(["", "/", "/b", "/b/", "/b/c", "/d/e.html", "/b;p/c;q", "/c;g?h"]),
+        st.sampled_from(["", "?d=/e/", "?f", "#/h/"]),
+    ),
+)
 links = st.lists(pieces, max_size=6).map("".join)
 patterns = st.sampled_from(["", "", "x", "#", r"\.html$", "#x$"])
 
@@ -55,6 +69,28 @@ def made_of_all(spider: SiteSpider, response: HtmlResponse, page: Page) -> list[
             if spider._is_restored(url):
                 requests.append(Request(url))
     return requests
+
+
+@settings(max_examples=examples(1000), deadline=None)
+@given(
+    st.lists(st.tuples(bases, st.lists(links, max_size=4)), min_size=2, max_size=4),
+    links,
+    st.booleans(),
+)
+@example([("http://a.example/b/c", ["x"]), ("http://a.example/b/d?e=/f/", ["x"])], "", False)
+@example([("http://a.example/b/c", ["?x"]), ("http://a.example/b/d", ["?x", "#y"])], "", False)
+@example([("http://a.example/b/c", ["http:"]), ("http://a.example/b/d", ["http:", "//"])], "", False)
+@example([("http://a.example", ["x"]), ("http://b.example", ["x"])], "/\t/", False)
+def test_a_link_leads_where_it_leads_from_its_own_page(
+    pages: list[tuple[str, list[str]]], again: str, has_base: bool
+) -> None:
+    spider = SiteSpider(url="http://a.example/")
+    for url, found in pages:
+        body = b"<base href='../d/e?f'><p>x" if has_base else b"<p>x"
+        response = HtmlResponse(url, body=body, request=Request("http://a.example/z/z"))
+        page = Page(url=url, body_digest=b"", text="", links=(*found, again))
+        expected = [urldefrag(one.url)[0] for one in made_of_all(spider, response, page)]
+        assert followed(list(spider._requests(response, page)), set()) == list(dict.fromkeys(expected))
 
 
 def followed(requests: list[Request], seen: set[bytes]) -> list[str]:
@@ -112,8 +148,78 @@ def test_a_link_that_is_no_url_does_not_end_the_page() -> None:
     assert urls(SiteSpider(url="http://a.example/"), response, page) == ["http://a.example/y"]
 
 
+def test_a_base_that_is_no_url_is_that_of_the_page() -> None:
+    page = Page(url=PAGE, body_digest=b"", text="", links=("x", "/y"))
+    body = b"<base href='http://a.example:b/'><p>x"
+    response = HtmlResponse(PAGE, body=body, request=Request(PAGE))
+    expected = ["http://a.example/b/x", "http://a.example/y"]
+    assert urls(SiteSpider(url="http://a.example/"), response, page) == expected
+
+
 @pytest.mark.parametrize(("own", "expected"), [({}, CONCURRENT_ITEMS), ({"CONCURRENT_ITEMS": 50}, 50)])
 def test_the_tasks_of_a_response_are_few_unless_a_project_wants_more(
     own: dict[str, Any], expected: int
 ) -> None:
     assert Crawler(SiteSpider, own).settings.getint("CONCURRENT_ITEMS") == expected
+
+
+class Telling(SiteSpider):
+    """Tells which pages each page leads to, as rules for URLs have heard."""
+
+    def closed(self, reason: str) -> None:
+        pipeline = self.crawler.get_item_pipeline(DedupPipeline)
+        assert pipeline is not None
+        learner = pipeline.judge.rules._learner
+        urls = list(learner._met)
+        led = {
+            urls[visit.url]: sorted({urls[link] for link in visit.links})
+            for history in learner._histories.values()
+            for visit in history.visits
+        }
+        assert self.crawler.stats is not None
+        self.crawler.stats.set_value("led", led)
+
+
+class Forgetful(Telling):
+    """Makes a request for every link, as the oracle."""
+
+    def _note_known(self, request: Request) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("calendar", {}),
+        ("facets in any order", {"DEDUP_RULES": "use"}),
+        ("sessions in paths", {"DEDUP_SKIP": "links"}),
+    ],
+)
+def test_a_link_that_is_known_need_not_be_requested(
+    tmp_path: Path, name: str, own: dict[str, str]
+) -> None:
+    trap = trap_named(name)
+    brought, filtered = [], []
+    with trapped(trap) as url:
+        for spider in (Forgetful, Telling):
+            trap.asked.clear()
+            trap.numbers, trap.chance = count(1), Random(7)
+            folder = tmp_path / spider.__name__
+            folder.mkdir()
+            chosen = {
+                "CONCURRENT_REQUESTS": 1,
+                "DEDUP_SOURCE": "response",
+                "DEPTH_PRIORITY": 1,
+                "JOBDIR": str(folder / "job"),
+                "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+                "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+                **own,
+            }
+            done = crawl(folder, f"{__name__}.{spider.__name__}", chosen, {"url": url})
+            assert done.code == 0, done.log
+            items = [{**item, "fetched_at": ""} for item in done.items]
+            parked = (folder / "job" / "not-visited.jsonl").read_text()
+            brought.append((trap.asked[:], items, parked, done.dedup(), done.stats["led"]))
+            filtered.append(done.stats.get("dupefilter/filtered", 0))
+    assert brought[0] == brought[1]
+    assert filtered[1] * 2 < filtered[0]
