@@ -6,12 +6,12 @@ import gc
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from dedup.cli.options import (
     PlainText,
@@ -21,7 +21,7 @@ from dedup.cli.options import (
     settings_for,
     settings_option,
 )
-from dedup.cli.output import bars
+from dedup.cli.output import bars, is_watched
 from dedup.cli.terminal import print_json
 from dedup.front.summary import summary
 from dedup.index import Index
@@ -164,35 +164,44 @@ def _work(adding: Adding, feeds: Inputs, output: Path | None, talk: _Talk) -> fl
 
 
 def _judge(adding: Adding, begin: float) -> None:
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"))
     # Other processes can be forked where there is no thread.
-    with bars(*columns, TimeRemainingColumn(), has_thread=False) as shown:
-        bar = shown.add_task("judging", total=1.0, rate="")
+    with _bar("judging", has_thread=False) as show:
         for tally in adding.work():
             done = tally.records - tally.resumed_at
-            rate = f"{done:,} records, {done / (time.perf_counter() - begin):,.0f}/s"
-            shown.update(bar, completed=tally.share, rate=rate, refresh=True)
+            show(tally.share, f"{done:,} records, {done / (time.perf_counter() - begin):,.0f}/s")
 
 
 def _write(adding: Adding, feeds: Inputs, output: Path) -> None:
     from dedup.files.adding.output import write_output
 
-    with bars(TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()) as shown:
-        bar = shown.add_task("writing", total=1.0)
+    with _bar("writing", has_thread=True) as show:
         for share in write_output(output, feeds.feeds, adding):
-            shown.update(bar, completed=share)
+            show(share, "")
+
+
+@contextmanager
+def _bar(what: str, *, has_thread: bool) -> Iterator[Callable[[float, str], None]]:
+    """Give a function that takes the share (0 to 1) that is done, and the rate, for a bar."""
+    if not is_watched():
+        yield lambda share, rate: None  # noqa: ARG005
+        return
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"))
+    with bars(*columns, TimeRemainingColumn(), has_thread=has_thread) as shown:
+        bar = shown.add_task(what, total=1.0, rate="")
+        yield lambda share, rate: shown.update(bar, completed=share, rate=rate, refresh=not has_thread)
 
 
 class _Talk:
     """Messages on the way: problems on stderr, copies on stdout where nothing is recorded."""
 
     def __init__(self, *, as_json: bool) -> None:
-        self.console = Console(stderr=True)
         self._as_json = as_json
         self._problems = 0
 
     def say(self, text: str) -> None:
-        self.console.print(printable(text, limit=500), markup=False, highlight=False, soft_wrap=True)
+        click.echo(printable(text, limit=500), err=True)
 
     def tell(self, event: Event) -> None:
         if event.problem:

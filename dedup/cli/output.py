@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from dedup.files.outputs import replacing
 from dedup.values.printable import printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
 _EVERY = 100
 _LONGEST_PATH = 4096
@@ -41,11 +37,19 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
         yield file
 
 
+def is_watched() -> bool:
+    """Return whether rich may take the standard error for a terminal: else it need not be loaded."""
+    return sys.stderr.isatty() or not {"FORCE_COLOR", "TTY_COMPATIBLE"}.isdisjoint(os.environ)
+
+
 def bars(*columns: ProgressColumn | str, has_thread: bool = True) -> Progress:
     """Return bars on the standard error, shown on a terminal only; rich's own *columns* unless given.
 
     Without a thread of their own they must be told to refresh.
     """
+    from rich.console import Console
+    from rich.progress import Progress
+
     console = Console(stderr=True)
     return Progress(*columns, console=console, disable=not console.is_terminal, auto_refresh=has_thread)
 
@@ -56,6 +60,8 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
 
     What comes in batches, or with gaps in its numbers, is shown as well.
     """
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}", markup=False),  # it may have a name in it
         BarColumn(),

@@ -6,20 +6,24 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from dedup.index import Row
 from dedup.rule.loss import words_of
 from dedup.values.printable import printable_url
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 LONGEST_URL = 2000
 
 
 def console() -> Console:
     """Return the standard output, which never takes a text for markup."""
+    from rich.console import Console
+
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
@@ -32,6 +36,8 @@ def print_json(value: object, indent: int | None = 2) -> None:
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show on a terminal that something is under way."""
+    from rich.console import Console
+
     screen = Console(stderr=True)
     if not screen.is_terminal:
         yield

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dedup.index.sites import Site, Sites
 from dedup.index.stores.base import Group, Note, Query, Store, first
-from dedup.index.url_rules import UrlRules
-from dedup.urls.edits import Edit
-from dedup.urls.evidence import State
 from dedup.values.row import Visit
 from dedup.values.run import Crawl, Run, crawl_of
 from dedup.values.urls import with_or_without_www
 from dedup.values.verdict import Outcome
+
+if TYPE_CHECKING:
+    from dedup.urls.edits import Edit
 
 _T = TypeVar("_T")
 
@@ -62,6 +62,9 @@ class Facts:
         return self._fact("harmless", self._harmless)
 
     def _harmless(self) -> frozenset[Edit]:
+        from dedup.index.url_rules import UrlRules
+        from dedup.urls.evidence import State
+
         wrong = (State.REFUTED, State.OFF)
         records = UrlRules(self._store).records()
         return frozenset(record.rule.edit for record in records if record.state not in wrong)

@@ -13,7 +13,6 @@ from operator import itemgetter
 from dedup.index.facts import Facts, next_event
 from dedup.index.ledger import Ledger
 from dedup.index.stores.base import Note, Prefix, Query, Store, act_if
-from dedup.index.url_rules import UrlRules
 from dedup.values.row import Visit, Withheld
 from dedup.values.run import Run
 from dedup.values.urls import bounded_url, valid
@@ -103,6 +102,8 @@ class RunBook:
 
     def forget(self, run: int) -> int:
         """Undo *run*: forget its rows, its visits and what it says of rules; return how many rows."""
+        from dedup.index.url_rules import UrlRules
+
         with self._store.transaction(writing=True):
             self.end_journal(run)
             UrlRules(self._store).forget_run(run)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from urllib.parse import urljoin, urlsplit
 
-from w3lib.url import canonicalize_url
-
 from dedup.values.hashes import digest
 from dedup.values.limits import MAX_URL
 
@@ -30,6 +28,8 @@ def url_key(url: str) -> str:
     url = bounded_url(url)
     if not url or len(url) == MAX_URL or _IS_CANONICAL.fullmatch(url):
         return url
+    from w3lib.url import canonicalize_url  # which loads all that fetches pages
+
     try:
         return canonicalize_url(url)
     except ValueError:
