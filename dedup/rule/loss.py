@@ -42,8 +42,9 @@ KNOWN_PAGES = 100
 # more, and no third page has what they share.
 KNOWN_PAGES_OF_EDITS, SIMILARITY_OF_EDITS = 20, 0.8
 LONG_PAGE = 200
-# What two long pages share is the frame of a series, and no text of theirs, if so many other pages have
-# it, and if each has more than this share of its words alone.
+# What two pages share is the frame of a series, and no text of theirs, if so many other pages have it,
+# and if they have two titles, as two classes that inherit the same members have; or if both are long and
+# each has more than this share of its words alone.
 PAGES_OF_SERIES, SHARE_OF_PART = 2, 0.03
 # So few words may be on no kept page if all the others are on one, and no more than this share of the
 # words that are not common on the site.
@@ -176,8 +177,9 @@ def _is_edit(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Che
 
 def _is_part(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Check) -> str:
     """Return why *page* is a part of a series, as *kept* is, "" if it is not."""
-    words = words_of(page)
-    if words < LONG_PAGE or (check.lost or 0) <= SHARE_OF_PART * words:
+    found, words = news(kept.traits, page.traits), words_of(page)
+    has_same_title = found is None or found.has_same_title
+    if has_same_title and (words < LONG_PAGE or (check.lost or 0) <= SHARE_OF_PART * words):
         return ""
     if (others := _pages_with_both(kept, page, site)) < PAGES_OF_SERIES:
         return ""

@@ -60,6 +60,34 @@ def test_parts_of_a_series_are_kept(title: str, others: int) -> None:
     assert kept >= 59
 
 
+@pytest.mark.parametrize(
+    ("titles", "classes", "kept"),
+    [
+        # Beside one page with the same members nothing tells the second from an edit of it.
+        ("{} Class Reference", 4, [True, False, True, True]),
+        ("Reference", 4, [True, False, False, False]),
+        ("Release {}", 2, [True, False]),  # what the two share stands on no third page: an edit
+    ],
+)
+def test_classes_that_inherit_the_same_members_are_a_series(
+    titles: str, classes: int, kept: list[bool]
+) -> None:
+    rng, inherited, names = Random(8), words(Random(9), 1_500), ["Brush", "Kettle", "Ladder", "Oar"]
+    with Detector(MemoryIndex()) as detector:
+        for number in range(100):
+            detector.check(document(f"Text {number}", words(rng, 60), f"http://a.example/{number}"))
+        assert kept == [
+            detector.check(
+                document(
+                    titles.format(name),
+                    f"{words(rng, 25)} {inherited}",
+                    f"http://a.example/classes/{name}",
+                )
+            ).kept
+            for name in names[:classes]
+        ]
+
+
 def test_records_without_numbers_are_kept_once_their_frame_is_known() -> None:
     rng, kept = Random(1), 0
     with Detector(MemoryIndex()) as detector:

@@ -336,6 +336,41 @@ def test_a_sentence_that_tells_a_page_from_its_like_is_not_lost(
 
 
 @pytest.mark.parametrize(
+    ("titles", "pages", "own", "elsewhere", "finding"),
+    [
+        ("AB", 2, 28, 0, loss.LOST),
+        ("AB", 1, 28, 0, loss.OWN),
+        ("AA", 2, 28, 0, loss.OWN),
+        ("AB", 2, 28, 28, loss.ELSEWHERE),
+        ("AB", 2, 10, 0, loss.FEW),  # hardly more than its name
+    ],
+)
+def test_what_stands_on_other_pages_too_is_no_text_of_a_page_with_a_title_of_its_own(
+    titles: str, pages: int, own: int, elsewhere: int, finding: str
+) -> None:
+    members = text(6, 900)
+    kept = of_title(titles[0], f"{FRAME} {members} {text(7, own)}")
+    page = of_title(titles[1], f"{FRAME} {members} {text(9, own)}")
+    site = Series(pages, common=FRAME, kept=f"{members} {text(9, elsewhere)}")
+    found = LossVerifier(CONFIG).check(kept, page, site)
+    assert (found.finding, found.passes) == (finding, finding != loss.LOST)
+    if finding == loss.LOST:
+        assert "what they share is on 2 pages, as in a series; about" in found.sentence
+    assert LossVerifier(CONFIG).check(replace(kept, traits=b""), page, site).passes, "an older row"
+
+
+class Series(Known):
+    """A site on which so many pages have the text that one of them has."""
+
+    def __init__(self, having: int, *, common: str, kept: str) -> None:
+        Known.__init__(self, common, kept)
+        self._having = having
+
+    def on(self, sample: bytes) -> Counted:
+        return Known.on(self, sample) * self._having
+
+
+@pytest.mark.parametrize(
     ("words", "finding"), [(300, loss.LOST), (480, loss.LOST), (520, loss.FEW), (2000, loss.FEW)]
 )
 def test_a_few_other_numbers_in_a_long_text_are_those_of_another_release(
