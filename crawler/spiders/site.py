@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from posixpath import splitext
 from typing import Any, Self
 from urllib.parse import urljoin, urlsplit
@@ -198,8 +198,7 @@ class SiteSpider(PageSpider):
                 continue
             with suppress(ValueError):  # a link that is not a URL
                 yield Request(url, self.parse)
-        if known and (plugin := self._plugin):
-            plugin.note_links(response, known)
+        DedupSpiderMiddleware.note_links(response, known)
 
     def _urls(self, response: Response, page: Page) -> Iterator[str]:
         """Yield the addresses that *page* links to, without fragments, "" for one that is not wanted."""
@@ -233,11 +232,6 @@ class SiteSpider(PageSpider):
         if len(self._known) >= _KNOWN:
             del self._known[next(iter(self._known))]
         self._known[request.url] = None
-
-    @cached_property
-    def _plugin(self) -> DedupSpiderMiddleware | None:
-        """What is to know which pages a page leads to, None in a crawl without it."""
-        return self.crawler.get_spider_middleware(DedupSpiderMiddleware)
 
     def _is_restored(self, url: str) -> bool:
         if not is_web_url(url) or splitext(urlsplit(url).path)[1].lower() in _IGNORED:

@@ -107,7 +107,8 @@ class DedupSpiderMiddleware(BesidePipeline):
             if self._pipeline and not exchange.is_open:
                 self._pipeline.used.add(response)
 
-    def note_links(self, response: Response, urls: Iterable[str]) -> None:
+    @staticmethod
+    def note_links(response: Response, urls: Iterable[str]) -> None:
         """Note that the page of *response* leads to *urls*, for which its callback makes no requests.
 
         They were requested before.  A spider that leaves such requests to Scrapy need not say so.

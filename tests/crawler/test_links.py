@@ -212,6 +212,7 @@ def test_a_link_that_is_known_need_not_be_requested(
                 "DEPTH_PRIORITY": 1,
                 "JOBDIR": str(folder / "job"),
                 "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+                "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1,  # a page after the other, so in the same order
                 "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
                 **own,
             }
