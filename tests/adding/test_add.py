@@ -25,6 +25,7 @@ from dedup.files.adding import work
 from dedup.files.adding.adding import Adding, AddOptions
 from dedup.files.adding.output import write_output
 from dedup.files.feeds import csv_rows, find_feeds, lines
+from dedup.files.feeds.html_files import HtmlFiles
 from dedup.index import Index
 from dedup.index.stores.base import StoredPage
 from dedup.reading.fields import FieldRule
@@ -165,6 +166,37 @@ def test_any_number_of_processes_gives_the_same_rows(tmp_path: Path) -> None:
     assert len(rows(tmp_path / "1.db")) == 300
     assert len({row[4].reason for row in rows(tmp_path / "1.db")}) > 1  # type: ignore[attr-defined]
     assert rows(tmp_path / "1.db") == rows(tmp_path / "2.db") == rows(tmp_path / "3.db")
+
+
+def test_any_number_of_processes_says_the_same_of_files(tmp_path: Path) -> None:
+    folder = tmp_path / "pages with a space"
+    folder.mkdir()
+    for number in range(90):
+        text = " ".join(f"w{number // 3}x{word}" for word in range(40 + 9_000 * (number % 9 == 0)))
+        (folder / f"{number:02}.html").write_text(f"<body><p>{text}<i>{number % 2}</i>")
+    for number in (5, 70):  # links to nothing
+        (folder / f"{number:02}.html").unlink()
+        (folder / f"{number:02}.html").symlink_to(tmp_path / "nowhere")
+    said = []
+    for jobs in (1, 2):
+        index = tmp_path / f"{jobs}.db"
+        done = add("--index", index, folder, "--jobs", jobs, "--json")
+        told = json.loads(done.stdout)
+        judged = add("--index", index, folder, "--jobs", jobs, "--judge", "--json")
+        lines = judged.stdout.splitlines()[:-1]
+        counts = {name: told[name] for name in ("records", "kept", "dropped", "bad", "not_judged")}
+        said.append((done.exit_code, counts, done.stderr, judged.stderr, lines, rows(index)))
+    assert said[0] == said[1]
+    assert said[0][1] == {"records": 90, "kept": 42, "dropped": 48, "bad": 2, "not_judged": 2}
+    assert len(said[0][4]) == 48
+
+
+@pytest.mark.parametrize("name", ["a.html", "a b.html", "\u00e4.html", "a%20b.html", "~a_b-c.html"])
+def test_the_url_of_a_file_is_that_of_its_path(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("<p>words")
+    raw = HtmlFiles.raw_page((str(tmp_path / name), ""), FieldRule())
+    assert raw is not None
+    assert raw.url == (tmp_path / name).as_uri()
 
 
 @pytest.mark.slow

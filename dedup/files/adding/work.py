@@ -30,7 +30,8 @@ from dedup.values.sighting import Sighting
 
 # A batch goes to one process as a whole, and is one transaction of the index.
 BATCH_RECORDS = 64
-BATCH_BYTES = 2 * 1024 * 1024
+# Smaller ones keep processes busy until the end, larger ones cost fewer messages and commits.
+BATCH_BYTES = 512 * 1024
 
 Reader = Callable[[Any, FieldRule], RawPage | None]
 
