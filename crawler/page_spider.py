@@ -37,6 +37,8 @@ class PageSpider(Spider):
         """Change *settings*; a project's own value wins."""
         super().update_settings(settings)
         settings.set("CONCURRENT_ITEMS", CONCURRENT_ITEMS, priority="addon")
+        # Scrapy would parse the source of our callbacks to see whether they return a value.
+        settings.set("WARN_ON_GENERATOR_RETURN_VALUE", False, priority="addon")
 
     def __init__(self, *, html: str = "", **kwargs: Any) -> None:
         unknown = sorted(set(kwargs) - {"name"})

@@ -103,7 +103,7 @@ class Walls:
     def _kind_of(self, response: Response, page: Page) -> str:
         if (probe := self._probes.get(_host(response))) and _is_like(_words(response, page), probe):
             return SOFT_404
-        if not isinstance(response, HtmlResponse) or len(page.text.split()) > FEW_WORDS:
+        if not isinstance(response, HtmlResponse) or len(page.text.split(None, FEW_WORDS)) > FEW_WORDS:
             return ""
         if response.xpath("//input[translate(@type, 'PASWORD', 'pasword') = 'password']"):
             return LOGIN

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scrapy.http import HtmlResponse
 
-from crawler.walls import ENOUGH_PAGES, LOGIN, NO_SCRIPTS, SOFT_404, Walls
+from crawler.walls import ENOUGH_PAGES, FEW_WORDS, LOGIN, NO_SCRIPTS, SOFT_404, Walls
 from dedup import Page
 from tests.crawler.test_bounds import Answer, Site, crawled, serving
 from tests.pages import text
@@ -59,6 +59,8 @@ def test_a_host_is_probed_once_at_an_address_of_its_own() -> None:
         (f"<p>{text(1)}</p>{SORRY}", ""),
         (FORM, LOGIN),
         (f"<p>{text(1)}</p>{FORM}", ""),
+        (f"{FORM}<p>{'word ' * (FEW_WORDS - 3)}</p>", LOGIN),
+        (f"{FORM}<p>{'word ' * (FEW_WORDS - 2)}</p>", ""),
         (SHELL, NO_SCRIPTS),
         ("<p>JavaScript is disabled in your browser.</p>", NO_SCRIPTS),
         (f"<p>{text(1)}</p>{SHELL}", ""),
