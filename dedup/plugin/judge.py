@@ -30,7 +30,7 @@ from dedup.plugin.notices import CrawlStats, Notices, Rehearsal
 from dedup.plugin.older import close_spider
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
-from dedup.plugin.waiting import Future, Waiter, WaitingRoom, has_asyncio, waiting_room
+from dedup.plugin.waiting import Future, Waiter, WaitingRoom, call_later, has_asyncio, waiting_room
 from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
 from dedup.recipes.fingerprinter import fingerprint
@@ -53,9 +53,12 @@ WAIT = 30.0
 _MOST_FAILURES = 2
 # So many rows are taken back in one transaction, for which others wait.
 _TOGETHER = 1_000
-# So many records of pages are committed together, at the latest after so many seconds.  If the process
+# So many pages are asked about together, at the latest after so many seconds: between two of them a
+# crawl does so much else that the processor has forgotten what asking needs.
+MOST_GATHERED, ASKED_WITHIN = 16, 0.1
+# As many records of pages are committed together, at the latest after so many seconds.  If the process
 # is killed before, their pages are unknown, as if this crawl had not met them.
-MOST_GATHERED, GATHERED_FOR = 16, 0.25
+GATHERED_FOR = 0.25
 # Hosts that are remembered as visited; others are recorded again.
 _MAX_HOSTS = 20_000
 # Seconds that a server has, when a crawl ends, to answer what is still to be asked.
@@ -94,8 +97,8 @@ class Judge:
     """One crawl's run of the index.
 
     A page that cannot be judged gets None instead of a verdict, and its door keeps it.  An index in a
-    file is asked at once (`ask`); one on a server is asked by an `IndexWriter`, and the door awaits the
-    answer (`ask_later`).
+    file is asked at once (`ask`), or about several pages in one go (`ask_later`); one on a server is
+    asked by an `IndexWriter`, and the door awaits the answer.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -106,6 +109,11 @@ class Judge:
         self._index_path = index_path(settings)
         self.is_remote = is_address(self._index_path)
         """Whether the index is on a server: its answers come later."""
+        # How many pages are asked about together, which wait for it, and what prevents that it is done.
+        self._most_asked = 1
+        self._asked: list[tuple[Question, Future[Answered]]] = []
+        self._cancel: Callable[[], None] = _nothing
+        self._came = 0.0
         self._detector: Detector | None = None
         self._run = _NO_RUN
         self._writer: IndexWriter | None = None
@@ -159,6 +167,8 @@ class Judge:
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
             if has_asyncio():
                 index.store.gather(MOST_GATHERED)
+                # No more than Scrapy lets wait of one response.
+                self._most_asked = min(MOST_GATHERED, self._crawler.settings.getint("CONCURRENT_ITEMS"))
         except BaseException:
             index.close()
             raise
@@ -195,6 +205,7 @@ class Judge:
         if self._detector is None:
             return None
         garbage.end()
+        self._ask_gathered()
         if self._timer:
             self._timer.cancel()
             self._timer = None
@@ -288,10 +299,26 @@ class Judge:
             self._note(question.sighting, verdict)
         return verdict
 
+    def may_wait(self) -> bool:
+        """Note that a page has come; return whether they come so fast that it can wait for others."""
+        before, self._came = self._came, monotonic()
+        return self._most_asked > 1 and self._came - before < ASKED_WITHIN
+
     def ask_later(self, question: Question) -> Future[Answered]:
-        """Judge and record as `ask` does, in its turn; a verdict without a row comes with a waiter."""
-        self._catch_up()
+        """Judge and record as `ask` does, in its turn; a verdict without a row comes with a waiter.
+
+        A file is asked when `MOST_GATHERED` pages wait for it, and after `ASKED_WITHIN` seconds.
+        """
         later: Future[Answered] = Future()
+        if not self.is_remote:
+            self._asked.append((question, later))
+            if (waiting := len(self._asked)) in (1, self._most_asked):
+                self._cancel()
+                # Not at once: all doors must wait for their answers, or the last one would go on first.
+                within = 0 if waiting == self._most_asked else ASKED_WITHIN
+                self._cancel = call_later(within, self._ask_gathered)
+            return later
+        self._catch_up()
 
         def answered(verdict: Verdict | None) -> None:
             if verdict is not None:
@@ -301,6 +328,14 @@ class Judge:
 
         self._do(partial(self._submit, self._detector, question), answered)
         return later
+
+    def _ask_gathered(self) -> None:
+        """Ask about all pages that wait for it, and give their doors the answers."""
+        self._cancel()
+        asked, self._asked = self._asked, []
+        for question, later in asked:
+            verdict = self.ask(question)
+            later.come((verdict, self.waiter(verdict)))
 
     async def answer(self, question: Question) -> Answered:
         """Return the verdict, and a waiter if it has no row; a file is asked without a pause."""
@@ -562,7 +597,7 @@ def _log(text: str | None) -> None:
         logger.info("%s", text)
 
 
-def _nothing(_: object) -> None:
+def _nothing(_: object = None) -> None:
     """Take an answer that nobody waits for."""
 
 

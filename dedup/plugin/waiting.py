@@ -101,14 +101,14 @@ class Waiter:
         if self._is_called or seconds <= 0:
             return self._is_called
         self._called = Future()
-        cancel = _later(seconds, partial(self._called.come, False))
+        cancel = call_later(seconds, partial(self._called.come, False))
         try:
             return await self._called
         finally:
             cancel()
 
 
-def _later(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+def call_later(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
     """Call *call* in so many *seconds*; return what prevents that."""
     if has_asyncio():
         return asyncio.get_running_loop().call_later(seconds, call).cancel

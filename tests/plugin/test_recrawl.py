@@ -149,7 +149,7 @@ def test_a_monitor_is_given_every_change_of_its_page(
         done = crawl(
             tmp_path,
             "tests.plugin.spiders.Monitor",
-            {"DEDUP_SOURCE": source, **settings},
+            {"DEDUP_SOURCE": source, "CONCURRENT_ITEMS": 1, **settings},
             {"url": url},
         )
     assert [item["number"] for item in done.items] == [0, 2, 3, 5, 8]

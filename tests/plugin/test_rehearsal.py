@@ -24,7 +24,12 @@ def rehearsed(folder: Path, pages: int, *contents: str, **settings: object) -> C
 
 def test_all_is_delivered_and_told_and_then_it_drops(tmp_path: Path) -> None:
     contents = [text(1), text(1), edited(1, 5), text(1), text(2)]
-    one_by_one = {"CONCURRENT_REQUESTS": 1, "DEDUP_TEXT_FIELDS": ["text"], "DEDUP_DRY_RUN": 3}
+    one_by_one = {
+        "CONCURRENT_REQUESTS": 1,
+        "CONCURRENT_ITEMS": 1,
+        "DEDUP_TEXT_FIELDS": ["text"],
+        "DEDUP_DRY_RUN": 3,
+    }
     done = crawl(tmp_path, TEXTS, one_by_one, {"contents": json.dumps(contents)})
     assert [item["text"] for item in done.items] == [*contents[:3], contents[4]]
     counts = done.dedup()

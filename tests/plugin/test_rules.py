@@ -27,6 +27,7 @@ SMALL: dict[str, Any] = {
     "DEDUP_RULES": "use",
     "DOWNLOADER_MIDDLEWARES": {"tests.plugin.rule_spiders.Answering": 950},
     "CONCURRENT_REQUESTS": 1,
+    "CONCURRENT_ITEMS": 1,
     "RETRY_ENABLED": False,
 }
 SITE: dict[str, Any] = {
