@@ -32,10 +32,9 @@ from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
 from dedup.plugin.waiting import Future, Waiter, WaitingRoom, call_later, has_asyncio, waiting_room
 from dedup.reading.page import Page
-from dedup.reading.sighting import sighting_of
-from dedup.recipes.fingerprinter import fingerprint
 from dedup.values.errors import DedupError, IndexUnavailable, ServerAway
 from dedup.values.hashes import digest
+from dedup.values.printable import printable
 from dedup.values.row import NoSuchRow, Statistics, Withheld
 from dedup.values.run import DRY_RUN
 from dedup.values.verdict import Verdict
@@ -69,17 +68,18 @@ _NO_RUN = Run(0, "", "", "", 0.0)
 
 @dataclass(slots=True, eq=False)
 class Question:
-    """What is asked of the index about one page.
+    """What is asked of the index about one *page*, of a *kind*: "page" or "item".
 
-    *page* is what was sighted, for an index that stores pages; if it *is_restored*, it is kept, whatever
-    it repeats.  *siblings* are the rows of the same response, to which its own is added; None where that
-    was not requested by the URL of the page.
+    If it *is_restored*, it is kept, whatever it repeats.  *siblings* are the rows of the same response,
+    to which its own is added; None where that was not requested by the URL of the page.  *sighting* is
+    made when it is asked.
     """
 
-    sighting: Sighting
     page: Page
+    kind: str
     is_restored: bool = False
     siblings: set[int] | None = None
+    sighting: Sighting | None = None
 
 
 Answered = tuple[Verdict | None, Waiter | None]
@@ -285,19 +285,27 @@ class Judge:
         """Return the question about *page* that `ask` takes; *kind* is "page" or "item"."""
         if page.excess:
             self.notices.over_limit(page.url, page.excess)
-        if self._detector is None:  # no index will be asked
-            sighting = sighting_of(page, fingerprint(page, self.settings.config), kind=kind)
-        else:
-            sighting = self.counts.timed("fingerprint", self._detector.sighting, page, kind=kind)
-        return Question(sighting, page, is_restored, siblings)
+        return Question(page, kind, is_restored, siblings)
 
     def ask(self, question: Question) -> Verdict | None:
         """Judge and record; a verdict without a row repeats a page that is pending in this process."""
         self._catch_up()
-        verdict = self._attempt(partial(self._submit, self._detector, question))
+        if (sighting := self._sighted(question)) is None:
+            return None
+        verdict = self._attempt(partial(self._submit, self._detector, question, sighting))
         if verdict is not None:
-            self._note(question.sighting, verdict)
+            self._note(sighting, verdict)
         return verdict
+
+    def _sighted(self, question: Question) -> Sighting | None:
+        """Return the sighting that *question* is about, None if there is no index or no fingerprint."""
+        if question.sighting is None and self._detector:
+            sight = partial(self._detector.sighting, question.page, kind=question.kind)
+            try:
+                question.sighting = self.counts.timed("fingerprint", sight)
+            except Exception:  # which is our error: the page is kept
+                logger.exception("<%s> could not be judged and is kept", printable(question.page.url))
+        return question.sighting
 
     def may_wait(self) -> bool:
         """Note that a page has come; return whether they come so fast that it can wait for others."""
@@ -319,14 +327,17 @@ class Judge:
                 self._cancel = call_later(within, self._ask_gathered)
             return later
         self._catch_up()
+        if (sighting := self._sighted(question)) is None:
+            later.come((None, None))
+            return later
 
         def answered(verdict: Verdict | None) -> None:
             if verdict is not None:
-                self._note(question.sighting, verdict)
+                self._note(sighting, verdict)
             # Taken now: the row that it leans on may be settled before the door goes on.
             later.come((verdict, self.waiter(verdict)))
 
-        self._do(partial(self._submit, self._detector, question), answered)
+        self._do(partial(self._submit, self._detector, question, sighting), answered)
         return later
 
     def _ask_gathered(self) -> None:
@@ -344,13 +355,13 @@ class Judge:
         verdict = self.ask(question)
         return verdict, self.waiter(verdict)
 
-    def _submit(self, detector: Detector | None, question: Question) -> Verdict:
+    def _submit(self, detector: Detector | None, question: Question, sighting: Sighting) -> Verdict:
         assert detector is not None
-        if (host := question.sighting.host) not in self._hosts:
+        if (host := sighting.host) not in self._hosts:
             detector.visit(host)
         siblings = question.siblings
         verdict = detector.submit(
-            question.sighting,
+            sighting,
             question.page,
             is_restored=question.is_restored,
             siblings=siblings,

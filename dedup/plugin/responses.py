@@ -173,6 +173,7 @@ class DedupResponseMiddleware(BesidePipeline):
         Otherwise a trap on a site that has moved would never end, because the canonical of all its pages
         is on the old site, which this crawl does not visit.
         """
+        assert question.sighting is not None
         canonical, page = verdict.canonical or 0, question.sighting.fingerprint
         followed = self._followed.get(canonical)
         if followed and match(followed, page, self._settings.config).is_duplicate:
