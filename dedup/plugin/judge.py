@@ -27,7 +27,7 @@ from dedup.plugin.index_writer import (
     IndexWriter,
 )
 from dedup.plugin.notices import CrawlStats, Notices, Rehearsal
-from dedup.plugin.older import close_spider
+from dedup.plugin.older import ITEMS_WAIT, close_spider
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
 from dedup.plugin.waiting import Future, Waiter, WaitingRoom, call_later, has_asyncio, waiting_room
@@ -167,7 +167,8 @@ class Judge:
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
             if has_asyncio():
                 index.store.gather(MOST_GATHERED)
-                # No more than Scrapy lets wait of one response.
+            if ITEMS_WAIT:
+                # No more than Scrapy takes of one response before they are through.
                 self._most_asked = min(MOST_GATHERED, self._crawler.settings.getint("CONCURRENT_ITEMS"))
         except BaseException:
             index.close()
@@ -308,9 +309,12 @@ class Judge:
         return question.sighting
 
     def may_wait(self) -> bool:
-        """Note that a page has come; return whether they come so fast that it can wait for others."""
+        """Note that a page has come; return whether it is to wait for its answer (`ask_later`).
+
+        Those of a file wait for others if pages come that fast.
+        """
         before, self._came = self._came, monotonic()
-        return self._most_asked > 1 and self._came - before < ASKED_WITHIN
+        return self.is_remote or (self._most_asked > 1 and self._came - before < ASKED_WITHIN)
 
     def ask_later(self, question: Question) -> Future[Answered]:
         """Judge and record as `ask` does, in its turn; a verdict without a row comes with a waiter.

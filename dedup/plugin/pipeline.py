@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from copy import deepcopy
-from datetime import date, datetime
-from decimal import Decimal
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
-from scrapy import Item, Request, signals
+from scrapy import Request, signals
 from scrapy.exceptions import NotConfigured
 
 from dedup.front.settings import DedupSettings
@@ -39,9 +36,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
-
-# Values that nobody can change.
-_PLAIN = frozenset((str, bytes, int, float, bool, type(None), date, datetime, Decimal))
 
 
 class DedupPipeline:
@@ -123,11 +117,9 @@ class DedupPipeline:
         token.question = question = self._question(item, token)
         if question is None:
             return self._keep_unjudged(item)
-        if judge.is_remote:  # asked now, as items are judged in the order in which they come
+        if judge.may_wait():
+            # Asked for now, as items are judged in the order in which they come.
             return self._await(item, token, question, judge.ask_later(question))
-        if judge.may_wait() and (own := own_copy(item)) is not None:
-            self._tracker.replaced(token, own)
-            return self._await(own, token, question, judge.ask_later(question))
         verdict = judge.ask(question)
         if waiter := judge.waiter(verdict):
             return self._wait(item, token, question, waiter)
@@ -337,25 +329,6 @@ class DedupPipeline:
         await first
         if closing := then():
             await closing
-
-
-def own_copy(item: Any) -> Any:
-    """Return a copy of *item* that its callback cannot change, None for a type that may not allow this.
-
-    A callback may fill the same object again while the first item waits.
-    """
-    values = item.values() if type(item) is dict or isinstance(item, Item) else (item,)
-    return deepcopy(item) if all(map(_is_plain, values)) else None
-
-
-def _is_plain(value: Any, depth: int = 5) -> bool:
-    if type(value) in _PLAIN:
-        return True
-    if type(value) is dict:
-        value = [*value, *value.values()]
-    elif type(value) not in (list, tuple, set):
-        return False
-    return depth > 0 and all(_is_plain(part, depth - 1) for part in value)  # it may contain itself
 
 
 class BesidePipeline:

@@ -189,13 +189,6 @@ class Tracker:
         self._tokens[id(item)] = token
         return token
 
-    def replaced(self, token: Token, item: Any) -> None:
-        """Note that *item* goes on in the place of the one that the pipeline saw."""
-        if self._tokens.get(id(token.judged)) is token:
-            del self._tokens[id(token.judged)]
-        token.judged = item
-        self._tokens[id(item)] = token
-
     def settle(self, item: Any) -> Token | None:
         """Return the token of an item whose fate is known, and forget it; None for none."""
         current = self._current()

@@ -144,6 +144,18 @@ class TypesSpider(CallbackSpider, ByText):
         yield {"url": None, "text": 7}
 
 
+class Refilling(CallbackSpider, ByText):
+    """Yields one dict again and again, each time with another text."""
+
+    name = "refilling"
+
+    def found(self) -> Iterator[Any]:
+        item = {}
+        for number in range(20):
+            item["text"] = text(number)
+            yield item
+
+
 class FailingStorage:
     """A pipeline after ours that drops or fails what its item says, and replaces every item."""
 

@@ -328,3 +328,16 @@ def test_a_page_made_to_suppress_another_does_not(tmp_path: Path, source: str) -
         assert [row.verdict.canonical for row in index.rows()] == [None, None, 2]
         assert index.secret.hex() not in done.log
         assert repr(index.secret) not in done.log
+
+
+@pytest.mark.skipif(
+    version_info >= (2, 13), reason="Scrapy 2.13 takes items when their callback is done"
+)
+def test_a_dict_that_is_filled_again_is_delivered_as_it_was(tmp_path: Path) -> None:
+    done = crawl(tmp_path, "tests.plugin.spiders.Refilling")
+    assert [item["text"] for item in done.items] == [text(number) for number in range(20)]
+
+
+def test_items_that_wait_for_each_other_are_delivered_in_their_order(tmp_path: Path) -> None:
+    found = [item(number, text(number)) for number in range(90)]
+    assert [one["url"] for one in items(tmp_path, *found).items] == [one["url"] for one in found]

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import MemoryStatsCollector
 
-from dedup import SQLiteIndex
+from dedup import Page, SQLiteIndex
 from dedup.index.ledger import Ledger
-from dedup.plugin.judge import Judge
+from dedup.plugin.judge import ASKED_WITHIN, MOST_GATHERED, Judge, Question
+from dedup.plugin.older import ITEMS_WAIT
 from dedup.plugin.settings import read_settings
-from dedup.values.verdict import Outcome
+from dedup.values.verdict import Outcome, Verdict
 from tests.pages import edited, page, text
 
 
@@ -73,3 +78,86 @@ def test_a_row_that_cannot_be_settled_holds_up_no_other(
         outcomes = [row.outcome for row in index.rows()]
     assert outcomes[:6].count(Outcome.CONFIRMED) == 5
     assert outcomes[0] is Outcome.RELEASED
+
+
+def answered(
+    folder: Path, pages: list[Page], ask: Callable[[Judge, Question], Awaitable[Verdict | None]]
+) -> list[Verdict | None]:
+    """Return the verdicts on *pages*; all that *ask* are begun in turn, before one goes on."""
+
+    async def asked() -> list[Verdict | None]:
+        judge = judge_of(folder)
+        questions = [judge.question(one, "item") for one in pages]
+        verdicts = await asyncio.gather(*(ask(judge, question) for question in questions))
+        judge.close("finished")
+        return verdicts
+
+    return asyncio.run(asked())
+
+
+async def at_once(judge: Judge, question: Question) -> Verdict | None:
+    return judge.ask(question)
+
+
+async def together(judge: Judge, question: Question) -> Verdict | None:
+    return (await judge.ask_later(question))[0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pages_that_are_asked_about_together_hear_what_they_hear_one_by_one(
+    tmp_path: Path, seed: int
+) -> None:
+    drawn = random.Random(seed)
+    pages = [
+        page(edited(drawn.randrange(9), drawn.randrange(3)), f"http://a/{n}")
+        for n in range(drawn.randrange(3 * MOST_GATHERED))
+    ]
+    one_by_one = answered(tmp_path / "a", pages, at_once)
+    assert answered(tmp_path / "b", pages, together) == one_by_one
+    assert None not in one_by_one
+
+
+@pytest.mark.parametrize(("number", "waits"), [(3, True), (MOST_GATHERED, False)])
+def test_so_many_are_asked_about_at_once_and_fewer_after_a_moment(
+    tmp_path: Path, number: int, waits: bool
+) -> None:
+    took: list[float] = []
+
+    async def timed(judge: Judge, question: Question) -> Verdict | None:
+        begin = monotonic()
+        verdict = await together(judge, question)
+        took.append(monotonic() - begin)
+        return verdict
+
+    # The moment is one that no machine takes to judge a few pages.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dedup.plugin.judge.ASKED_WITHIN", 5)
+        answered(tmp_path, [page(text(n), f"http://a/{n}") for n in range(number)], timed)
+    assert {seconds >= 4.5 for seconds in took} == {waits}
+
+
+def test_what_waits_when_the_crawl_ends_is_judged(tmp_path: Path) -> None:
+    async def ended() -> Verdict | None:
+        judge = judge_of(tmp_path)
+        later = judge.ask_later(judge.question(page(text(1)), "item"))
+        judge.close("finished")
+        verdict, _ = await later
+        return verdict
+
+    verdict = asyncio.run(ended())
+    assert verdict is not None
+    assert verdict.row == 1
+
+
+def test_a_page_waits_for_others_only_where_they_come_fast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("dedup.plugin.judge.monotonic", lambda: now)
+    judge, one_by_one = judge_of(tmp_path), judge_of(tmp_path, CONCURRENT_ITEMS=1)
+    for seconds, waits in ((0, False), (ASKED_WITHIN / 2, ITEMS_WAIT), (2 * ASKED_WITHIN, False)):
+        now += seconds
+        assert judge.may_wait() is waits
+        assert not one_by_one.may_wait()
+    judge.close("finished")
+    one_by_one.close("finished")
