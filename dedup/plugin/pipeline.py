@@ -107,7 +107,7 @@ class DedupPipeline:
         return f", after {', '.join(before)}" if before else ""
 
     # Not a coroutine function: nothing else may run between the verdict on a copy and the moment when it
-    # waits, and an item that cannot wait goes on before its callback does.
+    # waits, and an item that need not wait costs no task.
     def process_item(self, item: Any, spider: Any = None) -> Any:
         """Return *item*, an awaitable of it if it must wait, or raise `DuplicatePage`."""
         token, judge = self._tracker.judged(item), self.judge
