@@ -37,7 +37,8 @@ def doors(folder: Path, *contents: str, how: str = "parse", meta: Any = None, **
     everything = {
         "CONCURRENT_REQUESTS": 1,
         # Before Scrapy 2.13 a spider cannot wait with the next page until a callback has ended.
-        "DOWNLOAD_DELAY": 0.2 if IS_OLDER else 0,
+        "DOWNLOAD_DELAY": 0.7 if IS_OLDER else 0,
+        "RANDOMIZE_DOWNLOAD_DELAY": False,
         "DEDUP_SKIP": "links",
         "KNOBS": {EXPLORED: 0},
         **settings,
