@@ -1,12 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The search for near simhashes, and the comparison of sketches, compiled.
+"""The search for near simhashes, and the comparison of sketches and samples, compiled.
 
-It does what `dedup.index.postings`, `dedup.index.cached` and `dedup.recipes.sketch` do.  Simhashes are
-64-bit numbers; whatever bytes stand where they should be, nothing is read outside of them.
+It does what `dedup.index.postings`, `dedup.index.cached`, `dedup.recipes.sketch` and
+`dedup.recipes.sample` do.  Simhashes are 64-bit numbers; whatever bytes stand where they should be,
+nothing is read outside of them.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memcpy
 
@@ -238,7 +239,8 @@ def shared_hashes(
     where there is no such list.
     """
     cdef Py_ssize_t place, lists = starts.shape[0] - 1
-    cdef int64_t one, other, one_end, other_end, limit, both
+    cdef const uint32_t* hashes_at = &hashes[0] if len(hashes) else NULL
+    cdef int64_t one, other, one_end, other_end, limit
     if not len(a) == len(b) == len(limits) == len(out) or out.shape[1] != 3:
         raise ValueError("there are not as many of all")
     for place in range(lists):
@@ -249,7 +251,7 @@ def shared_hashes(
     for place in range(out.shape[0]):
         if not (0 <= a[place] < lists and 0 <= b[place] < lists):
             raise ValueError("there is no such list")
-        limit, both = limits[place], 0
+        limit = limits[place]
         one, other = starts[a[place]], starts[b[place]]
         one_end, other_end = starts[a[place] + 1], starts[b[place] + 1]
         while one_end > one and hashes[one_end - 1] > limit:
@@ -258,16 +260,35 @@ def shared_hashes(
             other_end -= 1
         out[place, 0] = one_end - one
         out[place, 1] = other_end - other
-        while one < one_end and other < other_end:
-            if hashes[one] == hashes[other]:
-                both += 1
-                one += 1
-                other += 1
-            elif hashes[one] < hashes[other]:
-                one += 1
-            else:
-                other += 1
-        out[place, 2] = both
+        out[place, 2] = _in_both(hashes_at + one, one_end - one, hashes_at + other, other_end - other)
+
+
+def lost_hashes(bytes page not None, bytes kept not None, Py_ssize_t most):
+    """Return what `dedup.recipes.sample.lost_hashes` returns; raises `ValueError` for no samples."""
+    cdef const uint32_t* one = <const uint32_t*>PyBytes_AS_STRING(page)
+    cdef const uint32_t* other = <const uint32_t*>PyBytes_AS_STRING(kept)
+    cdef int64_t of_page = len(page) // 4, of_kept = len(kept) // 4, limit = UINT32_MAX
+    if len(page) % 4 or len(kept) % 4:
+        raise ValueError("a sample does not end with a whole hash")
+    if of_page and of_page == most:
+        limit = one[of_page - 1]
+    if of_kept and of_kept == most:
+        limit = min(limit, <int64_t>other[of_kept - 1])
+    while of_page and one[of_page - 1] > limit:
+        of_page -= 1
+    return of_page, of_page - _in_both(one, of_page, other, of_kept)
+
+
+cdef int64_t _in_both(const uint32_t* a, int64_t of_a, const uint32_t* b, int64_t of_b) noexcept nogil:
+    """Return how many hashes two lists in order share; without a branch that cannot be foreseen."""
+    cdef int64_t one = 0, other = 0, both = 0
+    cdef uint32_t here, there
+    while one < of_a and other < of_b:
+        here, there = a[one], b[other]
+        both += here == there
+        one += here <= there
+        other += there <= here
+    return both
 
 
 cdef double _similarity(bytes a, bytes b):

@@ -37,6 +37,7 @@ SOURCES = {
         "index/chunks.py",
         "index/cached.py",
         "index/postings.py",
+        "recipes/sample.py",
         "recipes/sketch.py",
     ),
 }

@@ -66,3 +66,18 @@ def places(hashes: Sampled, among: Sampled) -> NDArray[np.intp]:
     found = among.searchsorted(hashes)
     found[found == len(among)] = 0
     return np.where(among[found] == hashes, found, -1)
+
+
+def comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sampled]:
+    """Return the parts of two samples that are comparable: one of *most* says nothing beyond its end."""
+    both = sampled(one), sampled(other)
+    if ends := [hashes[-1] for hashes in both if len(hashes) == most]:
+        first, second = (hashes[: hashes.searchsorted(min(ends), "right")] for hashes in both)
+        return first, second
+    return both
+
+
+def lost_hashes(page: bytes, kept: bytes, most: int) -> tuple[int, int]:
+    """Return how many hashes of *page* can be compared with *kept*, and how many of those it lacks."""
+    of_page, of_kept = comparable(page, kept, most)
+    return len(of_page), int((places(of_page, of_kept) < 0).sum())

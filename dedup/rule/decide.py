@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import nearness
 from dedup.rule.loss import ELSEWHERE, allowed_words, words_of
-from dedup.rule.match import match
+from dedup.rule.match import match, sieve
 from dedup.rule.site import NO_SITE, SiteContext
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.match import Match
@@ -85,6 +85,7 @@ class _Case:
     config: DedupConfig
     looked_at: int = 0
     site: SiteContext | None = None
+    sieves: dict[str, Callable[[Fingerprint], bool]] = field(default_factory=dict)
 
     def verdict(self) -> Verdict:
         if self.page.is_empty:
@@ -173,7 +174,7 @@ class _Case:
         elsewhere: list[tuple[Match, Canonical]] = []
         for candidates in self.past.candidates():
             self.looked_at += candidates.looked_at
-            for canonical in candidates.canonicals:
+            for canonical in filter(self._may_repeat, candidates.canonicals):
                 matched = self._match(canonical)
                 if matched.check.finding == ELSEWHERE:
                     elsewhere.append((matched, canonical))
@@ -183,13 +184,23 @@ class _Case:
 
     def _match(self, canonical: Canonical) -> Match:
         """Return how the page relates to *canonical* by the rule; it never repeats a stranger."""
-        self.site = self.site or self.past.site()
-        site = self.site.beside(canonical.host)
+        site = self._beside(canonical.host)
         matched = match(canonical.fingerprint, self.page, self.config, site)
         if matched.is_duplicate and self.past.is_stranger(canonical):
             check = matched.check._replace(passes=False, finding=STRANGER, sentence=_STRANGER)
             return Match(Reason.NEW, check)
         return matched
+
+    def _beside(self, host: str) -> SiteContext:
+        self.site = self.site or self.past.site()
+        return self.site.beside(host)
+
+    def _may_repeat(self, canonical: Canonical) -> bool:
+        """Return whether the rule has to be asked about *canonical*: most of one frame are ruled out."""
+        host = canonical.host
+        if host not in self.sieves:
+            self.sieves[host] = sieve(self.page, self.config, self._beside(host))
+        return self.sieves[host](canonical.fingerprint)
 
     def _as_said(self, original: Canonical) -> Match:
         """Return how the page relates to one that somebody says it is a copy of."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -46,6 +46,10 @@ class DistanceVerifier:
     def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:  # noqa: ARG002
         """See `Verifier`; sketches decide nothing."""
         return [True] * len(sketches)
+
+    def sieve(self, page: Fingerprint, site: SiteContext) -> Callable[[Fingerprint], bool]:  # noqa: ARG002
+        """See `Verifier`; the check itself is quick."""
+        return lambda _: True
 
     def loosened(self) -> DedupConfig:
         """See `Verifier`; its keys reach farther instead."""

@@ -6,17 +6,20 @@ neighbours.  Measured on whole sites whose drops were read (docs/explanation/jud
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import sqrt
 
 import numpy as np
 
+from dedup import native
+from dedup.recipes import sample
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.sample import MOST, MOST_OF_SITE, SAMPLED_BYTES, Sampled, of_site, places, sampled
+from dedup.recipes.sample import MOST, MOST_OF_SITE, SAMPLED_BYTES, comparable, of_site, places
 from dedup.recipes.sketch import BINS
 from dedup.recipes.traits import new_hashes, news
-from dedup.rule.similarity import SimilarityVerifier
+from dedup.rule.similarity import SimilarityVerifier, similarity_of
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import NAMED, Fingerprint
 from dedup.values.match import Check
@@ -107,15 +110,12 @@ class LossVerifier:
     def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
         """See `Verifier`."""
         check = SimilarityVerifier(self.config).check(kept, page, site)
-        lost = lost_words(kept, page, check.similarity)
-        told = max(round(lost), 1)  # or the texts would be equal
+        lost, most = _lost_at_most(kept, page, check.similarity)
+        told = round(lost)
         check = check._replace(lost=told)
         if not check.passes:
             return check
         allowed = allowed_words(page, self.config)
-        most = max(lost, 1.0)
-        if deviations := _deviations(page.sample, MOST):
-            most = max(lost_words(kept, page, check.similarity, deviations), 1.0)
         check = check._replace(margin=min(check.margin, (allowed - most) / EDGE_WORDS))
         bound = float(MISSING_WORDS)
         if most > allowed:
@@ -142,10 +142,43 @@ class LossVerifier:
         """See `Verifier`; what is lost is asked later, of those that are left."""
         return SimilarityVerifier(self.config).may_pass(page, sketches)
 
+    def sieve(self, page: Fingerprint, site: SiteContext) -> Callable[[Fingerprint], bool]:
+        """See `Verifier`."""
+        return _Sieve(page, site, allowed_words(page, self.config), _little(page)).may_pass
+
     def loosened(self) -> DedupConfig:
         """See `Verifier`."""
         config = SimilarityVerifier(self.config).loosened()
         return replace(config, max_lost_words=config.max_lost_words + EDGE_WORDS)
+
+
+@dataclass(frozen=True)
+class _Sieve:
+    """What rules out most kept pages that share no more than a large frame with *page*.
+
+    What is asked of the page and its *site* alone is asked once, and not before it matters.
+    """
+
+    page: Fingerprint
+    site: SiteContext
+    allowed: float
+    little: float
+
+    def may_pass(self, kept: Fingerprint) -> bool:
+        """Return whether `LossVerifier.check` may pass the page after *kept*."""
+        page = self.page
+        lost, most = _lost_at_most(kept, page, similarity_of(kept.sketch, page.sketch))
+        if most <= self.allowed and (round(lost) <= self.little or round(lost) <= self._much):
+            return True
+        return self._is_elsewhere
+
+    @cached_property
+    def _much(self) -> float:
+        return MOST_SHARE * own_words(self.page, self.site)
+
+    @cached_property
+    def _is_elsewhere(self) -> bool:
+        return _stands_elsewhere(self.page, self.site, min(MISSING_WORDS, self.allowed))
 
 
 def _is_like(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Check) -> tuple[bool, str]:
@@ -188,7 +221,7 @@ def _is_part(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Che
 
 def _pages_with_both(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float:
     """Return on how many pages of *site*, in the middle, that stands which both have of their own."""
-    of_page, of_kept = _comparable(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
+    of_page, of_kept = comparable(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
     is_own = ~site.common(of_site(page.sample))[: len(of_page)] & (places(of_page, of_kept) >= 0)
     counts = site.on(of_site(page.sample))[: len(of_page)][is_own]
     return float(np.median(counts)) if len(counts) else 0.0
@@ -200,13 +233,18 @@ def _is_much(lost: int, page: Fingerprint, site: SiteContext) -> str:
     A few words alone inside the frame of a site are a stub, such as a login wall.  A record that is
     hardly more than named by its HTML has nothing but its name, and may lose nothing.
     """
-    little = min(LITTLE_WORDS, LITTLE_SHARE * words_of(page))
-    if lost <= {None: little, NAMED: 0}.get(page.inside, FEW_WORDS):
+    if lost <= _little(page):
         return ""
     own = own_words(page, site)
     if lost <= MOST_SHARE * own:
         return ""
     return f"that is much of the about {own:.0f} that are not common on its site"
+
+
+def _little(page: Fingerprint) -> float:
+    """Return how many words are not much, whatever *page* has of its own."""
+    little = min(LITTLE_WORDS, LITTLE_SHARE * words_of(page))
+    return {None: little, NAMED: 0}.get(page.inside, FEW_WORDS)
 
 
 def _is_text(lost: int, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> str:
@@ -238,9 +276,7 @@ def _elsewhere(  # noqa: PLR0917
     if missing is None:
         return _told(check, page, LOST, why)
     check = check._replace(missing=round(missing), site_pages=site.pages)
-    if max(missing, _most_missing(page, site)) <= bound and missing <= MISSING_SHARE * own_words(
-        page, site
-    ):
+    if _stands_elsewhere(page, site, bound):
         if _lost_sampled(kept, page) < LEAST_LOST_SAMPLED:
             return _told(check, page, LOST, why)
         if unknown := _unknown_numbers(kept, page, site):
@@ -248,6 +284,14 @@ def _elsewhere(  # noqa: PLR0917
         check = check._replace(margin=0.0)
         return _told(check, page, ELSEWHERE, f"all but about {missing:.0f} stand on other pages kept")
     return _told(check, page, LOST, f"{why}; about {missing:.0f} stand on no page kept")
+
+
+def _stands_elsewhere(page: Fingerprint, site: SiteContext, bound: float) -> bool:
+    """Return whether at most *bound* words of *page*, and few of its own, stand on no page kept."""
+    missing = missing_words(page, site) if site.is_known else None
+    if missing is None or max(missing, _most_missing(page, site)) > bound:
+        return False
+    return missing <= MISSING_SHARE * own_words(page, site)
 
 
 def _unknown_numbers(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> int:
@@ -270,8 +314,13 @@ def _is_common_title(page: Fingerprint, site: SiteContext) -> bool:
 
 def _lost_sampled(kept: Fingerprint, page: Fingerprint) -> int:
     """Return how much of what *page* would lose is in its sample."""
-    of_page, of_kept = _comparable(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
-    return int((places(of_page, of_kept) < 0).sum())
+    return _lost_hashes(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)[1]
+
+
+def _lost_hashes(page: bytes, kept: bytes, most: int = MOST) -> tuple[int, int]:
+    compiled = native.search()
+    found: tuple[int, int] = (compiled or sample).lost_hashes(page, kept, most)
+    return found
 
 
 def lost_words(
@@ -291,14 +340,21 @@ def lost_words(
     added = deviations**2
     alike = (similarity * BINS + added / 2) / (BINS + added)
     lost, variance = _by_sketches(shingles_of(kept), shingles, alike)
-    of_page, of_kept = _comparable(page.sample, kept.sample)
-    if (of := len(of_page)) >= LEAST_SAMPLED:
-        gone = int((places(of_page, of_kept) < 0).sum())
+    of, gone = _lost_hashes(page.sample, kept.sample)
+    if of >= LEAST_SAMPLED:
         other, other_variance = _by_samples(gone, of, shingles, added)
         lost = (lost * other_variance + other * variance) / (variance + other_variance)
         variance = variance * other_variance / (variance + other_variance)
     lost = min(max(more, lost + deviations * sqrt(variance)), shingles)
     return lost * words_a_token(page)
+
+
+def _lost_at_most(kept: Fingerprint, page: Fingerprint, similarity: float) -> tuple[float, float]:
+    """Return about how many words are lost and how many at most, 1 or more: or the texts were equal."""
+    lost = most = max(lost_words(kept, page, similarity), 1.0)
+    if deviations := _deviations(page.sample, MOST):
+        most = max(lost_words(kept, page, similarity, deviations), 1.0)
+    return lost, most
 
 
 def _by_sketches(of_kept: int, of_page: int, similarity: float) -> tuple[float, float]:
@@ -382,7 +438,7 @@ def own_similarity(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> f
     here, there = of_site(page.sample), of_site(kept.sample)
     if not (site.common(here).any() or site.common(there).any()):
         return None
-    of_page, of_kept = _comparable(here, there, MOST_OF_SITE)
+    of_page, of_kept = comparable(here, there, MOST_OF_SITE)
     own_here = ~site.common(here)[: len(of_page)]
     own_there = ~site.common(there)[: len(of_kept)]
     of_page, of_kept = of_page[own_here], of_kept[own_there]
@@ -403,15 +459,6 @@ def words_of(page: Fingerprint) -> int:
 def words_a_token(page: Fingerprint) -> float:
     """Return how many words a token, and so a shingle, of *page* stands for: 1, or less (0 to 1)."""
     return words_of(page) / page.tokens if page.tokens else 1.0
-
-
-def _comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sampled]:
-    """Return the parts of two samples that are comparable: one of *most* says nothing beyond its end."""
-    both = sampled(one), sampled(other)
-    if ends := [hashes[-1] for hashes in both if len(hashes) == most]:
-        first, second = (hashes[: hashes.searchsorted(min(ends), "right")] for hashes in both)
-        return first, second
-    return both
 
 
 def _told(check: Check, page: Fingerprint, finding: str, why: str) -> Check:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
@@ -54,6 +56,14 @@ def match(
     if not keys.are_met:
         return Match(Reason.NEW, _unfound(check, keys))
     return Match(Reason.NEAR_DUPLICATE, check)
+
+
+def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable[[Fingerprint], bool]:
+    """Return what tells of a kept page whether *page* may repeat it: False is certain, and fast."""
+    may_pass = verifier_of(config).sieve(page, site)
+    return lambda kept: (
+        kept.body_digest == page.body_digest or has_equal_text(kept, page) or may_pass(kept)
+    )
 
 
 def _plain(

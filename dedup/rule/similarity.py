@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,7 +44,7 @@ class SimilarityVerifier:
 
     def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:  # noqa: ARG002
         """See `Verifier`; no site tells it anything."""
-        alike, bound = _similarity(kept.sketch, page.sketch), self.config.min_similarity
+        alike, bound = similarity_of(kept.sketch, page.sketch), self.config.min_similarity
         finding, margin, end = ALIKE, (alike - bound) / EDGE, "."
         if alike < bound:
             finding = NOT_ALIKE
@@ -66,12 +66,17 @@ class SimilarityVerifier:
         passing: list[bool] = (similarities(page.sketch, rows) >= bound).tolist()
         return passing
 
+    def sieve(self, page: Fingerprint, site: SiteContext) -> Callable[[Fingerprint], bool]:  # noqa: ARG002
+        """See `Verifier`; `may_pass` has ruled out what it can."""
+        return lambda _: True
+
     def loosened(self) -> DedupConfig:
         """See `Verifier`."""
         return replace(self.config, min_similarity=max(0.0, self.config.min_similarity - EDGE))
 
 
-def _similarity(a: bytes, b: bytes) -> float:
+def similarity_of(a: bytes, b: bytes) -> float:
+    """Return the `similarity` of two sketches, compiled where it can be."""
     compiled = native.search()
     alike: float = compiled.similarity(a, b) if compiled else similarity(a, b)
     return alike

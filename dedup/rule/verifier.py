@@ -38,6 +38,12 @@ class Verifier(Protocol):
         True where the sketch alone does not tell: a page that is ruled out here is never read.
         """
 
+    def sieve(self, page: Fingerprint, site: SiteContext) -> Callable[[Fingerprint], bool]:
+        """Return what tells of a kept page whether *page* may pass after it, faster than `check` does.
+
+        True where in doubt: a kept page that is ruled out here is never checked.
+        """
+
     def loosened(self) -> DedupConfig:
         """Return a configuration that also passes borderline pages outside the bounds."""
 

@@ -22,7 +22,7 @@ from dedup.archives.columns import (
 from dedup.archives.many import Lists, Pages
 from dedup.archives.steps import compared, facts, in_company
 from dedup.files.contexts import batch_of as contexts_batch
-from dedup.recipes.sample import MOST
+from dedup.recipes.sample import MOST, comparable
 from dedup.rule import loss
 from dedup.rule.keys import has_equal_text
 from dedup.rule.match import match
@@ -129,7 +129,7 @@ def test_lists_that_are_cut_are_compared_up_to_where_both_are_whole() -> None:
     limits = made.limits(MOST)
     shared = made.shared(a, b, np.minimum(limits[a], limits[b]))
     for one, other, found in zip(a, b, shared.tolist(), strict=True):
-        first, second = loss._comparable(lists[one].tobytes(), lists[other].tobytes())
+        first, second = comparable(lists[one].tobytes(), lists[other].tobytes())
         assert found == [len(first), len(second), len(np.intersect1d(first, second))]
 
 

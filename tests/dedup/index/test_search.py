@@ -13,6 +13,7 @@ from dedup import native
 from dedup.index.cached import _LAYOUT, _blocks_of
 from dedup.index.chunks import near_in
 from dedup.index.database_files import Damaged
+from dedup.recipes.sample import lost_hashes
 from dedup.recipes.sketch import similarity
 from tests.dedup.index.test_postings import near_words, words
 
@@ -71,6 +72,26 @@ def test_sketches_of_two_sizes_and_what_is_no_sketch() -> None:
     for wrong in (None, "a", 3, [1]):
         with pytest.raises(TypeError):
             compiled.similarities(bytes(256), [wrong])
+
+
+samples = st.sets(st.integers(0, 40) | st.integers(2**32 - 9, 2**32 - 1), max_size=30).map(
+    lambda found: np.array(sorted(found), "<u4").tobytes()
+)
+
+
+@given(samples, samples, st.integers(1, 30))
+def test_the_hashes_that_are_lost(page: bytes, kept: bytes, most: int) -> None:
+    for other in (kept, page, b""):
+        assert compiled.lost_hashes(page, other, most) == lost_hashes(page, other, most)
+
+
+def test_what_is_no_sample_is_refused() -> None:
+    for one, other in ((bytes(5), bytes(8)), (bytes(8), bytes(5))):
+        with pytest.raises(ValueError, match="whole hash"):
+            compiled.lost_hashes(one, other, 9)
+    for wrong in (None, "a", 3, bytearray(4)):
+        with pytest.raises(TypeError):
+            compiled.lost_hashes(bytes(4), wrong, 9)
 
 
 def block() -> list[Any]:

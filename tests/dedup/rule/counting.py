@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dedup import DedupConfig, Fingerprint
@@ -36,6 +36,9 @@ class CountingVerifier:
 
     def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
         return [True] * len(sketches)
+
+    def sieve(self, page: Fingerprint, site: SiteContext) -> Callable[[Fingerprint], bool]:
+        return lambda _: True
 
     def loosened(self) -> DedupConfig:
         return self.config

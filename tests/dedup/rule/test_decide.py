@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
 
-from dedup import DedupConfig, Fingerprint, Reason, Verdict, compare
+from dedup import DedupConfig, Fingerprint, Page, Reason, Verdict, compare, fingerprint
 from dedup.rule import decide as decide_module
 from dedup.rule.decide import Past, decide
 from dedup.rule.keys import nearness
 from dedup.values.match import Match
 from dedup.values.verdict import Candidates, Canonical, Standing, Version
 from tests.dedup.rule.pairs import BASE, near
+from tests.pages import text
 
 KEEP, DROP = DedupConfig(), DedupConfig(unchanged="drop")
 # The page, one that repeats it, one that repeats it less, and one that does not.
@@ -361,3 +363,34 @@ def test_few_equal_tokens_bring_nothing_forward(tokens: int, rows: list[int]) ->
     equal = canonical(1, replace(near(BASE, content=5), token_digest=BASE.token_digest))
     nearer = canonical(2, near(BASE, content=4))
     assert in_order(replace(BASE, tokens=tokens), equal, nearer) == rows
+
+
+# What is ruled out at once
+
+
+def of_one_frame(seed: int) -> Fingerprint:
+    rng = Random(seed)
+    words = f"{text(1, 300)} {text(rng.randrange(2, 12), rng.choice([0, 3, 12, 60]))}"
+    return fingerprint(Page.from_html(f"{'<p>' * rng.randrange(1, 3)}{words}"))
+
+
+@pytest.mark.parametrize("config", [KEEP, DROP])
+def test_what_is_ruled_out_at_once_changes_no_verdict(
+    config: DedupConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = [of_one_frame(seed) for seed in range(30)]
+    kept = [canonical(row, page, host=f"{row % 2}") for row, page in enumerate(pages)]
+
+    def verdicts() -> list[str]:
+        found = []
+        for page in map(of_one_frame, range(100, 120)):
+            batches = [kept[:15], kept[15:]]
+            found.append(repr(judged(config=config, page=page, batches=batches, stands=range(1, 30, 2))))
+        return found
+
+    quick = verdicts()
+    assert {"near_duplicate", "new"} <= {verdict.split("'")[1] for verdict in quick}
+    monkeypatch.setattr(decide_module, "sieve", lambda *_: lambda _: True)
+    assert verdicts() == quick
+    monkeypatch.setattr(decide_module, "sieve", lambda *_: lambda _: False)
+    assert verdicts() != quick

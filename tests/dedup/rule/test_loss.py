@@ -15,6 +15,7 @@ from dedup.recipes.sample import MOST, ONE_IN, Sampled, places, sample, sampled
 from dedup.rule import loss
 from dedup.rule.loss import LossVerifier, allowed_words, lost_words, missing_words, own_similarity
 from dedup.rule.site import NO_SITE, Counted, Flags, NoSite, told_by
+from dedup.values.fingerprint import NAMED
 from dedup.values.match import Check
 from tests.pages import text
 
@@ -536,3 +537,66 @@ def test_of_longer_pages_than_a_sample_tells_only_the_same_text_is_a_copy() -> N
     )
     assert not compare(one, other).is_duplicate
     assert compare(one, same).is_duplicate
+
+
+# What is ruled out at once
+
+
+def framed() -> list[Fingerprint]:
+    """Return pages of one frame with more or less of their own, of another page, and other numbers."""
+    pages = []
+    for seed in range(36):
+        rng = Random(seed)
+        own = text(rng.randrange(100, 104), rng.choice([0, 1, 4, 9, 14, 25, 45]))
+        of_others = " ".join(ELSE.split()[: rng.choice([0, 0, 40, 60])])
+        numbers = " ".join(str(rng.randrange(90)) for _ in range(rng.choice([0, 0, 2])))
+        page = of_title(rng.choice("AAB"), f"{FRAME} {of_others} {own} {numbers}")
+        pages.append(replace(page, inside=rng.choice([None, None, None, 30, NAMED])))
+    return pages
+
+
+SITES = {
+    "none": NO_SITE,
+    "a frame": Known(common=FRAME),
+    "a frame and other pages": Known(common=FRAME, kept=ELSE),
+    "little": Known(pages=19),
+}
+
+
+def law_of_sieves(site: NoSite, **choices: float) -> None:
+    """Of pairs that pass none is ruled out, and most of the others are."""
+    verifier, pages = LossVerifier(DedupConfig(**choices)), framed()  # type: ignore[arg-type]
+    found = []
+    for page in pages:
+        may_pass = verifier.sieve(page, site)
+        found += [(verifier.check(kept, page, site).passes, may_pass(kept)) for kept in pages]
+    assert (True, False) not in found
+    assert found.count((True, True)) > len(pages)
+    assert found.count((False, False)) > found.count((False, True))
+
+
+@pytest.mark.parametrize("site", SITES)
+@pytest.mark.parametrize("most", [MOST, 60], ids=["whole samples", "samples cut off"])
+def test_what_is_ruled_out_does_not_pass(site: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loss, "MOST", most)
+    law_of_sieves(SITES[site])
+    law_of_sieves(SITES[site], max_lost_words=20, max_lost_share=0.05)
+
+
+FAULTS = {
+    "nothing stands elsewhere": ("_is_elsewhere", False),
+    "all is much": ("_much", 0.0),
+    "a few words are much": ("little", 0.0),
+    "fewer words are allowed": ("allowed", 10.0),
+    "all may stand elsewhere": ("_is_elsewhere", True),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_law_of_sieves_finds_a_fault(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, wrong = FAULTS[fault]
+    # A property that can be set, as fields are.
+    monkeypatch.setattr(loss._Sieve, name, property(lambda _: wrong, lambda *_: None), raising=False)
+    with pytest.raises(AssertionError):
+        for site in SITES.values():
+            law_of_sieves(site)

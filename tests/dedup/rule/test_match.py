@@ -150,6 +150,15 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
             assert may is (similarity(kept.sketch, page.sketch) >= config.min_similarity)
 
 
+@given(others(), st.lists(bases() | others(), max_size=5), configs())
+def test_who_is_ruled_out_at_once_repeats_nothing(
+    page: Fingerprint, many: list[Fingerprint], config: DedupConfig
+) -> None:
+    may_repeat = match.sieve(page, config, NO_SITE)
+    for kept in filter(lambda _: not page.is_empty, many):
+        assert may_repeat(kept) or not match.match(kept, page, config).is_duplicate
+
+
 @pytest.mark.parametrize(
     ("kept", "page", "config", "finding", "sentence"),
     [

@@ -148,4 +148,4 @@ def test_the_site_that_the_index_knows_reaches_the_verifier(monkeypatch: pytest.
     assert (verdict.reason, verdict.candidates, verdict.canonical) == (Reason.NEAR_DUPLICATE, 1, 1)
     compare(Page.from_text("a b"), Page.from_text("c d"))
     assert [type(site) for site in seen] == [Noted, NoSite]
-    assert noted.hosts == ["a"]
+    assert set(noted.hosts) == {"a"}
