@@ -977,15 +977,21 @@ cdef object _structure(tuple tags, tuple depths, const int32_t[::1] weights, siz
 
 
 def numbers(bytes text not None):
-    """Return the different numbers in *text*, see `dedup.recipes.traits`, as a set of strings."""
+    """Return the different numbers and codes in *text*, see `dedup.recipes.traits`, as a set of strings."""
     cdef const char* data = text
-    cdef size_t place = 0, begin, length = len(text)
+    cdef size_t place = 0, begin, length = len(text), end
     cdef set found = set()
     while place < length:
         if not _is_digit(data[place]):
             place += 1
             continue
         begin = place
+        if place and (data[place - 1] == c"-" or c"A" <= data[place - 1] <= c"Z"):
+            begin = _begin_of_code(data, place)
+            end = _end_of_code(data, place)
+            if begin < place and end:
+                found.add(data[begin:end].decode("ascii"))
+            begin = place
         if not (begin and _is_letter(data[begin - 1])) and (place := _behind_day_and_year(data, begin)):
             found.add(data[begin:place].decode("ascii"))
             continue
@@ -1001,6 +1007,32 @@ def numbers(bytes text not None):
         if not (begin and _is_letter(data[begin - 1])) and not _is_name(data + place):
             found.add(data[begin:place].decode("ascii"))
     return found
+
+
+cdef size_t _begin_of_code(const char* data, size_t place) noexcept nogil:
+    """Return where a code begins whose digits begin at *place*, *place* if there is none."""
+    cdef size_t letters = place - 1 if data[place - 1] == c"-" else place
+    cdef size_t begin = letters
+    while begin and c"A" <= data[begin - 1] <= c"Z":
+        begin -= 1
+    if not 1 <= letters - begin <= 5 or (begin and _is_of_word(data[begin - 1])):
+        return place
+    return begin
+
+
+cdef size_t _end_of_code(const char* data, size_t place) noexcept nogil:
+    """Return the place behind a code whose digits begin at *place*, 0 if it has another end."""
+    cdef size_t digits = place, end
+    while _is_digit(data[digits]):
+        digits += 1
+    end = digits
+    while c"A" <= data[end] <= c"Z":
+        end += 1
+    return end if 2 <= digits - place <= 6 and end - digits <= 3 and not _is_of_word(data[end]) else 0
+
+
+cdef bint _is_of_word(char byte) noexcept nogil:
+    return _is_letter(byte) or _is_digit(byte) or byte == c"_"
 
 
 cdef size_t _behind_day_and_year(const char* data, size_t place) noexcept nogil:

@@ -16,7 +16,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import MOST, ONE_IN
 from dedup.recipes.sketch import BINS, CHECK_BINS
 from dedup.recipes.structure import RUN, weights_by_depth
-from dedup.recipes.traits import traits
+from dedup.recipes.traits import names_in, traits
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest, keyed_long, keyed_table
 
@@ -91,7 +91,7 @@ class _Folding:
             sample=sample,
             check_sketch=check,
             inside=page.inside,
-            traits=traits(page.title, self._numbers(spaced)),
+            traits=traits(page.title, self._numbers(spaced), names_in(page.title, page.text)),
         )
 
 

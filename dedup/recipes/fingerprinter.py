@@ -20,7 +20,7 @@ from dedup.recipes.simhash import fold
 from dedup.recipes.sketch import check_sketch, ordered_shingles, sketch_of
 from dedup.recipes.structure import structure_hashes
 from dedup.recipes.terms import Terms, terms_of, tokens_of
-from dedup.recipes.traits import numbers_in, traits
+from dedup.recipes.traits import names_in, numbers_in, traits
 from dedup.recipes.weights import weights_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import Hasher, Murmur3, digest
@@ -67,7 +67,9 @@ def fingerprint_in_python(
         shingles=count_different(shingles),
         sample=sample(shingles),
         inside=page.inside,
-        traits=traits(page.title, numbers_in(" ".join(page.text.split()))),
+        traits=traits(
+            page.title, numbers_in(" ".join(page.text.split())), names_in(page.title, page.text)
+        ),
         check_sketch=(
             check_sketch(vocabulary.names, vocabulary.sequence, config.shingle, secret)
             if secret

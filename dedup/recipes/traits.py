@@ -1,8 +1,10 @@
-"""What tells a page from its like, however much frame they share: its title, and the numbers in it.
+"""What tells a page from its like, however much frame they share: its title, names and numbers.
 
-A date, a score, a price, the number of a model: two records of one table may differ in nothing else.
-Traits are 32-bit hashes: that of the title, then those of the different numbers in order.  The upper
-bits of a number are those of its first part, as 36 is of 36.1.2; the lower ones are 0 where it is all.
+A date, a score, a price, a product code: two records of one table may differ in nothing else.  And a
+word of the title that the text has too is what the page is about: the function that it documents.
+Traits are 32-bit hashes: that of the title, then those of the different numbers, codes and names in
+order.  The upper bits of a number are those of its first part, as 36 is of 36.1.2; the lower ones are 0
+where it is all.  Codes and names have the two highest values there.
 """
 
 from __future__ import annotations
@@ -30,10 +32,17 @@ NUMBER = re.compile(
     r"(?:[0-9]{1,2}, [0-9]{4}(?![.,:/-]?[0-9])|[0-9]++(?:[.,:/-][0-9]++)*+)"
     r"(?![A-Za-z_]{3}|[A-Za-z_]{1,2}[0-9])"
 )
+# A product or a part: capitals, digits, perhaps capitals.  What is written small is an id or a revision.
+CODE = re.compile(r"(?<![A-Za-z_0-9])[A-Z]{1,5}-?[0-9]{2,6}[A-Z]{0,3}(?![A-Za-z_0-9])")
+# A word without digits: with them it is a number, a code, or a date.
+_WORD = re.compile(r"(?<!\w)[^\W\d]{3,}(?!\w)")
+# So many words of a title are looked for in the text.
+_MOST_NAMES = 8
 
 _SHIFT = np.uint64(32)
 _PART_BITS = 10
 _PART = np.uint32((1 << _PART_BITS) - 1)
+_OF_CODE, _OF_NAME = _PART, _PART - np.uint32(1)
 
 
 class News(NamedTuple):
@@ -48,24 +57,40 @@ class News(NamedTuple):
 
 
 def numbers_in(text: str) -> set[str]:
-    """Return the different numbers in *text*, in ASCII digits; its white space is single spaces.
+    """Return the different numbers and codes in *text*, in ASCII; its white space is single spaces.
 
     >>> sorted(numbers_in("Version 1.11.22 of 2024-05-01 12:30pm, 1,200 bytes, by user77 (id 3fa9)."))
     ['1,200', '1.11.22', '12:30', '2024-05-01']
-    >>> sorted(numbers_in("May 7, 2024, room 3, 12 chairs"))
-    ['12', '3', '7, 2024']
+    >>> sorted(numbers_in("May 7, 2024, room 3, 12 chairs, part SS61 or GW-8704B"))
+    ['12', '3', '7, 2024', 'GW-8704B', 'SS61']
     """
-    return set(NUMBER.findall(text))
+    return {*NUMBER.findall(text), *CODE.findall(text)}
 
 
-def traits(title: str, numbers: Collection[str]) -> bytes:
-    """Return the traits of a page with *title* and the different *numbers*: 4 bytes each."""
-    names = list(numbers)
-    hashes = (hashes_of([title, *names, *map(_first_part, names)]) >> _SHIFT).astype("<u4")
-    of_names, of_firsts = hashes[1:].reshape(2, -1)
-    parts = np.where(of_names == of_firsts, 0, np.maximum(of_names & _PART, 1)).astype("<u4")
-    of_numbers = different(np.sort((of_firsts & ~_PART) | parts))[:MOST_NUMBERS]
-    return hashes[:1].tobytes() + of_numbers.tobytes()
+def names_in(title: str, text: str) -> list[str]:
+    """Return the first words of *title* that *text* has, too; in Chinese those are whole phrases.
+
+    >>> names_in("MPI_Bcast - The Manual, page 3", "MPI_Bcast sends a message. See the Manual.")
+    ['MPI_Bcast', 'Manual']
+    """
+    words = list(dict.fromkeys(_WORD.findall(title)))[:_MOST_NAMES]
+    return [word for word in words if word in text]
+
+
+def traits(title: str, numbers: Collection[str], names: Collection[str] = ()) -> bytes:
+    """Return the traits of a page with *title*, by `numbers_in` and `names_in` it: 4 bytes each."""
+    codes = [one for one in numbers if one[0].isalpha()]
+    digits = [one for one in numbers if not one[0].isalpha()]
+    parts = [title, *codes, *names, *digits, *map(_first_part, digits)]
+    hashes = (hashes_of(parts) >> _SHIFT).astype("<u4")
+    of_codes, of_names, of_numbers = np.split(hashes[1:], [len(codes), len(codes) + len(names)])
+    of_numbers, of_firsts = of_numbers.reshape(2, -1)
+    of_part = np.clip(of_numbers & _PART, 1, _OF_NAME - 1)
+    of_part[of_numbers == of_firsts] = 0
+    of_all = np.concatenate(
+        ((of_firsts & ~_PART) | of_part, of_codes | _OF_CODE, (of_names & ~_PART) | _OF_NAME)
+    )
+    return hashes[:1].tobytes() + different(np.sort(of_all.astype("<u4")))[:MOST_NUMBERS].tobytes()
 
 
 def _first_part(number: str) -> str:
@@ -76,17 +101,25 @@ def news(kept: bytes, page: bytes) -> News | None:
     """Return what the traits of *page* say that those of *kept* do not; None where one has none."""
     if not (kept and page):
         return None
-    here, new = _compared(kept, page)
+    here, new = (found[found & _PART < _OF_NAME] for found in _compared(kept, page))
     return News(_count(new), _count(here), kept[:SAMPLED_BYTES] == page[:SAMPLED_BYTES])
 
 
 def new_hashes(kept: bytes, page: bytes) -> bytes:
-    """Return those hashes of numbers in the traits of *page* that are not in those of *kept*."""
-    return _compared(kept, page)[1].tobytes()
+    """Return the hashes of those numbers and codes of *page* that are not in the traits of *kept*."""
+    new = _compared(kept, page)[1]
+    numbers: bytes = new[new & _PART != _OF_NAME].tobytes()
+    return numbers
+
+
+def new_names(kept: bytes, page: bytes) -> tuple[bytes, bytes]:
+    """Return the same of codes, and of names."""
+    new = _compared(kept, page)[1]
+    return new[new & _PART == _OF_CODE].tobytes(), new[new & _PART == _OF_NAME].tobytes()
 
 
 def _compared(kept: bytes, page: bytes) -> tuple[Sampled, Sampled]:
-    """Return the numbers of *page*, and those of them that *kept* has not."""
+    """Return the numbers, codes and names of *page*, and those of them that *kept* has not."""
     there, here = sampled(kept)[1:], sampled(page)[1:]
     if len(there) == MOST_NUMBERS:  # nothing is known beyond its last one
         here = here[: here.searchsorted(there[-1], "right")]

@@ -18,7 +18,7 @@ from dedup.recipes import sample
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import MOST, MOST_OF_SITE, SAMPLED_BYTES, comparable, of_site, places
 from dedup.recipes.sketch import BINS
-from dedup.recipes.traits import new_hashes, news
+from dedup.recipes.traits import new_hashes, new_names, news
 from dedup.rule.similarity import SimilarityVerifier, similarity_of
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import NAMED, Fingerprint
@@ -64,6 +64,9 @@ NEW_NUMBERS, NEW_NUMBERS_OF_ONE_TITLE, WORDS_A_NUMBER = 2, 4, 250
 SHARE_OF_NUMBERS = 1 / 4
 # Where the numbers are others, so few words may be on no kept page.
 MISSING_OF_RECORD = 3
+# Under another title, a page with so many words of its own is about what its title names, where no title
+# before has named it.
+OWN_OF_NAMED = 20
 # With fewer sampled shingles than this, words that are nowhere else can be missed: of a page, and of
 # what would be lost with it.
 LEAST_SAMPLED, LEAST_LOST_SAMPLED = 8, 3
@@ -87,6 +90,7 @@ class LossVerifier:
     The first two ways are closed where that is more than a third of what the page has of its own, and
     where its numbers are others: then it is another record in the frame of the same table.  The third
     is closed where the page has another title, or that of many, and numbers that stand on no page kept.
+    All three are closed where that is so of a product code, or of a word of the title.
     """
 
     config: DedupConfig
@@ -109,6 +113,13 @@ class LossVerifier:
 
     def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
         """See `Verifier`."""
+        check = self._by_loss(kept, page, site)
+        if not (check.passes and (names := _names_of_its_own(kept, page, site))):
+            return check
+        sentence = f"{check.sentence} But {names} of its names stand on no page kept."
+        return check._replace(passes=False, finding=LOST, margin=0.0, sentence=sentence)
+
+    def _by_loss(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
         check = SimilarityVerifier(self.config).check(kept, page, site)
         lost, most = _lost_at_most(kept, page, check.similarity)
         told = round(lost)
@@ -123,10 +134,8 @@ class LossVerifier:
             why = f"at most {allowed:.0f} are allowed{may_be}"
         elif new := new_numbers(kept, page, site):
             why, bound = f"{new} of its numbers are not on that page", MISSING_OF_RECORD
-        elif much := _is_much(told, page, site):
-            why = much
-        elif is_text := _is_text(told, kept, page, site):
-            why = is_text
+        elif is_own := _is_much(told, page, site) or _is_text(told, kept, page, site):
+            why = is_own
         elif told <= FEW_WORDS:
             return _told(check, page, FEW, "too few for a text of their own")
         else:
@@ -305,6 +314,20 @@ def _unknown_numbers(kept: Fingerprint, page: Fingerprint, site: SiteContext) ->
         return 0
     unknown = int(np.count_nonzero(site.unknown(new_hashes(kept.traits, page.traits))))
     return unknown if unknown >= own_words(page, site) / WORDS_A_NUMBER else 0
+
+
+def _names_of_its_own(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> int:
+    """Return how many codes and names of *page* stand on no page of *site* that was kept.
+
+    Under one title, and in a text of few words, names tell nothing.
+    """
+    found, new = news(kept.traits, page.traits), new_names(kept.traits, page.traits)
+    if not (found and any(new) and site.is_known):
+        return 0
+    own = own_words(page, site)
+    codes, names = (int(site.unknown(hashes).sum()) for hashes in new)
+    is_named = own >= OWN_OF_NAMED and not found.has_same_title
+    return (codes if codes >= own / WORDS_A_NUMBER else 0) + (names if is_named else 0)
 
 
 def _is_common_title(page: Fingerprint, site: SiteContext) -> bool:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dedup import Page, fingerprint
 from dedup.native import pages
-from dedup.recipes.traits import MOST_NUMBERS, news, numbers_in, traits
+from dedup.recipes.traits import MOST_NUMBERS, new_hashes, new_names, news, numbers_in, traits
 
 NUMBERS = st.sets(st.integers(0, 10**6).map(str), max_size=MOST_NUMBERS)
 
@@ -52,13 +52,25 @@ def test_the_parts_of_a_number_are_no_other_numbers(
     assert news(traits("", kept), traits("", page)) == (numbers, of, True)
 
 
-PIECES = st.sampled_from(["1", "07", "9", "2026", ", ", ",", ".", "-", " ", "x", "th", "May", "_", "é"])
+PIECES = st.sampled_from(
+    ["1", "07", "9", "2026", ", ", ",", ".", "-", " ", "x", "th", "May", "_", "é", "SS", "ABCDE", "B"]
+)
 
 
-@given(st.text(st.sampled_from("019.,:/- abZ_é٣"), max_size=60) | st.lists(PIECES).map("".join))
+@given(st.text(st.sampled_from("0199.,:/-- abAZZ_é٣"), max_size=60) | st.lists(PIECES).map("".join))
 def test_compiled_code_finds_the_same_numbers(text: str) -> None:
     if module := pages():
         assert module.numbers(text.encode()) == numbers_in(text)
+
+
+def test_codes_and_names_are_no_numbers() -> None:
+    here = traits("SS61 - Shop", numbers_in("Part SS61, 12 in a pack"), ["Shop"])
+    there = traits("SS62 - Shop", numbers_in("Part SS62, 12 in a pack"), ["Shop", "Socket"])
+    assert news(here, there) == (0, 1, False)
+    codes, names = new_names(here, there)
+    assert (len(codes), len(names)) == (4, 4)
+    assert new_hashes(here, there) == codes
+    assert new_names(there, there) == (b"", b"")
 
 
 def test_a_fingerprint_has_them() -> None:
