@@ -88,6 +88,46 @@ def test_classes_that_inherit_the_same_members_are_a_series(
         ]
 
 
+@pytest.mark.parametrize(
+    ("title", "kept", "printed"), [("{} - Functions", 40, 0), ("Functions", 20, 20)]
+)
+def test_each_function_has_its_page_and_each_name_no_other(title: str, kept: int, printed: int) -> None:
+    """Two functions share a description, and differ in their names."""
+    rng = Random(3)
+    functions = [(words(rng, 1).capitalize(), text) for _ in range(20) for text in [words(rng, 40)] * 2]
+    with Detector(MemoryIndex()) as detector:
+        for number in range(100):
+            detector.check(document(f"Text {number}", words(rng, 60), f"http://a.example/{number}"))
+
+        def kept_of(title: str, folder: str) -> int:
+            return sum(
+                detector.check(
+                    document(title.format(name), f"{name} {text}", f"http://a.example/{folder}/{name}")
+                ).kept
+                for name, text in functions
+            )
+
+        assert kept_of(title, "functions") == kept
+        assert kept_of("{} for print - Functions", "print") == printed
+
+
+@pytest.mark.parametrize(("code", "kept"), [("SS{}1", 40), ("rev{}", 1)])
+def test_a_product_with_a_code_of_its_own_is_kept(code: str, kept: int) -> None:
+    rng = Random(5)
+    product = "Part {} socket outlet of two pins packed by the dozen"
+    with Detector(MemoryIndex()) as detector:
+        for number in range(100):
+            detector.check(document(f"Text {number}", words(rng, 60), f"http://a.example/{number}"))
+        detector.check(document("Socket", product.format("none"), "http://a.example/socket"))
+        found = [
+            detector.check(
+                document("Socket", product.format(code.format(n)), f"http://a.example/socket/{n}")
+            )
+            for n in range(10, 50)
+        ]
+    assert sum(verdict.kept for verdict in found) == kept
+
+
 def test_records_without_numbers_are_kept_once_their_frame_is_known() -> None:
     rng, kept = Random(1), 0
     with Detector(MemoryIndex()) as detector:
