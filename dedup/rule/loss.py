@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache
 from math import sqrt
 
 import numpy as np
@@ -152,42 +152,23 @@ class LossVerifier:
         return SimilarityVerifier(self.config).may_pass(page, sketches)
 
     def sieve(self, page: Fingerprint, site: SiteContext) -> Callable[[Fingerprint], bool]:
-        """See `Verifier`."""
-        return _Sieve(page, site, allowed_words(page, self.config), _little(page)).may_pass
+        """See `Verifier`; what is asked of the page and its *site* alone is asked once."""
+        allowed, little = allowed_words(page, self.config), _little(page)
+        much = cache(lambda: MOST_SHARE * own_words(page, site))
+        elsewhere = cache(lambda: _stands_elsewhere(page, site, min(MISSING_WORDS, allowed)))
+
+        def may_pass(kept: Fingerprint) -> bool:
+            lost, most = _lost_at_most(kept, page, similarity_of(kept.sketch, page.sketch))
+            if most <= allowed and (round(lost) <= little or round(lost) <= much()):
+                return True
+            return elsewhere()
+
+        return may_pass
 
     def loosened(self) -> DedupConfig:
         """See `Verifier`."""
         config = SimilarityVerifier(self.config).loosened()
         return replace(config, max_lost_words=config.max_lost_words + EDGE_WORDS)
-
-
-@dataclass(frozen=True)
-class _Sieve:
-    """What rules out most kept pages that share no more than a large frame with *page*.
-
-    What is asked of the page and its *site* alone is asked once, and not before it matters.
-    """
-
-    page: Fingerprint
-    site: SiteContext
-    allowed: float
-    little: float
-
-    def may_pass(self, kept: Fingerprint) -> bool:
-        """Return whether `LossVerifier.check` may pass the page after *kept*."""
-        page = self.page
-        lost, most = _lost_at_most(kept, page, similarity_of(kept.sketch, page.sketch))
-        if most <= self.allowed and (round(lost) <= self.little or round(lost) <= self._much):
-            return True
-        return self._is_elsewhere
-
-    @cached_property
-    def _much(self) -> float:
-        return MOST_SHARE * own_words(self.page, self.site)
-
-    @cached_property
-    def _is_elsewhere(self) -> bool:
-        return _stands_elsewhere(self.page, self.site, min(MISSING_WORDS, self.allowed))
 
 
 def _is_like(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Check) -> tuple[bool, str]:
