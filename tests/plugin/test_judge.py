@@ -17,6 +17,7 @@ from dedup.plugin.judge import ASKED_WITHIN, MOST_GATHERED, Judge, Question
 from dedup.plugin.older import ITEMS_WAIT
 from dedup.plugin.settings import read_settings
 from dedup.values.verdict import Outcome, Verdict
+from tests.older import needs_2_13
 from tests.pages import edited, page, text
 
 
@@ -117,6 +118,7 @@ def test_pages_that_are_asked_about_together_hear_what_they_hear_one_by_one(
     assert None not in one_by_one
 
 
+@needs_2_13
 @pytest.mark.parametrize(("number", "waits"), [(3, True), (MOST_GATHERED, False)])
 def test_so_many_are_asked_about_at_once_and_fewer_after_a_moment(
     tmp_path: Path, number: int, waits: bool
