@@ -112,7 +112,7 @@ class Judge:
         # How many pages are asked about together, which wait for it, and what prevents that it is done.
         self._most_asked = 1
         self._asked: list[tuple[Question, Future[Answered]]] = []
-        self._cancel: Callable[[], None] = _nothing
+        self._cancel: Callable[[], object] = lambda: None
         self._came = 0.0
         self._detector: Detector | None = None
         self._run = _NO_RUN
@@ -612,7 +612,7 @@ def _log(text: str | None) -> None:
         logger.info("%s", text)
 
 
-def _nothing(_: object = None) -> None:
+def _nothing(_: object) -> None:
     """Take an answer that nobody waits for."""
 
 

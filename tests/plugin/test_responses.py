@@ -62,15 +62,13 @@ def test_a_crawl_in_a_trap_does_not_end_by_itself(tmp_path: Path) -> None:
 def test_a_crawl_gets_out_of_traps_with_every_unique_page(tmp_path: Path, skip: str) -> None:
     done = trapped(tmp_path, DEDUP_SKIP=skip)
     assert done.stats["finish_reason"] == "finished"
-    titles = {item["title"] for item in done.items}
-    assert {
-        "January 2026",
+    assert {item["title"] for item in done.items} == {
+        # Until it is known what is common on the calendar, the name of each month is its own.
+        *("January 2026", "February 2026", "March 2026", "April 2026", "May 2026"),
         "On the island: tides",
         "On the island: boats",
         "On the island: birds",
-    } <= titles
-    # The names of months are few, and soon known.
-    assert len(titles) <= 4 + 11
+    }
     counts = done.dedup()
     assert counts["requests_saved"] > counts["responses/near_duplicate"] > 3
     assert counts.get("callbacks_skipped", 0) == (
