@@ -27,7 +27,7 @@ from dedup.plugin.index_writer import (
     IndexWriter,
 )
 from dedup.plugin.notices import CrawlStats, Notices, Rehearsal
-from dedup.plugin.older import ITEMS_WAIT, close_spider
+from dedup.plugin.older import close_spider
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
 from dedup.plugin.waiting import Future, Waiter, WaitingRoom, call_later, has_asyncio, waiting_room
@@ -167,9 +167,8 @@ class Judge:
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
             if has_asyncio():
                 index.store.gather(MOST_GATHERED)
-            if ITEMS_WAIT:
-                # No more than Scrapy takes of one response before they are through.
-                self._most_asked = min(MOST_GATHERED, self._crawler.settings.getint("CONCURRENT_ITEMS"))
+            # No more than Scrapy takes of one response before they are through.
+            self._most_asked = min(MOST_GATHERED, self._crawler.settings.getint("CONCURRENT_ITEMS"))
         except BaseException:
             index.close()
             raise
@@ -308,13 +307,14 @@ class Judge:
                 logger.exception("<%s> could not be judged and is kept", printable(question.page.url))
         return question.sighting
 
-    def may_wait(self) -> bool:
+    def may_wait(self, *, is_whole: bool) -> bool:
         """Note that a page has come; return whether it is to wait for its answer (`ask_later`).
 
-        Those of a file wait for others if pages come that fast.
+        With an index in a file, one that *is_whole* waits for others if pages come that fast.
         """
         before, self._came = self._came, monotonic()
-        return self.is_remote or (self._most_asked > 1 and self._came - before < ASKED_WITHIN)
+        is_fast = self._most_asked > 1 and self._came - before < ASKED_WITHIN
+        return self.is_remote or (is_whole and is_fast)
 
     def ask_later(self, question: Question) -> Future[Answered]:
         """Judge and record as `ask` does, in its turn; a verdict without a row comes with a waiter.

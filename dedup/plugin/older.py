@@ -20,9 +20,6 @@ _T = TypeVar("_T")
 HAS_LOG_LEVEL = version_info >= (2, 13)
 """Whether `DropItem` can set the level at which the drop is logged."""
 
-ITEMS_WAIT = version_info >= (2, 13)
-"""Whether items wait until their callback is done; before, it may fill one object again for the next."""
-
 
 def log_in_one_line(kind: type[Exception]) -> None:
     """Leave the drop of an item by an exception of *kind* to the line that its pipeline logs.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from copy import copy as shallow_copy
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -117,12 +119,15 @@ class DedupPipeline:
         token.question = question = self._question(item, token)
         if question is None:
             return self._keep_unjudged(item)
-        if judge.may_wait():
+        # As long as its callback runs, it may fill this item again for the next one.
+        has_ended = token.exchange is not None and token.exchange.has_ended
+        if judge.may_wait(is_whole=has_ended):
             # Asked for now, as items are judged in the order in which they come.
-            return self._await(item, token, question, judge.ask_later(question))
+            later = judge.ask_later(question)
+            return self._await(item if has_ended else _copied(item), token, question, later)
         verdict = judge.ask(question)
         if waiter := judge.waiter(verdict):
-            return self._wait(item, token, question, waiter)
+            return self._wait(item if has_ended else _copied(item), token, question, waiter)
         if self._is_unread(item, token, verdict):
             verdict = judge.ask(question) or verdict
         return self._act(item, token, verdict)
@@ -329,6 +334,13 @@ class DedupPipeline:
         await first
         if closing := then():
             await closing
+
+
+def _copied(item: Any) -> Any:
+    """Return a copy of *item*, or *item* itself, where it is of a type that cannot be copied."""
+    with suppress(Exception):
+        return shallow_copy(item)
+    return item
 
 
 class BesidePipeline:

@@ -8,7 +8,7 @@ from scrapy.exceptions import DropItem
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from tests.plugin.storages import pause
+from tests.plugin.spiders import pause
 
 
 class Replacing:

@@ -13,9 +13,25 @@ from scrapy import Field, Item, Request, Spider
 from scrapy.exceptions import DropItem
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
 
 from crawler.spiders.site import SiteSpider
 from tests.pages import edited, text
+
+
+async def pause(seconds: float) -> None:
+    """Let others run, under whatever loop or reactor there is."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        from twisted.internet import reactor
+
+        later: Deferred[None] = Deferred()
+        reactor.callLater(seconds, later.callback, None)  # type: ignore[arg-type]
+        await maybe_deferred_to_future(later)
+    else:
+        await asyncio.sleep(seconds)
 
 
 def html(content: str) -> str:
@@ -144,16 +160,20 @@ class TypesSpider(CallbackSpider, ByText):
         yield {"url": None, "text": 7}
 
 
-class Refilling(CallbackSpider, ByText):
-    """Yields one dict again and again, each time with another text."""
+class Refilling(ByText):
+    """Yields one dict again and again, each time with another text, when it has waited for something."""
 
     name = "refilling"
 
-    def found(self) -> Iterator[Any]:
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request("data:,start", self.parse)
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
         item = {}
         for number in range(20):
             item["text"] = text(number)
             yield item
+            await pause(0.01)
 
 
 class FailingStorage:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -10,24 +9,8 @@ from typing import Any
 
 from scrapy.exceptions import DropItem
 from scrapy.exporters import BaseItemExporter
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
 
-from tests.plugin.spiders import ItemSpider
-
-
-async def pause(seconds: float) -> None:
-    """Let others run, under whatever loop or reactor there is."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        from twisted.internet import reactor
-
-        later: Deferred[None] = Deferred()
-        reactor.callLater(seconds, later.callback, None)  # type: ignore[arg-type]
-        await maybe_deferred_to_future(later)
-    else:
-        await asyncio.sleep(seconds)
+from tests.plugin.spiders import ItemSpider, pause
 
 
 async def pause_until(is_true: Callable[[], bool]) -> None:

@@ -330,11 +330,12 @@ def test_a_page_made_to_suppress_another_does_not(tmp_path: Path, source: str) -
         assert repr(index.secret) not in done.log
 
 
-@pytest.mark.skipif(
-    version_info >= (2, 13), reason="Scrapy 2.13 takes items when their callback is done"
+@pytest.mark.parametrize(
+    "reactor", ["asyncioreactor.AsyncioSelectorReactor", "epollreactor.EPollReactor"]
 )
-def test_a_dict_that_is_filled_again_is_delivered_as_it_was(tmp_path: Path) -> None:
-    done = crawl(tmp_path, "tests.plugin.spiders.Refilling")
+def test_a_dict_that_is_filled_again_is_delivered_as_it_was(tmp_path: Path, reactor: str) -> None:
+    reactor = f"twisted.internet.{reactor}"
+    done = crawl(tmp_path, "tests.plugin.spiders.Refilling", {"TWISTED_REACTOR": reactor})
     assert [item["text"] for item in done.items] == [text(number) for number in range(20)]
 
 

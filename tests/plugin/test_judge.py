@@ -14,10 +14,8 @@ from scrapy.statscollectors import MemoryStatsCollector
 from dedup import Page, SQLiteIndex
 from dedup.index.ledger import Ledger
 from dedup.plugin.judge import ASKED_WITHIN, MOST_GATHERED, Judge, Question
-from dedup.plugin.older import ITEMS_WAIT
 from dedup.plugin.settings import read_settings
 from dedup.values.verdict import Outcome, Verdict
-from tests.older import needs_2_13
 from tests.pages import edited, page, text
 
 
@@ -118,7 +116,6 @@ def test_pages_that_are_asked_about_together_hear_what_they_hear_one_by_one(
     assert None not in one_by_one
 
 
-@needs_2_13
 @pytest.mark.parametrize(("number", "waits"), [(3, True), (MOST_GATHERED, False)])
 def test_so_many_are_asked_about_at_once_and_fewer_after_a_moment(
     tmp_path: Path, number: int, waits: bool
@@ -157,9 +154,10 @@ def test_a_page_waits_for_others_only_where_they_come_fast(
     now = 100.0
     monkeypatch.setattr("dedup.plugin.judge.monotonic", lambda: now)
     judge, one_by_one = judge_of(tmp_path), judge_of(tmp_path, CONCURRENT_ITEMS=1)
-    for seconds, waits in ((0, False), (ASKED_WITHIN / 2, ITEMS_WAIT), (2 * ASKED_WITHIN, False)):
+    for seconds, waits in ((0, False), (ASKED_WITHIN / 2, True), (2 * ASKED_WITHIN, False)):
         now += seconds
-        assert judge.may_wait() is waits
-        assert not one_by_one.may_wait()
+        assert judge.may_wait(is_whole=True) is waits
+        assert not one_by_one.may_wait(is_whole=True)
+    assert not judge.may_wait(is_whole=False)
     judge.close("finished")
     one_by_one.close("finished")
