@@ -154,6 +154,7 @@ cdef uint32_t _expansion_count = 0
 cdef object _describe = None
 cdef dict _tag_bits = {}
 cdef dict _role_states = {}
+cdef object _words_in = None
 
 
 def set_characters(describe):
@@ -165,10 +166,12 @@ def set_characters(describe):
     _describe = describe
 
 
-def set_tags(tags, roles):
-    """Take the bits of the tags that are not plain, and the states of roles."""
+def set_tags(tags, roles, words_in):
+    """Take the bits of the tags that are not plain, the states of roles, and what reads a document."""
+    global _words_in
     _tag_bits.update(tags)
     _role_states.update(roles)
+    _words_in = words_in
 
 
 def set_logarithms(damped):
@@ -399,6 +402,7 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
     cdef int name_count = 0, number, state, own, bits, around
     cdef size_t slot, depth = 0, used = 0, fallback = 0, regions = 0, aside_start = 0
     cdef int inside = -1
+    cdef bint is_read = False
     cdef Frame* stack
     cdef size_t* region
     cdef list name_list = [], tags = [], depths = [], classes = [], links = []
@@ -461,8 +465,10 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
                     aside_start = used
             if state != HIDDEN and not bits & INLINE:
                 _append(scratch, state, &used, &fallback, b"\x1e")
-            if bits & DOCUMENT and _has_markup(node):
-                raise _Unusual
+            if bits & DOCUMENT and state != HIDDEN and _has_markup(node):
+                value = _words_in(_value(_attribute(node, b"srcdoc")), _first_text(node))
+                _append(scratch, state, &used, &fallback, value.encode())
+                is_read = True
         if node.properties != NULL:
             value = _value(_attribute(node, b"class"))
             if value:
@@ -481,6 +487,9 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
         stack[depth].bits = bits
         depth += 1
         child = node.children
+        while is_read and child != NULL and _is_text(child):
+            child = child.next
+        is_read = False
         # What follows until the next element begins.
         while True:
             if child == NULL:  # the element ends

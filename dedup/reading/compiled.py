@@ -18,6 +18,7 @@ from dedup.reading.walk import (
     STATES,
     PageReading,
     Walk,
+    words_in,
 )
 
 # A page that has something of everything the walk looks at.
@@ -50,7 +51,7 @@ def compiled_pages() -> Any:
 def _told() -> Any:
     module = native.pages()
     module.set_characters(partial(described, native=module))
-    module.set_tags(_bits(module.TAG_BITS), ROLE_STATES)
+    module.set_tags(_bits(module.TAG_BITS), ROLE_STATES, words_in)
     root = etree.fromstring(TRIAL, etree.HTMLParser())
     if module.read(root) != tuple(Walk(root).reading()):
         native.give_up("_pages", "it reads a page otherwise than Python does")

@@ -242,7 +242,10 @@ class Walk:
                     if state != _HIDDEN:
                         if is_block:
                             chunks_of[state].append(_BREAK)
-                        if text := _text_in(element) if tag in DOCUMENTS else element.text:
+                        text = element.text
+                        if tag in DOCUMENTS:
+                            text = words_in(element.get("srcdoc") or "", text or "")
+                        if text:
                             chunks_of[state].append(text)
                 if classes := element.get("class"):
                     self.classes.append((tag, classes))
@@ -296,10 +299,9 @@ def _state_in_place(tag: str, own: int, state: int, parent: str, element: Any) -
     return _VISIBLE if is_text else own
 
 
-def _text_in(element: Any) -> str:
-    """Return the words of the document that *element* has as its text, and as an attribute."""
-    document = f"{element.get('srcdoc') or ''} {element.text or ''}"
-    return unescape(_MARKUP.sub(_BREAK, document))
+def words_in(attribute: str, text: str) -> str:
+    """Return the words of the document that an element has in an *attribute*, and as its *text*."""
+    return unescape(_MARKUP.sub(_BREAK, f"{attribute} {text}"))
 
 
 def _state_of(role: str) -> int:

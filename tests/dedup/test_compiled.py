@@ -187,7 +187,10 @@ ATTRIBUTES = st.dictionaries(
     max_size=3,
 )
 words = st.sampled_from(
-    ["", " ", "\x1c", "one two", "\u6c49\u5b57 \u3000", "\xa0", "many words " * 12, "\u0301"]
+    [
+        *("", " ", "\x1c", "one two", "\u6c49\u5b57 \u3000", "\xa0", "many words " * 12, "\u0301"),
+        *("a <p>b</p>", "<script>if (a < b) {}</script> of &eacute; &amp; &#0;&#30;", "x <b" * 15),
+    ]
 )
 nodes: Any = st.recursive(
     words | st.just("<!--c-->") | st.just("<?pi x?>"),
@@ -203,7 +206,7 @@ def built(node: Any, parent: Any) -> None:
         element = etree.SubElement(parent, "p" if ":" in tag else tag, attributes)
         for one in inner:
             built(one, element)
-    elif node.startswith("<"):
+    elif node.startswith(("<!", "<?")):
         parent.append(etree.Comment("hidden") if "!" in node else etree.ProcessingInstruction("pi", "x"))
     elif len(parent):
         parent[-1].tail = (parent[-1].tail or "") + node.replace("\x1c", " ")
@@ -257,6 +260,13 @@ def test_any_markup_is_read_and_folded_as_by_python(text: str, config: DedupConf
 @pytest.mark.parametrize("resolves", [True, False])
 def test_trees_of_xml_are_walked_as_by_python(markup: str, *, resolves: bool) -> None:
     check_walk(etree.fromstring(markup, etree.XMLParser(resolve_entities=resolves)))
+
+
+@pytest.mark.parametrize("attributes", ["", "srcdoc='&lt;p>in an attribute &amp;amp; more'", "class=a"])
+def test_inner_documents_are_not_left_to_python(attributes: str) -> None:
+    frame = f"<iframe {attributes}><p>{'your browser shows no frames, &eacute; ' * 12}</p></iframe>"
+    root = etree.fromstring(f"<html><p>some words of a page{frame}and a tail", etree.HTMLParser())
+    assert compiled.read(root) == tuple(Walk(root).reading())
 
 
 def test_deep_wide_and_many_named_trees_are_walked_as_by_python() -> None:
