@@ -149,16 +149,16 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
 
 
 def _words(text: str, segment: Segmenter | None) -> list[str]:
-    has_kana = bool(_HAS_KANA.search(text))
     cut_tokens: list[str | None] = []
     han: list[str] = []
-    cut: dict[str, tuple[list[str | None], list[str]]] = {}
-    for piece in _pieces(text):
-        if piece.isascii():
-            cut_tokens += _bounded([piece])
+    pieces = _pieces(text)
+    others = {piece for piece in pieces if not piece.isascii() or len(piece) > MOST_CHARACTERS}
+    has_kana = bool(_HAS_KANA.search("".join(others)))
+    cut = {piece: _cut(piece, has_kana) for piece in others}
+    for piece in pieces:
+        if piece not in cut:  # as most are
+            cut_tokens.append(piece)
             continue
-        if piece not in cut:
-            cut[piece] = _cut(piece, has_kana)
         parts, runs = cut[piece]
         cut_tokens += parts
         han += runs
@@ -167,6 +167,8 @@ def _words(text: str, segment: Segmenter | None) -> list[str]:
 
 def _cut(piece: str, has_kana: bool) -> tuple[list[str | None], list[str]]:
     """Return the tokens of *piece*, with None for each run of Han, and these runs."""
+    if piece.isascii():
+        return [*_bounded([piece])], []
     cut_tokens: list[str | None] = []
     han: list[str] = []
     for match in _RUNS.finditer(piece):

@@ -56,34 +56,26 @@ def fingerprint_in_python(
         terms = Terms.from_tokens(terms_of(page.text, config, tokens))
         term_hashes = terms.hashes(hasher)
     shingles = ordered_shingles(hashes[vocabulary.sequence], config.shingle)
+    spaced = " ".join(page.text.split())
     return Fingerprint(
         content_simhash=fold(term_hashes, weights_of(terms, config), tie=config.tie),
         structure_simhash=fold(*structure_hashes(page, config, hasher), tie=config.tie),
         sketch=sketch_of(shingles),
         body_digest=page.body_digest,
-        token_digest=digest(spaced(page.text) if tokens else b""),
+        # Of all that a reader sees, but for how much white space there is: texts are equal by that.
+        token_digest=digest(spaced.encode("utf-8", "surrogatepass") if tokens else b""),
         tokens=len(tokens),
         words=word_count(vocabulary.names, vocabulary.counts),
         shingles=count_different(shingles),
         sample=sample(shingles),
         inside=page.inside,
-        traits=traits(
-            page.title, numbers_in(" ".join(page.text.split())), names_in(page.title, page.text)
-        ),
+        traits=traits(page.title, numbers_in(spaced), names_in(page.title, spaced)),
         check_sketch=(
             check_sketch(vocabulary.names, vocabulary.sequence, config.shingle, secret)
             if secret
             else b""
         ),
     )
-
-
-def spaced(text: str) -> bytes:
-    """Return all that a reader sees of *text*, character by character: texts are equal by that.
-
-    Only white space does not count, any run of it is one space.
-    """
-    return " ".join(text.split()).encode("utf-8", "surrogatepass")
 
 
 def content_weights(page: Page, config: DedupConfig = _DEFAULT) -> dict[str, float]:

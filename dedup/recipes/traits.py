@@ -10,13 +10,14 @@ where it is all.  Codes and names have the two highest values there.
 from __future__ import annotations
 
 import re
+import struct
 from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
 
-from dedup.recipes.sample import SAMPLED_BYTES, Sampled, different, places, sampled
+from dedup.recipes.sample import SAMPLED_BYTES, Sampled, places, sampled
 from dedup.values.hashes import hashes_of
 
 # Of a page with more of them, the numbers with the smallest hashes.
@@ -26,14 +27,15 @@ MOST_NUMBERS = 64
 MOST_PARTS = 2
 # Digits, and what stands between two of them as in 3.5, 1,200, 12:30, 4/5 and 2024-05-01: a date is one
 # number, and so are day and year of May 7, 2024.  What has letters before it is a name or an id, and so
-# is what has more after it than in 5kg and 7th.
+# is what has more after it than in 5kg and 7th.  What stands before is looked at behind the first
+# character: Python finds the places of that three times as fast.
 NUMBER = re.compile(
-    r"(?<![A-Za-z_0-9])(?<![0-9][.,:/-])"
-    r"(?:[0-9]{1,2}, [0-9]{4}(?![.,:/-]?[0-9])|[0-9]++(?:[.,:/-][0-9]++)*+)"
+    r"[0-9](?<![A-Za-z_0-9][0-9])(?<![0-9][.,:/-][0-9])"
+    r"(?:[0-9]?, [0-9]{4}(?![.,:/-]?[0-9])|[0-9]*+(?:[.,:/-][0-9]++)*+)"
     r"(?![A-Za-z_]{3}|[A-Za-z_]{1,2}[0-9])"
 )
 # A product or a part: capitals, digits, perhaps capitals.  What is written small is an id or a revision.
-CODE = re.compile(r"(?<![A-Za-z_0-9])[A-Z]{1,5}-?[0-9]{2,6}[A-Z]{0,3}(?![A-Za-z_0-9])")
+CODE = re.compile(r"[A-Z](?<![A-Za-z_0-9][A-Z])[A-Z]{0,4}+-?[0-9]{2,6}[A-Z]{0,3}(?![A-Za-z_0-9])")
 # A word without digits: with them it is a number, a code, or a date.
 _WORD = re.compile(r"(?<!\w)[^\W\d]{3,}(?!\w)")
 # So many words of a title are looked for in the text.
@@ -41,8 +43,8 @@ _MOST_NAMES = 8
 
 _SHIFT = np.uint64(32)
 _PART_BITS = 10
-_PART = np.uint32((1 << _PART_BITS) - 1)
-_OF_CODE, _OF_NAME = _PART, _PART - np.uint32(1)
+_PART = (1 << _PART_BITS) - 1
+_OF_CODE, _OF_NAME = _PART, _PART - 1
 
 
 class News(NamedTuple):
@@ -82,15 +84,15 @@ def traits(title: str, numbers: Collection[str], names: Collection[str] = ()) ->
     codes = [one for one in numbers if one[0].isalpha()]
     digits = [one for one in numbers if not one[0].isalpha()]
     parts = [title, *codes, *names, *digits, *map(_first_part, digits)]
-    hashes = (hashes_of(parts) >> _SHIFT).astype("<u4")
-    of_codes, of_names, of_numbers = np.split(hashes[1:], [len(codes), len(codes) + len(names)])
-    of_numbers, of_firsts = of_numbers.reshape(2, -1)
-    of_part = np.clip(of_numbers & _PART, 1, _OF_NAME - 1)
-    of_part[of_numbers == of_firsts] = 0
-    of_all = np.concatenate(
-        ((of_firsts & ~_PART) | of_part, of_codes | _OF_CODE, (of_names & ~_PART) | _OF_NAME)
-    )
-    return hashes[:1].tobytes() + different(np.sort(of_all.astype("<u4")))[:MOST_NUMBERS].tobytes()
+    own, *hashes = (hashes_of(parts) >> _SHIFT).tolist()
+    behind_codes, behind_names = len(codes), len(codes) + len(names)
+    found = {one | _OF_CODE for one in hashes[:behind_codes]}
+    found.update(one & ~_PART | _OF_NAME for one in hashes[behind_codes:behind_names])
+    of_digits = hashes[behind_names:]
+    for number, first in zip(of_digits[: len(digits)], of_digits[len(digits) :], strict=True):
+        of_part = 0 if number == first else min(max(number & _PART, 1), _OF_NAME - 1)
+        found.add(first & ~_PART | of_part)
+    return struct.pack(f"<I{min(len(found), MOST_NUMBERS)}I", own, *sorted(found)[:MOST_NUMBERS])
 
 
 def _first_part(number: str) -> str:

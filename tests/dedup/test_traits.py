@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 from dedup import Page, fingerprint
 from dedup.native import pages
 from dedup.recipes.traits import MOST_NUMBERS, new_hashes, new_names, news, numbers_in, traits
+from dedup.values.hashes import hashes_of
 
 NUMBERS = st.sets(st.integers(0, 10**6).map(str), max_size=MOST_NUMBERS)
 
@@ -57,10 +61,48 @@ PIECES = st.sampled_from(
 )
 
 
-@given(st.text(st.sampled_from("0199.,:/-- abAZZ_é٣"), max_size=60) | st.lists(PIECES).map("".join))
-def test_compiled_code_finds_the_same_numbers(text: str) -> None:
+TEXTS = st.text(st.sampled_from("0199.,:/-- abAZZ_é٣"), max_size=60) | st.lists(PIECES).map("".join)
+# As one would write them: what stands before comes first.
+NUMBER = re.compile(
+    r"(?<![A-Za-z_0-9])(?<![0-9][.,:/-])"
+    r"(?:[0-9]{1,2}, [0-9]{4}(?![.,:/-]?[0-9])|[0-9]++(?:[.,:/-][0-9]++)*+)"
+    r"(?![A-Za-z_]{3}|[A-Za-z_]{1,2}[0-9])"
+)
+CODE = re.compile(r"(?<![A-Za-z_0-9])[A-Z]{1,5}-?[0-9]{2,6}[A-Z]{0,3}(?![A-Za-z_0-9])")
+
+
+@given(TEXTS)
+def test_numbers_are_found_by_what_stands_around_them(text: str) -> None:
+    assert numbers_in(text) == {*NUMBER.findall(text), *CODE.findall(text)}
     if module := pages():
         assert module.numbers(text.encode()) == numbers_in(text)
+
+
+def slow_traits(title: str, numbers: list[str], names: list[str]) -> bytes:
+    codes = [one for one in numbers if one[0].isalpha()]
+    digits = [one for one in numbers if not one[0].isalpha()]
+    parts = [title, *codes, *names, *digits, *(one.partition(".")[0] for one in digits)]
+    hashes = (hashes_of(parts) >> np.uint64(32)).astype("<u4")
+    of_codes, of_names, of_numbers = np.split(hashes[1:], [len(codes), len(codes) + len(names)])
+    of_numbers, of_firsts = of_numbers.reshape(2, -1)
+    of_part = np.clip(of_numbers & 1023, 1, 1021)
+    of_part[of_numbers == of_firsts] = 0
+    upper = np.uint32(2**32 - 1024)
+    of_all = np.concatenate(
+        (of_firsts & upper | of_part, of_codes | np.uint32(1023), of_names & upper | np.uint32(1022))
+    )
+    return hashes[:1].tobytes() + np.unique(of_all)[:MOST_NUMBERS].astype("<u4").tobytes()
+
+
+@given(
+    st.text(max_size=8),
+    st.lists(
+        st.from_regex(r"[A-Z]{1,2}[0-9]{2,3}|[0-9]{1,2}(\.[0-9]){0,2}", fullmatch=True), max_size=90
+    ),
+    st.lists(st.text("abc", min_size=3, max_size=4)),
+)
+def test_traits_are_hashes_in_order(title: str, numbers: list[str], names: list[str]) -> None:
+    assert traits(title, numbers, names) == slow_traits(title, numbers, names)
 
 
 def test_codes_and_names_are_no_numbers() -> None:
