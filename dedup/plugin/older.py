@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import version_info
@@ -50,6 +51,21 @@ def spider_middleware(crawler: Crawler, kind: type[_T]) -> _T | None:
 
 def _first(manager: Any, kind: type[_T]) -> _T | None:
     return next((one for one in manager.middlewares if isinstance(one, kind)), None)
+
+
+def keep_contexts(crawler: Crawler, current: ContextVar[Any]) -> None:
+    """Let the fate of each item be told with the value that *current* got in its pipelines."""
+    if version_info >= (2, 13):  # which has a context for each item
+        return
+    itemproc: Any = crawler.engine.scraper.itemproc
+    process = itemproc.process_item
+
+    def process_item(item: Any, spider: Any) -> Any:
+        context = copy_context()
+        done = context.run(process, item, spider)
+        return done.addBoth(lambda result: (current.set(context.get(current)), result)[1])
+
+    itemproc.process_item = process_item
 
 
 def put_component(settings: BaseSettings, name: str, component: type, priority: int) -> None:

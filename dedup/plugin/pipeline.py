@@ -23,11 +23,11 @@ from dedup.plugin.feeds import (
 from dedup.plugin.garbage import UsedResponses
 from dedup.plugin.judge import Answered, Judge, Question
 from dedup.plugin.notices import DropReason, DuplicatePage
-from dedup.plugin.older import close_spider, item_pipeline
+from dedup.plugin.older import close_spider, item_pipeline, keep_contexts
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, only_looks, read_settings
-from dedup.plugin.tracking import Exchange, Token, Tracker, TrackingPipeline, rows_of
+from dedup.plugin.tracking import CURRENT, Exchange, Token, Tracker, TrackingPipeline, rows_of
 from dedup.plugin.unread import Copy, Net
 from dedup.plugin.waiting import Future, Waiter
 from dedup.reading.fields import NoHtml
@@ -87,6 +87,7 @@ class DedupPipeline:
     def open_spider(self, spider: Any = None) -> None:
         if tracking := item_pipeline(self._crawler, TrackingPipeline):
             self._tracker = tracking.tracker
+        keep_contexts(self._crawler, CURRENT)
         self._before = self._predecessors()
         run = self.judge.open()
         self._feeds.begin()

@@ -135,7 +135,7 @@ def rows_of(response: Response | None, url: str) -> set[int] | None:
     return exchange.rows
 
 
-_current: ContextVar[Token | None] = ContextVar("dedup_token", default=None)
+CURRENT: ContextVar[Token | None] = ContextVar("dedup_token", default=None)
 
 
 class Tracker:
@@ -177,7 +177,7 @@ class Tracker:
         if token.verdict and token.verdict.kept:
             token.row = token.verdict.row
         self._tokens[id(item)] = token
-        _current.set(token)
+        CURRENT.set(token)
         return token
 
     def judged(self, item: Any) -> Token:
@@ -206,7 +206,7 @@ class Tracker:
 
     def _current(self) -> Token | None:
         """Return the token of this context if it is ours (crawlers may share a thread) and under way."""
-        token = _current.get()
+        token = CURRENT.get()
         return token if token and token.tracker is self and not token.is_settled else None
 
 

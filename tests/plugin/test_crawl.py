@@ -16,7 +16,7 @@ from dedup.values.verdict import Outcome, Reason
 from tests.attack import VICTIM, attack
 from tests.crawling import Crawl, crawl
 from tests.knobs import WAIT
-from tests.older import needs_2_13
+from tests.older import IS_OLDER, needs_2_13
 from tests.pages import edited, text
 
 new_in_2_14 = pytest.mark.skipif(version_info < (2, 14), reason="came with Scrapy 2.14")
@@ -157,6 +157,15 @@ def test_without_asyncio_copies_wait_too(tmp_path: Path) -> None:
     )
     assert done.dedup()["exact_duplicate"] == 4
     assert len(done.items) == 1
+
+
+@pytest.mark.skipif(not IS_OLDER, reason="deprecated")
+def test_an_item_that_deferreds_replace_is_found_again(tmp_path: Path) -> None:
+    found = [{**item(n, text(n // 3)), "number": n} for n in range(12)]
+    done = items(tmp_path, *found, ITEM_PIPELINES={"tests.plugin.deferring.Replacing": 300})
+    assert "wait_timeout" not in done.dedup()
+    assert done.dedup()["exact_duplicate"] == 8
+    assert {outcome for _, outcome in rows(tmp_path)} == {Outcome.CONFIRMED}
 
 
 def test_a_hundred_equal_items_at_once_leave_one(tmp_path: Path) -> None:
