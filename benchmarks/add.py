@@ -75,7 +75,7 @@ def main(folder: Path, repeat: int, pages: int | None, jobs: int, one: str) -> N
 def prepared(folder: Path, scratch: Path, pages: int | None) -> tuple[Path, Path]:
     """Return a folder with the pages, and a file of JSON Lines with their texts."""
     (feed,) = find_feeds([folder], FieldRule()).feeds
-    files = sorted(feed.files)
+    files = sorted(map(Path, feed.files))
     files = files[:: max(1, len(files) // pages)][:pages] if pages else files
     html, texts = scratch / "html", scratch / "texts.jsonl"
     html.mkdir()

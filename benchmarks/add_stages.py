@@ -60,7 +60,7 @@ def main(folder: Path, kilobytes: float, repeat: int) -> None:
 def link(folder: Path, pages: Path, size: float) -> int:
     """Link the files of *folder* of about that *size* in bytes into *pages*; return how many."""
     (feed,) = find_feeds([folder], FieldRule()).feeds
-    near = [file for file in feed.files if size * 2 / 3 <= file.stat().st_size <= size * 4 / 3]
+    near = [file for file in map(Path, feed.files) if size * 2 <= 3 * file.stat().st_size <= size * 4]
     for number, file in enumerate(near):
         (pages / f"{number}.html").symlink_to(file.resolve())
     return len(near)

@@ -51,7 +51,7 @@ def read_site(folder: Path, config: DedupConfig) -> Site:
         assert raw is not None
         page = Page.from_raw(raw, max_bytes=config.max_bytes)
         words = tokens_of(page.text, config)
-        paths.append(file.relative_to(folder).as_posix())
+        paths.append(Path(file).relative_to(folder).as_posix())
         pages.append(page)
         sightings.append(sighting_of(page, fingerprint(page, config, secret=SECRET), scope=config.scope))
         tokens.append(" ".join(words))

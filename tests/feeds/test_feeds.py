@@ -16,6 +16,7 @@ from dedup.files.feeds import BadRecord, Feed, FeedError, Record, find_feeds
 from dedup.files.feeds import csv_rows as csv_module
 from dedup.files.feeds import lines as lines_module
 from dedup.files.feeds.finding import format_of
+from dedup.files.feeds.html_files import HtmlFiles
 from dedup.reading.fields import FieldRule, NoHtml, RawPage, item_key, raw_page_of, texts_of
 from dedup.values.errors import DedupError
 from tests.feeds import formats
@@ -410,10 +411,27 @@ def test_folders_are_read_in_order_and_tell_what_they_leave_out(tmp_path: Path) 
     os.mkfifo(tmp_path / "pipe.html")
     found = find_feeds([tmp_path], RULE)
     assert [feed.form for feed in found.feeds] == ["html", "jsonl", "html"]
-    names = [file.name for feed in found.feeds for file in feed.files]
+    names = [Path(file).name for feed in found.feeds for file in feed.files]
     assert names == ["b.html", "c.xhtml", "y.jsonl", "z.HTM"]
     assert found.left_out == 1
     assert [feed.form for feed in find_feeds([tmp_path], RULE, "html").feeds] == ["html"]
+
+
+@pytest.mark.parametrize("folder", [".", "a", "a/../a", "..", None])
+def test_files_have_the_paths_and_urls_that_pathlib_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str | None
+) -> None:
+    for name in ("a/b c.html", "a/in/\xe9.html", "a/in/plain.html"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("<p>x")
+    monkeypatch.chdir(tmp_path / "a" if folder == ".." else tmp_path)
+    start = tmp_path if folder is None else Path(folder)
+    (feed,) = find_feeds([start], RULE).feeds
+    assert isinstance(feed, HtmlFiles)
+    files = sorted(start.rglob("*.html"), key=lambda file: (len(file.parts), file))
+    assert [record.name for record in feed.records()] == [str(file) for file in files] == feed.files
+    assert [Path(entry[1]) for entry in feed.entries] == [file.relative_to(start) for file in files]
+    assert [raw.url for raw in raw_pages(feed)] == [file.absolute().as_uri() for file in files]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other links")
@@ -430,7 +448,7 @@ def test_what_links_hide_is_told(tmp_path: Path) -> None:
     }.items():
         (tmp_path / "pages" / link).symlink_to(target)
     found = find_feeds([tmp_path / "pages"], RULE)
-    names = [file.name for feed in found.feeds for file in feed.files]
+    names = [Path(file).name for feed in found.feeds for file in feed.files]
     assert names == ["gone.html", "page.html", "a.html"]
     (trouble,) = found.troubles
     assert trouble.startswith(f"{tmp_path / 'pages/out'} is a link to a folder")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from dedup.files.feeds import Feed, Place
@@ -109,10 +109,10 @@ def _stamp(feeds: Sequence[Feed]) -> str:
     return signature([(feed.form, _stamp_of(file)) for feed in feeds for file in feed.files])
 
 
-def _stamp_of(file: Path) -> tuple[str, int, int]:
-    name = str(file.absolute())
+def _stamp_of(file: str) -> tuple[str, int, int]:
+    name = os.path.join(os.getcwd(), file)
     try:
-        stat = file.stat()
+        stat = os.stat(file)
     except OSError:  # which is reported when it is read
         return (name, 0, 0)
     return (name, stat.st_size, stat.st_mtime_ns)

@@ -86,9 +86,9 @@ class Feed(ABC):
         return str(self.path)
 
     @property
-    def files(self) -> list[Path]:
-        """All its files."""
-        return [self.path]
+    def files(self) -> list[str]:
+        """The paths of all its files."""
+        return [self.name]
 
     @abstractmethod
     def records(self, start: Place = START) -> Iterator[Record]:

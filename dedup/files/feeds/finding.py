@@ -36,13 +36,13 @@ class Inputs:
     left_out: int = 0
 
 
-def format_of(path: Path) -> str:
+def format_of(path: Path | str) -> str:
     """Return the format that the name of *path* shows, "" for none.
 
     >>> format_of(Path("pages.jsonl.gz")), format_of(Path("notes.txt"))
     ('jsonl', '')
     """
-    name = path.name.lower()
+    name = os.path.basename(path).lower()
     plain = name.removesuffix(".gz")
     for form, kind in _FORMATS.items():
         if plain.endswith(kind.endings) and (plain == name or kind.may_be_compressed):
@@ -60,13 +60,13 @@ def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs
     are_named = sum(path.is_dir() for path in found.paths) > 1
     for path in found.paths:
         if not path.is_dir():
-            _take(found.feeds, form or _known(path), rule, (path, path.name, _site(path.parent)))
+            entry = (str(path), path.name, _site(path.parent))
+            _take(found.feeds, form or _known(path), rule, entry)
             continue
         prefix, site = path.resolve().name if are_named else "", _site(path)
-        for file in files_in(path, found.troubles):
+        for file, relative in _files_in(path, found.troubles):
             if kind := form or format_of(file):
-                relative = os.path.join(prefix, file.relative_to(path))
-                _take(found.feeds, kind, rule, (file, relative, site))
+                _take(found.feeds, kind, rule, (file, os.path.join(prefix, relative), site))
             else:
                 found.left_out += 1
     return found
@@ -76,15 +76,15 @@ def _site(folder: Path) -> str:
     return valid(folder.absolute().as_posix())
 
 
-def _take(feeds: list[Feed], form: str, rule: FieldRule, entry: tuple[Path, str, str]) -> None:
+def _take(feeds: list[Feed], form: str, rule: FieldRule, entry: tuple[str, str, str]) -> None:
     """Add the file of *entry*, one of `HtmlFiles.entries`, to *feeds*."""
     last = feeds[-1] if feeds else None
     if form != "html":
-        feeds.append(_FORMATS[form](entry[0], rule))
+        feeds.append(_FORMATS[form](Path(entry[0]), rule))
     elif isinstance(last, HtmlFiles):
         last.entries.append(entry)
     else:
-        feeds.append(HtmlFiles(entry[0], rule, [entry]))
+        feeds.append(HtmlFiles(Path(entry[0]), rule, [entry]))
 
 
 def _known(path: Path) -> str:
@@ -97,12 +97,17 @@ def _known(path: Path) -> str:
     )
 
 
-def files_in(folder: Path, troubles: list[str]) -> Iterable[Path]:
-    """Yield the files in *folder* and inner ones; folders that cannot be read become *troubles*."""
+# Not paths: to make them and take them apart costs as much as to read a small file.
+def _files_in(folder: Path, troubles: list[str]) -> Iterable[tuple[str, str]]:
+    """Yield the files in *folder* and inner ones, each with its path there.
+
+    Folders that cannot be read become *troubles*.
+    """
 
     def note(error: OSError) -> None:
         troubles.append(f"{error.filename} cannot be read: {error.strerror}")
 
+    begin = os.path.join(folder, "")
     for place, folders, names in os.walk(folder, onerror=note):
         folders.sort()
         links = (link for name in folders if (link := Path(place, name)).is_symlink())
@@ -111,6 +116,9 @@ def files_in(folder: Path, troubles: list[str]) -> Iterable[Path]:
             for link in links
             if not link.resolve().is_relative_to(folder.resolve())
         ]
-        files = (Path(place, name) for name in sorted(names))
-        # Reading a pipe might never end; what is not there is reported when it is read.
-        yield from (file for file in files if file.is_file() or not file.exists())
+        for name in sorted(names):
+            file = os.path.join(place, name)
+            # Reading a pipe might never end; what is not there is reported when it is read.
+            if os.path.isfile(file) or not os.path.exists(file):
+                relative = file[len(begin) :]
+                yield relative if folder == Path() else file, relative

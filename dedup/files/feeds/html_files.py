@@ -25,12 +25,12 @@ class HtmlFiles(Feed):
     form = "html"
     endings = (".html", ".htm", ".xhtml")
 
-    def __init__(self, path: Path, rule: FieldRule, entries: list[tuple[Path, str, str]]) -> None:
+    def __init__(self, path: Path, rule: FieldRule, entries: list[tuple[str, str, str]]) -> None:
         super().__init__(path, rule)
         self.entries = entries
 
     @property
-    def files(self) -> list[Path]:
+    def files(self) -> list[str]:
         """All its files."""
         return [path for path, _, _ in self.entries]
 
@@ -40,8 +40,7 @@ class HtmlFiles(Feed):
             path, relative, folder = self.entries[number]
             self.share = (number + 1) / len(self.entries)
             place = (number + 1, number + 1)
-            name = str(path)
-            yield Record(place, name, (path, relative), (name, folder), size=_size_of(name))
+            yield Record(place, path, (path, relative), (path, folder), size=_size_of(path))
 
     @staticmethod
     def raw_page(payload: tuple[str, str], rule: FieldRule) -> RawPage | None:  # noqa: ARG004
@@ -58,7 +57,7 @@ class HtmlFiles(Feed):
 
     def likeness(self) -> object:
         """Raise `FeedError` for two files that would be the same one in the output."""
-        seen: dict[str, Path] = {}
+        seen: dict[str, str] = {}
         for path, relative, _ in self.entries:
             other = seen.setdefault(relative, path)
             if other != path:
@@ -71,7 +70,9 @@ class HtmlFiles(Feed):
 
 
 def _url_of(path: str) -> str:
-    return f"file://{path}" if _IS_PLAIN.fullmatch(path) else Path(path).absolute().as_uri()
+    if not os.path.isabs(path):
+        path = os.path.join(os.getcwd(), path)
+    return f"file://{path}" if _IS_PLAIN.fullmatch(path) else Path(path).as_uri()
 
 
 def _size_of(path: str) -> int:
@@ -86,10 +87,10 @@ class _FolderSink(Sink):
         self._folder = folder
         folder.mkdir(parents=True)
 
-    def write(self, source: tuple[Path, str]) -> None:
+    def write(self, source: tuple[str, str]) -> None:
         path, relative = source
         try:
-            path.open("rb").close()
+            open(path, "rb").close()
         except OSError as error:
             raise FeedError(f"{path} cannot be read: {error.strerror}") from error
         copy = self._folder / relative
