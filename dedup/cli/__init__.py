@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import dedup
+
+# Nothing here is linear algebra, for which numpy would start threads: a tenth of a short command.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # A package of strangers has the same name: installed later, it replaces files of this one.
 if "Detector" not in getattr(dedup, "__all__", ()):
