@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 # The file in a JOBDIR whose text names the job.
 TOKEN = "dedup.job"  # noqa: S105 - a name, no secret
 _LONGEST = 100
+# The commands that only show pages; `view` is a `fetch`.
+_SHOWING = ("check", "fetch", "parse", "shell")
 
 
 def read_settings(settings: BaseSettings) -> DedupSettings:
@@ -97,9 +99,9 @@ def only_looks() -> bool:
     A crawler does not know the command that made it, and a project may override every setting that
     such a command sets; but until it ends, the command is on the stack.
     """
-    from scrapy.commands import check, fetch, parse, shell  # of no use to a command line
-
-    showing = (check.Command, fetch.Command, parse.Command, shell.Command)  # `view` is a `fetch`
+    # Not imported for this: what is on the stack has been, and they import much.
+    modules = map(sys.modules.get, map("scrapy.commands.{}".format, _SHOWING))
+    showing = tuple(module.Command for module in modules if module)
     frame: Any = sys._getframe()
     while frame:
         if frame.f_code.co_name == "run" and isinstance(frame.f_locals.get("self"), showing):
