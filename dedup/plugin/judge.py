@@ -55,8 +55,8 @@ _TOGETHER = 1_000
 # So many pages are asked about together, at the latest after so many seconds: between two of them a
 # crawl does so much else that the processor has forgotten what asking needs.
 MOST_GATHERED, ASKED_WITHIN = 16, 0.1
-# As many records of pages are committed together, at the latest after so many seconds.  If the process
-# is killed before, their pages are unknown, as if this crawl had not met them.
+# As many records of pages are confirmed and committed together, at the latest after so many seconds.  If
+# the process is killed before, their pages are unknown, as if this crawl had not met them.
 GATHERED_FOR = 0.25
 # Hosts that are remembered as visited; others are recorded again.
 _MAX_HOSTS = 20_000
@@ -127,6 +127,9 @@ class Judge:
         """The rules for URLs of this crawl."""
         # Rows whose fate is known but not yet in the index, because storing it failed.
         self._unsettled: dict[int, bool] = {}
+        # Rows that are to be confirmed together; only where a clock sees to it that they are.
+        self._kept: list[int] = []
+        self._gathers = False
         self._untaken: list[int] = []
         # Whether feeds hold pages until they are stored, and how often it was noted that some are.
         self._holds = False
@@ -167,6 +170,7 @@ class Judge:
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
             if has_asyncio():
                 index.store.gather(MOST_GATHERED)
+                self._gathers = not self.is_remote
             # No more than Scrapy takes of one response before they are through.
             self._most_asked = min(MOST_GATHERED, self._crawler.settings.getint("CONCURRENT_ITEMS"))
         except BaseException:
@@ -420,6 +424,7 @@ class Judge:
     ) -> None:
         """Ask the index, and call *then* with the answer, None where there is none."""
         if self._writer is None:
+            self._confirm_kept()
             then(self._attempt(ask))
         else:
             self._writer.put(ask, lambda answer: then(self._taken(answer)), is_urgent=is_urgent)
@@ -438,12 +443,17 @@ class Judge:
         if self._detector is None:
             return None
         answer = self._breaker.attempt(ask)
-        if self._timer is None and self._detector.index.store.is_gathering:
-            self._timer = asyncio.get_running_loop().call_later(GATHERED_FOR, self._flush)
+        if self._detector.index.store.is_gathering:
+            self._flush_soon()
         return answer
 
+    def _flush_soon(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(GATHERED_FOR, self._flush)
+
     def _flush(self) -> None:
-        """Commit what was gathered."""
+        """Confirm and commit what was gathered."""
+        self._confirm_kept()
         self._timer = None
         if self._detector:
             self._breaker.attempt(self._detector.index.store.flush)
@@ -532,7 +542,23 @@ class Judge:
             return
         if not kept:
             self.counts.add("released")
+        elif self._gathers:
+            self._kept.append(row)
+            self._flush_soon()
+            if self._room.is_awaited(row) or len(self._kept) >= MOST_GATHERED:
+                self._confirm_kept()
+            return
         self._settle(row, kept=kept)
+
+    def _confirm_kept(self) -> None:
+        """Confirm the rows that wait for it; before anything else is asked, which may lean on them."""
+        rows, self._kept = self._kept, []
+        if not rows or self._detector is None:
+            return
+        if not self._attempt(partial(_settled, self._detector.index.ledger.confirm, *rows)):
+            self._unsettled.update(dict.fromkeys(rows, True))
+        for row in rows:
+            self._room.settled(row)
 
     def _settle(self, row: int, *, kept: bool) -> None:
         assert self._detector is not None
@@ -569,6 +595,7 @@ class Judge:
 
     def _catch_up(self) -> None:
         """Settle rows that could not be settled yet; one that never can be does not block the others."""
+        self._confirm_kept()
         if not (self._unsettled or self._untaken) or self._is_pausing:
             return
         failures = 0
@@ -622,10 +649,10 @@ def _done(change: Callable[..., object], *args: Any) -> bool:
     return True
 
 
-def _settled(change: Callable[[int], None], row: int) -> bool:
-    """Settle *row*, unless it was lost with what could not be committed; return True."""
+def _settled(change: Callable[..., None], *rows: int) -> bool:
+    """Settle those of *rows* that were not lost with what could not be committed; return True."""
     with suppress(NoSuchRow):
-        change(row)
+        change(*rows)
     return True
 
 

@@ -42,6 +42,10 @@ class WaitingRoom:
         self._waiters[row].append(waiter)
         return waiter
 
+    def is_awaited(self, row: int) -> bool:
+        """Return whether a copy waits for *row*."""
+        return row in self._waiters
+
     def settled(self, row: int) -> None:
         """Wake all copies that wait for *row*."""
         for waiter in self._waiters.pop(row, ()):

@@ -42,6 +42,10 @@ class NoHtml(DedupError):  # noqa: N818 - it says what is the matter
         return type(self), (dict.fromkeys(map(str, self.record)),)
 
 
+# Made once: `json.dumps` makes another one each time, which takes longer than a short key.
+_written = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRule:
     """Which fields hold a page: the settings ``DEDUP_HTML_FIELD``, ``_TEXT_FIELDS``, ``_URL_FIELD``.
@@ -117,7 +121,7 @@ def item_key(record: Mapping[str, Any], names: Iterable[str]) -> str:
     values = [_comparable(record.get(name)) for name in names]
     if all(value in (None, "", [], {}) for value in values):
         return ""
-    key = json.dumps(values, separators=(",", ":"), sort_keys=True)
+    key = _written(values)
     return key if len(key) <= _MAX_KEY else f"{key[:_MAX_KEY]}~{digest(key.encode()).hex()}"
 
 

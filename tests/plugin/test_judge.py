@@ -51,8 +51,9 @@ def test_before_and_after_the_crawl_nothing_is_judged(tmp_path: Path) -> None:
         assert [row.outcome for row in index.rows()] == [Outcome.RELEASED]
 
 
+@pytest.mark.parametrize("together", [False, True])
 def test_a_row_that_cannot_be_settled_holds_up_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: bool
 ) -> None:
     judge = judge_of(tmp_path)
     verdicts = [judge.ask(judge.question(page(text(n)), "item")) for n in range(6)]
@@ -60,14 +61,19 @@ def test_a_row_that_cannot_be_settled_holds_up_no_other(
     broken = set(rows)
     confirm = Ledger.confirm
 
-    def confirm_some(ledger: Ledger, row: int) -> None:
-        if row in broken:
+    def confirm_some(ledger: Ledger, *some: int) -> None:
+        if not broken.isdisjoint(some):
             raise OSError("on purpose")
-        confirm(ledger, row)
+        confirm(ledger, *some)
 
     monkeypatch.setattr(Ledger, "confirm", confirm_some)
-    for row in rows:
-        judge.settle(row, kept=True)
+
+    async def settled() -> None:
+        for row in rows:
+            judge.settle(row, kept=True)
+
+    judge._gathers = together
+    asyncio.run(settled())
     broken = {rows[0], rows[1], rows[3]}
     for n in range(3):  # at most two failures a question
         judge.ask(judge.question(page(text(9 + n)), "item"))
@@ -114,6 +120,50 @@ def test_pages_that_are_asked_about_together_hear_what_they_hear_one_by_one(
     one_by_one = answered(tmp_path / "a", pages, at_once)
     assert answered(tmp_path / "b", pages, together) == one_by_one
     assert None not in one_by_one
+
+
+@pytest.mark.parametrize("what", ["question", "waiter", "moment", "many", "release", "close"])
+def test_rows_are_confirmed_together_before_anybody_leans_on_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    confirmed: list[tuple[int, ...]] = []
+    confirm = Ledger.confirm
+
+    def noted(ledger: Ledger, *rows: int) -> None:
+        confirmed.append(rows)
+        confirm(ledger, *rows)
+
+    monkeypatch.setattr(Ledger, "confirm", noted)
+    monkeypatch.setattr("dedup.plugin.judge.GATHERED_FOR", 0.01 if what == "moment" else 60.0)
+
+    async def crawled() -> None:
+        judge = judge_of(tmp_path)
+        number = MOST_GATHERED if what == "many" else 3
+        verdicts = [judge.ask(judge.question(page(text(n)), "item")) for n in range(number)]
+        rows = [verdict.row for verdict in verdicts if verdict and verdict.row]
+        copy = judge.ask(judge.question(page(text(2)), "item"))
+        waiter = judge.waiter(copy) if what == "waiter" else None
+        for row in rows[what == "release" :]:
+            judge.settle(row, kept=True)
+        if what == "question":
+            copy = judge.ask(judge.question(page(text(2)), "item"))
+            assert copy is not None
+            assert copy.canonical == rows[2]
+            assert copy.row
+        elif what == "release":
+            judge.settle(rows[0], kept=False)
+        elif what == "moment":
+            await asyncio.sleep(0.1)
+        if what != "close":
+            assert [*map(sorted, confirmed)] == [rows[what == "release" :]]
+            assert waiter is None or await waiter.wait(0)
+        judge.close("finished")
+        assert [*map(sorted, confirmed)] == [rows[what == "release" :]]
+
+    asyncio.run(crawled())
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        outcomes = [row.outcome for row in index.rows()]
+    assert outcomes.count(Outcome.RELEASED) == (what == "release")
 
 
 @pytest.mark.parametrize(("number", "waits"), [(3, True), (MOST_GATHERED, False)])
