@@ -5,11 +5,13 @@
 FOLDER holds a site of plain files, for instance an unpacked manual.  START are the paths of its start
 pages.  The site is served on 127.0.0.1 and crawled by a stock CrawlSpider and by our spider `site`, with
 dedup and without, in turn and each time in a new process.  The command prints medians of wall time and of
-the crawler's CPU time, and the anonymous memory of the crawler.
+the crawler's CPU time, and the anonymous memory of the crawler.  The stat `dedup/seconds` is compared
+with what was measured.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -41,6 +43,12 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "CrawlSpider + add-on, responses": ("stock", {**ADDON, "DEDUP_SOURCE": "response"}),
     "site": ("site", {}),
     "site + add-on": ("site", {**ADDON, "DEDUP_SOURCE": "response"}),
+}
+# The same spider without the add-on.
+WITHOUT = {
+    "CrawlSpider + add-on": "CrawlSpider",
+    "CrawlSpider + add-on, responses": "CrawlSpider",
+    "site + add-on": "site",
 }
 COMMON = {
     "CONCURRENT_REQUESTS": 16,
@@ -111,6 +119,12 @@ def crawled(kind: str, url: str, index: str) -> dict[str, Any]:
             memory.append(anonymous_mb())
 
     crawler.signals.connect(responded, signals.response_received)
+    collecting = [0.0]
+
+    def collected(phase: str, _: object) -> None:
+        collecting[0] += _cpu() if phase == "stop" else -_cpu()
+
+    gc.callbacks.append(collected)
     # Not the imports and the start, which a crawl of any length pays once.
     begin, cpu = time.perf_counter(), _cpu()
     process.crawl(crawler, url=url)
@@ -124,6 +138,7 @@ def crawled(kind: str, url: str, index: str) -> dict[str, Any]:
     return {
         "seconds": time.perf_counter() - begin,
         "cpu": _cpu() - cpu,
+        "collecting": collecting[0],
         "memory": [*memory, anonymous_mb()],
         "pages": stats.get("response_received_count", 0),
         "stats": stats,
@@ -166,6 +181,15 @@ def report(found: dict[str, list[dict[str, Any]]]) -> None:
                 for name in sorted(steps)
             )
             click.echo(f"{kind}: ms a page: {each}; {stats.get('dedup/dropped', 0):,} pages dropped")
+        if without := found.get(WITHOUT.get(kind, "")):
+            told = median(run["stats"]["dedup/seconds"] for run in runs)
+            pairs = list(zip(runs, without, strict=True))
+            more = median(run["cpu"] - other["cpu"] for run, other in pairs)
+            spared = median(other["collecting"] - run["collecting"] for run, other in pairs)
+            click.echo(
+                f"{kind}: dedup/seconds {told:.2f}, measured {more:.2f} (ratio {told / more:.2f}), "
+                f"after {spared:.2f} that garbage collection took less"
+            )
 
 
 def _ratio(runs: list[dict[str, Any]], base: list[dict[str, Any]], name: str) -> float:

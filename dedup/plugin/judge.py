@@ -298,7 +298,7 @@ class Judge:
             return None
         verdict = self._attempt(partial(self._submit, self._detector, question, sighting))
         if verdict is not None:
-            self._note(sighting, verdict)
+            self.counts.timed("index", self._note, sighting, verdict)
         return verdict
 
     def _sighted(self, question: Question) -> Sighting | None:

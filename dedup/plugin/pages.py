@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from time import thread_time
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
@@ -321,7 +322,10 @@ def _read(response: HtmlResponse, max_bytes: int) -> Page:
     longest = len(response.text) * (1 if response.text.isascii() else 4)
     if longest > SMALL and has_attribute_flood(markup_of(response.text)):
         return Page.unread(body, Excess.ATTRIBUTES, url=url)
-    return Page.from_tree(response.selector.root, body=body, url=url, max_bytes=max_bytes)
+    begin = thread_time()
+    root = response.selector.root
+    exchange_of(response).parsing = thread_time() - begin
+    return Page.from_tree(root, body=body, url=url, max_bytes=max_bytes)
 
 
 def _header_encoding(response: HtmlResponse) -> str | None:

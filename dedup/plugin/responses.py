@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 # The share (0 to 1) of copies that are followed all the same.
 EXPLORED = 0.05
@@ -252,7 +254,7 @@ class ReadingMiddleware(DedupResponseMiddleware):
         judge = pipeline.judge
         with suppress(Exception):  # the pipeline tries again, and reports it
             if self._settings.source == "item":
-                judge.counts.timed("parse", pipeline.reader.read_ahead, response)
+                _timed(response, judge, pipeline.reader.read_ahead)
             else:
                 exchange_of(response).is_given = True
                 _read(response, judge)
@@ -269,4 +271,14 @@ def is_explored(url: str) -> bool:
 
 def _read(response: Response, judge: Judge) -> Page | None:
     limit = judge.settings.config.max_bytes
-    return judge.counts.timed("parse", page_from_response, response, max_bytes=limit)
+    return _timed(response, judge, partial(page_from_response, max_bytes=limit))
+
+
+def _timed(response: Response, judge: Judge, read: Callable[[Response], _T]) -> _T:
+    """Return what *read* reads; what Scrapy's parser takes is not counted, callbacks need its tree too."""
+    exchange = exchange_of(response)
+    try:
+        return judge.counts.timed("parse", read, response)
+    finally:
+        judge.counts.add("seconds/parse", -exchange.parsing)
+        exchange.parsing = 0.0

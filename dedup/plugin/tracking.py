@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class Exchange:
     """What is known of one response; nothing in it may lead to the response, which would live on.
 
-    *page* is what was read of it, *is_well_decoded* whether its text is what its bytes say.  *verdict*
-    is one given before the callback, *is_given* says that the response reached its callback, and that it
+    *page* is what was read of it, *is_well_decoded* whether its text is what its bytes say, *parsing*
+    how many processor seconds Scrapy's parser took for it, which its callback is spared.  *verdict* is one given before the callback, *is_given* says that the response reached its callback, and that it
     has not failed, *is_cut* that its requests are withheld.  *beside* is what the first item that holds
     all of it says in other fields, None for no item.  *followed* is the canonical of a copy that is
     followed, with its own fingerprint.  *watch* is what rules for URLs learn from, *links* are URLs that
@@ -43,6 +43,7 @@ class Exchange:
 
     page: Page | None = None
     is_well_decoded: bool | None = None
+    parsing: float = 0.0
     verdict: Verdict | None = None
     is_given: bool = False
     is_cut: bool = False

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
+from scrapy.http import HtmlResponse
 from scrapy.statscollectors import MemoryStatsCollector
 
-from dedup.plugin import notices
+from dedup.front.reading import read_settings
+from dedup.plugin import notices, pages, responses
 from dedup.plugin.notices import CrawlStats, DuplicatePage
 from dedup.values.verdict import Reason, Verdict
 from tests.crawling import crawl
@@ -46,6 +50,20 @@ def crawler() -> Crawler:
     made = Crawler(Spider)
     made.stats = MemoryStatsCollector(made)
     return made
+
+
+def test_what_scrapys_parser_takes_is_no_time_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count()
+    for module in (notices, pages):
+        monkeypatch.setattr(module, "thread_time", lambda: next(clock))
+    counting = crawler()
+    judge: Any = SimpleNamespace(counts=CrawlStats(counting), settings=read_settings({}))
+    response = HtmlResponse("http://a/", body=b"<p>some words", encoding="utf-8")
+    for _ in range(2):  # the second time nothing is parsed
+        assert responses._read(response, judge) is not None
+    assert counting.stats is not None
+    # From tick 0 to 3, of which 1 to 2 are the parser's, and from 4 to 5.
+    assert counting.stats.get_stats() == {"dedup/seconds/parse": 3}
 
 
 def looked_at(candidates: int) -> Verdict:
