@@ -275,7 +275,7 @@ def _read(response: Response, judge: Judge) -> Page | None:
 
 
 def _timed(response: Response, judge: Judge, read: Callable[[Response], _T]) -> _T:
-    """Return what *read* reads; what Scrapy's parser takes is not counted, callbacks need its tree too."""
+    """Return what *read* reads; what Scrapy's parser takes is not counted: callbacks need its tree."""
     exchange = exchange_of(response)
     try:
         return judge.counts.timed("parse", read, response)

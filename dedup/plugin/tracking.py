@@ -30,11 +30,12 @@ class Exchange:
     """What is known of one response; nothing in it may lead to the response, which would live on.
 
     *page* is what was read of it, *is_well_decoded* whether its text is what its bytes say, *parsing*
-    how many processor seconds Scrapy's parser took for it, which its callback is spared.  *verdict* is one given before the callback, *is_given* says that the response reached its callback, and that it
-    has not failed, *is_cut* that its requests are withheld.  *beside* is what the first item that holds
-    all of it says in other fields, None for no item.  *followed* is the canonical of a copy that is
-    followed, with its own fingerprint.  *watch* is what rules for URLs learn from, *links* are URLs that
-    its callback makes no requests for, as there were some.
+    how many processor seconds Scrapy's parser took, which its callback is spared.  *verdict* is given
+    before the callback, *is_given* says that the response reached its callback, and that it has not
+    failed, *is_cut* that its requests are withheld.  *beside* is what the first item that holds all of
+    it says in other fields, None for no item.  *followed* is the canonical of a copy that is followed,
+    with its own fingerprint.  *watch* is what rules for URLs learn from, *links* are URLs that its
+    callback makes no requests for, as there were some.
 
     It has given *items*, of which so many are *settled*, and so many of these *delivered*: they came
     through all pipelines, or repeat one that did.  *rows* are theirs.  *row* is that of the page itself,
