@@ -299,6 +299,8 @@ class Judge:
         verdict = self._attempt(partial(self._submit, self._detector, question, sighting))
         if verdict is not None:
             self.counts.timed("index", self._note, sighting, verdict)
+            if verdict.row is None and verdict.standing and verdict.standing.row in self._unsettled:
+                return None  # nobody knows when that can be settled
         return verdict
 
     def _sighted(self, question: Question) -> Sighting | None:

@@ -85,6 +85,24 @@ def test_a_row_that_cannot_be_settled_holds_up_no_other(
     assert outcomes[0] is Outcome.RELEASED
 
 
+def test_no_copy_waits_for_a_row_that_cannot_be_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = judge_of(tmp_path)
+    first, again = (judge.question(page(text(1), f"http://a/{n}"), "item") for n in range(2))
+    verdict = judge.ask(first)
+    assert verdict is not None
+    assert verdict.row is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "confirm", lambda *_: "full".index("disk"))
+        judge.settle(verdict.row, kept=True)
+        assert judge.ask(again) is None
+    copy = judge.ask(again)
+    assert copy is not None
+    assert copy.canonical == verdict.row
+    judge.close("finished")
+
+
 def answered(
     folder: Path, pages: list[Page], ask: Callable[[Judge, Question], Awaitable[Verdict | None]]
 ) -> list[Verdict | None]:
