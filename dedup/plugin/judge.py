@@ -127,6 +127,8 @@ class Judge:
         """The rules for URLs of this crawl."""
         # Rows whose fate is known but not yet in the index, because storing it failed.
         self._unsettled: dict[int, bool] = {}
+        # Rows whose fate is in the index, but perhaps not committed.
+        self._settled: dict[int, bool] = {}
         # Rows that are to be confirmed together; only where a clock sees to it that they are.
         self._kept: list[int] = []
         self._gathers = False
@@ -444,10 +446,14 @@ class Judge:
     def _attempt(self, ask: Callable[[], _T]) -> _T | None:
         if self._detector is None:
             return None
-        answer = self._breaker.attempt(ask)
+        answer = self._breaker.attempt(lambda: (ask(),))
         if self._detector.index.store.is_gathering:
             self._flush_soon()
-        return answer
+        else:  # all of it is committed now, or none ever was
+            settled, self._settled = self._settled, {}
+            if answer is None:
+                self._unsettled.update(settled)
+        return answer[0] if answer else None
 
     def _flush_soon(self) -> None:
         if self._timer is None:
@@ -458,7 +464,7 @@ class Judge:
         self._confirm_kept()
         self._timer = None
         if self._detector:
-            self._breaker.attempt(self._detector.index.store.flush)
+            self._attempt(self._detector.index.store.flush)
 
     def _taken(self, answer: Answer[_T]) -> _T | None:
         """Count an answer of the server, and return its value."""
@@ -557,8 +563,8 @@ class Judge:
         rows, self._kept = self._kept, []
         if not rows or self._detector is None:
             return
-        if not self._attempt(partial(_settled, self._detector.index.ledger.confirm, *rows)):
-            self._unsettled.update(dict.fromkeys(rows, True))
+        done = self._attempt(partial(_settled, self._detector.index.ledger.confirm, *rows))
+        (self._settled if done else self._unsettled).update(dict.fromkeys(rows, True))
         for row in rows:
             self._room.settled(row)
 
@@ -569,6 +575,8 @@ class Judge:
         def settled(is_settled: bool | None) -> None:
             if not is_settled:
                 self._unsettled[row] = kept
+            elif self._gathers:
+                self._settled[row] = kept
             self._room.settled(row)
 
         if kept and self._confirmations:

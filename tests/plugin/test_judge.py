@@ -5,6 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 from scrapy import Spider
@@ -101,6 +102,31 @@ def test_no_copy_waits_for_a_row_that_cannot_be_settled(
     assert copy is not None
     assert copy.canonical == verdict.row
     judge.close("finished")
+
+
+def test_a_row_whose_confirmation_could_not_be_committed_is_confirmed_when_there_is_room(
+    tmp_path: Path,
+) -> None:
+    async def crawled() -> Verdict | None:
+        judge = judge_of(tmp_path)
+        first, again = (judge.question(page(text(1), f"http://a/{n}"), "item") for n in range(2))
+        verdict = judge.ask(first)
+        judge._flush()
+        assert verdict is not None
+        judge.settle(verdict.row or 0, kept=True)
+        assert judge._detector is not None
+        connection: Any = judge._detector.index.store._connection  # type: ignore[attr-defined]
+        connection.set_authorizer(lambda _, what, *__: what == "COMMIT")  # 1 denies it
+        judge._flush()
+        connection.set_authorizer(None)
+        copy = judge.ask(again)
+        judge.close("finished")
+        return copy
+
+    copy = asyncio.run(crawled())
+    assert copy is not None
+    assert copy.row is not None
+    assert copy.canonical == 1
 
 
 def answered(
