@@ -133,6 +133,8 @@ class Judge:
         self._kept: list[int] = []
         self._gathers = False
         self._untaken: list[int] = []
+        # The rows of pages that gave no item, where an only item stands for its page.
+        self.itemless: set[int] = set()
         # Whether feeds hold pages until they are stored, and how often it was noted that some are.
         self._holds = False
         self._noted = 0
@@ -602,6 +604,20 @@ class Judge:
                 self._room.settled(row)
 
         self._do(partial(_done, self._detector.index.ledger.take_back, rows), taken)
+
+    def gives_place(self, verdict: Verdict) -> bool:
+        """Return whether *verdict* is for a page that gave no item; then that counts as never seen.
+
+        So the first item of its text is kept, as one wanted back, and is what others repeat.
+        """
+        standing, canonical = verdict.standing, verdict.canonical
+        if standing is None or canonical is None or standing.row not in self.itemless:
+            return False
+        if verdict.row is None or verdict.is_delivered:
+            return False
+        self._take_back(sorted({standing.row, canonical}))
+        self.restore([verdict.row])
+        return True
 
     def _catch_up(self) -> None:
         """Settle rows that could not be settled yet; one that never can be does not block the others."""

@@ -174,6 +174,8 @@ class DedupSpiderMiddleware(BesidePipeline):
         if not kept and verdict.kept and verdict.row is not None:
             pipeline.judge.settle(verdict.row, kept=False)
             exchange.row = None
+        elif self._judges_responses and not exchange.items and verdict.row is not None:
+            pipeline.judge.itemless.add(verdict.row)
         pipeline.settle_page(exchange)
 
 

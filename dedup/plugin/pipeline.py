@@ -116,7 +116,9 @@ class DedupPipeline:
         token, judge = self._tracker.judged(item), self.judge
         self._counts.add("seen")
         if token.verdict:
-            return self._act(item, token, token.verdict)
+            if not judge.gives_place(token.verdict):
+                return self._act(item, token, token.verdict)
+            token.is_only = token.is_restored = True
         token.question = question = self._question(item, token)
         if question is None:
             return self._keep_unjudged(item)
@@ -178,14 +180,17 @@ class DedupPipeline:
         return await self._act_later(item, token, question, verdict)
 
     def _is_unread(self, item: Any, token: Token, verdict: Verdict | None) -> bool:
-        """Return whether *item*, a copy by its *verdict*, is to be kept because of what was not read.
+        """Return whether to keep *item*, a copy by its *verdict*, of a page without one or not read well.
 
-        The copies before it are given back: they are requested again, and kept.
+        The copies before it of what was not read are given back: they are requested again, and kept.
         """
         question = token.question
-        if question is None or verdict is None or not self._drops(verdict):
+        if question is None or verdict is None:
             return False
-        if verdict.canonical is None or verdict.row is None:
+        if self.judge.gives_place(verdict):
+            question.is_restored = True
+            return True
+        if not self._drops(verdict) or verdict.canonical is None or verdict.row is None:
             return False
         page, response = question.page, token.response
         if self._settings.config.exceptions.originals(url_key(page.url)):

@@ -60,6 +60,11 @@ class DoorSpider(Spider):
         yield {"url": response.url[-6:], "text": "first " + str(response.css("p::text").get())}
         yield {"url": response.url[-6:], "text": "second"}
 
+    def late_item(self, response: Response) -> Iterator[Any]:
+        """Give no item of the first page."""
+        is_first = "<!-- 0 -->" in response.text
+        yield from self.no_item(response) if is_first else self.parse(response)
+
     def fail_late(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url[-6:], "text": None}
         self._fail_first(response)

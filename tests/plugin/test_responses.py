@@ -172,6 +172,40 @@ def test_a_page_without_one_item_counts_when_its_callback_ended(tmp_path: Path, 
     ]
 
 
+@pytest.mark.parametrize("action", ["drop", "mark"])
+def test_the_first_item_of_a_text_takes_the_place_of_a_page_without_one(
+    tmp_path: Path, action: str
+) -> None:
+    done = doors(
+        tmp_path,
+        *(text(1), text(1), edited(1), text(1)),
+        how="late_item",
+        DEDUP_SOURCE="response",
+        DEDUP_ACTION=action,
+        RETRY_ENABLED=False,
+    )
+    if action == "mark":
+        assert [item["dedup_reason"] for item in done.items] == ["new", *["near_duplicate"] * 2]
+    else:
+        assert [item["text"] for item in done.items] == [text(1)]
+    # The copies repeat it; what was said of it as a copy of the other page is undone.
+    assert rows(tmp_path) == [
+        ("page", Reason.NEW, Outcome.RELEASED),
+        ("page", Reason.NEAR_DUPLICATE, Outcome.FORGOTTEN),
+        ("page", Reason.NEW, Outcome.CONFIRMED),
+        ("page", Reason.NEAR_DUPLICATE, Outcome.CONFIRMED),
+        ("page", Reason.NEAR_DUPLICATE, Outcome.CONFIRMED),
+    ]
+
+
+@pytest.mark.parametrize("unchanged", ["keep", "drop"])
+def test_it_takes_that_place_in_the_next_crawl_too(tmp_path: Path, unchanged: str) -> None:
+    for how, wanted in (("no_item", 0), ("late_item", 1), ("late_item", unchanged == "keep")):
+        settings = {"DEDUP_SOURCE": "response", "DEDUP_UNCHANGED": unchanged, "RETRY_ENABLED": False}
+        assert len(doors(tmp_path, *[text(1)] * 3, how=how, **settings).items) == wanted
+    rows(tmp_path)
+
+
 def test_a_page_whose_only_item_storage_lost_is_nobodys_canonical(tmp_path: Path) -> None:
     done = doors(
         tmp_path,
