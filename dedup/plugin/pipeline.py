@@ -180,7 +180,7 @@ class DedupPipeline:
         return await self._act_later(item, token, question, verdict)
 
     def _is_unread(self, item: Any, token: Token, verdict: Verdict | None) -> bool:
-        """Return whether to keep *item*, a copy by its *verdict*, of a page without one or not read well.
+        """Return whether to keep *item*, a copy by its *verdict* of a page without one or not read well.
 
         The copies before it of what was not read are given back: they are requested again, and kept.
         """
