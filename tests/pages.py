@@ -15,8 +15,11 @@ def text(seed: int, words: int = 120) -> str:
 
 
 def edited(seed: int, edits: int = 1, words: int = 120) -> str:
-    """Return `text` with its last *edits* words replaced."""
-    return " ".join(text(seed, words).split()[: words - edits] + [f"new{n}" for n in range(edits)])
+    """Return `text` with its last *edits* words replaced by identifiers, as of sessions.
+
+    Other words would stand where no page has them, and so keep it on a site that is known.
+    """
+    return " ".join(text(seed, words).split()[: words - edits] + [f"feed{n:04}" for n in range(edits)])
 
 
 def told_elsewhere() -> list[str]:

@@ -34,7 +34,8 @@ from dedup.files.contexts import batch_of as contexts_batch
 from dedup.files.contexts import counts_of
 from dedup.recipes.bands import Banding, sketch_keys
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.sample import SAMPLED_BYTES, of_site, sampled
+from dedup.recipes.sample import of_site, sampled
+from dedup.recipes.traits import title_in
 from dedup.rule import loss
 from dedup.rule.decide import preference
 from dedup.rule.frozen import MOST_PAGES, NOTHING, FrozenSite, FrozenSites, HostCounts, counted
@@ -457,7 +458,7 @@ def _beside(site: FrozenSite, row: Row) -> SiteContext:
 
 def _asked(row: Row, side: str) -> tuple[bytes, bytes]:
     """Return of what it is asked whether it is common: the sample of a page, and its title."""
-    return of_site(row[f"{side}_sample"]), row[f"{side}_traits"][:SAMPLED_BYTES]
+    return of_site(row[f"{side}_sample"]), title_in(row[f"{side}_traits"])
 
 
 def _counts(contexts: pa.Table) -> HostCounts:

@@ -64,5 +64,8 @@ class Content:
         check_bins: int,
         one_in: int,
         most_sampled: int,
+        most_pairs: int,
     ) -> None: ...
-    def __call__(self, text: str) -> tuple[int, bytes, bytes, int, int, int, bytes, bytes] | None: ...
+    def __call__(
+        self, text: str
+    ) -> tuple[int, bytes, bytes, int, int, int, bytes, bytes, bytes] | None: ...

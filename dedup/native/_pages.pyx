@@ -42,7 +42,7 @@ cdef extern from "fold.h" nogil:
         uint32_t* characters
     ctypedef struct Token:
         uint32_t end
-        uint8_t origin
+        uint8_t origin, begins_line
     ctypedef struct Tokens:
         uint8_t* bytes
         size_t used
@@ -51,6 +51,7 @@ cdef extern from "fold.h" nogil:
         uint32_t* han
         size_t han_used
         int has_words
+        uint8_t begins_line
     ctypedef struct Frequencies:
         const uint64_t* hashes
         const double* roots
@@ -76,6 +77,8 @@ cdef extern from "fold.h" nogil:
     void sketch_of(const uint64_t*, size_t, int, uint8_t*)
     size_t sample_of(const uint64_t*, size_t, uint32_t, size_t, uint32_t*, size_t*)
     size_t shingles_of(const uint64_t*, size_t, size_t, uint64_t*)
+    void note_token(Tokens*, uint8_t)
+    size_t pairs_of(const uint64_t*, const Token*, const Term*, const uint32_t*, size_t, uint64_t*)
     size_t keyed_shingles_of(const uint64_t*, size_t, size_t, uint64_t*)
     uint64_t keyed_hash(const uint8_t*, size_t, const uint64_t*)
     int has_long_tag(uint8_t*, size_t, size_t)
@@ -98,7 +101,7 @@ cdef enum:
 # Memory that is kept for the next page.
 cdef enum:
     MOST_KEPT = 8 << 20
-    BUFFERS = 17
+    BUFFERS = 18
 
 # ---- Memory
 
@@ -266,6 +269,7 @@ cdef enum:  # numbers of buffers
     HASHES = 14
     SHINGLES = 15
     FALLBACKS = 16
+    PAIRS = 17
 
 ctypedef struct Name:
     const char* name
@@ -662,12 +666,12 @@ cdef class Content:
     cdef Frequencies _table
     cdef uint32_t _seed, _one_in
     cdef bint _tie
-    cdef size_t _size, _positions, _most_sampled
+    cdef size_t _size, _positions, _most_sampled, _most_pairs
     cdef int _bits, _check_bits
     cdef bytes _keyed_table
 
     def __init__(self, segment, frequencies, keyed_long, bytes keyed_table, *, uint32_t seed, bint tie,
-                 size_t shingle, int bins, int check_bins, uint32_t one_in, size_t most_sampled):
+                 size_t shingle, int bins, int check_bins, uint32_t one_in, size_t most_sampled, size_t most_pairs):
         if not shingle or not 2 <= bins <= 256 or not 2 <= check_bins <= 256 or len(keyed_table) % 2048:
             raise ValueError("a shingle, bins or a table of another size than this module knows")
         if bins & (bins - 1) or check_bins & (check_bins - 1) or one_in & (one_in - 1):
@@ -677,14 +681,14 @@ cdef class Content:
         self._positions = len(keyed_table) // 2048
         self._seed, self._tie, self._size = seed, tie, shingle
         self._bits, self._check_bits = bins.bit_length() - 1, check_bins.bit_length() - 1
-        self._one_in, self._most_sampled = one_in, most_sampled
+        self._one_in, self._most_sampled, self._most_pairs = one_in, most_sampled, most_pairs
         self._held = None
 
     def __call__(self, text):
         """Return what a text gives, or None where Python must do it.
 
         It is (simhash, sketch, the text with its white space as single spaces in bytes, number of tokens,
-        number of those with kana, number of different shingles, sample, check sketch).
+        number of those with kana, number of different shingles, sample, pairs, check sketch).
         """
         cdef _Scratch scratch
         if type(text) is not str or not self._size:
@@ -704,6 +708,7 @@ cdef class Content:
         found.bytes = <uint8_t*>scratch.room(BYTES, length, 9)
         found.tokens = <Token*>scratch.room(TOKENS, length, sizeof(Token))
         found.han = <uint32_t*>scratch.room(HANS, length, 8)
+        found.begins_line = True
         cut(<const uint32_t*>scratch.buffers[CHARACTERS].data, length, &found)
         if not found.has_words:
             found.count = found.used = 0
@@ -727,6 +732,7 @@ cdef class Content:
         cdef void* data
         word = 0
         for token in range(found.count):
+            joined.begins_line |= found.tokens[token].begins_line
             if found.tokens[token].origin != RUN_OF_HAN:
                 length = found.tokens[token].end - begin
                 if joined.used + length + 2 > most:
@@ -766,7 +772,8 @@ cdef class Content:
         return 0
 
     cdef tuple _result(self, str text, Tokens* found, _Scratch scratch):
-        cdef size_t count = found.count, size = 64, shingles_count, sampled, place, different, kana = 0
+        cdef size_t count = found.count, size = 64, shingles_count, sampled, place, different, kana = 0, paired
+        cdef uint64_t* its_pairs
         cdef uint64_t simhash
         cdef uint64_t* hashes
         cdef uint64_t* shingles
@@ -796,6 +803,11 @@ cdef class Content:
         shingles = <uint64_t*>scratch.room(SHINGLES, count, 8)
         for place in range(count):
             hashes[place] = terms[numbers[place]].hash
+        its_pairs = <uint64_t*>scratch.room(PAIRS, count, 16)
+        paired = pairs_of(hashes, found.tokens, terms, numbers, count, its_pairs)
+        its_pairs = sorted_of(its_pairs, its_pairs + count, paired)
+        pairs = PyBytes_FromStringAndSize(NULL, 4 * min(self._most_pairs, paired))
+        sample_of(its_pairs, paired, 1, self._most_pairs, <uint32_t*>PyBytes_AS_STRING(pairs), &paired)
         shingles_count = shingles_of(hashes, count, self._size, shingles)
         sketch_of(shingles, shingles_count, self._bits, sketch)
         shingles = sorted_of(shingles, hashes, shingles_count)
@@ -812,6 +824,7 @@ cdef class Content:
             kana,
             different,
             sample[:4 * sampled],
+            pairs[:4 * paired],
             check,
         )
 
@@ -840,9 +853,7 @@ cdef class Content:
 
 cdef inline void _end(Tokens* tokens, size_t length, uint8_t origin) noexcept:
     tokens.used += length
-    tokens.tokens[tokens.count].end = <uint32_t>tokens.used
-    tokens.tokens[tokens.count].origin = origin
-    tokens.count += 1
+    note_token(tokens, origin)
     tokens.bytes[tokens.used] = 32
     tokens.used += 1
 
@@ -986,21 +997,15 @@ cdef object _structure(tuple tags, tuple depths, const int32_t[::1] weights, siz
 
 
 def numbers(bytes text not None):
-    """Return the different numbers and codes in *text*, see `dedup.recipes.traits`, as a set of strings."""
+    """Return the different numbers in *text*, see `dedup.recipes.traits`, as a set of strings."""
     cdef const char* data = text
-    cdef size_t place = 0, begin, length = len(text), end
+    cdef size_t place = 0, begin, length = len(text)
     cdef set found = set()
     while place < length:
         if not _is_digit(data[place]):
             place += 1
             continue
         begin = place
-        if place and (data[place - 1] == c"-" or c"A" <= data[place - 1] <= c"Z"):
-            begin = _begin_of_code(data, place)
-            end = _end_of_code(data, place)
-            if begin < place and end:
-                found.add(data[begin:end].decode("ascii"))
-            begin = place
         if not (begin and _is_letter(data[begin - 1])) and (place := _behind_day_and_year(data, begin)):
             found.add(data[begin:place].decode("ascii"))
             continue
@@ -1016,32 +1021,6 @@ def numbers(bytes text not None):
         if not (begin and _is_letter(data[begin - 1])) and not _is_name(data + place):
             found.add(data[begin:place].decode("ascii"))
     return found
-
-
-cdef size_t _begin_of_code(const char* data, size_t place) noexcept nogil:
-    """Return where a code begins whose digits begin at *place*, *place* if there is none."""
-    cdef size_t letters = place - 1 if data[place - 1] == c"-" else place
-    cdef size_t begin = letters
-    while begin and c"A" <= data[begin - 1] <= c"Z":
-        begin -= 1
-    if not 1 <= letters - begin <= 5 or (begin and _is_of_word(data[begin - 1])):
-        return place
-    return begin
-
-
-cdef size_t _end_of_code(const char* data, size_t place) noexcept nogil:
-    """Return the place behind a code whose digits begin at *place*, 0 if it has another end."""
-    cdef size_t digits = place, end
-    while _is_digit(data[digits]):
-        digits += 1
-    end = digits
-    while c"A" <= data[end] <= c"Z":
-        end += 1
-    return end if 2 <= digits - place <= 6 and end - digits <= 3 and not _is_of_word(data[end]) else 0
-
-
-cdef bint _is_of_word(char byte) noexcept nogil:
-    return _is_letter(byte) or _is_digit(byte) or byte == c"_"
 
 
 cdef size_t _behind_day_and_year(const char* data, size_t place) noexcept nogil:

@@ -203,7 +203,7 @@ enum { MOST_CHARACTERS = 16 };
 
 typedef struct {
     uint32_t end; /* in the bytes of the tokens, which are parted by a space */
-    uint8_t origin;
+    uint8_t origin, begins_line;
 } Token;
 
 typedef struct {
@@ -214,6 +214,7 @@ typedef struct {
     uint32_t *han; /* the runs of Han characters, parted by a line break */
     size_t han_used;
     int has_words; /* whether a token is more than signs */
+    uint8_t begins_line; /* whether the next token does */
 } Tokens;
 
 static inline int is_digit(uint32_t character) { return CODE(character) - '0' < 10u; }
@@ -228,9 +229,16 @@ static inline int begins_number(const uint32_t *characters, size_t place, size_t
 
 static inline uint32_t small(uint32_t code) { return code - 'A' < 26u ? code + 32 : code; }
 
+static inline void note_token(Tokens *found, uint8_t origin) {
+    Token *token = found->tokens + found->count++;
+    token->end = (uint32_t)found->used;
+    token->origin = origin;
+    token->begins_line = found->begins_line;
+    found->begins_line = 0;
+}
+
 static inline void end_token(Tokens *found, uint8_t origin) {
-    found->tokens[found->count].end = (uint32_t)found->used;
-    found->tokens[found->count++].origin = origin;
+    note_token(found, origin);
     found->bytes[found->used++] = ' ';
 }
 
@@ -283,10 +291,9 @@ static void cut(const uint32_t *characters, size_t length, Tokens *found) {
             }
             if (found->han_used) found->han[found->han_used++] = '\n';
             while (begin < place) found->han[found->han_used++] = CODE(characters[begin++]);
-            found->tokens[found->count].end = (uint32_t)found->used;
-            found->tokens[found->count++].origin = RUN_OF_HAN;
+            note_token(found, RUN_OF_HAN);
         } else
-            place++;
+            found->begins_line |= CODE(characters[place++]) == '\n';
     }
 }
 
@@ -325,8 +332,31 @@ static double root_of_idf(const Frequencies *table, uint64_t hash) {
 typedef struct {
     uint64_t hash;
     uint32_t begin, length, count;
-    uint8_t origin;
+    uint8_t origin, is_said;
 } Term;
+
+static inline int is_sign(uint8_t byte) {
+    return !(byte - '0' < 10u || byte == '_' || (uint8_t)(byte | 32) - 'a' < 26u);
+}
+
+/* Whether a token is a word, and no number or identifier: `dedup.recipes.pairs.is_said`. */
+static uint8_t is_said(const uint8_t *token, size_t length) {
+    size_t place, digits = 0, hexadecimals = 0, begin = 0, letters = 0;
+    for (place = 0; place < length; place++) {
+        digits += token[place] - '0' < 10u;
+        hexadecimals += token[place] - 'a' < 6u;
+    }
+    if (!digits) return 1;
+    if (hexadecimals && length >= 6 && digits + hexadecimals == length) return 0;
+    while (is_sign(token[begin])) begin++;
+    for (place = begin; place < length && (token[place] - '0' < 10u || token[place] == '.' || token[place] == ','
+                                           || token[place] == ':'); place++) {
+    }
+    if (place == begin) return 1;
+    while (letters < 2 && place < length && (uint8_t)(token[place] | 32) - 'a' < 26u) place++, letters++;
+    while (place < length && is_sign(token[place])) place++;
+    return place < length;
+}
 
 /* A table is looked at no more often than this for each entry; crafted hashes would need more. */
 enum { LOOKS = 64 };
@@ -355,6 +385,7 @@ static int64_t terms_of(const uint8_t *bytes, const Token *tokens, size_t count,
             term->length = length;
             term->count = 0;
             term->origin = tokens[token].origin;
+            term->is_said = is_said(bytes + begin, length);
             number = places[place] = (uint32_t)++used;
         }
         terms[number - 1].count++;
@@ -462,6 +493,21 @@ static size_t shingles_of(const uint64_t *hashes, size_t count, size_t size, uin
         shingles[place] = mixed(hash);
     }
     return count - size + 1;
+}
+
+/* Write the hash of each two words that stand beside each other in a line, and of one that stands there alone
+ * with itself; returns how many there are. */
+static size_t pairs_of(const uint64_t *hashes, const Token *tokens, const Term *terms, const uint32_t *numbers,
+                       size_t count, uint64_t *pairs) {
+    size_t place, used = 0, other;
+    for (place = 0; place < count; place++) {
+        int is_last = place + 1 == count || tokens[place + 1].begins_line;
+        if (is_last && !tokens[place].begins_line) continue;
+        other = is_last ? place : place + 1;
+        if (terms[numbers[place]].is_said && terms[numbers[other]].is_said)
+            pairs[used++] = mixed(mixed(hashes[place]) * STEP + hashes[other]);
+    }
+    return used;
 }
 
 /* As `shingles_of`, of hashes that are random and secret. */

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from unicodedata import category, normalize
 
 import numpy as np
@@ -104,6 +104,7 @@ _MARK_FLOOD = re.compile(
 _ASCII_WORDS = bytes(
     code if code > 127 or chr(code).isalnum() or chr(code) in f"_{SIGNS}" else 32 for code in range(256)
 ).lower()
+_LINES = _ASCII_WORDS[:10] + b"\n" + _ASCII_WORDS[11:]
 # Three exceptions keep the byte in their middle: a dot, comma or colon (.) between digits (d), a capital
 # (A) without a sign, letter or digit of ASCII (a) beside it, and a hyphen or dot before a
 # digit, behind no word.
@@ -143,26 +144,40 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
     >>> tokens("C++ has operator<; run it with -A | 'more'")
     ['c++', 'has', 'operator<', 'run', 'it', 'with', 'A', '|', 'more']
     """
-    found = _bounded(_pieces(text)) if text.isascii() else _words(_normal_form(text), segment)
+    return list(chain.from_iterable(token_lines(text, segment=segment)))
+
+
+def token_lines(text: str, *, segment: Segmenter | None = None) -> list[list[str]]:
+    """Return the `tokens` of *text*, those of each line for themselves, without lines that have none."""
+    if text.isascii():
+        found = [_bounded(line.split()) for line in _pieces(text)]
+    else:
+        found = _words(_normal_form(text), segment)
     # Lines, stars and the bars between pictures say nothing: a page of them is one without words.
-    return found if any(map(_HAS_WORD.search, found)) else []
+    has_words = any(map(_HAS_WORD.search, chain.from_iterable(found)))
+    return list(filter(None, found)) if has_words else []
 
 
-def _words(text: str, segment: Segmenter | None) -> list[str]:
-    cut_tokens: list[str | None] = []
+def _words(text: str, segment: Segmenter | None) -> list[list[str]]:
     han: list[str] = []
-    pieces = _pieces(text)
+    lines = [line.split() for line in _pieces(text)]
+    pieces = set(chain.from_iterable(lines))
     others = {piece for piece in pieces if not piece.isascii() or len(piece) > MOST_CHARACTERS}
     has_kana = bool(_HAS_KANA.search("".join(others)))
     cut = {piece: _cut(piece, has_kana) for piece in others}
-    for piece in pieces:
-        if piece not in cut:  # as most are
-            cut_tokens.append(piece)
-            continue
-        parts, runs = cut[piece]
-        cut_tokens += parts
-        han += runs
-    return _merged(cut_tokens, iter((segment or segmenter())(_BETWEEN.join(han)) if han else ()))
+    cut_lines: list[list[str | None]] = []
+    for line in lines:
+        cut_tokens: list[str | None] = []
+        for piece in line:
+            if piece not in cut:  # as most are
+                cut_tokens.append(piece)
+                continue
+            parts, runs = cut[piece]
+            cut_tokens += parts
+            han += runs
+        cut_lines.append(cut_tokens)
+    words = iter((segment or segmenter())(_BETWEEN.join(han)) if han else ())
+    return [_merged(cut_tokens, words) for cut_tokens in cut_lines]
 
 
 def _cut(piece: str, has_kana: bool) -> tuple[list[str | None], list[str]]:
@@ -253,16 +268,16 @@ def is_han(token: str) -> bool:
 
 
 def _pieces(text: str) -> list[str]:
-    """Return the parts of *text* between spaces and ASCII punctuation, ASCII letters in lower case."""
+    """Return the lines of *text*, ASCII letters in lower case and ASCII punctuation as spaces."""
     data = f" {text} ".encode("utf-8", "surrogatepass")
-    words = bytearray(data.translate(_ASCII_WORDS))
+    words = bytearray(data.translate(_LINES))
     for table, kept in _KEPT:
         kinds = data.translate(table)
         place = kinds.find(kept)
         while place >= 0:
             words[place + 1] = data[place + 1]
             place = kinds.find(kept, place + 1)
-    return words.decode("utf-8", "surrogatepass").split()
+    return words.decode("utf-8", "surrogatepass").split(_BETWEEN)
 
 
 def _ngrams(run: str, size: int) -> list[str]:

@@ -13,10 +13,11 @@ from dedup.reading.dictionary import han_frequencies, segmenter
 from dedup.reading.page import Page
 from dedup.reading.tokens import JAPANESE_NGRAM
 from dedup.recipes.config import DedupConfig
+from dedup.recipes.pairs import MOST_PAIRS
 from dedup.recipes.sample import MOST, ONE_IN
 from dedup.recipes.sketch import BINS, CHECK_BINS
 from dedup.recipes.structure import RUN, weights_by_depth
-from dedup.recipes.traits import names_in, traits
+from dedup.recipes.traits import dates_in, traits
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest, keyed_long, keyed_table
 
@@ -69,6 +70,7 @@ class _Folding:
             check_bins=CHECK_BINS,
             one_in=ONE_IN,
             most_sampled=MOST,
+            most_pairs=MOST_PAIRS,
         )
         self._structure, self._numbers = module.structure, module.numbers
         self._of_structure = (weights.astype(np.int32), RUN, config.hash_seed, config.tie)
@@ -78,7 +80,7 @@ class _Folding:
         structure = self._structure(page.tags, page.depths, *self._of_structure)
         if content is None or structure is None:
             return None
-        simhash, sketch, spaced, tokens, of_kana, shingles, sample, check = content
+        simhash, sketch, spaced, tokens, of_kana, shingles, sample, pairs, check = content
         return Fingerprint(
             content_simhash=simhash,
             structure_simhash=structure,
@@ -91,7 +93,7 @@ class _Folding:
             sample=sample,
             check_sketch=check,
             inside=page.inside,
-            traits=traits(page.title, self._numbers(spaced), names_in(page.title, page.text)),
+            traits=traits(page.title, self._numbers(spaced) | dates_in(page.text), pairs),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import astuple, replace
 from functools import lru_cache, partial
+from itertools import chain
 
 from dedup.native import give_up
 from dedup.reading.compiled import TRIAL
@@ -15,12 +16,13 @@ from dedup.reading.tokens import word_count
 from dedup.recipes.compiled import folding
 from dedup.recipes.config import FILES, HASHERS, STRUCTURES, TERMS, WEIGHTS, DedupConfig
 from dedup.recipes.functions import own_function
+from dedup.recipes.pairs import pairs
 from dedup.recipes.sample import count_different, sample
 from dedup.recipes.simhash import fold
 from dedup.recipes.sketch import check_sketch, ordered_shingles, sketch_of
 from dedup.recipes.structure import structure_hashes
-from dedup.recipes.terms import Terms, terms_of, tokens_of
-from dedup.recipes.traits import names_in, numbers_in, traits
+from dedup.recipes.terms import Terms, terms_of, token_lines_of
+from dedup.recipes.traits import dates_in, numbers_in, traits
 from dedup.recipes.weights import weights_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import Hasher, Murmur3, digest
@@ -28,7 +30,7 @@ from dedup.values.hashes import Hasher, Murmur3, digest
 Fingerprinter = Callable[[Page], Fingerprint]
 
 # The version of everything that a fingerprint depends on and no field says.
-RECIPE_VERSION = 4
+RECIPE_VERSION = 5
 
 _DEFAULT = DedupConfig()
 _OURS = {"terms": TERMS, "weights": WEIGHTS, "structure": STRUCTURES, "hasher": HASHERS}
@@ -47,7 +49,8 @@ def fingerprint_in_python(
     page: Page, config: DedupConfig = _DEFAULT, secret: bytes = b""
 ) -> Fingerprint:
     """Return what `fingerprint` does, without compiled code."""
-    tokens = tokens_of(page.text, config)
+    lines = token_lines_of(page.text, config)
+    tokens = list(chain.from_iterable(lines))
     vocabulary = Terms.from_tokens(tokens)
     hasher = hasher_of(config)
     hashes = vocabulary.hashes(hasher)
@@ -69,7 +72,11 @@ def fingerprint_in_python(
         shingles=count_different(shingles),
         sample=sample(shingles),
         inside=page.inside,
-        traits=traits(page.title, numbers_in(spaced), names_in(page.title, spaced)),
+        traits=traits(
+            page.title,
+            numbers_in(spaced) | dates_in(page.text),
+            pairs(vocabulary.names, hashes, vocabulary.sequence, list(map(len, lines))),
+        ),
         check_sketch=(
             check_sketch(vocabulary.names, vocabulary.sequence, config.shingle, secret)
             if secret

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dedup.reading.dictionary import file_lines, han_frequencies, segmenter
-from dedup.reading.tokens import is_han, normalized, tokens
+from dedup.reading.tokens import is_han, normalized, token_lines
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.functions import own_function
 from dedup.values.errors import ConfigError
@@ -54,7 +55,12 @@ class Terms:
 
 def tokens_of(text: str, config: DedupConfig) -> list[str]:
     """Return the tokens of *text* in their order, as sketch and digest see them."""
-    return tokens(text, segment=segmenter(config.user_dictionary))
+    return list(chain.from_iterable(token_lines_of(text, config)))
+
+
+def token_lines_of(text: str, config: DedupConfig) -> list[list[str]]:
+    """Return the same, those of each line for themselves."""
+    return token_lines(text, segment=segmenter(config.user_dictionary))
 
 
 def terms_of(text: str, config: DedupConfig, words: Sequence[str] | None = None) -> list[str]:

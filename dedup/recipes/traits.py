@@ -1,10 +1,9 @@
-"""What tells a page from its like, however much frame they share: its title, names and numbers.
+"""What tells a page from its like, however much frame they share: its title, numbers and pairs of words.
 
-A date, a score, a price, a product code: two records of one table may differ in nothing else.  And a
-word of the title that the text has too is what the page is about: the function that it documents.
-Traits are 32-bit hashes: that of the title, then those of the different numbers, codes and names in
-order.  The upper bits of a number are those of its first part, as 36 is of 36.1.2; the lower ones are 0
-where it is all.  Codes and names have the two highest values there.
+A date, a score, a price: two records of one table may differ in nothing else.
+Traits are 32-bit hashes: that of the title, then how many different numbers there are, those in order,
+and the `dedup.recipes.pairs` of the text.  The upper bits of a number are those of its first part, as 36
+is of 36.1.2; the lower ones are 0 where it is all.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.recipes.sample import SAMPLED_BYTES, Sampled, places, sampled
+from dedup.recipes.pairs import MOST_PAIRS
+from dedup.recipes.sample import SAMPLED_BYTES, Sampled, comparable, places, sampled
 from dedup.values.hashes import hashes_of
 
 # Of a page with more of them, the numbers with the smallest hashes.
@@ -34,17 +34,14 @@ NUMBER = re.compile(
     r"(?:[0-9]?, [0-9]{4}(?![.,:/-]?[0-9])|[0-9]*+(?:[.,:/-][0-9]++)*+)"
     r"(?![A-Za-z_]{3}|[A-Za-z_]{1,2}[0-9])"
 )
-# A product or a part: capitals, digits, perhaps capitals.  What is written small is an id or a revision.
-CODE = re.compile(r"[A-Z](?<![A-Za-z_0-9][A-Z])[A-Z]{0,4}+-?[0-9]{2,6}[A-Z]{0,3}(?![A-Za-z_0-9])")
-# A word without digits: with them it is a number, a code, or a date.
-_WORD = re.compile(r"(?<!\w)[^\W\d]{3,}(?!\w)")
-# So many words of a title are looked for in the text.
-_MOST_NAMES = 8
+# The parts of a date stand on many pages: the whole one is a number, too.
+_DATE = re.compile(r"(?<![0-9])[0-9]{1,4} ?年 ?[0-9]{1,2} ?月(?: ?[0-9]{1,2} ?日)?")
+# Where the numbers begin: behind the title and their count.
+_NUMBERS = 2
 
 _SHIFT = np.uint64(32)
 _PART_BITS = 10
 _PART = (1 << _PART_BITS) - 1
-_OF_CODE, _OF_NAME = _PART, _PART - 1
 
 
 class News(NamedTuple):
@@ -59,40 +56,43 @@ class News(NamedTuple):
 
 
 def numbers_in(text: str) -> set[str]:
-    """Return the different numbers and codes in *text*, in ASCII; its white space is single spaces.
+    """Return the different numbers in *text*, in ASCII; its white space is single spaces.
 
     >>> sorted(numbers_in("Version 1.11.22 of 2024-05-01 12:30pm, 1,200 bytes, by user77 (id 3fa9)."))
     ['1,200', '1.11.22', '12:30', '2024-05-01']
-    >>> sorted(numbers_in("May 7, 2024, room 3, 12 chairs, part SS61 or GW8704B"))
-    ['12', '3', '7, 2024', 'GW8704B', 'SS61']
+    >>> sorted(numbers_in("May 7, 2024, room 3, 12 chairs"))
+    ['12', '3', '7, 2024']
     """
-    return {*NUMBER.findall(text), *CODE.findall(text)}
+    return set(NUMBER.findall(text))
 
 
-def names_in(title: str, text: str) -> list[str]:
-    """Return the first words of *title* that *text* has, too; in Chinese those are whole phrases.
+def dates_in(text: str) -> set[str]:
+    """Return the different Chinese dates in *text*.
 
-    >>> names_in("MPI_Bcast - The Manual, page 3", "MPI_Bcast sends a message. See the Manual.")
-    ['MPI_Bcast', 'Manual']
+    >>> sorted(dates_in("民国104年11月23日, 2024 年 5 月, 3年"))
+    ['104年11月23日', '2024 年 5 月']
     """
-    words = list(dict.fromkeys(_WORD.findall(title)))[:_MOST_NAMES]
-    return [word for word in words if word in text]
+    return set(_DATE.findall(text)) if "年" in text else set()
 
 
-def traits(title: str, numbers: Collection[str], names: Collection[str] = ()) -> bytes:
-    """Return the traits of a page with *title*, by `numbers_in` and `names_in` it: 4 bytes each."""
-    codes = [one for one in numbers if one[0].isalpha()]
-    digits = [one for one in numbers if not one[0].isalpha()]
-    parts = [title, *codes, *names, *digits, *map(_first_part, digits)]
-    own, *hashes = (hashes_of(parts) >> _SHIFT).tolist()
-    behind_codes, behind_names = len(codes), len(codes) + len(names)
-    found = {one | _OF_CODE for one in hashes[:behind_codes]}
-    found.update(one & ~_PART | _OF_NAME for one in hashes[behind_codes:behind_names])
-    of_digits = hashes[behind_names:]
-    for number, first in zip(of_digits[: len(digits)], of_digits[len(digits) :], strict=True):
-        of_part = 0 if number == first else min(max(number & _PART, 1), _OF_NAME - 1)
-        found.add(first & ~_PART | of_part)
-    return struct.pack(f"<I{min(len(found), MOST_NUMBERS)}I", own, *sorted(found)[:MOST_NUMBERS])
+def traits(title: str, numbers: Collection[str], pairs: bytes = b"") -> bytes:
+    """Return the traits of a page with *title*, the *numbers* in it and its *pairs*: 4 bytes each."""
+    own, *hashes = (hashes_of([title, *numbers, *map(_first_part, numbers)]) >> _SHIFT).tolist()
+    found = set()
+    for number, first in zip(hashes[: len(numbers)], hashes[len(numbers) :], strict=True):
+        found.add(first & ~_PART | (0 if number == first else max(number & _PART, 1)))
+    told = sorted(found)[:MOST_NUMBERS]
+    return struct.pack(f"<{2 + len(told)}I", own, len(told), *told) + pairs
+
+
+def hashes_in(traits: bytes) -> bytes:
+    """Return the hashes in *traits*: of the title, the numbers and the pairs."""
+    return title_in(traits) + traits[_NUMBERS * SAMPLED_BYTES :]
+
+
+def title_in(traits: bytes) -> bytes:
+    """Return the hash of the title in *traits*."""
+    return traits[:SAMPLED_BYTES]
 
 
 def _first_part(number: str) -> str:
@@ -103,26 +103,33 @@ def news(kept: bytes, page: bytes) -> News | None:
     """Return what the traits of *page* say that those of *kept* do not; None where one has none."""
     if not (kept and page):
         return None
-    here, new = (found[found & _PART < _OF_NAME] for found in _compared(kept, page))
-    return News(_count(new), _count(here), kept[:SAMPLED_BYTES] == page[:SAMPLED_BYTES])
+    here, new = _compared(kept, page)
+    return News(_count(new), _count(here), title_in(kept) == title_in(page))
 
 
-def new_hashes(kept: bytes, page: bytes) -> bytes:
-    """Return the hashes of those numbers and codes of *page* that are not in the traits of *kept*."""
-    new = _compared(kept, page)[1]
-    numbers: bytes = new[new & _PART != _OF_NAME].tobytes()
-    return numbers
+def other_numbers(kept: bytes, page: bytes) -> bytes:
+    """Return the hashes of those numbers of *page* that are not in the traits of *kept*."""
+    found: bytes = _compared(kept, page)[1].tobytes()
+    return found
 
 
-def new_names(kept: bytes, page: bytes) -> tuple[bytes, bytes]:
-    """Return the same of codes, and of names."""
-    new = _compared(kept, page)[1]
-    return new[new & _PART == _OF_CODE].tobytes(), new[new & _PART == _OF_NAME].tobytes()
+def other_pairs(kept: bytes, page: bytes) -> bytes:
+    """Return the same of pairs."""
+    here, there = comparable(_split(page)[1].tobytes(), _split(kept)[1].tobytes(), MOST_PAIRS)
+    found: bytes = here[places(here, there) < 0].tobytes()
+    return found
+
+
+def _split(traits: bytes) -> tuple[Sampled, Sampled]:
+    """Return the numbers and the pairs in *traits*."""
+    told = sampled(traits)
+    behind = _NUMBERS + int(told[1]) if len(told) else 0
+    return told[_NUMBERS:behind], told[behind:]
 
 
 def _compared(kept: bytes, page: bytes) -> tuple[Sampled, Sampled]:
-    """Return the numbers, codes and names of *page*, and those of them that *kept* has not."""
-    there, here = sampled(kept)[1:], sampled(page)[1:]
+    """Return the numbers of *page*, and those of them that *kept* has not."""
+    there, here = _split(kept)[0], _split(page)[0]
     if len(there) == MOST_NUMBERS:  # nothing is known beyond its last one
         here = here[: here.searchsorted(there[-1], "right")]
     return here, here[places(here, there) < 0]
@@ -133,3 +140,7 @@ def _count(numbers: Sampled) -> int:
     alone = set((numbers[numbers & _PART == 0] >> _PART_BITS).tolist())
     firsts = Counter((numbers >> _PART_BITS).tolist())
     return sum(1 if first in alone else min(count, MOST_PARTS) for first, count in firsts.items())
+
+
+UNTITLED = title_in(traits("", ()))
+"""The hash of the title of a page that has none."""

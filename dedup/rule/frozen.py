@@ -20,7 +20,7 @@ from dedup.values.hashes import digest
 Counts = NDArray[np.uint16]
 
 # About so many pages of one host are counted at most: 6 bytes for each different shingle that was
-# sampled, some 12 MB for pages of 500 words, and at most 123 MB (1,024 of a page count).
+# sampled and each pair of words, 34 MB for a blog of pages of 450 words, and at most 250 MB.
 MOST_PAGES = 20_000
 _MOST_COUNT = 2**16 - 1
 

@@ -18,7 +18,7 @@ from dedup.recipes import sample
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import MOST, MOST_OF_SITE, SAMPLED_BYTES, comparable, of_site, places
 from dedup.recipes.sketch import BINS
-from dedup.recipes.traits import new_hashes, new_names, news
+from dedup.recipes.traits import UNTITLED, news, other_numbers, other_pairs, title_in
 from dedup.rule.similarity import SimilarityVerifier, similarity_of
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import NAMED, Fingerprint
@@ -64,9 +64,12 @@ NEW_NUMBERS, NEW_NUMBERS_OF_ONE_TITLE, WORDS_A_NUMBER = 2, 4, 250
 SHARE_OF_NUMBERS = 1 / 4
 # Where the numbers are others, so few words may be on no kept page.
 MISSING_OF_RECORD = 3
-# Under another title, a page with so many words of its own is about what its title names, where no title
-# before has named it.
-OWN_OF_NAMED = 20
+# A page is kept for one pair of words that stands on no page kept, and a long one for one in so many
+# words of its own.  One without a title, or with that of many, and hardly a word of its own, such as a
+# login wall, names another page with one pair; and the edit of a long page has such a share of them.
+WORDS_A_PAIR = 250
+STUB, PAIRS_OF_STUB = 20, 2
+PAIRS_OF_EDIT = 1 / 16
 # With fewer sampled shingles than this, words that are nowhere else can be missed: of a page, and of
 # what would be lost with it.
 LEAST_SAMPLED, LEAST_LOST_SAMPLED = 8, 3
@@ -90,7 +93,7 @@ class LossVerifier:
     The first two ways are closed where that is more than a third of what the page has of its own, and
     where its numbers are others: then it is another record in the frame of the same table.  The third
     is closed where the page has another title, or that of many, and numbers that stand on no page kept.
-    All three are closed where that is so of a product code, or of a word of the title.
+    All three are closed where two words stand beside each other that do so on no page kept.
     """
 
     config: DedupConfig
@@ -114,9 +117,9 @@ class LossVerifier:
     def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
         """See `Verifier`."""
         check = self._by_loss(kept, page, site)
-        if not (check.passes and (names := _names_of_its_own(kept, page, site))):
+        if not (check.passes and (new := _new_pairs(kept, page, site, check))):
             return check
-        sentence = f"{check.sentence} But {names} of its names stand on no page kept."
+        sentence = f"{check.sentence} But {new} pairs of its words stand on no page kept."
         return check._replace(passes=False, finding=LOST, margin=0.0, sentence=sentence)
 
     def _by_loss(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
@@ -293,27 +296,34 @@ def _unknown_numbers(kept: Fingerprint, page: Fingerprint, site: SiteContext) ->
     found = news(kept.traits, page.traits)
     if found is None or (found.has_same_title and not _is_common_title(page, site)):
         return 0
-    unknown = int(np.count_nonzero(site.unknown(new_hashes(kept.traits, page.traits))))
+    unknown = int(np.count_nonzero(site.unknown(other_numbers(kept.traits, page.traits))))
     return unknown if unknown >= own_words(page, site) / WORDS_A_NUMBER else 0
 
 
-def _names_of_its_own(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> int:
-    """Return how many codes and names of *page* stand on no page of *site* that was kept.
+def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Check) -> int:
+    """Return how many pairs of words of *page* stand on no page of *site* that was kept.
 
-    Under one title, and in a text of few words, names tell nothing.
+    0 where they are so few that they say little, and where little is known of the site.
     """
-    found, new = news(kept.traits, page.traits), new_names(kept.traits, page.traits)
-    if not (found and any(new) and site.is_known):
+    found, others = news(kept.traits, page.traits), other_pairs(kept.traits, page.traits)
+    if not (found and others) or site.pages < KNOWN_PAGES_OF_EDITS:
         return 0
+    new = int(np.count_nonzero(site.unknown(others)))
     own = own_words(page, site)
-    codes, names = (int(site.unknown(hashes).sum()) for hashes in new)
-    is_named = own >= OWN_OF_NAMED and not found.has_same_title
-    return (codes if codes >= own / WORDS_A_NUMBER else 0) + (names if is_named else 0)
+    least = max(1, own / WORDS_A_PAIR)
+    if found.has_same_title:
+        is_untitled = title_in(page.traits) == UNTITLED
+        is_of_many = not is_untitled and _is_common_title(page, site)
+        if own < STUB and (is_untitled or is_of_many):
+            least = PAIRS_OF_STUB
+        elif words_of(page) >= LONG_PAGE and not (is_of_many or _is_part(kept, page, site, check)):
+            least = own * PAIRS_OF_EDIT
+    return new if new >= least else 0
 
 
 def _is_common_title(page: Fingerprint, site: SiteContext) -> bool:
     """Return whether many pages of *site* have the title of *page*: it tells no two of them alike."""
-    return bool(site.common(page.traits[:SAMPLED_BYTES]).any())
+    return bool(site.common(title_in(page.traits)).any())
 
 
 def _lost_sampled(kept: Fingerprint, page: Fingerprint) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.recipes.sample import of_site, sampled
+from dedup.recipes.traits import hashes_in
 
 Flags = NDArray[np.bool_]
 Counted = NDArray[np.int64]
@@ -51,8 +52,8 @@ class SiteContext(Protocol):
 
 
 def told_by(sample: bytes, traits: bytes) -> bytes:
-    """Return the hashes that a page tells its site: those of its shingles, title and numbers."""
-    return of_site(sample) + traits
+    """Return the hashes that a page tells its site: those of its shingles, title, numbers and pairs."""
+    return of_site(sample) + hashes_in(traits)
 
 
 def is_common(counts: NDArray[Any], pages: int) -> Flags:

@@ -173,7 +173,7 @@ def test_any_number_of_processes_says_the_same_of_files(tmp_path: Path) -> None:
     folder.mkdir()
     for number in range(90):
         text = " ".join(f"w{number // 3}x{word}" for word in range(40 + 9_000 * (number % 9 == 0)))
-        (folder / f"{number:02}.html").write_text(f"<body><p>{text}<i>{number % 2}</i>")
+        (folder / f"{number:02}.html").write_text(f"<body><p>{text} <i>{number % 2}</i>")
     for number in (5, 70):  # links to nothing
         (folder / f"{number:02}.html").unlink()
         (folder / f"{number:02}.html").symlink_to(tmp_path / "nowhere")

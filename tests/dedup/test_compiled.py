@@ -343,7 +343,7 @@ def content(segment: Any, **changes: int) -> Any:
         _frequencies,
         lambda _: 0,
         b"",
-        **numbers | {"one_in": 4, "most_sampled": 1024} | changes,
+        **numbers | {"one_in": 4, "most_sampled": 1024, "most_pairs": 1024} | changes,
     )
 
 

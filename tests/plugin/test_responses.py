@@ -63,8 +63,7 @@ def test_a_crawl_gets_out_of_traps_with_every_unique_page(tmp_path: Path, skip: 
     done = trapped(tmp_path, DEDUP_SKIP=skip)
     assert done.stats["finish_reason"] == "finished"
     assert {item["title"] for item in done.items} == {
-        # Until it is known what is common on the calendar, the name of each month is its own.
-        *("January 2026", "February 2026", "March 2026", "April 2026", "May 2026"),
+        "January 2026",
         "On the island: tides",
         "On the island: boats",
         "On the island: birds",

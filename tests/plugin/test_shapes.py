@@ -17,7 +17,7 @@ SITE = {
     for number in range(6)
 }
 COPIES = {
-    f"/{place}-copy": shaped(shape, text(6 * place, 240) + " more")
+    f"/{place}-copy": shaped(shape, text(6 * place, 240) + " 12:30")
     for place, shape in enumerate(SHAPES)
     if shape != "too deep"
 }

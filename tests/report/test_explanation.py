@@ -71,7 +71,7 @@ def expected_end(explanation: Explanation) -> set[str]:
         ({"max_structure_candidates": 0}, edited(1), "they make no candidates here."),
         ({"candidates": "both"}, edited(1), "of 24 bands: that makes a candidate."),
         ({"candidates": "both"}, text(2), "The sketches share 0 of 24 bands: that makes no candidate."),
-        ({}, edited(1), "The pages share 0.99 of their shingles, at least 0.62 is asked for."),
+        ({}, edited(1), "The pages share 0.98 of their shingles, at least 0.62 is asked for."),
         ({}, text(2), "The pages share 0.00 of their shingles, at least 0.62 is asked for."),
         ({"verifier": "distance"}, text(2), "at most 10 are allowed; similarity is not asked for."),
     ],

@@ -74,15 +74,15 @@ def test_explain_says_how_to_get_the_words(index: Path, stored: Path) -> None:
     hint = "DEDUP_STORE_PAGES = True"
     without = run("explain", "http://a.example/2", "--index", index).output
     assert hint in without
-    assert "new0" not in without
+    assert "feed0000" not in without
     output = run("explain", "http://a.example/2", "--index", stored).output
     assert hint not in output
     # The words are counted, and they come before any reason.
     assert "lost 4 of 120 words" in output
     assert "about" not in output
-    assert output.index("{+new0 new1 new2 new3+}") < output.index("The pages share")
+    assert output.index("{+feed0000 feed0001 feed0002 feed0003+}") < output.index("The pages share")
     (told,) = asked("explain", "http://a.example/2", "--index", stored)
-    assert {f"new{number}" for number in range(4)} < {one["name"] for one in told["terms"]["alone"]}
+    assert {f"feed{number:04}" for number in range(4)} < {one["name"] for one in told["terms"]["alone"]}
 
 
 def test_explain_tells_the_estimate_that_decided_beside_what_it_counts(tmp_path: Path) -> None:
@@ -109,11 +109,11 @@ def test_explain_of_a_file_reads_it_if_it_is_there_unchanged(
     with SQLiteIndex("pages.db") as opened:
         opened.store._connection.execute("DELETE FROM stored_pages")
     shown = run("explain", "my pages/b.html", "--index", "pages.db").output
-    assert "{+new0 new1 new2 new3+}" in shown
+    assert "{+feed0000 feed0001 feed0002 feed0003+}" in shown
     assert asked("explain", "my pages/b.html", "--index", "pages.db")[0]["terms"]
     Path(folder, "a.html").write_text("<p>another text", "utf-8")
     shown = run("explain", "my pages/b.html", "--index", "pages.db").output
-    assert "new0" not in shown
+    assert "feed0000" not in shown
     assert "Words are shown for files that are there unchanged" in shown
     Path(folder, "b.html").unlink()
     assert "Words are shown" in run("explain", "my pages/b.html", "--index", "pages.db").output
@@ -132,7 +132,7 @@ def test_explain_says_what_became_of_a_copy_in_its_run(tmp_path: Path, action: s
     (copy,) = asked("explain", "http://a.example/2", "--index", path)
     assert copy["verdict"] == (
         f"It was {fate}: its text is nearly that of a page that was kept. "
-        "The page lost about 1 of 120 words."
+        "The page lost about 2 of 120 words."
     )
     assert f"near_duplicate. It was {fate}: " in run("explain", copy["url"], "--index", path).output
 
@@ -229,7 +229,7 @@ def test_compare_shows_what_changed(stored: Path, index: Path, tmp_path: Path) -
     last = text(1).split()[-1]
     asked_for = ("compare", "http://a.example/1", file, "--index", stored)
     output = run(*asked_for).output
-    assert output.rstrip().endswith(f"[-{last}-] {{+new0+}}")
+    assert output.rstrip().endswith(f"[-{last}-] {{+feed0000+}}")
     changes = asked(*asked_for)["diff"]
     assert [change["op"] for change in changes] == ["equal", "replace"]
     without = run("compare", "http://a.example/1", "http://a.example/2", "--index", index).output

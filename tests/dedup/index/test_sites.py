@@ -274,11 +274,12 @@ def seen(index: Index, contents: list[str], config: DedupConfig = KEEP, host: st
 def test_the_text_of_a_cluster_is_no_template(index: Index) -> None:
     random, article = Random(5), text(5000, 110)
     copies = []
-    for number in range(1000):
-        fresh = text(10_000 + number, round(110 * random.uniform(0.05, 0.25))).split()
+    for _ in range(1000):
+        # Of a page that was kept: each says nothing that stands nowhere else.
+        fresh = text(random.randrange(1, 301), 110).split()[: round(110 * random.uniform(0.05, 0.25))]
         place = random.randrange(110)
         words = article.split()
-        copies.append(" ".join([*words[:place], *fresh, *words[place:]]))
+        copies.append("<p>".join(map(" ".join, (words[:place], fresh, words[place:]))))
     different = [text(number, 110) for number in range(1, 301)]
     kept = seen(index, [*different, article, *copies])
     assert all(kept[:301])
@@ -297,9 +298,9 @@ def test_pages_without_an_own_text_are_not(index: Index) -> None:
 
 def test_a_list_of_what_was_kept_is_dropped_and_one_of_what_was_not_is_kept(index: Index) -> None:
     posts = [text(number, 45) for number in range(1, 25)]
-    lists = [f"{FRAME} {' '.join(posts[start : start + 2])}" for start in range(0, 24, 2)]
+    lists = ["<p>".join([FRAME, *posts[start : start + 2]]) for start in range(0, 24, 2)]
     unknown = f"{FRAME} {text(77, 80)}"
-    kept = seen(index, [*posts, FRAME, *lists, unknown])
+    kept = seen(index, [*posts, f"{FRAME}<p><p>", *lists, unknown])
     assert all(kept[:25])
     # Where one post ends and the next one begins, words stand together that do so nowhere else.
     assert kept[25:-1].count(False) >= 8
