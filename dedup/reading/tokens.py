@@ -104,6 +104,7 @@ _MARK_FLOOD = re.compile(
 _ASCII_WORDS = bytes(
     code if code > 127 or chr(code).isalnum() or chr(code) in f"_{SIGNS}" else 32 for code in range(256)
 ).lower()
+# The same, but a line break stays one.
 _LINES = _ASCII_WORDS[:10] + b"\n" + _ASCII_WORDS[11:]
 # Three exceptions keep the byte in their middle: a dot, comma or colon (.) between digits (d), a capital
 # (A) without a sign, letter or digit of ASCII (a) beside it, and a hyphen or dot before a

@@ -1,8 +1,8 @@
 """Pairs of words that stand beside each other: what a page says that no page before it has said.
 
 A sample of long shingles misses a changed word or two.  But each new fact puts two words side by side
-that were not: a name and a town, a function and what it does.  A pair is a hash of
-32 bits; those of a text are in order.
+that were not: a name and a town, a function and what it does.  A pair is a hash of 32 bits; those of a
+text are in order.
 """
 
 from __future__ import annotations

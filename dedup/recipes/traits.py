@@ -123,7 +123,7 @@ def other_pairs(kept: bytes, page: bytes) -> bytes:
 def _split(traits: bytes) -> tuple[Sampled, Sampled]:
     """Return the numbers and the pairs in *traits*."""
     told = sampled(traits)
-    behind = _NUMBERS + int(told[1]) if len(told) else 0
+    behind = _NUMBERS + int(told[1]) if len(told) > 1 else 0
     return told[_NUMBERS:behind], told[behind:]
 
 

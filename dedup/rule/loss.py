@@ -119,7 +119,7 @@ class LossVerifier:
         check = self._by_loss(kept, page, site)
         if not (check.passes and (new := _new_pairs(kept, page, site, check))):
             return check
-        sentence = f"{check.sentence} But {new} pairs of its words stand on no page kept."
+        sentence = f"{check.sentence} Pairs of its words that stand on no page kept: {new}."
         return check._replace(passes=False, finding=LOST, margin=0.0, sentence=sentence)
 
     def _by_loss(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
