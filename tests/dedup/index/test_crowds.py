@@ -103,7 +103,8 @@ def test_copies_among_pages_with_one_frame_are_found_as_in_a_file(
                 found.append([detector.check(page) for page in pages])
     assert [verdict.canonical for verdict in found[0]] == [verdict.canonical for verdict in found[1]]
     copies = [n for n in range(crawl.count) if crawl.is_copy(n)]
-    assert sum(not found[0][n].kept for n in copies) >= 0.99 * len(copies)
+    # Those that say something of their own are kept.
+    assert sum(not found[0][n].kept for n in copies) >= 0.95 * len(copies)
     assert all(verdict.kept for n, verdict in enumerate(found[0]) if not crawl.is_copy(n))
 
 
