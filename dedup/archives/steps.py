@@ -286,7 +286,7 @@ def _known(page: Fingerprint, site: FrozenSite, config: DedupConfig) -> Row:
     return {
         "own": sampled(of_site(page.sample))[~site.common(of_site(page.sample))].tobytes(),
         "elsewhere": missing is not None and missing <= min(loss.MISSING_WORDS, allowed),
-        "is_big": site.pages >= min(loss.KNOWN_PAGES, loss.KNOWN_PAGES_OF_EDITS),
+        "is_big": site.pages >= min(loss.KNOWN_PAGES, loss.SOME_PAGES),
     }
 
 

@@ -105,7 +105,7 @@ _ASCII_WORDS = bytes(
     code if code > 127 or chr(code).isalnum() or chr(code) in f"_{SIGNS}" else 32 for code in range(256)
 ).lower()
 # The same, but a line break stays one.
-_LINES = _ASCII_WORDS[:10] + b"\n" + _ASCII_WORDS[11:]
+_ASCII_LINES = _ASCII_WORDS[:10] + b"\n" + _ASCII_WORDS[11:]
 # Three exceptions keep the byte in their middle: a dot, comma or colon (.) between digits (d), a capital
 # (A) without a sign, letter or digit of ASCII (a) beside it, and a hyphen or dot before a
 # digit, behind no word.
@@ -151,7 +151,7 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
 def token_lines(text: str, *, segment: Segmenter | None = None) -> list[list[str]]:
     """Return the `tokens` of *text*, those of each line for themselves, without lines that have none."""
     if text.isascii():
-        found = [_bounded(line.split()) for line in _pieces(text)]
+        found = [_bounded(line.split()) for line in _lines(text)]
     else:
         found = _words(_normal_form(text), segment)
     # Lines, stars and the bars between pictures say nothing: a page of them is one without words.
@@ -161,7 +161,7 @@ def token_lines(text: str, *, segment: Segmenter | None = None) -> list[list[str
 
 def _words(text: str, segment: Segmenter | None) -> list[list[str]]:
     han: list[str] = []
-    lines = [line.split() for line in _pieces(text)]
+    lines = [line.split() for line in _lines(text)]
     pieces = set(chain.from_iterable(lines))
     others = {piece for piece in pieces if not piece.isascii() or len(piece) > MOST_CHARACTERS}
     has_kana = bool(_HAS_KANA.search("".join(others)))
@@ -268,10 +268,10 @@ def is_han(token: str) -> bool:
     return bool(_IS_HAN.match(token))
 
 
-def _pieces(text: str) -> list[str]:
+def _lines(text: str) -> list[str]:
     """Return the lines of *text*, ASCII letters in lower case and ASCII punctuation as spaces."""
     data = f" {text} ".encode("utf-8", "surrogatepass")
-    words = bytearray(data.translate(_LINES))
+    words = bytearray(data.translate(_ASCII_LINES))
     for table, kept in _KEPT:
         kinds = data.translate(table)
         place = kinds.find(kept)

@@ -41,9 +41,9 @@ MOST_SHARE = 1 / 3
 OWN_SIMILARITY = 0.75
 # With fewer pages of a site, it is not known what is common on it.
 KNOWN_PAGES = 100
-# With so many it is known well enough for an edit of a long page: under the same title the two share
-# more, and no third page has what they share.
-KNOWN_PAGES_OF_EDITS, SIMILARITY_OF_EDITS = 20, 0.8
+# With so many it is known well enough to tell what stands nowhere, and for an edit of a long page: under
+# the same title the two share more, and no third page has what they share.
+SOME_PAGES, SIMILARITY_OF_EDITS = 20, 0.8
 LONG_PAGE = 200
 # What two pages share is the frame of a series, and no text of theirs, if so many other pages have it,
 # and if they have two titles, as two classes that inherit the same members have; or if both are long and
@@ -193,7 +193,7 @@ def _is_edit(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Che
     """Return whether *page* is an edit of *kept*, where little is known of its *site*, and why."""
     found = news(kept.traits, page.traits)
     is_long = words_of(page) >= LONG_PAGE
-    if not (is_long and found and found.has_same_title and site.pages >= KNOWN_PAGES_OF_EDITS):
+    if not (is_long and found and found.has_same_title and site.pages >= SOME_PAGES):
         return False, ""
     if is_part := _is_part(kept, page, site, check):
         return False, is_part
@@ -306,7 +306,7 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: C
     0 where they are so few that they say little, and where little is known of the site.
     """
     found, others = news(kept.traits, page.traits), other_pairs(kept.traits, page.traits)
-    if not (found and others) or site.pages < KNOWN_PAGES_OF_EDITS:
+    if not (found and others) or site.pages < SOME_PAGES:
         return 0
     new = int(np.count_nonzero(site.unknown(others)))
     own = own_words(page, site)

@@ -16,6 +16,7 @@ from benchmarks.templated import Crawl
 from dedup import DedupConfig, Detector, Page, PostgresIndex, SQLiteIndex, fingerprint
 from dedup.index.stores.postgres.search import code_of, unlike_bits
 from dedup.recipes.sketch import BINS
+from dedup.rule import loss
 from dedup.rule.verifier import verifier_of
 from dedup.values.verdict import Outcome, Reason
 from tests import postgres
@@ -91,9 +92,11 @@ def unlike(number: int, sketch: bytes) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("frame", [0.25, 0.5, 0.75])
 def test_copies_among_pages_with_one_frame_are_found_as_in_a_file(
-    index: PostgresIndex, frame: float, tmp_path: Any
+    index: PostgresIndex, frame: float, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a site of 600 pages a frame crowds most bands: half of all pages may share one."""
+    # Whether a copy is found, and not whether it says enough of its own to be kept.
+    monkeypatch.setattr(loss, "_new_pairs", lambda *_: 0)
     crawl = Crawl(600, sites=1, frame=frame)
     with SQLiteIndex(tmp_path / "pages.db") as file:
         found = []
@@ -103,8 +106,7 @@ def test_copies_among_pages_with_one_frame_are_found_as_in_a_file(
                 found.append([detector.check(page) for page in pages])
     assert [verdict.canonical for verdict in found[0]] == [verdict.canonical for verdict in found[1]]
     copies = [n for n in range(crawl.count) if crawl.is_copy(n)]
-    # Those that say something of their own are kept.
-    assert sum(not found[0][n].kept for n in copies) >= 0.95 * len(copies)
+    assert sum(not found[0][n].kept for n in copies) >= 0.99 * len(copies)
     assert all(verdict.kept for n, verdict in enumerate(found[0]) if not crawl.is_copy(n))
 
 

@@ -64,6 +64,7 @@ def test_parts_of_a_series_are_kept(title: str, others: int) -> None:
         ("{} Class Reference", 4, [True, True, True, True]),
         # Under one title nothing tells the second from an edit.
         ("Reference", 4, [True, False, False, False]),
+        ("Release {}", 2, [True, True]),
     ],
 )
 def test_classes_that_inherit_the_same_members_are_a_series(

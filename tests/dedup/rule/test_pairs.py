@@ -16,7 +16,7 @@ from dedup.recipes.pairs import MOST_PAIRS, is_said, pairs
 from dedup.recipes.sketch import shingle_hashes
 from dedup.recipes.terms import Terms
 from dedup.rule import loss
-from dedup.rule.loss import KNOWN_PAGES_OF_EDITS, LossVerifier
+from dedup.rule.loss import SOME_PAGES, LossVerifier
 from tests.dedup.rule.test_edits import document
 from tests.dedup.rule.test_loss import Known
 from tests.dedup.rule.test_records import words
@@ -68,53 +68,39 @@ def test_lines_of_tokens_are_the_tokens(text: str) -> None:
         assert lines == [line for line in each if line]
 
 
-def records(count: int, others: int, record: str) -> tuple[MemoryIndex, list[bool]]:
-    """Return whether each of so many pages that differ in *record* is kept, among other pages."""
-    rng, index = Random(others), MemoryIndex()
-    with Detector(index) as detector:
+def kept_of(title: str, record: str, others: int = 30) -> list[bool]:
+    """Return whether each of 40 pages that differ in *record* is kept, among other pages.
+
+    A record has a word of its own, and a number.
+    """
+    rng, shared = Random(others), words(Random(7), 60)
+    with Detector(MemoryIndex()) as detector:
         for number in range(others):
             detector.check(document(f"Text {number}", words(rng, 60), f"http://a.example/{number}"))
-        found = [
+        return [
             detector.check(
                 document(
-                    "Member",
-                    f"{words(Random(7), 60)} {record.format(words(rng, 1))}",
-                    f"http://a.example/m/{n}",
+                    title, f"{shared} {record.format(words(rng, 1), n)}", f"http://a.example/own/{n}"
                 )
             ).kept
-            for n in range(count)
+            for n in range(10, 50)
         ]
-    return index, found
 
 
 @pytest.mark.parametrize(
     ("others", "record", "kept"),
     [
-        (KNOWN_PAGES_OF_EDITS, "born in {} harbour", 40),
-        (KNOWN_PAGES_OF_EDITS, "seen {0}42{0}1 times", 40),
+        (SOME_PAGES, "born in {} harbour", 40),
+        (SOME_PAGES, "seen {0}42{0}1 times", 40),
         (5, "born in {} harbour", 1),  # little is known of the site
     ],
 )
 def test_a_record_that_says_one_thing_of_its_own_is_kept(others: int, record: str, kept: int) -> None:
-    assert sum(records(40, others, record)[1]) == pytest.approx(kept, abs=2)
+    assert sum(kept_of("Member", record, others)) == pytest.approx(kept, abs=2)
 
 
 def test_a_clock_a_counter_or_an_id_makes_no_record() -> None:
-    with Detector(MemoryIndex()) as detector:
-        rng = Random(2)
-        for number in range(30):
-            detector.check(document(f"Text {number}", words(rng, 60), f"http://a.example/{number}"))
-        kept = [
-            detector.check(
-                document(
-                    "Sea",
-                    f"{words(Random(7), 80)} at {n % 24}:{n}pm hits id {n:08x}c0",
-                    f"http://a.example/s/{n}",
-                )
-            ).kept
-            for n in range(10, 50)
-        ]
-    assert kept == [True] + [False] * 39
+    assert kept_of("Sea", "at {1}:{1}pm hits id {1:08x}c0") == [True] + [False] * 39
 
 
 def test_what_stands_on_a_page_that_was_dropped_is_kept_with_the_next_one() -> None:
@@ -134,7 +120,7 @@ def test_what_stands_on_a_page_that_was_dropped_is_kept_with_the_next_one() -> N
 
 def test_the_law_finds_a_rule_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loss, "_new_pairs", lambda *_: 0)
-    assert sum(records(40, 30, "born in {} harbour")[1]) < 20
+    assert sum(kept_of("Member", "born in {} harbour")) < 20
 
 
 def test_a_check_tells_how_many_there_are() -> None:
@@ -142,7 +128,7 @@ def test_a_check_tells_how_many_there_are() -> None:
         fingerprint(document("Sea", f"{words(Random(1), 60)} {end}", ""))
         for end in ("", "brass lantern")
     )
-    for pages, passes in ((KNOWN_PAGES_OF_EDITS - 1, True), (KNOWN_PAGES_OF_EDITS, False)):
+    for pages, passes in ((SOME_PAGES - 1, True), (SOME_PAGES, False)):
         check = LossVerifier(DedupConfig()).check(kept, page, Known(pages=pages))
         assert check.passes is passes
         assert check.sentence.endswith("Pairs of its words that stand on no page kept: 3.") != passes

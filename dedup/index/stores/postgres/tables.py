@@ -344,7 +344,7 @@ _SCHEMA = (
     # Not worth the time of packing them.
     *(
         f"ALTER TABLE pages ALTER {name} SET STORAGE EXTERNAL"
-        for name in ("sketch", "check_sketch", "sample", "code")
+        for name in ("sketch", "check_sketch", "sample", "traits", "code")
     ),
     "CREATE TABLE bands (key bigint NOT NULL, row bigint NOT NULL)",
     "CREATE TABLE pending (row bigint PRIMARY KEY)",
