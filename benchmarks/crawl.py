@@ -129,6 +129,7 @@ def crawled(kind: str, url: str, index: str) -> dict[str, Any]:
     begin, cpu = time.perf_counter(), _cpu()
     process.crawl(crawler, url=url)
     process.start()
+    gc.callbacks.remove(collected)
     assert crawler.stats is not None
     stats = {
         name: value
