@@ -16,9 +16,10 @@ from typing import Any
 
 from scrapy.http import HtmlResponse, Response
 
-# Objects until a collection, and collections until one of the next generation: 14 pages, 70, and 200.
-# Five times as many cost 50 MB more where pages are large and others hold them, and were not faster.
-THRESHOLDS = (10_000, 5, 3)
+# Objects until a collection, and collections until one of the next generation.  A crawl of a manual has
+# one in 150 pages, and needs half as long for them as with half as many objects, for which it has one in
+# 30.  Where others hold the responses, it is one in 100 pages, and memory is what it was.
+THRESHOLDS = (20_000, 3, 2)
 # Scrapy itself holds a response until so many later ones are done with, or earlier.
 _LATER = 16
 # The crawls of this process that are under way, whether there were others, whether what was there before
