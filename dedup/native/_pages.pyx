@@ -73,7 +73,7 @@ cdef extern from "fold.h" nogil:
     int spaced_ascii(const uint8_t*, size_t, uint8_t*)
     int64_t terms_of(const uint8_t*, const Token*, size_t, uint32_t, uint32_t*, size_t, Term*, uint32_t*)
     int fold_terms(const uint8_t*, const Term*, size_t, uint32_t, int, const Frequencies*, uint64_t*)
-    uint64_t* sorted_of "sorted"(uint64_t*, uint64_t*, size_t)
+    void sort(uint64_t*, uint64_t*, size_t)
     void sketch_of(const uint64_t*, size_t, int, uint8_t*)
     size_t sample_of(const uint64_t*, size_t, uint32_t, size_t, uint32_t*, size_t*)
     size_t shingles_of(const uint64_t*, size_t, size_t, uint64_t*)
@@ -357,6 +357,7 @@ cdef inline int _append(_Scratch scratch, int state, size_t* shown, size_t* fall
 
 cdef enum:
     BREAK = 0x1E
+    PART = 1023
 
 
 def read(etree._Element root not None):
@@ -805,12 +806,12 @@ cdef class Content:
             hashes[place] = terms[numbers[place]].hash
         its_pairs = <uint64_t*>scratch.room(PAIRS, count, 16)
         paired = pairs_of(hashes, found.tokens, terms, numbers, count, its_pairs)
-        its_pairs = sorted_of(its_pairs, its_pairs + count, paired)
+        sort(its_pairs, its_pairs + count, paired)
         pairs = PyBytes_FromStringAndSize(NULL, 4 * min(self._most_pairs, paired))
         sample_of(its_pairs, paired, 1, self._most_pairs, <uint32_t*>PyBytes_AS_STRING(pairs), &paired)
         shingles_count = shingles_of(hashes, count, self._size, shingles)
         sketch_of(shingles, shingles_count, self._bits, sketch)
-        shingles = sorted_of(shingles, hashes, shingles_count)
+        sort(shingles, hashes, shingles_count)
         sample = PyBytes_FromStringAndSize(NULL, 4 * min(self._most_sampled, shingles_count))
         different = sample_of(shingles, shingles_count, self._one_in, self._most_sampled,
                               <uint32_t*>PyBytes_AS_STRING(sample), &sampled)
@@ -993,21 +994,34 @@ cdef object _structure(tuple tags, tuple depths, const int32_t[::1] weights, siz
     return simhash
 
 
-# ---- Numbers: `dedup.recipes.traits`
+# ---- Traits: `dedup.recipes.traits`
+
+def traits(title not None, bytes spaced not None, set dates not None, bytes pairs not None, size_t most):
+    """Return the traits of a page with *title*, the numbers in *spaced*, the *dates* and the *pairs*.
+
+    Of its numbers and dates the *most* with the smallest hashes.
+    """
+    cdef _Scratch scratch = _scratch()
+    try:
+        return _traits(title, spaced, dates, pairs, most, scratch)
+    finally:
+        _give_back(scratch)
 
 
-def numbers(bytes text not None):
-    """Return the different numbers in *text*, see `dedup.recipes.traits`, as a set of strings."""
-    cdef const char* data = text
-    cdef size_t place = 0, begin, length = len(text)
-    cdef set found = set()
+cdef bytes _traits(title, bytes spaced, set dates, bytes pairs, size_t most, _Scratch scratch):
+    cdef const char* data = spaced
+    cdef size_t place = 0, begin, count = 0, length = len(spaced), room = length // 2 + len(dates) + 1
+    cdef uint64_t* found = <uint64_t*>scratch.room(HASHES, room, 16)
+    cdef bytes told, name = title.encode("utf-8", "surrogatepass")
+    cdef uint32_t* out
     while place < length:
         if not _is_digit(data[place]):
             place += 1
             continue
         begin = place
         if not (begin and _is_letter(data[begin - 1])) and (place := _behind_day_and_year(data, begin)):
-            found.add(data[begin:place].decode("ascii"))
+            found[count] = _trait(data + begin, place - begin)
+            count += 1
             continue
         place = begin
         while place < length:
@@ -1019,8 +1033,29 @@ def numbers(bytes text not None):
                 break
         # Behind the last byte there is a NUL.
         if not (begin and _is_letter(data[begin - 1])) and not _is_name(data + place):
-            found.add(data[begin:place].decode("ascii"))
-    return found
+            found[count] = _trait(data + begin, place - begin)
+            count += 1
+    for date in dates:
+        told = date.encode("utf-8", "surrogatepass")
+        found[count] = _trait(told, len(told))
+        count += 1
+    sort(found, found + count, count)
+    told = PyBytes_FromStringAndSize(NULL, 4 * (2 + min(most, count)))
+    out = <uint32_t*>PyBytes_AS_STRING(told)
+    sample_of(found, count, 1, most, out + 2, &count)
+    out[0], out[1] = <uint32_t>(murmur3(<const uint8_t*>PyBytes_AS_STRING(name), len(name), 0) >> 32), <uint32_t>count
+    return told[:4 * (2 + count)] + pairs
+
+
+cdef uint64_t _trait(const char* number, size_t length) noexcept:
+    """Return the trait of *number*, in the upper half: that of its first part, and of all in the lower bits."""
+    cdef size_t first = 0
+    cdef uint32_t of_all = <uint32_t>(murmur3(<const uint8_t*>number, length, 0) >> 32), of_first = of_all
+    while first < length and number[first] != c".":
+        first += 1
+    if first < length:
+        of_first = <uint32_t>(murmur3(<const uint8_t*>number, first, 0) >> 32)
+    return <uint64_t>(of_first & ~PART | (0 if of_all == of_first else max(of_all & PART, 1))) << 32
 
 
 cdef size_t _behind_day_and_year(const char* data, size_t place) noexcept nogil:

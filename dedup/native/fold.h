@@ -423,32 +423,41 @@ static int fold_terms(const uint8_t *bytes, const Term *terms, size_t count, uin
 
 /* ---- Shingles: `dedup.recipes.sketch`, `dedup.recipes.sample` ---- */
 
-/* Sort by bytes, the lowest first, so that no input is slow; *other* has room for as many. */
-static uint64_t *sorted(uint64_t *values, uint64_t *other, size_t count) {
-    size_t counts[256], place, sum, next;
-    int shift, byte;
+/* Sort by the bytes from *first* on, 0 or 4, the lowest of them first; *other* has room for as many. */
+static void sort_bytes(uint64_t *values, uint64_t *other, size_t count, int first) {
+    uint32_t counts[8][256], sum, next;
+    size_t place;
+    int byte, digit;
+    memset(counts, 0, sizeof counts);
+    for (place = 0; place < count; place++)
+        for (byte = first; byte < 8; byte++) counts[byte][values[place] >> 8 * byte & 255]++;
+    for (byte = first; byte < 8; byte++) {
+        uint64_t *spare = values;
+        for (digit = 0, sum = 0; digit < 256; digit++) {
+            next = counts[byte][digit];
+            counts[byte][digit] = sum;
+            sum += next;
+        }
+        for (place = 0; place < count; place++) other[counts[byte][values[place] >> 8 * byte & 255]++] = values[place];
+        values = other;
+        other = spare;
+    }
+}
+
+/* Sort hashes, in the same time whatever they are: the upper half orders nearly all that are different. */
+static void sort(uint64_t *values, uint64_t *other, size_t count) {
+    size_t place, next;
     if (count < 48) {
         for (place = 1; place < count; place++) {
             uint64_t value = values[place];
             for (next = place; next > 0 && values[next - 1] > value; next--) values[next] = values[next - 1];
             values[next] = value;
         }
-        return values;
+        return;
     }
-    for (shift = 0; shift < 64; shift += 8) {
-        uint64_t *spare = values;
-        memset(counts, 0, sizeof counts);
-        for (place = 0; place < count; place++) counts[values[place] >> shift & 255]++;
-        for (byte = 0, sum = 0; byte < 256; byte++) {
-            next = counts[byte];
-            counts[byte] = sum;
-            sum += next;
-        }
-        for (place = 0; place < count; place++) other[counts[values[place] >> shift & 255]++] = values[place];
-        values = other;
-        other = spare;
-    }
-    return values;
+    sort_bytes(values, other, count, 4);
+    for (place = 1; place < count && values[place - 1] <= values[place]; place++) {}
+    if (place < count) sort_bytes(values, other, count, 0);
 }
 
 /* Write the sketch of *count* shingles, in any order, into *sketch* of 1 << *bits* bytes. */

@@ -17,7 +17,7 @@ from dedup.recipes.pairs import MOST_PAIRS
 from dedup.recipes.sample import MOST, ONE_IN
 from dedup.recipes.sketch import BINS, CHECK_BINS
 from dedup.recipes.structure import RUN, weights_by_depth
-from dedup.recipes.traits import dates_in, traits
+from dedup.recipes.traits import MOST_NUMBERS, dates_in
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest, keyed_long, keyed_table
 
@@ -72,7 +72,7 @@ class _Folding:
             most_sampled=MOST,
             most_pairs=MOST_PAIRS,
         )
-        self._structure, self._numbers = module.structure, module.numbers
+        self._structure, self._traits = module.structure, module.traits
         self._of_structure = (weights.astype(np.int32), RUN, config.hash_seed, config.tie)
 
     def __call__(self, page: Page) -> Fingerprint | None:
@@ -93,7 +93,7 @@ class _Folding:
             sample=sample,
             check_sketch=check,
             inside=page.inside,
-            traits=traits(page.title, self._numbers(spaced) | dates_in(page.text), pairs),
+            traits=self._traits(page.title, spaced, dates_in(page.text), pairs, MOST_NUMBERS),
         )
 
 

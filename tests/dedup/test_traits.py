@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup import Page, fingerprint
@@ -12,6 +12,7 @@ from dedup.native import pages
 from dedup.recipes.traits import (
     MOST_NUMBERS,
     UNTITLED,
+    dates_in,
     hashes_in,
     news,
     numbers_in,
@@ -83,8 +84,17 @@ NUMBER = re.compile(
 @given(TEXTS)
 def test_numbers_are_found_by_what_stands_around_them(text: str) -> None:
     assert numbers_in(text) == set(NUMBER.findall(text))
+
+
+@given(
+    st.text(max_size=8), TEXTS | st.integers(0, 200).map(lambda most: " ".join(map(str, range(most))))
+)
+@example("\ud800", "3.1 4 3年4月 民国104年11月23日 3")
+def test_compiled_traits_are_those_of_python(title: str, text: str) -> None:
     if module := pages():
-        assert module.numbers(text.encode()) == numbers_in(text)
+        spaced, dates, pairs = text.encode(), dates_in(text), b"pair"
+        expected = traits(title, numbers_in(text) | dates, pairs)
+        assert module.traits(title, spaced, dates, pairs, MOST_NUMBERS) == expected
 
 
 def slow_traits(title: str, numbers: list[str]) -> bytes:
