@@ -34,4 +34,4 @@ PARTS = ["some words", "title", "en", ["html", "body", "p"], [0, 1, 2], [["p", "
 PAGE = pack(Page.from_html("<title>t</title><p class='a b'>some words"))
 
 if __name__ == "__main__":
-    command(judge, [b"\0" + json.dumps(PARTS).encode(), b"\xff" + PAGE])()
+    command(judge, [b"\0" + json.dumps(PARTS).encode() + b"\nmore words", b"\xff" + PAGE])()

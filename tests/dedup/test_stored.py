@@ -40,6 +40,13 @@ def test_a_packed_page_keeps_all_but_its_links(found: Page, structure: str) -> N
     assert fingerprint(again, config) == fingerprint(found, config)
 
 
+def test_the_text_may_stand_in_the_json() -> None:
+    fields = ["one two\nthree", "title", "en", ["p"], [0], [["p", "a"]]]
+    found = unpack(FORM + zlib.compress(json.dumps(fields).encode()))
+    assert found == unpack(pack(found)) != unpack(pack(replace(found, text="")))
+    assert found.text == "one two\nthree"
+
+
 @given(st.binary(max_size=80))
 def test_any_bytes_are_a_page_or_an_error(damage: bytes) -> None:
     for packed in (damage, FORM + damage, FORM + zlib.compress(damage)):
