@@ -25,6 +25,8 @@ WORKERS ?= $(shell expr 3 '*' $$(getconf _NPROCESSORS_ONLN) / 2)
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
 SEED ?= $(shell $(PYTHON) -c "import random; print(random.randrange(10**9))")
 HISTORIES ?= 500
+# Some containers set it: each of the many processes would compile what it imports.
+unexport PYTHONDONTWRITEBYTECODE
 # What the compiled code is made of, and what it must agree with.
 COMPILED := setup.py dedup/native/sources.py $(addprefix dedup/,$(shell $(PYTHON) -c \
 	"from dedup.native.sources import SOURCES; print(*set().union(*SOURCES.values()))"))

@@ -228,6 +228,7 @@ def _run(
     variables: dict[str, str],
 ) -> None:
     """Call *function* in a process that was just forked, as if Python had been started for it."""
+    gc.freeze()  # what was there before the fork is no garbage
     for path, stream in ((output, sys.stdout), (errors, sys.stderr)):
         with open(path, "ab") as file:
             os.dup2(file.fileno(), stream.fileno())

@@ -8,6 +8,7 @@ from contextlib import suppress
 from importlib import import_module
 
 from scrapy.exceptions import ScrapyDeprecationWarning
+from scrapy.settings.default_settings import DOWNLOADER_MIDDLEWARES_BASE, SPIDER_MIDDLEWARES_BASE
 
 with warnings.catch_warnings():
     warnings.simplefilter("error", ScrapyDeprecationWarning)
@@ -16,7 +17,10 @@ with warnings.catch_warnings():
         *("scrapy.core.downloader.contextfactory", "scrapy.core.downloader.handlers.http11"),
         *("scrapy.core.engine", "scrapy.crawler", "scrapy.extensions.feedexport"),
         *("scrapy.extensions.remote_control", "scrapy.downloadermiddlewares.httpcompression"),
-        *("dedup.plugin.middleware", "dedup.plugin.pipeline", "dedup.plugin.responses"),
+        *(path.rpartition(".")[0] for path in DOWNLOADER_MIDDLEWARES_BASE | SPIDER_MIDDLEWARES_BASE),
+        *("scrapy.logformatter", "scrapy.pqueues", "scrapy.squeues", "scrapy.statscollectors"),
+        *("dedup.plugin.addon", "dedup.plugin.middleware", "dedup.plugin.pipeline"),
+        *("dedup.plugin.responses", "dedup.plugin.withholding"),
         *("crawler.spiders.site", "tests.plugin.spiders"),
     ):
         with suppress(ModuleNotFoundError):  # each release of Scrapy has others

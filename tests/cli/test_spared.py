@@ -170,6 +170,7 @@ def test_the_index_of_a_project_is_spared(
     Path("spared_settings.py").write_text(f"DEDUP_INDEX = {str(folder / 'new.jsonl')!r}\n")
     monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "spared_settings")
     monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
     shutil.copy("pages.db", "new.jsonl")
     before = contents(folder)
     files = ["feed.jsonl"] if name == "add" else []
