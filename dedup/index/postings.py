@@ -44,8 +44,8 @@ DEFAULT_BLOCKS = 5
 
 _KEY_BITS = 16
 # The last place: the last of 8 blocks has fewer keys.  Its chunks are chosen by the simhash, so that one
-# is full when about all are.
-_TAIL, _TAIL_CHUNKS = (1 << 3 + _KEY_BITS) - 1, 8
+# is full when about all are; by a prime, because the last bits of pages of one site are alike.
+_TAIL, _TAIL_CHUNKS, _PRIME = (1 << 3 + _KEY_BITS) - 1, 8, 1009
 _ENTRY_BYTES = SIMHASH_BITS // 8
 # Bound values in one statement; SQLite's own limit is 32,766.
 _KEYS_A_STATEMENT = 500
@@ -76,7 +76,7 @@ class PostingList(Chunks):
 
     def add(self, simhash: int) -> None:
         """Add *simhash*, which must not be 0 and not be in the list yet."""
-        chunk = self._tail | simhash % _TAIL_CHUNKS
+        chunk = self._tail | simhash % _PRIME % _TAIL_CHUNKS
         if not self._is_added(chunk, simhash):
             self._fold()
             self._is_added(chunk, simhash)

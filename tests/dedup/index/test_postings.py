@@ -99,9 +99,10 @@ def test_many_words_under_one_key_fill_several_chunks() -> None:
 
 
 @pytest.mark.parametrize("blocks", [MIN_BLOCKS, 5, MAX_BLOCKS])
-def test_a_full_tail_is_put_into_the_blocks(blocks: int) -> None:
+def test_a_full_tail_is_put_into_the_blocks(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = Random(blocks)
-    # Half of them share the keys of all blocks but one; all end alike, so one chunk of the tail fills.
+    monkeypatch.setattr("dedup.index.postings._TAIL_CHUNKS", 1)
+    # Half of them share the keys of all blocks but one.
     words = {rng.randrange(1, 2**61) << 3 for _ in range(CHUNK)}
     words |= {0x5555_5555_0000_0000 | number << 3 for number in range(CHUNK + 1)}
     postings = posting_list(blocks)
@@ -114,6 +115,17 @@ def test_a_full_tail_is_put_into_the_blocks(blocks: int) -> None:
     assert set(postings.find(0x5555_5555_0000_0008, 5)) == {
         word for word in words if (word ^ 0x5555_5555_0000_0008).bit_count() <= 5
     }
+
+
+def test_a_tail_is_nearly_full_when_it_is_put_into_the_blocks_even_if_simhashes_end_alike() -> None:
+    postings, rng = posting_list(), Random(1)
+    words = {0x0123456789ABCD00 ^ rng.getrandbits(40) << 12 for _ in range(8 * CHUNK)}
+    for word in words:
+        before = len(postings._entries_at([postings._tail]))
+        postings.add(word)
+        if len(postings._entries_at([postings._tail])) < before:
+            break
+    assert before > 0.8 * 8 * CHUNK
 
 
 def test_lists_of_fields_and_scopes_are_apart() -> None:
