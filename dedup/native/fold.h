@@ -53,10 +53,20 @@ static inline uint64_t little_endian(const uint8_t *bytes) {
     return value;
 }
 
+/* As many bytes as a number, 1 to 8. */
+static inline uint64_t few(const uint8_t *bytes, size_t length) {
+    uint32_t low, high;
+    size_t half = length / 2, last = length - 1;
+    if (length < 4) return bytes[0] | (uint32_t)bytes[half] << 8 * half | (uint32_t)bytes[last] << 8 * last;
+    memcpy(&low, bytes, 4);
+    memcpy(&high, bytes + length - 4, 4);
+    return low | (uint64_t)high << 8 * (length - 4);
+}
+
 /* The first 64 bits of MurmurHash3 x64 128 (A. Appleby, 2011; in the public domain). */
 static uint64_t murmur3(const uint8_t *bytes, size_t length, uint32_t seed) {
     const uint64_t c1 = 0x87C37B91114253D5ULL, c2 = 0x4CF5AD432745937FULL;
-    uint64_t h1 = seed, h2 = seed, k1 = 0, k2 = 0;
+    uint64_t h1 = seed, h2 = seed;
     size_t blocks = length / 16, rest = length & 15, place;
     const uint8_t *tail = bytes + 16 * blocks;
     for (place = 0; place < blocks; place++) {
@@ -65,10 +75,8 @@ static uint64_t murmur3(const uint8_t *bytes, size_t length, uint32_t seed) {
         h2 ^= turned(little_endian(bytes + 16 * place + 8) * c2, 33) * c1;
         h2 = (turned(h2, 31) + h1) * 5 + 0x38495AB5;
     }
-    for (place = rest; place > 8; place--) k2 = k2 << 8 | tail[place - 1];
-    for (place = rest < 8 ? rest : 8; place > 0; place--) k1 = k1 << 8 | tail[place - 1];
-    if (rest > 8) h2 ^= turned(k2 * c2, 33) * c1;
-    if (rest) h1 ^= turned(k1 * c1, 31) * c2;
+    if (rest > 8) h2 ^= turned(few(tail + 8, rest - 8) * c2, 33) * c1;
+    if (rest) h1 ^= turned(few(tail, rest < 8 ? rest : 8) * c1, 31) * c2;
     h1 ^= length;
     h2 ^= length;
     h1 += h2;
@@ -78,33 +86,33 @@ static uint64_t murmur3(const uint8_t *bytes, size_t length, uint32_t seed) {
 
 /* ---- SimHash: `dedup.recipes.simhash.fold` ---- */
 
-/* Sums of 32 bits are faster; they go to those of 64 before one could overflow. */
+/* Sums of 32 bits, two in one number, are faster; they go to those of 64 before one could overflow. */
 typedef struct {
-    int32_t some[64];
+    uint64_t some[32];
     int64_t votes[64], total;
     uint32_t pending;
 } Votes;
 
-static int32_t BYTE_MASKS[256][8];
+static uint64_t BYTE_MASKS[256][4];
 
 static void init_masks(void) {
     int byte, bit;
     for (byte = 0; byte < 256; byte++)
-        for (bit = 0; bit < 8; bit++) BYTE_MASKS[byte][bit] = (byte >> bit & 1) ? -1 : 0;
+        for (bit = 0; bit < 8; bit++)
+            if (byte >> bit & 1) BYTE_MASKS[byte][bit / 2] |= (uint64_t)0xFFFFFFFF << 32 * (bit & 1);
 }
 
 static void count_votes(Votes *votes) {
     int bit;
-    for (bit = 0; bit < 64; bit++) {
-        votes->votes[bit] += votes->some[bit];
-        votes->some[bit] = 0;
-    }
+    for (bit = 0; bit < 64; bit++) votes->votes[bit] += (uint32_t)(votes->some[bit / 2] >> 32 * (bit & 1));
+    memset(votes->some, 0, sizeof votes->some);
     votes->pending = 0;
 }
 
 /* Let the bits of *hash* vote with a *weight* from 0 to 2**24. */
 static inline void vote(Votes *votes, uint64_t hash, int32_t weight) {
-    int byte, bit;
+    uint64_t both = (uint64_t)weight << 32 | (uint32_t)weight;
+    int byte, two;
     votes->pending += (uint32_t)weight;
     if (votes->pending > 0x3FFFFFFF) {
         count_votes(votes);
@@ -112,9 +120,8 @@ static inline void vote(Votes *votes, uint64_t hash, int32_t weight) {
     }
     votes->total += weight;
     for (byte = 0; byte < 8; byte++) {
-        const int32_t *mask = BYTE_MASKS[hash >> 8 * byte & 255];
-        int32_t *some = votes->some + 8 * byte;
-        for (bit = 0; bit < 8; bit++) some[bit] += mask[bit] & weight;
+        const uint64_t *masks = BYTE_MASKS[hash >> 8 * byte & 255];
+        for (two = 0; two < 4; two++) votes->some[4 * byte + two] += masks[two] & both;
     }
 }
 
