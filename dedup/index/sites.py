@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dedup import native
 from dedup.index.stores.base import Group, Store
 from dedup.recipes.sample import Sampled, places, sampled
 from dedup.rule.site import Counted, Flags, is_common
@@ -71,6 +72,13 @@ class Shingles:
 
 
 def _summed(hashes: Sampled, counts: Counts) -> _Part:
+    if compiled := native.search():
+        different, sums = compiled.summed(hashes, counts)
+        return _Part(np.frombuffer(different, "<u4"), np.frombuffer(sums, "<u2"))
+    return _summed_in_python(hashes, counts)
+
+
+def _summed_in_python(hashes: Sampled, counts: Counts) -> _Part:
     order = hashes.argsort(kind="stable")
     hashes, counts = hashes[order], counts[order]
     if not len(hashes):

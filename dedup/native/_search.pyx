@@ -1,14 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The search for near simhashes, and the comparison of sketches and samples, compiled.
 
-It does what `dedup.index.postings`, `dedup.index.cached`, `dedup.recipes.sketch` and
-`dedup.recipes.sample` do.  Simhashes are 64-bit numbers; whatever bytes stand where they should be,
+It does what `dedup.index.postings`, `dedup.index.cached`, `dedup.index.sites`, `dedup.recipes.sketch`
+and `dedup.recipes.sample` do.  Simhashes are 64-bit numbers; whatever bytes stand where they should be,
 nothing is read outside of them.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, qsort, realloc
+from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, qsort, realloc
 from libc.string cimport memcpy
 
 cdef extern from "sources.h":
@@ -62,6 +62,9 @@ cdef extern from *:
     """
     size_t near_of(const char*, size_t, uint64_t, int, uint64_t*) noexcept nogil
     void compare_bins(const uint8_t*, const uint8_t*, size_t, int*, int*) noexcept nogil
+
+cdef extern from "fold.h" nogil:
+    void sort_bytes(uint64_t*, uint64_t*, size_t, int)
 
 SOURCES = SOURCES_DIGEST.decode()
 # A simhash has no more blocks than this, and keys are looked up within so many bits.
@@ -277,6 +280,40 @@ def lost_hashes(bytes page not None, bytes kept not None, Py_ssize_t most):
     while of_page and one[of_page - 1] > limit:
         of_page -= 1
     return of_page, of_page - _in_both(one, of_page, other, of_kept)
+
+
+def summed(const uint32_t[::1] hashes, const uint16_t[::1] counts):
+    """Return the different ones of *hashes* in order, and the sums of their *counts*, both packed."""
+    cdef size_t size = hashes.shape[0], place, used = 0
+    cdef uint64_t* both
+    cdef uint32_t hash
+    cdef uint16_t count
+    cdef uint32_t* out
+    cdef uint16_t* sums
+    if len(counts) != len(hashes) or size >= UINT32_MAX:
+        raise ValueError("there are not as many of all")
+    both = <uint64_t*>malloc(2 * size * sizeof(uint64_t) + 1)
+    if both == NULL:
+        raise MemoryError
+    try:
+        for place in range(size):
+            both[place] = <uint64_t>hashes[place] << 32 | counts[place]
+        sort_bytes(both, both + size, size, 4)
+        out = <uint32_t*>(both + size)
+        sums = <uint16_t*>(out + size)
+        for place in range(size):
+            hash, count = <uint32_t>(both[place] >> 32), <uint16_t>both[place]
+            if not used or out[used - 1] != hash:
+                out[used] = hash
+                sums[used] = 0
+                used += 1
+            sums[used - 1] += count
+        return (
+            PyBytes_FromStringAndSize(<char*>out, 4 * used),
+            PyBytes_FromStringAndSize(<char*>sums, 2 * used),
+        )
+    finally:
+        free(both)
 
 
 cdef int64_t _in_both(const uint32_t* a, int64_t of_a, const uint32_t* b, int64_t of_b) noexcept nogil:

@@ -36,9 +36,11 @@ SOURCES = {
     ),
     "_search": (
         "native/_search.pyx",
+        "native/fold.h",
         "index/chunks.py",
         "index/cached.py",
         "index/postings.py",
+        "index/sites.py",
         "recipes/sample.py",
         "recipes/sketch.py",
     ),

@@ -9,11 +9,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, fingerprint
 from dedup.files.feeds import find_feeds
 from dedup.index import Index, Row, sites
+from dedup.native import search
 from dedup.reading.fields import FieldRule
 from dedup.recipes.sample import sampled
 from dedup.report.replay import replayed
@@ -380,6 +384,20 @@ def test_a_page_reads_what_is_new_once_whatever_hosts_it_is_compared_with(
         read.clear()
         assert detector.check(page(f"{FRAME} {text(70, 45)}", "http://a/")).kept
     assert len(read) == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**32 - 1) | st.integers(0, 40), st.integers(0, 2**16 - 1))))
+@example([])
+def test_compiled_sums_are_those_of_python(counted: list[tuple[int, int]]) -> None:
+    hashes = np.array([one for one, _ in counted], np.uint32)
+    counts = np.array([count for _, count in counted], np.uint16)
+    expected = sites._summed_in_python(hashes, counts)
+    found = sites._summed(hashes, counts)
+    assert found.hashes.tolist() == expected.hashes.tolist()
+    assert found.counts.tolist() == expected.counts.tolist()
+    if (compiled := search()) and counted:
+        with pytest.raises(ValueError, match="not as many"):
+            compiled.summed(hashes, counts[1:])
 
 
 def test_the_site_of_a_file_is_its_folder(tmp_path: Path) -> None:
