@@ -26,7 +26,10 @@ PAGES: dict[str, tuple[str, bytes]] = {
     "/no-charset": ("text/html", f"<p>{ZH}</p>".encode("gb18030")),
     "/wrong-charset": ("text/html; charset=utf-8", f"<p>{ZH[::-1]}</p>".encode("gb18030")),
     "/deep": ("text/html", b"<div>" * 100_000 + text(3).encode()),
-    "/large": ("text/html", b"<p>" + b"<p>".join(text(n).encode() for n in range(20_000)) + b"</p>"),
+    "/large": (
+        "text/html",
+        b"<p>" + b"<p>".join([text(n).encode() for n in range(200)] * 100) + b"</p>",
+    ),
     "/broken": ("text/html", b"<html><body><p " + b"<" * 5000 + text(4).encode()),
     "/image": ("image/png", b"\x89PNG"),
 }
