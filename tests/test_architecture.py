@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parent.parent
 
@@ -48,44 +46,46 @@ def floor(module: str) -> int:
     return next(number for number, names in enumerate(FLOORS) if module in names)
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    found: list[str] = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+            found.append(node.module)
+    return tuple(found)
 
 
 def place(path: Path) -> str:
     return path.relative_to(ROOT / "dedup").with_suffix("").as_posix()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=place)
-def test_imports_go_down_only(path: Path) -> None:
-    own = place(path).split("/")[0]
-    if own == "__init__":
-        return
-    for name in imports(path):
+def imported(paths: list[Path]) -> list[tuple[Path, str]]:
+    found = [(path, name) for path in paths for name in imports(path)]
+    assert len(found) > len(paths)
+    return found
+
+
+def test_imports_go_down_only() -> None:
+    for path, name in imported([path for path in MODULES if place(path) != "__init__"]):
         if name.startswith("dedup."):
-            assert floor(name.split(".")[1]) <= floor(own), name
-        assert not name.startswith(("crawler", "settings", "tests")), name
+            assert floor(name.split(".")[1]) <= floor(place(path).split("/")[0]), (path, name)
+        assert not name.startswith(("crawler", "settings", "tests")), (path, name)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=place)
-def test_libraries_have_their_places(path: Path) -> None:
-    for name in imports(path):
+def test_libraries_have_their_places() -> None:
+    for path, name in imported(MODULES):
         allowed = PLACES.get(name.split(".")[0])
-        assert allowed is None or place(path).startswith(allowed), name
+        assert allowed is None or place(path).startswith(allowed), (path, name)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "crawler").rglob("*.py")), ids=str)
-def test_the_crawler_uses_public_names_only(path: Path) -> None:
-    for name in imports(path):
-        assert name in ("dedup", "dedup.plugin") or not name.startswith("dedup"), name
+def test_the_crawler_uses_public_names_only() -> None:
+    for path, name in imported(sorted((ROOT / "crawler").rglob("*.py"))):
+        assert name in ("dedup", "dedup.plugin") or not name.startswith("dedup"), (path, name)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=place)
-def test_no_crawl_needs_the_algorithms_of_the_literature(path: Path) -> None:
-    if not place(path).startswith(("algorithms/", "__init__")):
-        for name in imports(path):
-            assert not name.startswith("dedup.algorithms"), name
+def test_no_crawl_needs_the_algorithms_of_the_literature() -> None:
+    for path, name in imported(MODULES):
+        if not place(path).startswith(("algorithms/", "__init__")):
+            assert not name.startswith("dedup.algorithms"), (path, name)

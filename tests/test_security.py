@@ -15,7 +15,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex
 from tests.pages import text
-from tests.test_architecture import ROOT, imports
+from tests.test_architecture import MODULES, ROOT, imported
 
 SOURCES = sorted(
     path for folder in ("dedup", "crawler", "settings") for path in (ROOT / folder).rglob("*.py")
@@ -179,50 +179,47 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).with_suffix("").as_posix()
 
 
-def nodes(path: Path) -> Iterator[ast.AST]:
-    return ast.walk(ast.parse(path.read_text("utf-8")))
+def nodes(paths: list[Path]) -> Iterator[tuple[Path, ast.AST]]:
+    assert paths
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            yield path, node
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name_of)
-def test_nothing_runs_what_it_is_given(path: Path) -> None:
-    for node in nodes(path):
+def test_nothing_runs_what_it_is_given() -> None:
+    for path, node in nodes(SOURCES):
         if isinstance(node, ast.Call):
-            called = node.func
-            assert not (isinstance(called, ast.Name) and called.id in RUNNING_CALLS), node.lineno
-            assert not (isinstance(called, ast.Attribute) and called.attr in RUNNING_ATTRIBUTES)
-            assert not {keyword.arg for keyword in node.keywords} & RUNNING_OPTIONS, node.lineno
-    for name in imports(path):
-        assert name.split(".")[0] not in RUNNING_MODULES, name
+            called, where = node.func, (path, node.lineno)
+            assert not (isinstance(called, ast.Name) and called.id in RUNNING_CALLS), where
+            assert not (isinstance(called, ast.Attribute) and called.attr in RUNNING_ATTRIBUTES), where
+            assert not {keyword.arg for keyword in node.keywords} & RUNNING_OPTIONS, where
+    for path, name in imported(SOURCES):
+        assert name.split(".")[0] not in RUNNING_MODULES, (path, name)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name_of)
-def test_dotted_paths_are_loaded_where_settings_are_read(path: Path) -> None:
-    loads = any(
-        isinstance(node, ast.Name) and node.id in {"import_module", "load_object"}
-        for node in nodes(path)
-    )
-    assert not loads or name_of(path).removeprefix("dedup/") in LOADERS
+def test_dotted_paths_are_loaded_where_settings_are_read() -> None:
+    for path, node in nodes(SOURCES):
+        if isinstance(node, ast.Name) and node.id in {"import_module", "load_object"}:
+            assert name_of(path).removeprefix("dedup/") in LOADERS, (path, node.lineno)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "dedup").rglob("*.py")), ids=name_of)
-def test_dedup_has_nothing_to_fetch_with(path: Path) -> None:
-    for name in imports(path):
+def test_dedup_has_nothing_to_fetch_with() -> None:
+    for path, name in imported(MODULES):
         if name == "socket" and name_of(path) in LISTENERS:
             continue
-        assert name not in FETCHING_MODULES, name
-        assert name.split(".")[0] not in FETCHING_MODULES, name
+        assert name not in FETCHING_MODULES, (path, name)
+        assert name.split(".")[0] not in FETCHING_MODULES, (path, name)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "dedup" / "index").rglob("*.py")), ids=name_of)
-def test_statements_are_made_of_constants_and_marks(path: Path) -> None:
-    for node in nodes(path):
+def test_statements_are_made_of_constants_and_marks() -> None:
+    for path, node in nodes(sorted((ROOT / "dedup" / "index").rglob("*.py"))):
         if isinstance(node, ast.JoinedStr) and _is_statement(node):
             for part in node.values:
                 if isinstance(part, ast.FormattedValue):
-                    assert ast.unparse(part.value) in PARTS_OF_STATEMENTS, node.lineno
+                    assert ast.unparse(part.value) in PARTS_OF_STATEMENTS, (path, node.lineno)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            assert node.func.attr != "executescript", node.lineno
-            assert node.func.attr != "format" or not _is_statement(node.func.value), node.lineno
+            assert node.func.attr != "executescript", (path, node.lineno)
+            assert node.func.attr != "format" or not _is_statement(node.func.value), (path, node.lineno)
 
 
 def _is_statement(node: ast.AST) -> bool:
