@@ -85,7 +85,11 @@ def own(bin_folder: Path) -> Iterator[Server]:
 
 
 def _made(bin_folder: Path) -> Server:
-    server = Server(Path(tempfile.mkdtemp(prefix="dedup-pg-")), bin_folder)
+    # Where files are in memory, tables are emptied in a third of the time.
+    memory = Path("/dev/shm")
+    has_room = memory.exists() and shutil.disk_usage(memory).free > 2**30
+    folder = tempfile.mkdtemp(prefix="dedup-pg-", dir=memory if has_room else None)
+    server = Server(Path(folder), bin_folder)
     server.start()
     return server
 
