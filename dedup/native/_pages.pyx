@@ -804,9 +804,9 @@ cdef class Content:
         shingles = <uint64_t*>scratch.room(SHINGLES, count, 8)
         for place in range(count):
             hashes[place] = terms[numbers[place]].hash
-        its_pairs = <uint64_t*>scratch.room(PAIRS, count, 16)
+        its_pairs = <uint64_t*>scratch.room(PAIRS, 2 * count, 16)
         paired = pairs_of(hashes, found.tokens, terms, numbers, count, its_pairs)
-        sort(its_pairs, its_pairs + count, paired)
+        sort(its_pairs, its_pairs + 2 * count, paired)
         pairs = PyBytes_FromStringAndSize(NULL, 4 * min(self._most_pairs, paired))
         sample_of(its_pairs, paired, 1, self._most_pairs, <uint32_t*>PyBytes_AS_STRING(pairs), &paired)
         shingles_count = shingles_of(hashes, count, self._size, shingles)
@@ -996,21 +996,21 @@ cdef object _structure(tuple tags, tuple depths, const int32_t[::1] weights, siz
 
 # ---- Traits: `dedup.recipes.traits`
 
-def traits(title not None, bytes spaced not None, set dates not None, bytes pairs not None, size_t most):
-    """Return the traits of a page with *title*, the numbers in *spaced*, the *dates* and the *pairs*.
+def traits(title not None, bytes spaced not None, bytes pairs not None, size_t most):
+    """Return the traits of a page with *title*, the numbers in *spaced* and the *pairs*.
 
-    Of its numbers and dates the *most* with the smallest hashes.
+    Of its numbers the *most* with the smallest hashes.
     """
     cdef _Scratch scratch = _scratch()
     try:
-        return _traits(title, spaced, dates, pairs, most, scratch)
+        return _traits(title, spaced, pairs, most, scratch)
     finally:
         _give_back(scratch)
 
 
-cdef bytes _traits(title, bytes spaced, set dates, bytes pairs, size_t most, _Scratch scratch):
+cdef bytes _traits(title, bytes spaced, bytes pairs, size_t most, _Scratch scratch):
     cdef const char* data = spaced
-    cdef size_t place = 0, begin, count = 0, length = len(spaced), room = length // 2 + len(dates) + 1
+    cdef size_t place = 0, begin, count = 0, length = len(spaced), room = length // 2 + 1
     cdef uint64_t* found = <uint64_t*>scratch.room(HASHES, room, 16)
     cdef bytes told, name = title.encode("utf-8", "surrogatepass")
     cdef uint32_t* out
@@ -1035,10 +1035,6 @@ cdef bytes _traits(title, bytes spaced, set dates, bytes pairs, size_t most, _Sc
         if not (begin and _is_letter(data[begin - 1])) and not _is_name(data + place):
             found[count] = _trait(data + begin, place - begin)
             count += 1
-    for date in dates:
-        told = date.encode("utf-8", "surrogatepass")
-        found[count] = _trait(told, len(told))
-        count += 1
     sort(found, found + count, count)
     told = PyBytes_FromStringAndSize(NULL, 4 * (2 + min(most, count)))
     out = <uint32_t*>PyBytes_AS_STRING(told)

@@ -339,30 +339,32 @@ static double root_of_idf(const Frequencies *table, uint64_t hash) {
 typedef struct {
     uint64_t hash;
     uint32_t begin, length, count;
-    uint8_t origin, is_said;
+    uint8_t origin, kind;
 } Term;
 
 static inline int is_sign(uint8_t byte) {
     return !(byte - '0' < 10u || byte == '_' || (uint8_t)(byte | 32) - 'a' < 26u);
 }
 
-/* Whether a token is a word, and no number or identifier: `dedup.recipes.pairs.is_said`. */
-static uint8_t is_said(const uint8_t *token, size_t length) {
-    size_t place, digits = 0, hexadecimals = 0, begin = 0, letters = 0;
+/* What a token is in a pair of them: `dedup.recipes.pairs.kind_of`. */
+enum { IN_NO_PAIR, NUMBER, WORD };
+static uint8_t kind_of(const uint8_t *token, size_t length) {
+    size_t place, digits = 0, hexadecimals = 0, colons = 0, begin = 0, letters = 0;
     for (place = 0; place < length; place++) {
         digits += token[place] - '0' < 10u;
         hexadecimals += token[place] - 'a' < 6u;
+        colons += token[place] == ':';
     }
-    if (!digits) return 1;
-    if (hexadecimals && length >= 6 && digits + hexadecimals == length) return 0;
+    if (!digits) return WORD;
+    if (hexadecimals && length >= 6 && digits + hexadecimals == length) return IN_NO_PAIR;
     while (is_sign(token[begin])) begin++;
     for (place = begin; place < length && (token[place] - '0' < 10u || token[place] == '.' || token[place] == ','
                                            || token[place] == ':'); place++) {
     }
-    if (place == begin) return 1;
+    if (place == begin) return WORD;
     while (letters < 2 && place < length && (uint8_t)(token[place] | 32) - 'a' < 26u) place++, letters++;
     while (place < length && is_sign(token[place])) place++;
-    return place < length;
+    return place < length ? WORD : colons ? IN_NO_PAIR : NUMBER;
 }
 
 /* A table is looked at no more often than this for each entry; crafted hashes would need more. */
@@ -392,7 +394,7 @@ static int64_t terms_of(const uint8_t *bytes, const Token *tokens, size_t count,
             term->length = length;
             term->count = 0;
             term->origin = tokens[token].origin;
-            term->is_said = is_said(bytes + begin, length);
+            term->kind = kind_of(bytes + begin, length);
             number = places[place] = (uint32_t)++used;
         }
         terms[number - 1].count++;
@@ -511,17 +513,27 @@ static size_t shingles_of(const uint64_t *hashes, size_t count, size_t size, uin
     return count - size + 1;
 }
 
-/* Write the hash of each two words that stand beside each other in a line, and of one that stands there alone
- * with itself; returns how many there are. */
+/* Write the hash of two tokens if they are a pair, in the upper half; returns how many that are, 0 or 1. */
+static inline size_t write_pair(uint64_t hash, uint64_t other, uint8_t kind, uint8_t of_other, uint64_t *pair) {
+    if (of_other == IN_NO_PAIR) return 0;
+    *pair = mixed(mixed(hash) * STEP + other) >> 33 << 33 | (uint64_t)(kind == NUMBER || of_other == NUMBER) << 32;
+    return 1;
+}
+
+/* Write the hash of each two tokens that `dedup.recipes.pairs.pairs` finds; returns how many there are. */
 static size_t pairs_of(const uint64_t *hashes, const Token *tokens, const Term *terms, const uint32_t *numbers,
                        size_t count, uint64_t *pairs) {
-    size_t place, used = 0, other;
+    size_t place, used = 0;
     for (place = 0; place < count; place++) {
+        uint8_t kind = terms[numbers[place]].kind;
         int is_last = place + 1 == count || tokens[place + 1].begins_line;
-        if (is_last && !tokens[place].begins_line) continue;
-        other = is_last ? place : place + 1;
-        if (terms[numbers[place]].is_said && terms[numbers[other]].is_said)
-            pairs[used++] = mixed(mixed(hashes[place]) * STEP + hashes[other]);
+        size_t other = is_last ? place : place + 1;
+        if (kind == IN_NO_PAIR) continue;
+        if (!is_last || tokens[place].begins_line)
+            used += write_pair(hashes[place], hashes[other], kind, terms[numbers[other]].kind, pairs + used);
+        if (kind == NUMBER && !is_last && place + 2 < count && !tokens[place + 2].begins_line
+                && terms[numbers[place + 2]].kind == NUMBER)
+            used += write_pair(hashes[place], hashes[place + 2], kind, NUMBER, pairs + used);
     }
     return used;
 }

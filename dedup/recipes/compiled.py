@@ -17,7 +17,7 @@ from dedup.recipes.pairs import MOST_PAIRS
 from dedup.recipes.sample import MOST, ONE_IN
 from dedup.recipes.sketch import BINS, CHECK_BINS
 from dedup.recipes.structure import RUN, weights_by_depth
-from dedup.recipes.traits import MOST_NUMBERS, dates_in
+from dedup.recipes.traits import MOST_NUMBERS
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest, keyed_long, keyed_table
 
@@ -93,7 +93,7 @@ class _Folding:
             sample=sample,
             check_sketch=check,
             inside=page.inside,
-            traits=self._traits(page.title, spaced, dates_in(page.text), pairs, MOST_NUMBERS),
+            traits=self._traits(page.title, spaced, pairs, MOST_NUMBERS),
         )
 
 

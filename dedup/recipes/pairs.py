@@ -1,8 +1,8 @@
 """Pairs of words that stand beside each other: what a page says that no page before it has said.
 
 A sample of long shingles misses a changed word or two.  But each new fact puts two words side by side
-that were not: a name and a town, a function and what it does.  A pair is a hash of 32 bits; those of a
-text are in order.
+that were not: a name and a town, a match and its score.  A pair is a hash of 32 bits, whose last one
+tells whether a number is in it; those of a text are in order.
 """
 
 from __future__ import annotations
@@ -13,29 +13,35 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.recipes.sample import different
+from dedup.recipes.sample import different, sampled
 from dedup.recipes.sketch import shingle_hashes
 from dedup.values.hashes import Hashes
 
 # Of a page with more of them, those with the smallest hashes: the memory of a site must not grow with
 # its longest pages.
 MOST_PAIRS = 1024
-# Numbers are told apart by `dedup.recipes.traits`.  Clocks and counters are others on each visit, and so
-# are identifiers of hexadecimal digits.
+# Clocks and identifiers of hexadecimal digits are others on each visit: they are in no pair.
 _NUMBER = re.compile(r"[^0-9A-Za-z_]*[0-9][0-9.,:]*[A-Za-z]{0,2}[^0-9A-Za-z_]*")
 _DIGIT = re.compile(r"[0-9]")
 _ID = re.compile(r"(?=.*[a-f])[0-9a-f]{6,}")
+IN_NO_PAIR, NUMBER, WORD = range(3)
 
 _SHIFT = np.uint64(32)
 
 
-def is_said(token: str) -> bool:
-    """Return whether *token* is a word, and no number or identifier.
+def kind_of(token: str) -> int:
+    """Return whether *token* is a `WORD`, a `NUMBER` or `IN_NO_PAIR`.
 
-    >>> [word for word in "mpi_bcast gw8704 18.5*7.5 1,200 12:30pm #639 3fa9c0".split() if is_said(word)]
-    ['mpi_bcast', 'gw8704', '18.5*7.5']
+    >>> [kind_of(token) for token in "mpi_bcast gw8704 18.5*7.5 1,200 5kg #639 12:30pm 3fa9c0".split()]
+    [2, 2, 2, 1, 1, 1, 0, 0]
     """
-    return not _DIGIT.search(token) or not (_NUMBER.fullmatch(token) or _ID.fullmatch(token))
+    if not _DIGIT.search(token):
+        return WORD
+    if _ID.fullmatch(token):
+        return IN_NO_PAIR
+    if _NUMBER.fullmatch(token):
+        return IN_NO_PAIR if ":" in token else NUMBER
+    return WORD
 
 
 def pairs(
@@ -44,16 +50,26 @@ def pairs(
     """Return the pairs of a text, 4 bytes each, at most `MOST_PAIRS`.
 
     *names* are its different tokens, *hashes* theirs; *sequence* is the text as their numbers, and
-    *lines* says how many there are on each line, 1 or more.  A word that is alone on its line is a pair
-    with itself.
+    *lines* says how many there are on each line, 1 or more.  What is alone on its line is a pair with
+    itself, and two numbers are one if a single token parts them, as in Chinese dates.
     """
     if not lines:
         return b""
-    said, of_text = np.fromiter(map(is_said, names), bool, len(names))[sequence], hashes[sequence]
-    ends = np.cumsum(lines) - 1
+    kinds, of_text = np.fromiter(map(kind_of, names), np.uint8, len(names))[sequence], hashes[sequence]
+    ends, line = np.cumsum(lines) - 1, np.repeat(np.arange(len(lines)), lines)
     first = np.delete(np.arange(len(sequence)), ends)
     alone = ends[np.asarray(lines) == 1]
-    first, second = np.concatenate((first, alone)), np.concatenate((first + 1, alone))
-    both = said[first] & said[second]
-    ordered = np.sort(shingle_hashes(np.stack((of_text[first[both]], of_text[second[both]])), 2)[0])
-    return different((ordered >> _SHIFT).astype("<u4"))[:MOST_PAIRS].tobytes()
+    apart = np.flatnonzero((line[:-2] == line[2:]) & (kinds[:-2] == NUMBER) & (kinds[2:] == NUMBER))
+    first, second = np.concatenate((first, alone, apart)), np.concatenate((first + 1, alone, apart + 2))
+    both = (kinds[first] != IN_NO_PAIR) & (kinds[second] != IN_NO_PAIR)
+    first, second = first[both], second[both]
+    found = shingle_hashes(np.stack((of_text[first], of_text[second])), 2)[0] >> _SHIFT
+    has_number = (kinds[first] == NUMBER) | (kinds[second] == NUMBER)
+    return different(np.sort(found & ~np.uint64(1) | has_number).astype("<u4"))[:MOST_PAIRS].tobytes()
+
+
+def of_words(pairs: bytes) -> bytes:
+    """Return those of *pairs* that no number is in."""
+    told = sampled(pairs)
+    found: bytes = told[told & 1 == 0].tobytes()
+    return found

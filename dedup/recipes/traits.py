@@ -34,8 +34,6 @@ NUMBER = re.compile(
     r"(?:[0-9]?, [0-9]{4}(?![.,:/-]?[0-9])|[0-9]*+(?:[.,:/-][0-9]++)*+)"
     r"(?![A-Za-z_]{3}|[A-Za-z_]{1,2}[0-9])"
 )
-# The parts of a date stand on many pages: the whole one is a number, too.
-_DATE = re.compile(r"(?<![0-9])[0-9]{1,4} ?年 ?[0-9]{1,2} ?月(?: ?[0-9]{1,2} ?日)?")
 # Where the numbers begin: behind the title and their count.
 _NUMBERS = 2
 
@@ -66,15 +64,6 @@ def numbers_in(text: str) -> set[str]:
     return set(NUMBER.findall(text))
 
 
-def dates_in(text: str) -> set[str]:
-    """Return the different Chinese dates in *text*.
-
-    >>> sorted(dates_in("民国104年11月23日, 2024 年 5 月, 3年"))
-    ['104年11月23日', '2024 年 5 月']
-    """
-    return set(_DATE.findall(text)) if "年" in text else set()
-
-
 def traits(title: str, numbers: Collection[str], pairs: bytes = b"") -> bytes:
     """Return the traits of a page with *title*, the *numbers* in it and its *pairs*: 4 bytes each."""
     own, *hashes = (hashes_of([title, *numbers, *map(_first_part, numbers)]) >> _SHIFT).tolist()
@@ -86,8 +75,9 @@ def traits(title: str, numbers: Collection[str], pairs: bytes = b"") -> bytes:
 
 
 def hashes_in(traits: bytes) -> bytes:
-    """Return the hashes in *traits*: of the title, the numbers and the pairs."""
-    return title_in(traits) + traits[_NUMBERS * SAMPLED_BYTES :]
+    """Return the hashes in *traits* that a page tells its site: of the title and the pairs."""
+    found: bytes = _split(traits)[1].tobytes()
+    return title_in(traits) + found
 
 
 def title_in(traits: bytes) -> bytes:
@@ -107,14 +97,8 @@ def news(kept: bytes, page: bytes) -> News | None:
     return News(_count(new), _count(here), title_in(kept) == title_in(page))
 
 
-def other_numbers(kept: bytes, page: bytes) -> bytes:
-    """Return the hashes of those numbers of *page* that are not in the traits of *kept*."""
-    found: bytes = _compared(kept, page)[1].tobytes()
-    return found
-
-
 def other_pairs(kept: bytes, page: bytes) -> bytes:
-    """Return the same of pairs."""
+    """Return the hashes of those pairs of *page* that are not in the traits of *kept*."""
     here, there = comparable(_split(page)[1].tobytes(), _split(kept)[1].tobytes(), MOST_PAIRS)
     found: bytes = here[places(here, there) < 0].tobytes()
     return found

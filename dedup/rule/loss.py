@@ -16,9 +16,10 @@ import numpy as np
 from dedup import native
 from dedup.recipes import sample
 from dedup.recipes.config import DedupConfig
+from dedup.recipes.pairs import of_words
 from dedup.recipes.sample import MOST, MOST_OF_SITE, SAMPLED_BYTES, comparable, of_site, places
 from dedup.recipes.sketch import BINS
-from dedup.recipes.traits import UNTITLED, news, other_numbers, other_pairs, title_in
+from dedup.recipes.traits import UNTITLED, news, other_pairs, title_in
 from dedup.rule.similarity import SimilarityVerifier, similarity_of
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import NAMED, Fingerprint
@@ -91,9 +92,9 @@ class LossVerifier:
     page.  Or it would lose more, within the bounds of the configuration, and is like the kept page in
     what is not common on their site.  Or its words are on other kept pages, as those of a list are.
     The first two ways are closed where that is more than a third of what the page has of its own, and
-    where its numbers are others: then it is another record in the frame of the same table.  The third
-    is closed where the page has another title, or that of many, and numbers that stand on no page kept.
-    All three are closed where two words stand beside each other that do so on no page kept.
+    where its numbers are others: then it is another record in the frame of the same table.  All three
+    are closed where two words stand beside each other that do so on no page kept; and a number with what
+    stands beside it, where the page has another title than the kept one, or that of many.
     """
 
     config: DedupConfig
@@ -272,8 +273,6 @@ def _elsewhere(  # noqa: PLR0917
     if _stands_elsewhere(page, site, bound):
         if _lost_sampled(kept, page) < LEAST_LOST_SAMPLED:
             return _told(check, page, LOST, why)
-        if unknown := _unknown_numbers(kept, page, site):
-            return _told(check, page, LOST, f"{why}; {unknown} of its numbers stand on no page kept")
         check = check._replace(margin=0.0)
         return _told(check, page, ELSEWHERE, f"all but about {missing:.0f} stand on other pages kept")
     return _told(check, page, LOST, f"{why}; about {missing:.0f} stand on no page kept")
@@ -287,36 +286,29 @@ def _stands_elsewhere(page: Fingerprint, site: SiteContext, bound: float) -> boo
     return missing <= MISSING_SHARE * own_words(page, site)
 
 
-def _unknown_numbers(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> int:
-    """Return how many numbers of *page* stand on no page of *site* that was kept.
-
-    0 under the title of the page *kept*, unless it is that of many, and where they are so few that they
-    say little.
-    """
-    found = news(kept.traits, page.traits)
-    if found is None or (found.has_same_title and not _is_common_title(page, site)):
-        return 0
-    unknown = int(np.count_nonzero(site.unknown(other_numbers(kept.traits, page.traits))))
-    return unknown if unknown >= own_words(page, site) / WORDS_A_NUMBER else 0
-
-
 def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Check) -> int:
     """Return how many pairs of words of *page* stand on no page of *site* that was kept.
 
-    0 where they are so few that they say little, and where little is known of the site.
+    0 where they are so few that they say little.  Where little is known of the site, only of words that
+    stand on other pages is it asked.  Under the title of the page *kept*, unless it is that of many,
+    numbers are counters and dates of a visit.
     """
     found, others = news(kept.traits, page.traits), other_pairs(kept.traits, page.traits)
-    if not (found and others) or site.pages < SOME_PAGES:
+    if not (found and others) or (site.pages < SOME_PAGES and check.finding != ELSEWHERE):
         return 0
+    is_of_many = found.has_same_title and _is_common_title(page, site)
+    if found.has_same_title and not is_of_many:
+        others = of_words(others)
     new = int(np.count_nonzero(site.unknown(others)))
     own = own_words(page, site)
     least = max(1, own / WORDS_A_PAIR)
     if found.has_same_title:
         is_untitled = title_in(page.traits) == UNTITLED
-        is_of_many = not is_untitled and _is_common_title(page, site)
         if own < STUB and (is_untitled or is_of_many):
             least = PAIRS_OF_STUB
-        elif words_of(page) >= LONG_PAGE and not (is_of_many or _is_part(kept, page, site, check)):
+        elif words_of(page) >= LONG_PAGE and not (
+            (is_of_many and not is_untitled) or _is_part(kept, page, site, check)
+        ):
             least = own * PAIRS_OF_EDIT
     return new if new >= least else 0
 

@@ -52,7 +52,7 @@ class SiteContext(Protocol):
 
 
 def told_by(sample: bytes, traits: bytes) -> bytes:
-    """Return the hashes that a page tells its site: those of its shingles, title, numbers and pairs."""
+    """Return the hashes that a page tells its site: those of its shingles, title and pairs."""
     return of_site(sample) + hashes_in(traits)
 
 

@@ -21,7 +21,7 @@ from dedup.files.feeds import find_feeds
 from dedup.reading.fields import FieldRule
 from dedup.recipes.fingerprinter import recipe_of
 from dedup.rule.frozen import FrozenSites, counted, name_of
-from dedup.rule.site import COMMON_PAGES, COMMON_SHARE
+from dedup.rule.site import COMMON_PAGES, COMMON_SHARE, told_by
 from dedup.values.errors import DedupError
 from tests.contexts import write_sites
 from tests.feeds import formats
@@ -32,6 +32,11 @@ SAMPLES = st.lists(st.sets(st.integers(0, 40), max_size=12), max_size=130)
 
 def sample(hashes: set[int]) -> bytes:
     return np.array(sorted(hashes), "<u4").tobytes()
+
+
+def told(page: Page) -> bytes:
+    found = fingerprint(page)
+    return told_by(found.sample, found.traits)
 
 
 def frozen(pages: dict[str, list[bytes]]) -> FrozenSites:
@@ -111,7 +116,7 @@ def test_an_index_judges_by_what_is_frozen(tmp_path: Path) -> None:
     first, second, both = told_elsewhere()
     pages = [("http://a/1", f"<body><p>{first}</p>"), ("http://a/2", f"<body><p>{second}</p>")]
     last = ("http://a/3", f"<body><p>{both}</p>")
-    samples = {url: fingerprint(Page.from_html(html)).sample for url, html in pages}
+    samples = {url: told(Page.from_html(html)) for url, html in pages}
     formats.jsonl(tmp_path / "all.jsonl", [pages[0], last])
 
     def dropped(sites: FrozenSites | None) -> int:
@@ -135,7 +140,7 @@ def test_add_takes_a_context_and_goes_on_with_no_other(
     first, second, both = told_elsewhere()
     pages = [("http://a/1", f"<body><p>{first}</p>"), ("http://a/3", f"<body><p>{both}</p>")]
     formats.jsonl(tmp_path / "all.jsonl", pages)
-    known = [fingerprint(Page.from_text(words)).sample for words in (first, second)]
+    known = [told(Page.from_text(words)) for words in (first, second)]
     write_sites(frozen({"a": known}), tmp_path / "sites.parquet")
     command = ["add", str(tmp_path / "all.jsonl"), "--jobs", "1", "--json", "--index"]
     runner = CliRunner()
