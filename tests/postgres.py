@@ -50,7 +50,9 @@ class Server:
     def start(self, *options: str) -> None:
         given = [
             *("fsync=off", f"unix_socket_directories={self.folder}", "max_connections=60"),
-            *("listen_addresses=", "log_min_messages=fatal", *options),
+            *("listen_addresses=", "log_min_messages=fatal"),
+            # In the folder: a server that is killed leaves none behind.
+            *("dynamic_shared_memory_type=mmap", *options),
         ]
         text = " ".join(f"-c {option}" for option in given)
         log = str(self.folder / "log")
