@@ -1,5 +1,5 @@
 # make crawl    makes the environment, installs the project, serves the example site and crawls it
-# make test     runs the tests in the same environment: each time the same ones, in three to four minutes on two cores
+# make test     runs the tests in the same environment: each time the same ones, in about three minutes on two cores
 # make slow     runs the tests that take longer: planted faults, browsers, kills, Spark, the examples of the documentation
 # make nightly  runs these with more seeds, and all crawls once more with an index on a server
 # make pure     runs the tests of what is also compiled without the compiled code

@@ -66,8 +66,8 @@ SHARE_OF_NUMBERS = 1 / 4
 # Where the numbers are others, so few words may be on no kept page.
 MISSING_OF_RECORD = 3
 # A page is kept for one pair of words that stands on no page kept, and a long one for one in so many
-# words of its own.  One without a title, or with that of many, and hardly a word of its own, such as a
-# login wall, names another page with one pair; and the edit of a long page has such a share of them.
+# words of its own.  One without a title and with hardly a word of its own, such as a login wall, names
+# another page with one pair; and the edit of a long page has such a share of them.
 WORDS_A_PAIR = 250
 STUB, PAIRS_OF_STUB = 20, 2
 PAIRS_OF_EDIT = 1 / 16
@@ -291,24 +291,22 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: C
 
     0 where they are so few that they say little.  Where little is known of the site, only of words that
     stand on other pages is it asked.  Under the title of the page *kept*, unless it is that of many,
-    numbers are counters and dates of a visit.
+    numbers are counters and dates of a visit; so they are of pages without a title.
     """
     found, others = news(kept.traits, page.traits), other_pairs(kept.traits, page.traits)
     if not (found and others) or (site.pages < SOME_PAGES and check.finding != ELSEWHERE):
         return 0
-    is_of_many = found.has_same_title and _is_common_title(page, site)
+    is_untitled = title_in(page.traits) == UNTITLED
+    is_of_many = not is_untitled and _is_common_title(page, site)
     if found.has_same_title and not is_of_many:
         others = of_words(others)
     new = int(np.count_nonzero(site.unknown(others)))
     own = own_words(page, site)
     least = max(1, own / WORDS_A_PAIR)
     if found.has_same_title:
-        is_untitled = title_in(page.traits) == UNTITLED
-        if own < STUB and (is_untitled or is_of_many):
+        if own < STUB and is_untitled:
             least = PAIRS_OF_STUB
-        elif words_of(page) >= LONG_PAGE and not (
-            (is_of_many and not is_untitled) or _is_part(kept, page, site, check)
-        ):
+        elif words_of(page) >= LONG_PAGE and not (is_of_many or _is_part(kept, page, site, check)):
             least = own * PAIRS_OF_EDIT
     return new if new >= least else 0
 
