@@ -282,11 +282,6 @@ def lost_hashes(bytes page not None, bytes kept not None, Py_ssize_t most):
     return of_page, of_page - _in_both(one, of_page, other, of_kept)
 
 
-cdef size_t _given_back(size_t size) noexcept:
-    """Return how much room to ask for instead of *size*: of more than 32 MB nothing is kept when it is freed."""
-    return max(size, <size_t>33 << 20) if size > 1 << 20 else size + 1
-
-
 def summed(const uint32_t[::1] hashes, const uint16_t[::1] counts):
     """Return the different ones of *hashes* in order, and the sums of their *counts*, both packed."""
     cdef size_t size = hashes.shape[0], place, used = 0
@@ -297,7 +292,7 @@ def summed(const uint32_t[::1] hashes, const uint16_t[::1] counts):
     cdef uint16_t* sums
     if len(counts) != len(hashes) or size >= UINT32_MAX:
         raise ValueError("there are not as many of all")
-    both = <uint64_t*>malloc(_given_back(2 * size * sizeof(uint64_t)))
+    both = <uint64_t*>malloc(2 * size * sizeof(uint64_t) + 1)
     if both == NULL:
         raise MemoryError
     try:
