@@ -16,9 +16,9 @@ from typing import Any
 
 from scrapy.http import HtmlResponse, Response
 
-# Objects until a collection, and collections until one of the next generation.  A crawl of a manual has
-# one in 150 pages, and needs half as long for them as with half as many objects, for which it has one in
-# 30.  Where others hold the responses, it is one in 100 pages, and memory is what it was.
+# Objects until a collection, and collections until one of the next generation.  With these a crawl of a
+# manual collects all generations once in 150 pages.  With half as many objects it did so once in 30, and
+# took twice as long.  Where others hold the responses it is once in 100, and memory is what it was.
 THRESHOLDS = (20_000, 3, 2)
 # Scrapy itself holds a response until so many later ones are done with, or earlier.
 _LATER = 16

@@ -291,23 +291,24 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: C
 
     0 where they are so few that they say little.  Where little is known of the site, only of words that
     stand on other pages is it asked.  Under the title of the page *kept*, unless it is that of many,
-    numbers are counters and dates of a visit; so they are of pages without a title.
+    numbers are counters and dates of a visit; so they are of a page without a title, but where its words
+    are said to stand on other pages.
     """
     found, others = news(kept.traits, page.traits), other_pairs(kept.traits, page.traits)
     if not (found and others) or (site.pages < SOME_PAGES and check.finding != ELSEWHERE):
         return 0
-    is_untitled = title_in(page.traits) == UNTITLED
-    is_of_many = not is_untitled and _is_common_title(page, site)
-    if found.has_same_title and not is_of_many:
-        others = of_words(others)
-    new = int(np.count_nonzero(site.unknown(others)))
     own = own_words(page, site)
     least = max(1, own / WORDS_A_PAIR)
     if found.has_same_title:
+        is_untitled = title_in(page.traits) == UNTITLED
+        is_of_many = _is_common_title(page, site) and (not is_untitled or check.finding == ELSEWHERE)
+        if not is_of_many:
+            others = of_words(others)
         if own < STUB and is_untitled:
             least = PAIRS_OF_STUB
         elif words_of(page) >= LONG_PAGE and not (is_of_many or _is_part(kept, page, site, check)):
             least = own * PAIRS_OF_EDIT
+    new = int(np.count_nonzero(site.unknown(others)))
     return new if new >= least else 0
 
 

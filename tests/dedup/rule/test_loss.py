@@ -266,9 +266,10 @@ def test_one_number_that_stands_nowhere_is_little_beside_more_words_of_its_own(
     assert found.finding == finding
 
 
-def test_the_title_of_all_pages_does_not_say_that_two_are_one() -> None:
-    kept, page = of_title("Player", FRAME), of_title("Player", f"{FRAME} {ELSE} 5.49 7.99")
-    for common, finding in (("A", loss.ELSEWHERE), ("Player", loss.LOST)):
+@pytest.mark.parametrize("title", ["Player", ""])
+def test_the_title_of_all_pages_does_not_say_that_two_are_one(title: str) -> None:
+    kept, page = of_title(title, FRAME), of_title(title, f"{FRAME} {ELSE} 5.49 7.99")
+    for common, finding in (("A", loss.ELSEWHERE), (title, loss.LOST)):
         site = Known(common=FRAME, kept=ELSE, title=common)
         assert LossVerifier(CONFIG).check(kept, page, site).finding == finding
 
