@@ -289,19 +289,23 @@ def _stands_elsewhere(page: Fingerprint, site: SiteContext, bound: float) -> boo
 def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Check) -> int:
     """Return how many pairs of words of *page* stand on no page of *site* that was kept.
 
-    0 where they are so few that they say little.  Where little is known of the site, only of words that
-    stand on other pages is it asked.  Under the title of the page *kept*, unless it is that of many,
-    numbers are counters and dates of a visit; so they are of a page without a title, but where its words
-    are said to stand on other pages.
+    0 where they are so few that they say little.  Where little is known of the site, only words that
+    stand on other pages and pages under a title of many are asked.  Under the title of the page *kept*,
+    unless it is that of many, numbers are counters and dates of a visit; so they are of a page without a
+    title, but where its words are said to stand on other pages.
     """
     found, others = news(kept.traits, page.traits), other_pairs(kept.traits, page.traits)
-    if not (found and others) or (site.pages < SOME_PAGES and check.finding != ELSEWHERE):
+    if not (found and others):
+        return 0
+    is_elsewhere, is_untitled = check.finding == ELSEWHERE, title_in(page.traits) == UNTITLED
+    is_of_many = (
+        found.has_same_title and (is_elsewhere or not is_untitled) and _is_common_title(page, site)
+    )
+    if site.pages < SOME_PAGES and not (is_elsewhere or is_of_many):
         return 0
     own = own_words(page, site)
     least = max(1, own / WORDS_A_PAIR)
     if found.has_same_title:
-        is_untitled = title_in(page.traits) == UNTITLED
-        is_of_many = _is_common_title(page, site) and (not is_untitled or check.finding == ELSEWHERE)
         if not is_of_many:
             others = of_words(others)
         if own < STUB and is_untitled:
