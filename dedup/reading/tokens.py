@@ -166,19 +166,22 @@ def _words(text: str, segment: Segmenter | None) -> list[list[str]]:
     others = {piece for piece in pieces if not piece.isascii() or len(piece) > MOST_CHARACTERS}
     has_kana = bool(_HAS_KANA.search("".join(others)))
     cut = {piece: _cut(piece, has_kana) for piece in others}
-    cut_lines: list[list[str | None]] = []
-    for line in lines:
-        cut_tokens: list[str | None] = []
+    cut_lines: dict[int, list[str | None]] = {}
+    for number, line in enumerate(lines):
+        if others.isdisjoint(line):  # as most are
+            continue
+        cut_tokens = cut_lines[number] = []
         for piece in line:
-            if piece not in cut:  # as most are
+            if piece not in cut:
                 cut_tokens.append(piece)
                 continue
             parts, runs = cut[piece]
             cut_tokens += parts
             han += runs
-        cut_lines.append(cut_tokens)
     words = iter((segment or segmenter())(_BETWEEN.join(han)) if han else ())
-    return [_merged(cut_tokens, words) for cut_tokens in cut_lines]
+    for number, cut_tokens in cut_lines.items():
+        lines[number] = _merged(cut_tokens, words)
+    return lines
 
 
 def _cut(piece: str, has_kana: bool) -> tuple[list[str | None], list[str]]:
