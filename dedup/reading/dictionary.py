@@ -133,7 +133,7 @@ def _add_words(tokenizer: Any, path: str) -> None:
 def han_frequencies() -> InverseFrequencies:
     """Return jieba's inverse document frequencies of Han words, loaded once."""
     with _table("analyse", "idf.txt").open(encoding="utf-8") as lines:  # all at once they take 100 MB
-        return InverseFrequencies.from_lines(line.rstrip("\n") for line in lines)
+        return InverseFrequencies.from_lines(map(str.rstrip, lines))
 
 
 @cache
@@ -161,9 +161,9 @@ class InverseFrequencies:
         """Return the table in *lines* of a word, a space and its value, the format of jieba's file."""
         words, values = [], []
         for line in filter(None, lines):
-            word, *value = line.rsplit(" ", 1)
+            word, _, value = line.rpartition(" ")
             words.append(word)
-            values.append(float(value[0] if value else word))
+            values.append(float(value))
         return cls(words, values)
 
     @property
