@@ -347,7 +347,7 @@ static inline int is_sign(uint8_t byte) {
 }
 
 /* What a token is in a pair of them: `dedup.recipes.pairs.kind_of`. */
-enum { IN_NO_PAIR, NUMBER, WORD };
+enum { IN_NO_PAIR, NUMBER, YEAR, CODE, WORD };
 static uint8_t kind_of(const uint8_t *token, size_t length) {
     size_t place, digits = 0, hexadecimals = 0, colons = 0, begin = 0, letters = 0;
     for (place = 0; place < length; place++) {
@@ -356,15 +356,16 @@ static uint8_t kind_of(const uint8_t *token, size_t length) {
         colons += token[place] == ':';
     }
     if (!digits) return WORD;
+    if (digits == 4 && length == 4 && (!memcmp(token, "19", 2) || !memcmp(token, "20", 2))) return YEAR;
     if (hexadecimals && length >= 6 && digits + hexadecimals == length) return IN_NO_PAIR;
     while (is_sign(token[begin])) begin++;
     for (place = begin; place < length && (token[place] - '0' < 10u || token[place] == '.' || token[place] == ','
                                            || token[place] == ':'); place++) {
     }
-    if (place == begin) return WORD;
+    if (place == begin) return CODE;
     while (letters < 2 && place < length && (uint8_t)(token[place] | 32) - 'a' < 26u) place++, letters++;
     while (place < length && is_sign(token[place])) place++;
-    return place < length ? WORD : colons ? IN_NO_PAIR : NUMBER;
+    return place < length ? CODE : colons ? IN_NO_PAIR : NUMBER;
 }
 
 /* A table is looked at no more often than this for each entry; crafted hashes would need more. */
@@ -513,27 +514,33 @@ static size_t shingles_of(const uint64_t *hashes, size_t count, size_t size, uin
     return count - size + 1;
 }
 
-/* Write the hash of two tokens if they are a pair, in the upper half; returns how many that are, 0 or 1. */
-static inline size_t write_pair(uint64_t hash, uint64_t other, uint8_t kind, uint8_t of_other, uint64_t *pair) {
-    if (of_other == IN_NO_PAIR) return 0;
-    *pair = mixed(mixed(hash) * STEP + other) >> 33 << 33 | (uint64_t)(kind == NUMBER || of_other == NUMBER) << 32;
-    return 1;
+/* What is in a pair: a number, or else a date or a code, or words alone. */
+enum { OF_WORDS, OF_NUMBERS, OF_CODES };
+
+/* Write a hash in the upper half of a pair, where its last two bits tell *what* is in it. */
+static inline void write_pair(uint64_t hash, uint64_t what, uint64_t *pair) {
+    *pair = mixed(hash) >> 34 << 34 | what << 32;
 }
 
-/* Write the hash of each two tokens that `dedup.recipes.pairs.pairs` finds; returns how many there are. */
+/* Write what `dedup.recipes.pairs.pairs` finds; returns how many there are, two for each token at most. */
 static size_t pairs_of(const uint64_t *hashes, const Token *tokens, const Term *terms, const uint32_t *numbers,
                        size_t count, uint64_t *pairs) {
     size_t place, used = 0;
     for (place = 0; place < count; place++) {
-        uint8_t kind = terms[numbers[place]].kind;
+        uint8_t kind = terms[numbers[place]].kind, next, third;
         int is_last = place + 1 == count || tokens[place + 1].begins_line;
         size_t other = is_last ? place : place + 1;
-        if (kind == IN_NO_PAIR) continue;
-        if (!is_last || tokens[place].begins_line)
-            used += write_pair(hashes[place], hashes[other], kind, terms[numbers[other]].kind, pairs + used);
-        if (kind == NUMBER && !is_last && place + 2 < count && !tokens[place + 2].begins_line
-                && terms[numbers[place + 2]].kind == NUMBER)
-            used += write_pair(hashes[place], hashes[place + 2], kind, NUMBER, pairs + used);
+        uint64_t hash, what;
+        next = terms[numbers[other]].kind;
+        if (kind == IN_NO_PAIR || next == IN_NO_PAIR || (is_last && !tokens[place].begins_line)) continue;
+        hash = mixed(hashes[place]) * STEP + hashes[other];
+        what = kind < CODE || next < CODE ? OF_NUMBERS : kind == CODE || next == CODE ? OF_CODES : OF_WORDS;
+        write_pair(hash, what, pairs + used++);
+        if (kind >= CODE || is_last || place + 2 >= count || tokens[place + 2].begins_line) continue;
+        third = terms[numbers[place + 2]].kind;
+        what = next >= CODE && (kind == YEAR || third == YEAR) ? OF_CODES : OF_NUMBERS;
+        if (third == NUMBER || third == YEAR)
+            write_pair(mixed(hash) * STEP + hashes[place + 2], what, pairs + used++);
     }
     return used;
 }

@@ -1,8 +1,8 @@
 """Pairs of words that stand beside each other: what a page says that no page before it has said.
 
 A sample of long shingles misses a changed word or two.  But each new fact puts two words side by side
-that were not: a name and a town, a match and its score.  A pair is a hash of 32 bits, whose last one
-tells whether a number is in it; those of a text are in order.
+that were not: a name and a town, a match and its score.  A pair is a hash of 32 bits; those of a text
+are in order.  Its last two bits tell what is in it: a number, or else a date or a code.
 """
 
 from __future__ import annotations
@@ -23,25 +23,29 @@ MOST_PAIRS = 1024
 # Clocks and identifiers of hexadecimal digits are others on each visit: they are in no pair.
 _NUMBER = re.compile(r"[^0-9A-Za-z_]*[0-9][0-9.,:]*[A-Za-z]{0,2}[^0-9A-Za-z_]*")
 _DIGIT = re.compile(r"[0-9]")
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _ID = re.compile(r"(?=.*[a-f])[0-9a-f]{6,}")
-IN_NO_PAIR, NUMBER, WORD = range(3)
+IN_NO_PAIR, NUMBER, YEAR, CODE, WORD = range(5)
 
 _SHIFT = np.uint64(32)
+_OF_NUMBERS, _OF_CODES = np.uint64(1), np.uint64(2)
 
 
 def kind_of(token: str) -> int:
-    """Return whether *token* is a `WORD`, a `NUMBER` or `IN_NO_PAIR`.
+    """Return whether *token* is a `WORD`, a `CODE` with digits, a `NUMBER`, a `YEAR` or `IN_NO_PAIR`.
 
-    >>> [kind_of(token) for token in "mpi_bcast gw8704 18.5*7.5 1,200 5kg #639 12:30pm 3fa9c0".split()]
-    [2, 2, 2, 1, 1, 1, 0, 0]
+    >>> [kind_of(token) for token in "sea gw8704 18.5*7.5 2026 1,200 5kg #639 12:30pm 3fa9c0".split()]
+    [4, 3, 3, 2, 1, 1, 1, 0, 0]
     """
     if not _DIGIT.search(token):
         return WORD
+    if _YEAR.fullmatch(token):
+        return YEAR
     if _ID.fullmatch(token):
         return IN_NO_PAIR
     if _NUMBER.fullmatch(token):
         return IN_NO_PAIR if ":" in token else NUMBER
-    return WORD
+    return CODE
 
 
 def pairs(
@@ -51,27 +55,46 @@ def pairs(
 
     *names* are its different tokens, *hashes* theirs; *sequence* is the text as their numbers, and
     *lines* says how many there are on each line, 1 or more.  What is alone on its line is a pair with
-    itself, and two numbers are one if a single token parts them, as in Chinese dates.
+    itself.  Two numbers and the token between them are one, too, and a date if one of them is a year.
     """
     if not lines:
         return b""
     # Most words have letters only: to ask each `kind_of` takes three times as long.
     kinds = np.array([WORD if name.isalpha() else kind_of(name) for name in names], np.uint8)[sequence]
-    of_text = hashes[sequence]
-    ends, line = np.cumsum(lines) - 1, np.repeat(np.arange(len(lines)), lines)
+    is_in_one, is_number = kinds != IN_NO_PAIR, (kinds == NUMBER) | (kinds == YEAR)
+    of_text, ends = hashes[sequence], np.cumsum(lines) - 1
+    line = np.repeat(np.arange(len(lines)), lines)
     first = np.delete(np.arange(len(sequence)), ends)
     alone = ends[np.asarray(lines) == 1]
-    apart = np.flatnonzero((line[:-2] == line[2:]) & (kinds[:-2] == NUMBER) & (kinds[2:] == NUMBER))
-    first, second = np.concatenate((first, alone, apart)), np.concatenate((first + 1, alone, apart + 2))
-    both = (kinds[first] != IN_NO_PAIR) & (kinds[second] != IN_NO_PAIR)
+    first, second = np.concatenate((first, alone)), np.concatenate((first + 1, alone))
+    both = is_in_one[first] & is_in_one[second]
     first, second = first[both], second[both]
-    found = shingle_hashes(np.stack((of_text[first], of_text[second])), 2)[0] >> _SHIFT
-    has_number = (kinds[first] == NUMBER) | (kinds[second] == NUMBER)
-    return different(np.sort(found & ~np.uint64(1) | has_number).astype("<u4"))[:MOST_PAIRS].tobytes()
+    apart = np.flatnonzero((line[:-2] == line[2:]) & is_number[:-2] & is_in_one[1:-1] & is_number[2:])
+    is_date = (kinds[apart + 1] >= CODE) & ((kinds[apart] == YEAR) | (kinds[apart + 2] == YEAR))
+    found = (
+        np.concatenate(
+            (
+                shingle_hashes(np.stack((of_text[first], of_text[second])), 2)[0],
+                shingle_hashes(np.stack((of_text[apart], of_text[apart + 1], of_text[apart + 2])), 3)[0],
+            )
+        )
+        >> _SHIFT
+    )
+    has_number = np.concatenate((is_number[first] | is_number[second], ~is_date))
+    has_code = np.concatenate(((kinds[first] == CODE) | (kinds[second] == CODE), is_date)) & ~has_number
+    told = found & ~(_OF_NUMBERS | _OF_CODES) | has_number * _OF_NUMBERS | has_code * _OF_CODES
+    return different(np.sort(told.astype("<u4")))[:MOST_PAIRS].tobytes()
 
 
-def of_words(pairs: bytes) -> bytes:
-    """Return those of *pairs* that no number is in."""
+def without_numbers(pairs: bytes) -> bytes:
+    """Return those of *pairs* that no number is in, but that of a date or a code."""
     told = sampled(pairs)
-    found: bytes = told[told & 1 == 0].tobytes()
+    found: bytes = told[told & np.uint32(_OF_NUMBERS) == 0].tobytes()
+    return found
+
+
+def of_codes(pairs: bytes) -> bytes:
+    """Return those of *pairs* that a date or a code is in."""
+    told = sampled(pairs)
+    found: bytes = told[told & np.uint32(_OF_CODES) > 0].tobytes()
     return found

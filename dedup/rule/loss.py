@@ -16,7 +16,7 @@ import numpy as np
 from dedup import native
 from dedup.recipes import sample
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.pairs import of_words
+from dedup.recipes.pairs import of_codes, without_numbers
 from dedup.recipes.sample import MOST, MOST_OF_SITE, SAMPLED_BYTES, comparable, of_site, places
 from dedup.recipes.sketch import BINS
 from dedup.recipes.traits import UNTITLED, news, other_pairs, title_in
@@ -66,9 +66,10 @@ SHARE_OF_NUMBERS = 1 / 4
 # Where the numbers are others, so few words may be on no kept page.
 MISSING_OF_RECORD = 3
 # A page is kept for one pair of words that stands on no page kept, and a long one for one in so many
-# words of its own.  One without a title and with hardly a word of its own, such as a login wall, names
-# another page with one pair; and the edit of a long page has such a share of them.
-WORDS_A_PAIR = 250
+# words of its own, up to so many.  One without a title and with hardly a word of its own, such as a
+# login wall, names another page with one pair; and the edit of a long page has such a share of them, but
+# no new code and no new date.
+WORDS_A_PAIR, PAIRS_OF_LONG = 250, 4
 STUB, PAIRS_OF_STUB = 20, 2
 PAIRS_OF_EDIT = 1 / 16
 # With fewer sampled shingles than this, words that are nowhere else can be missed: of a page, and of
@@ -304,13 +305,14 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: C
     if site.pages < SOME_PAGES and not (is_elsewhere or is_of_many):
         return 0
     own = own_words(page, site)
-    least = max(1, own / WORDS_A_PAIR)
+    least = max(1, min(own // WORDS_A_PAIR, PAIRS_OF_LONG))
     if found.has_same_title:
         if not is_of_many:
-            others = of_words(others)
+            others = without_numbers(others)
+        is_edit = words_of(page) >= LONG_PAGE and not (is_of_many or _is_part(kept, page, site, check))
         if own < STUB and is_untitled:
             least = PAIRS_OF_STUB
-        elif words_of(page) >= LONG_PAGE and not (is_of_many or _is_part(kept, page, site, check)):
+        elif is_edit and np.count_nonzero(site.unknown(of_codes(others))) < least:
             least = own * PAIRS_OF_EDIT
     new = int(np.count_nonzero(site.unknown(others)))
     return new if new >= least else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ from dedup.report.explanation import (
 )
 from dedup.rule import loss
 from tests.attack import VICTIM, attack
+from tests.dedup.rule.test_records import words
 from tests.pages import edited, page, text
 
 CONFIGS = [
@@ -155,8 +157,8 @@ def test_equal_pages_agree_and_others_do_not() -> None:
 
 def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one() -> None:
     index, frame = MemoryIndex(), text(1, 60)
-    article = text(500, 480).split()
-    edit = [*article[:300], *text(501, 25).split(), *article[325:]]
+    article = words(Random(500), 480).split()
+    edit = [*article[:300], *words(Random(501), 25).split(), *article[325:]]
     with Detector(index) as detector:
         for number in range(30):
             detector.check(page(f"{frame} {text(number + 2, 300)}", f"http://a/{number}"))

@@ -124,6 +124,25 @@ def test_a_product_with_a_code_of_its_own_is_kept(code: str, kept: int) -> None:
     assert sum(verdict.kept for verdict in found) == kept
 
 
+@pytest.mark.parametrize(
+    ("record", "kept"), [("stock N{}614", 40), ("shown on 3 May 20{} here", 40), ("seen {} times", 0)]
+)
+def test_a_long_page_with_a_new_code_or_date_is_no_edit(record: str, kept: int) -> None:
+    """The works of one hand: each page has a life of 240 words, and a line about the work."""
+    rng, life = Random(6), words(Random(4), 240)
+    with Detector(MemoryIndex()) as detector:
+        for number in range(30):
+            detector.check(document(f"Text {number}", words(rng, 60), f"http://a.example/{number}"))
+        detector.check(document("Works", f"{life} a print", "http://a.example/works"))
+        found = [
+            detector.check(
+                document("Works", f"{life} a print {record.format(n)}", f"http://a.example/w/{n}")
+            )
+            for n in range(10, 50)
+        ]
+    assert sum(verdict.kept for verdict in found) == kept
+
+
 def test_records_without_numbers_are_kept_once_their_frame_is_known() -> None:
     rng, kept = Random(1), 0
     with Detector(MemoryIndex()) as detector:

@@ -256,7 +256,7 @@ def test_numbers_that_stand_nowhere_make_a_record_under_another_title(
     assert (told in check.sentence) == (finding == loss.LOST)
 
 
-@pytest.mark.parametrize(("words", "finding"), [(200, loss.LOST), (300, loss.ELSEWHERE)])
+@pytest.mark.parametrize(("words", "finding"), [(400, loss.LOST), (600, loss.ELSEWHERE)])
 def test_one_number_that_stands_nowhere_is_little_beside_more_words_of_its_own(
     words: int, finding: str
 ) -> None:

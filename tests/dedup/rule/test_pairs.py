@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, fingerprint
 from dedup.reading.tokens import token_lines, tokens
-from dedup.recipes.pairs import IN_NO_PAIR, MOST_PAIRS, NUMBER, kind_of, pairs
+from dedup.recipes.pairs import CODE, IN_NO_PAIR, MOST_PAIRS, NUMBER, WORD, YEAR, kind_of, pairs
 from dedup.recipes.sketch import shingle_hashes
 from dedup.recipes.terms import Terms
 from dedup.rule import loss
@@ -38,15 +39,23 @@ def slow_pairs(lines: list[list[str]]) -> set[int]:
         for line in lines
         for one, other in (pairwise(line) if len(line) > 1 else [(line[0], line[0])])
     }
-    for line in lines:
-        apart = zip(line, line[2:], strict=False)
-        beside.update(pair for pair in apart if set(map(kind_of, pair)) == {NUMBER})
     found = set()
     for pair in beside:
-        if IN_NO_PAIR not in (kinds := list(map(kind_of, pair))):
-            hashes = np.resize(Terms.from_tokens(list(pair)).hashes(), 2)
-            found.add((int(shingle_hashes(hashes, 2)[0]) >> 33 << 1) + (NUMBER in kinds))
+        kinds = set(map(kind_of, pair))
+        if IN_NO_PAIR not in kinds:
+            found.add(hash_of(pair, 1 if kinds & {NUMBER, YEAR} else 2 if CODE in kinds else 0))
+    for line in lines:
+        for three in zip(line, line[1:], line[2:], strict=False):
+            one, between, other = map(kind_of, three)
+            if {one, other} <= {NUMBER, YEAR} and between != IN_NO_PAIR:
+                is_date = between in {CODE, WORD} and YEAR in {one, other}
+                found.add(hash_of(three, 2 if is_date else 1))
     return found
+
+
+def hash_of(tokens: Sequence[str], last_bits: int) -> int:
+    hashes = np.array([Terms.from_tokens([token]).hashes()[0] for token in tokens])
+    return (int(shingle_hashes(hashes, len(tokens))[0]) >> 34 << 2) + last_bits
 
 
 @given(LINES)
@@ -111,6 +120,8 @@ def test_a_record_that_says_one_thing_of_its_own_is_kept(others: int, record: st
     ("title", "record", "kept"),
     [
         ("Ticket {}", "number {1} of the harbour", 40),
+        ("Branch meeting", "Tuesday, {1} May 2026, 7.30pm", 40),  # an event of a series
+        ("分会会议", "2026年{1}月", 40),
         ("Report {}", "of 2024年{1}月1日", 40),
         ("Ticket", "number {1} of the harbour", 1),  # a counter, or a page that was seen again
         ("Ticket {}", "number of the harbour {1}:07", 1),
