@@ -405,7 +405,7 @@ def pages(folder: Path, count: int) -> None:
             f"{np.mean(times):.0f} µs (median {median(times):.0f})",
             "",
             None,
-            "566 µs",
+            "400 µs",
         )
         index.end_run(run, "finished")
 
