@@ -71,15 +71,9 @@ def pairs(
     first, second = first[both], second[both]
     apart = np.flatnonzero((line[:-2] == line[2:]) & is_number[:-2] & is_in_one[1:-1] & is_number[2:])
     is_date = (kinds[apart + 1] >= CODE) & ((kinds[apart] == YEAR) | (kinds[apart + 2] == YEAR))
-    found = (
-        np.concatenate(
-            (
-                shingle_hashes(np.stack((of_text[first], of_text[second])), 2)[0],
-                shingle_hashes(np.stack((of_text[apart], of_text[apart + 1], of_text[apart + 2])), 3)[0],
-            )
-        )
-        >> _SHIFT
-    )
+    two = shingle_hashes(np.stack((of_text[first], of_text[second])), 2)[0]
+    three = shingle_hashes(np.stack((of_text[apart], of_text[apart + 1], of_text[apart + 2])), 3)[0]
+    found = np.concatenate((two, three)) >> _SHIFT
     has_number = np.concatenate((is_number[first] | is_number[second], ~is_date))
     has_code = np.concatenate(((kinds[first] == CODE) | (kinds[second] == CODE), is_date)) & ~has_number
     told = found & ~(_OF_NUMBERS | _OF_CODES) | has_number * _OF_NUMBERS | has_code * _OF_CODES

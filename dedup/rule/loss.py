@@ -94,8 +94,8 @@ class LossVerifier:
     what is not common on their site.  Or its words are on other kept pages, as those of a list are.
     The first two ways are closed where that is more than a third of what the page has of its own, and
     where its numbers are others: then it is another record in the frame of the same table.  All three
-    are closed where two words stand beside each other that do so on no page kept; and a number with what
-    stands beside it, where the page has another title than the kept one, or that of many.
+    are closed where two words, or the parts of a date, stand beside each other that do so on no page
+    kept; and a number with what stands beside it, where the title is another one, or that of many.
     """
 
     config: DedupConfig
@@ -292,8 +292,8 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: C
 
     0 where they are so few that they say little.  Where little is known of the site, only words that
     stand on other pages and pages under a title of many are asked.  Under the title of the page *kept*,
-    unless it is that of many, numbers are counters and dates of a visit; so they are of a page without a
-    title, but where its words are said to stand on other pages.
+    unless it is that of many, numbers are counters, but for those of a date; so they are of a page
+    without a title, but where its words are said to stand on other pages.
     """
     found, others = news(kept.traits, page.traits), other_pairs(kept.traits, page.traits)
     if not (found and others):
@@ -309,11 +309,12 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: C
     if found.has_same_title:
         if not is_of_many:
             others = without_numbers(others)
-        is_edit = words_of(page) >= LONG_PAGE and not (is_of_many or _is_part(kept, page, site, check))
         if own < STUB and is_untitled:
             least = PAIRS_OF_STUB
-        elif is_edit and np.count_nonzero(site.unknown(of_codes(others))) < least:
-            least = own * PAIRS_OF_EDIT
+        elif words_of(page) >= LONG_PAGE and not (is_of_many or _is_part(kept, page, site, check)):
+            new_codes = np.count_nonzero(site.unknown(of_codes(others)))
+            if new_codes < least:
+                least = own * PAIRS_OF_EDIT
     new = int(np.count_nonzero(site.unknown(others)))
     return new if new >= least else 0
 
