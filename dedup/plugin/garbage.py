@@ -18,11 +18,12 @@ from scrapy.http import HtmlResponse, Response
 
 # Objects until a collection, and collections until one of the next generation.  With these a crawl of a
 # manual collects all generations once in 150 pages.  With half as many objects it did so once in 30, and
-# took twice as long.  Where others hold the responses it is once in 100.  They count objects, not bytes:
-# of pages of 95 KB, half of which Scrapy still holds when it is their turn below, 100 MB wait.
+# took twice as long.  Where others hold the responses it is once in 100.  They count objects, not bytes,
+# and large pages are few objects: the young ones are collected after so many bytes of pages, too.
 THRESHOLDS = (20_000, 3, 2)
-# Scrapy itself holds a response until so many later ones are done with, or earlier.
-_LATER = 16
+_BYTES = 2_000_000
+# Scrapy itself holds most responses until so many later ones are done with; so many may wait for it.
+_LATER, _MOST = 16, 64
 # The crawls of this process that are under way, whether there were others, whether what was there before
 # them is left out, and what the thresholds were, None where they were left alone.
 _state = SimpleNamespace(crawls=0, has_crawled=False, is_ours=False, thresholds=None)
@@ -60,6 +61,7 @@ class UsedResponses:
 
     def __init__(self) -> None:
         self._responses: deque[Any] = deque()
+        self._bytes = 0
         trial = HtmlResponse("http://a.example/", body=b"<p>")
         trial.xpath("/html")  # which makes its selector
         self._alone = _holders(trial)
@@ -70,10 +72,18 @@ class UsedResponses:
         It and its selector are then held by each other only, so nobody can tell.
         """
         self._responses.append(response)
-        if len(self._responses) > _LATER:
+        while len(self._responses) > _LATER:
             oldest = self._responses.popleft()
-            if self._alone and _holders(oldest) == self._alone:
+            holders = _holders(oldest)
+            if holders and holders == self._alone:
                 oldest._cached_selector = None
+            elif holders and len(self._responses) < _MOST:
+                self._responses.append(oldest)  # to be looked at again: its requests are under way
+                break
+        self._bytes += len(response.body)
+        if self._bytes > _BYTES and _state.thresholds:
+            gc.collect(1)
+            self._bytes = 0
 
 
 def _holders(response: Any) -> tuple[int, int] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections import deque
 from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
@@ -126,6 +127,47 @@ def test_a_response_that_is_held_keeps_its_selector_and_what_was_changed_in_its_
     assert {one.css("p::text").get() for one in held} == {"changed"}
     responses = held if holds == "response" else [one.response for one in held]
     assert all(one.css("p::text").get() == "changed" for one in responses)
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_a_response_that_is_held_for_a_while_goes_when_it_is_let_go() -> None:
+    used, there = garbage.UsedResponses(), WeakSet[HtmlResponse]()
+    under_way: deque[HtmlResponse] = deque()
+    for number in range(200):
+        under_way.append(parsed(number))
+        there.add(under_way[-1])
+        used.add(under_way[-1])
+        if len(under_way) > 40:
+            under_way.popleft()
+    assert 40 < len(there) < 120
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_responses_that_are_held_for_good_do_not_pile_up() -> None:
+    used, held = garbage.UsedResponses(), [parsed(number) for number in range(500)]
+    for response in held:
+        used.add(response)
+    response, there = held[0], WeakSet(held)
+    held.clear()
+    del response
+    gc.collect()
+    assert len(there) <= 64
+
+
+def collections() -> int:
+    return int(gc.get_stats()[1]["collections"])
+
+
+@pytest.mark.usefixtures("uncollected")
+@pytest.mark.parametrize("is_open", [True, False])
+def test_the_young_objects_are_collected_after_many_bytes_while_a_crawl_runs(is_open: bool) -> None:
+    gc.set_threshold(700, 10, 10)
+    if is_open:
+        garbage.begin()
+    used, before = garbage.UsedResponses(), collections()
+    for number in range(100):
+        used.add(HtmlResponse(f"http://a.example/{number}", body=b"x" * 100_000))
+    assert (collections() > before) is is_open
 
 
 def test_responses_without_a_selector_are_left_alone() -> None:
