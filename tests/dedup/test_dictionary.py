@@ -5,9 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.resources import files
+from statistics import median_high
 
-from dedup.reading.dictionary import dictionary_digest, frequencies_digest, segmenter
-from dedup.values.hashes import digest
+import mmh3
+import numpy as np
+
+from dedup.reading.dictionary import (
+    dictionary_digest,
+    frequencies_digest,
+    han_frequencies,
+    segmenter,
+)
 
 _LOADED = "print([name for name in ('jieba', 'rjieba', 'pkg_resources') if name in sys.modules])"
 _MAKE = (
@@ -33,10 +41,21 @@ def test_a_segmenter_is_loaded_with_the_first_han() -> None:
 
 def test_the_digests_are_those_of_the_files_of_jieba() -> None:
     tables = files("jieba")
-    assert dictionary_digest() == digest(tables.joinpath("dict.txt").read_bytes()).hex()
-    assert frequencies_digest() == digest(tables.joinpath("analyse", "idf.txt").read_bytes()).hex()
+    assert dictionary_digest() == mmh3.hash_bytes(tables.joinpath("dict.txt").read_bytes()).hex()
+    assert (
+        frequencies_digest() == mmh3.hash_bytes(tables.joinpath("analyse", "idf.txt").read_bytes()).hex()
+    )
 
 
 def test_a_segmenter_cuts_more_than_once() -> None:
     cut = segmenter()
     assert list(cut("灯塔路博物馆")) == list(cut("灯塔路博物馆")) == ["灯塔", "路", "博物馆"]
+
+
+def test_frequencies_are_those_of_the_lines_of_jieba_and_their_median() -> None:
+    lines = files("jieba").joinpath("analyse", "idf.txt").read_text("utf-8").splitlines()
+    values = {word: float(value) for word, _, value in (line.rpartition(" ") for line in lines)}
+    assert len(values) > 200_000
+    words = [*values, "灯塔路博物馆"]
+    wanted = [*values.values(), median_high(values.values())]
+    assert np.array_equal(han_frequencies()[words], wanted)
