@@ -40,75 +40,124 @@ def test_a_packed_page_keeps_all_but_its_links(found: Page, structure: str) -> N
     assert fingerprint(again, config) == fingerprint(found, config)
 
 
-def test_the_text_may_stand_in_the_json() -> None:
-    fields = ["one two\nthree", "title", "en", ["p"], [0], [["p", "a"]]]
-    found = unpack(FORM + zlib.compress(json.dumps(fields).encode()))
-    assert found == unpack(pack(found)) != unpack(pack(replace(found, text="")))
-    assert found.text == "one two\nthree"
+HEAD: list[object] = ["title", "en", None, ["p", "b"], [["p", "a"]]]
+
+
+def packed(head: object, *lines: str) -> bytes:
+    """Return a stored page of *head* and *lines*, which are right for `HEAD` where none are given."""
+    raw = "\n".join((json.dumps(head), *(lines or (" !", " !", " ", "one\n\ntwo"))))
+    return FORM + zlib.compress(raw.encode("utf-8", "surrogatepass"))
+
+
+def test_a_page_is_stored_as_it_is_described() -> None:
+    found = unpack(packed(HEAD))
+    assert found == Page(
+        url="",
+        body_digest=b"",
+        text="one\n\ntwo",
+        title="title",
+        language="en",
+        tags=("p", "b"),
+        depths=(0, 1),
+        classes=(("p", "a"),),
+    )
+    assert unpack(pack(found)) == found
+
+
+def test_numbers_may_stand_at_any_character() -> None:
+    depths = tuple(range(0xD700, 0xE100))
+    found = Page("", b"", "\ud800 alone", tags=tuple(map(str, depths)), depths=depths)
+    assert unpack(pack(found)) == found
 
 
 @given(st.binary(max_size=80))
 def test_any_bytes_are_a_page_or_an_error(damage: bytes) -> None:
-    for packed in (damage, FORM + damage, FORM + zlib.compress(damage)):
+    for one in (
+        damage,
+        FORM + damage,
+        FORM + zlib.compress(damage),
+        packed(HEAD, damage.decode("latin-1")),
+    ):
         try:
-            assert isinstance(unpack(packed), Page)
+            assert isinstance(unpack(one), Page)
         except UnreadablePage:
-            assert not is_readable(packed)
+            assert not is_readable(one)
 
 
 @given(st.integers(0, 400), st.integers(1, 255))
 def test_a_changed_byte_is_noticed_or_harmless(place: int, change: int) -> None:
-    packed = bytearray(pack(page(text(1))))
-    packed[place % len(packed)] ^= change
+    changed = bytearray(pack(page(text(1))))
+    changed[place % len(changed)] ^= change
     try:
-        assert unpack(bytes(packed)) == replace(page(text(1)), body_digest=b"")
+        assert unpack(bytes(changed)) == replace(page(text(1)), body_digest=b"")
     except UnreadablePage:
-        assert not is_readable(bytes(packed))
+        assert not is_readable(bytes(changed))
 
 
 @pytest.mark.parametrize(
-    "fields",
+    "head",
     [
         None,
         [],
-        {"text": "a"},
-        ["a", "", "", ["p"], [], []],
-        ["a", "", "", ["p"], [-1], []],
-        ["a", "", "", ["p"], [1 << 40], []],
-        ["a", "", "", ["p"], [True], []],
-        ["a", "", "", ["p"], [0.5], []],
-        ["a", "", "", [7], [0], []],
-        [None, "", "", [], [], []],
-        ["a", "", "", [], [], [["p"]]],
-        ["a", "", "", [], [], ["pq"]],
-        ["a", "", "", [], [], [["p", 1]]],
-        ["a", "", "", 3, 3, 3],
+        {"title": "a"},
+        HEAD[:4],
+        [*HEAD, 1],
+        [None, *HEAD[1:]],
+        ["a", 7, *HEAD[2:]],
+        ["a", "", -1, *HEAD[3:]],
+        ["a", "", True, *HEAD[3:]],
+        ["a", "", 0.5, *HEAD[3:]],
+        [*HEAD[:3], ["p"], HEAD[4]],
+        [*HEAD[:3], ["p", 7], HEAD[4]],
+        [*HEAD[:3], 3, HEAD[4]],
+        [*HEAD[:4], []],
+        [*HEAD[:4], [["p"]]],
+        [*HEAD[:4], ["pq"]],
+        [*HEAD[:4], [["p", 1]]],
+        [*HEAD[:4], 3],
     ],
 )
-def test_what_cannot_be_a_page_is_refused(fields: object) -> None:
+def test_what_cannot_be_the_head_of_a_page_is_refused(head: object) -> None:
     with pytest.raises(UnreadablePage, match="is damaged"):
-        unpack(FORM + zlib.compress(json.dumps(fields).encode()))
+        unpack(packed(head))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (" !", " !", " "),
+        (" !", " ", " ", ""),
+        (' "', " !", " ", ""),
+        (" \x1f", " !", " ", ""),
+        (" !", " \x00", " ", ""),
+        (" !", " !", "\x1f", ""),
+        (" !", " !", "!", ""),
+    ],
+)
+def test_what_cannot_be_its_elements_is_refused(lines: tuple[str, ...]) -> None:
+    with pytest.raises(UnreadablePage, match="is damaged"):
+        unpack(packed(HEAD, *lines))
 
 
 def test_a_later_form_is_refused() -> None:
     with pytest.raises(UnreadablePage, match="this release"):
-        unpack(b"\x02" + pack(page("a b"))[1:])
+        unpack(b"\x03" + pack(page("a b"))[1:])
 
 
 def test_a_page_that_would_unpack_to_too_much_is_neither_packed_nor_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    packed = pack(page(text(1)))
+    whole = pack(page(text(1)))
     monkeypatch.setattr(stored, "LIMIT", 100)
     assert pack(page(text(1))) == b""
     with pytest.raises(UnreadablePage, match="is damaged"):
-        unpack(packed)
+        unpack(whole)
 
 
 def test_a_page_of_just_as_many_bytes_as_may_be_is_packed_and_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    packed = pack(page(text(1)))
-    monkeypatch.setattr(stored, "LIMIT", len(zlib.decompress(packed[1:])))
-    assert pack(page(text(1))) == packed
-    assert unpack(packed).text == page(text(1)).text
+    whole = pack(page(text(1)))
+    monkeypatch.setattr(stored, "LIMIT", len(zlib.decompress(whole[1:])))
+    assert pack(page(text(1))) == whole
+    assert unpack(whole).text == page(text(1)).text

@@ -159,7 +159,8 @@ def test_any_bytes_are_a_table_or_an_error(content: bytes) -> None:
             assert all(line.strip() == line != "" for line in file_lines("stop_words", str(path)))
 
 
-STORED: list[Any] = ["some words", "title", "en", ["html", "p"], [0, 1], [["p", "a b"]]]
+STORED: list[Any] = ["title", "en", None, ["html", "p"], [["p", "a b"]]]
+STORED_LINES = b"\n !\n !\n \nsome words"
 
 
 @st.composite
@@ -170,11 +171,13 @@ def stored_parts(draw: st.DrawFn) -> bytes:
         parts[part][0] = draw(json_values)
     else:
         parts[part] = draw(json_values)
-    return FORM + zlib.compress(json.dumps(parts).encode())
+    return FORM + zlib.compress(json.dumps(parts).encode() + STORED_LINES)
 
 
 @given(
-    stored_parts() | st.binary(max_size=40) | damaged(FORM + zlib.compress(json.dumps(STORED).encode()))
+    stored_parts()
+    | st.binary(max_size=40)
+    | damaged(json.dumps(STORED).encode() + STORED_LINES).map(lambda raw: FORM + zlib.compress(raw))
 )
 @settings(max_examples=examples(200))
 def test_any_bytes_are_a_stored_page_or_an_error(stored: bytes) -> None:
