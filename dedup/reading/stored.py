@@ -37,13 +37,13 @@ def pack(page: Page) -> bytes:
     """
     if page.excess:
         return b""
-    names, kinds = _numbered(page.tags), _numbered(page.classes)
+    names, kinds = dict.fromkeys(page.tags), dict.fromkeys(page.classes)
     fields = (page.title, page.language, page.inside, [*names], [*kinds])
     lines = (
         json.dumps(fields, ensure_ascii=False, separators=(",", ":"), check_circular=False),
-        _characters(map(names.__getitem__, page.tags)),
-        _characters(page.depths),
-        _characters(map(kinds.__getitem__, page.classes)),
+        _characters(page.tags, enumerate(names)),
+        _characters(page.depths, ((depth, depth) for depth in set(page.depths))),
+        _characters(page.classes, enumerate(kinds)),
         page.text,
     )
     raw = "\n".join(lines).encode("utf-8", "surrogatepass")
@@ -89,12 +89,9 @@ def is_readable(stored: bytes) -> bool:
     return True
 
 
-def _numbered(values: Iterable[Any]) -> dict[Any, int]:
-    return {value: number for number, value in enumerate(dict.fromkeys(values))}
-
-
-def _characters(numbers: Iterable[int]) -> str:
-    return "".join([chr(_FIRST + number) for number in numbers])
+def _characters(values: Iterable[Any], numbers: Iterable[tuple[int, Any]]) -> str:
+    characters = {value: chr(_FIRST + number) for number, value in numbers}
+    return "".join(map(characters.__getitem__, values))
 
 
 def _numbers(characters: str) -> list[int]:
