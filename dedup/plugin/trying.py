@@ -96,13 +96,9 @@ def try_site(
     own = {"DEDUP_INDEX": str(index), "DEDUP_DRY_RUN": True}
     process = CrawlerProcess({**_POLITE, **addon, **settings, **own})
     crawler = process.create_crawler(TrialSpider)
-    crawler.signals.connect(_telling(told, tell), signals.item_scraped, weak=False)
+    crawler.signals.connect(lambda: tell(told["pages"]), signals.item_scraped, weak=False)
     process.crawl(crawler, url=url, pages=pages, told=told)
     process.start()
     if process.bootstrap_failed:
         told["the crawl could not begin"] += 1
     return told
-
-
-def _telling(told: Counter[str], tell: Callable[[int], None]) -> Callable[[], None]:
-    return lambda: tell(told["pages"])

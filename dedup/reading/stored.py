@@ -1,10 +1,9 @@
 """A page as an index stores it, compressed: all that was read, but for its links and its bytes.
 
 The first byte says which form follows.  Form 2 is a zlib stream of UTF-8: a line of JSON, three lines of
-numbers, each as the character so many places behind the space, and the text.  The JSON holds title,
-language, how many words stand inside the frame, the names of tags, and the classes as pairs of tag and
-attribute; the numbers are those of the tags, their depths, and those of the classes.  All of it in JSON
-takes three times as long.
+numbers, and the text.  The JSON holds title, language, how many words stand inside the frame, the
+different tags, and the different classes as pairs of tag and attribute.  The numbers say which tag each
+element has, its depth, and which class each one has that has any; each is a character.
 """
 
 from __future__ import annotations
@@ -18,12 +17,11 @@ from dedup.reading.page import Page
 from dedup.values.errors import DedupError
 
 FORM = b"\x02"
-# On a manual, level 4 takes a fifth more time for a tenth fewer bytes.
-_LEVEL = 1
+_LEVEL = 1  # on a manual, level 4 takes a fifth more time for a tenth fewer bytes
 # A page that unpacks to more bytes than this is not stored: pages are read as a whole, and in an index
 # that was tampered with one could have any size.
 LIMIT = 1 << 28
-_FIRST = ord(" ")  # of the characters that stand for numbers: behind it there is no end of a line
+_FIRST = ord(" ")  # the character that stands for 0: from it on none is the end of a line
 
 
 class UnreadablePage(DedupError):  # noqa: N818 - as its neighbours in `dedup.values.errors`

@@ -66,7 +66,8 @@ def numbers_in(text: str) -> set[str]:
 
 def traits(title: str, numbers: Collection[str], pairs: bytes = b"") -> bytes:
     """Return the traits of a page with *title*, the *numbers* in it and its *pairs*: 4 bytes each."""
-    own, *hashes = (hashes_of([title, *numbers, *map(_first_part, numbers)]) >> _SHIFT).tolist()
+    firsts = (number.partition(".")[0] for number in numbers)
+    own, *hashes = (hashes_of([title, *numbers, *firsts]) >> _SHIFT).tolist()
     found = set()
     for number, first in zip(hashes[: len(numbers)], hashes[len(numbers) :], strict=True):
         found.add(first & ~_PART | (0 if number == first else max(number & _PART, 1)))
@@ -83,10 +84,6 @@ def hashes_in(traits: bytes) -> bytes:
 def title_in(traits: bytes) -> bytes:
     """Return the hash of the title in *traits*."""
     return traits[:SAMPLED_BYTES]
-
-
-def _first_part(number: str) -> str:
-    return number.partition(".")[0]
 
 
 def news(kept: bytes, page: bytes) -> News | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dedup.index import Index, Row
+from dedup.index import Index
 from dedup.index.index import SQLiteIndex
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import DedupError
@@ -100,7 +100,8 @@ def replay_into(
         for run in index.runs():
             target.book.import_run(run)
         visits = deque(index.book.visits())
-        for row in _first(total, index.rows()):
+        # A crawl that goes on may add more rows.
+        for row in (row for row in index.rows() if row.id <= total):
             while visits and visits[0].after < row.id:
                 target.book.import_visit(visits.popleft())
             if not (row.outcome.stands or row.outcome is Outcome.REHEARSED):
@@ -114,8 +115,3 @@ def replay_into(
             if progress:
                 progress(row.id, total)
     return changes
-
-
-def _first(count: int, rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows up to that number: a crawl that goes on may add more."""
-    return (row for row in rows if row.id <= count)

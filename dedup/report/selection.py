@@ -30,7 +30,7 @@ class Selection:
             if (
                 row.outcome != "forgotten"
                 and seen.time >= self.since
-                and (not domain or _is_within(host_of(seen.url_key), domain))
+                and (not domain or f".{host_of(seen.url_key)}".endswith(f".{domain}"))
             ):
                 yield row
 
@@ -40,7 +40,3 @@ class Selection:
 
 
 ALL = Selection()
-
-
-def _is_within(host: str, domain: str) -> bool:
-    return host == domain or host.endswith("." + domain)

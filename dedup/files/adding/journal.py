@@ -42,7 +42,8 @@ class Journal:
         self._index = index
         self._run = run
         self.entries: list[Entry] = []
-        begun = {"choices": choices, "files": _stamp(feeds)}
+        stamps = [(feed.form, _stamp_of(file)) for feed in feeds for file in feed.files]
+        begun = {"choices": choices, "files": signature(stamps)}
         if texts := index.book.journal(run):
             self._read(texts, begun)
         else:
@@ -104,12 +105,8 @@ def _entry(text: str) -> Entry:
     raise ValueError("an entry is invalid")
 
 
-def _stamp(feeds: Sequence[Feed]) -> str:
-    """Return a digest that changes when a file is changed, added or removed."""
-    return signature([(feed.form, _stamp_of(file)) for feed in feeds for file in feed.files])
-
-
 def _stamp_of(file: str) -> tuple[str, int, int]:
+    """Return what tells that *file* was changed, or removed."""
     name = os.path.join(os.getcwd(), file)
     try:
         stat = os.stat(file)

@@ -148,13 +148,13 @@ def sighted(
     """
     sighter = Sighter(settings)
     pool: ProcessPoolExecutor | None = None
-    is_ready: Future[None] = Future()
+    is_ready: Future[int] = Future()
     waiting: deque[tuple[Batch, Future[list[Result]]]] = deque()
     try:
         for number, batch in enumerate(batches):
             if number == 1 and jobs > 1:
                 pool = ProcessPoolExecutor(jobs, _context(), _begin_work, (settings,))
-                is_ready = _submitted(pool, _do_nothing)
+                is_ready = _submitted(pool, os.getpid)  # anything
             if pool is None or not is_ready.done():
                 yield batch, sighter.results(*batch.task)
                 continue
@@ -203,10 +203,6 @@ def _submitted(pool: ProcessPoolExecutor, function: Callable[..., Any], *values:
         return pool.submit(function, *values)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _do_nothing() -> None:
-    pass
 
 
 def _work(reader: Reader, payloads: Sequence[Any], time: float, stores: bool) -> list[Result]:
