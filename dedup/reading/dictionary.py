@@ -135,7 +135,7 @@ def han_frequencies() -> InverseFrequencies:
     hashes, values = [], []
     number = cache(float)  # few of them are different
     with _table("analyse", "idf.txt").open(encoding="utf-8") as lines:  # all at once they take 100 MB
-        while part := (lines.read(1 << 20) + lines.readline()).split():
+        while part := (lines.read(1 << 15) + lines.readline()).split():
             hashes.append(hashes_of(part[::2]))
             values.append(np.fromiter(map(number, part[1::2]), np.float64))
     return InverseFrequencies(np.concatenate(hashes), np.concatenate(values))
