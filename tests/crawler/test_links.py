@@ -221,7 +221,9 @@ def test_a_link_that_is_known_need_not_be_requested(
             done = crawl(folder, f"{__name__}.{spider.__name__}", chosen, {"url": url})
             assert done.code == 0, done.log
             items = [{**item, "fetched_at": ""} for item in done.items]
-            parked = (folder / "job" / "not-visited.jsonl").read_text()
+            # The rules try other addresses at each port, and at some of them all are visited.
+            not_visited = folder / "job" / "not-visited.jsonl"
+            parked = not_visited.read_text() if not_visited.exists() else ""
             brought.append((trap.asked[:], items, parked, done.dedup(), done.stats["led"]))
             filtered.append(done.stats.get("dupefilter/filtered", 0))
     assert brought[0] == brought[1]
