@@ -148,9 +148,10 @@ class Index:
         for field in sorted(stored.keys() | recipe.keys()):
             was, now = stored.get(field, "nothing"), recipe.get(field, "nothing")
             if was != now:
+                cure = "install that jieba" if field.startswith("jieba_") else f"set {field}={was}"
                 raise IndexMismatch(
                     f"{self.name} was built with {field}={was}, now {field}={now}; "
-                    f"set {field}={was} again or use another DEDUP_INDEX"
+                    f"{cure} again or use another DEDUP_INDEX"
                 )
 
     @property

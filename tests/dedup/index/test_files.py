@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.index.database_files import check_file, file_system
 from dedup.index.schema import SCHEMA_VERSION
+from dedup.recipes import fingerprinter
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.printable import printable
 from dedup.values.verdict import Outcome
@@ -113,6 +114,16 @@ def test_another_recipe_names_field_values_and_way_out(tmp_path: Path) -> None:
         with pytest.raises(IndexMismatch, match="structure=decayed_ngrams, now structure=dedup"):
             Detector(index, DedupConfig(structure="dedup.algorithms.structure.tag_decay"))
         Detector(index, DedupConfig(max_distance=3, min_similarity=0.9, scope="global"))
+
+
+def test_another_jieba_names_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = filled(tmp_path / "pages.db")
+    monkeypatch.setattr(fingerprinter, "dictionary_digest", lambda: "0123")
+    with (
+        SQLiteIndex(path) as index,
+        pytest.raises(IndexMismatch, match="now jieba_dictionary=0123; install that jieba again or use"),
+    ):
+        Detector(index)
 
 
 def problems_of_the_first_list(path: Path) -> list[str]:
