@@ -22,7 +22,7 @@ from scrapy.http import HtmlResponse, Response
 # and large pages are few objects: the young ones are collected after so many bytes of pages, too.
 THRESHOLDS = (20_000, 3, 2)
 _BYTES = 2_000_000
-# Scrapy itself holds most responses until so many later ones are done with; so many may wait for it.
+# Scrapy itself holds most responses until 16 later ones are done with; the others wait, 64 at most.
 _LATER, _MOST = 16, 64
 # The crawls of this process that are under way, whether there were others, whether what was there before
 # them is left out, and what the thresholds were, None where they were left alone.
@@ -67,9 +67,9 @@ class UsedResponses:
         self._alone = _holders(trial)
 
     def add(self, response: Response) -> None:
-        """Add *response*; take apart one that was added before, if nobody uses it any more.
+        """Add *response*; take apart those that were added before and that nobody uses any more.
 
-        It and its selector are then held by each other only, so nobody can tell.
+        Each and its selector are then held by each other only, so nobody can tell.
         """
         self._responses.append(response)
         while len(self._responses) > _LATER:
