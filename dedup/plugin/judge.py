@@ -58,6 +58,8 @@ MOST_GATHERED, ASKED_WITHIN = 16, 0.1
 # As many records of pages are confirmed and committed together, at the latest after so many seconds.  If
 # the process is killed before, their pages are unknown, as if this crawl had not met them.
 GATHERED_FOR = 0.25
+# Or when so many are confirmed: as one transaction confirms many, their number is no bound.
+_MOST_UNCOMMITTED = 2 * MOST_GATHERED
 # Hosts that are remembered as visited; others are recorded again.
 _MAX_HOSTS = 20_000
 # Seconds that a server has, when a crawl ends, to answer what is still to be asked.
@@ -569,6 +571,8 @@ class Judge:
         (self._settled if done else self._unsettled).update(dict.fromkeys(rows, True))
         for row in rows:
             self._room.settled(row)
+        if len(self._settled) >= _MOST_UNCOMMITTED:
+            self._attempt(self._detector.index.store.flush)
 
     def _settle(self, row: int, *, kept: bool) -> None:
         assert self._detector is not None

@@ -22,6 +22,8 @@ from tests.serving import document, serving
 
 FANOUT = 12
 DEADLINE = 150.0
+# What docs/reliability.md promises; `test_judge.py` has the law.
+MOST_TWICE = 64
 
 
 @contextmanager
@@ -103,6 +105,6 @@ def test_a_job_goes_on_and_loses_nothing(
     assert ("was killed" in log) == (number == signal.SIGKILL)
     found = delivered(tmp_path)
     assert set(found) == {f"{url}{page}.html" for page in range(pages)}
-    # A kill may come between the feed and the index, for the few items on their way.
-    assert sum(found.values()) - pages <= (20 if number == signal.SIGKILL else 0)
+    # A kill may come between the feed and the index.
+    assert sum(found.values()) - pages <= (MOST_TWICE if number == signal.SIGKILL else 0)
     assert not (tmp_path / "job" / MARK).exists()

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -127,6 +129,34 @@ def test_a_row_whose_confirmation_could_not_be_committed_is_confirmed_when_there
     assert copy is not None
     assert copy.row is not None
     assert copy.canonical == 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_what_is_delivered_all_but_a_few_rows_are_committed(tmp_path: Path, seed: int) -> None:
+    """What a kill would deliver twice: items in the feeds whose rows are not confirmed on the disk."""
+    rng = random.Random(seed)
+
+    async def most_open() -> int:
+        judge = judge_of(tmp_path)
+        pending: list[int] = []
+        delivered, most = 0, 0
+        with closing(sqlite3.connect(tmp_path / "pages.db")) as other:
+            for turn in range(60):
+                # At first many, so that they can come out of the pipelines together.
+                for n in range(rng.choice([0, 1, 16] if turn else [100])):
+                    verdict = judge.ask(judge.question(page(text(100 * turn + n)), "item"))
+                    assert verdict is not None
+                    pending.append(verdict.row or 0)
+                for _ in range(rng.choice([0, 1, 16, 100])):
+                    if pending:
+                        judge.settle(pending.pop(rng.randrange(len(pending))), kept=True)
+                        delivered += 1
+                        found = other.execute("SELECT count(*) FROM pages WHERE outcome = 'confirmed'")
+                        most = max(most, delivered - found.fetchone()[0])
+        judge.close("finished")
+        return most
+
+    assert 0 < asyncio.run(most_open()) <= 64
 
 
 def answered(
