@@ -28,7 +28,8 @@ BLOCK = 256
 _KANA, _HAN, _UNSPACED = (re.compile(f"[{script}]") for script in (KANA, HAN, UNSPACED))
 _IN_WORDS_ONLY = re.compile(f"[{MARKS}{POINTS}]")
 _IN_WORDS, _WORD = re.compile(IN_WORDS), re.compile(r"\w")
-_PLAIN_HAN = re.compile("[\u4e00-\u9fff]")
+# Most of what a Chinese or a Korean page needs, and none is normalized.
+_PLAIN_HAN, _SYLLABLE = re.compile("[\u4e00-\u9fff]"), re.compile("[\uac00-\ud7a3]")
 # They stand behind a character and choose its picture; nothing is composed with them.
 _VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 # Their small letters depend on what is beside them, or are two.
@@ -39,17 +40,20 @@ def described(block: int, native: Any) -> Iterator[tuple[int, int, Any]]:
     """Return kind, flags and code of each character of a *block*, as the module *native* takes them."""
     for code in range(block * BLOCK, (block + 1) * BLOCK):
         character = chr(code)
-        if _PLAIN_HAN.match(character):  # most of what a Chinese page needs, and none is normalised
+        if _PLAIN_HAN.match(character):
             yield native.HAN, native.IS_UNSPACED | native.IS_LETTER, code
-            continue
-        flags = native.IS_SPACE * character.isspace()
-        flags |= native.IS_UNSPACED * bool(_UNSPACED.match(character))
-        flags |= native.IS_MARK * is_mark(character)
-        flags |= native.IS_LETTER * bool(LETTER.match(character))
-        yield _described(character, flags, native)
+        elif _SYLLABLE.match(character):
+            yield native.LETTER, native.IS_LETTER, code
+        else:
+            yield any_described(character, native)
 
 
-def _described(character: str, flags: int, native: Any) -> tuple[int, int, Any]:
+def any_described(character: str, native: Any) -> tuple[int, int, Any]:
+    """Return kind, flags and code of a *character*, whichever it is."""
+    flags = native.IS_SPACE * character.isspace()
+    flags |= native.IS_UNSPACED * bool(_UNSPACED.match(character))
+    flags |= native.IS_MARK * is_mark(character)
+    flags |= native.IS_LETTER * bool(LETTER.match(character))
     if _VARIATION_SELECTORS.match(character):
         return native.PARTS, flags, ord(character)
     normal = [_small(part, native) for part in normal_form(character)]

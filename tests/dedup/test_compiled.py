@@ -22,7 +22,7 @@ from dedup import DedupConfig, Page, __version__, fingerprint, native
 from dedup.cli import main
 from dedup.native.sources import SOURCES, digest_of
 from dedup.reading import floods
-from dedup.reading.characters import BLOCK, described
+from dedup.reading.characters import BLOCK, any_described, described
 from dedup.reading.compiled import TRIAL, reading_of
 from dedup.reading.tokens import MOST_MARKS, is_mark, tokens
 from dedup.reading.walk import BOILERPLATE, DOCUMENTS, INLINE, INVISIBLE, TEXTS, Walk
@@ -139,6 +139,12 @@ def kinds() -> dict[str, int]:
         for place, (kind, _, _) in enumerate(described(block, compiled)):
             found[chr(block * BLOCK + place)] = kind
     return found
+
+
+def test_han_and_syllables_are_described_as_any_character_is() -> None:
+    for block in (*range(0x4E, 0xA0), *range(0xAC, 0xD8)):
+        characters = map(chr, range(block * BLOCK, (block + 1) * BLOCK))
+        assert list(described(block, compiled)) == [any_described(one, compiled) for one in characters]
 
 
 @pytest.mark.slow

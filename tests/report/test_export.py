@@ -122,9 +122,9 @@ def test_what_stands_in_a_cell(value: object, cell: object) -> None:
 
 @pytest.mark.parametrize("unit", ["a", ";=", ";", ",", " ", "\0", "'"])
 def test_a_cell_is_no_longer_than_a_spreadsheet_takes(unit: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     cell = inert(unit * 1_000_000)
-    assert time.perf_counter() - begin < 1
+    assert time.process_time() - begin < 1
     assert isinstance(cell, str)
     assert len(cell) <= 32_767
 
