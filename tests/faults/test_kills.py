@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
-import time
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from dedup.plugin.judge import GATHERED_FOR
 from dedup.values.verdict import Outcome
+from tests.crawling import wait_until
 from tests.faults.crawls import Staged, page, rows_of_a_sound_index
 from tests.faults.kills import kill_and_resume
 
@@ -24,13 +25,20 @@ def test_a_crawl_killed_anywhere_and_resumed_stores_every_text(tmp_path: Path, t
     assert toll.twice <= toll.released
 
 
+def confirmed_in(index: Path) -> int:
+    """Return how many rows a crawl that is under way has confirmed."""
+    with closing(sqlite3.connect(index)) as file:
+        found: int = file.execute("SELECT count(*) FROM pages WHERE outcome = 'confirmed'").fetchone()[0]
+    return found
+
+
 def test_what_a_killed_crawl_had_confirmed_is_in_its_feeds(tmp_path: Path) -> None:
     feeds = {str(tmp_path / f"items.{name}"): {"format": kind} for kind, name in FORMATS.items()}
     crawl = Staged(tmp_path, tmp_path / "pages.db", {"FEEDS": feeds})
     crawl.start([page(n, n) for n in range(12)], [page(12, 12)])
     crawl.do(0)
     assert crawl.running is not None
-    time.sleep(GATHERED_FOR + 0.5)
+    wait_until(lambda: confirmed_in(crawl.index) >= 12)
     crawl.running.send(signal.SIGKILL)
     crawl.finish()
     rows = rows_of_a_sound_index(crawl.index)
