@@ -131,6 +131,12 @@ class RunBook:
         with self._store.transaction(writing=True):
             self._store.delete(Note, name=_unstored(run.id))
 
+    def take_back(self, run: Run) -> int:
+        """Record that all that *run* has kept so far is lost, and return how many pages that are."""
+        with self._store.transaction(writing=True):
+            kept = self._store.glances(0, Outcome.CONFIRMED)
+            return self._ledger.take_back([row.id for row in kept if row.run == run.id and row.kept])
+
     def lost(self, run: int) -> int:
         """Return how many pages of *run* were in files that were not stored when its process died."""
         return sum(_number(note.value) for note in self._store.select(Note, name=_lost(run)))

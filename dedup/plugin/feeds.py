@@ -29,6 +29,7 @@ from twisted.internet.defer import Deferred
 from w3lib.url import file_uri_to_path
 
 from dedup.files.outputs import check_target
+from dedup.files.torn import end_torn_line
 from dedup.front.settings import DedupSettings
 from dedup.front.summary import LostFeed
 from dedup.index.index import is_address
@@ -79,6 +80,8 @@ class DroppedFeed:
 
     def _open(self, spider: Spider) -> None:
         self._exporter.open_spider(spider)
+        for slot in self._exporter.slots:
+            end_torn_item(slot)
 
     def write(self, item: Any, verdict: Verdict, spider: Spider) -> None:
         """Write *item* unchanged, with a mark of what it repeats; raises whatever an exporter raises."""
@@ -134,6 +137,30 @@ def flush(slot: Any) -> bool:
     except (AttributeError, OSError, ValueError):  # of a closed file, or of one that has no flush
         return False
     return True
+
+
+def end_torn_item(slot: Any) -> None:
+    """End what a kill has left of an item in the file that *slot* appends to, and tell it.
+
+    Otherwise the first item of this crawl would be a part of that line, and no reader would have it.
+    """
+    exporter = slot.exporters.get(slot.format)
+    has_lines = isinstance(exporter, type) and issubclass(exporter, _OF_LINES)
+    if not (has_lines and _is_in_place(slot) and getattr(slot.storage, "write_mode", "") == "ab"):
+        return
+    options = slot.feed_options
+    is_csv = issubclass(exporter, exporters.CsvItemExporter)
+    try:
+        told = end_torn_line(
+            Path(slot.storage.path),
+            encoding=options.get("encoding") or "utf-8",
+            is_json=not is_csv,
+            has_quotes=is_csv and not options.get("item_export_kwargs"),
+        )
+    except OSError as error:  # Scrapy will not be able to write to it either
+        told = f"it cannot be looked at ({error})"
+    if told:
+        logger.warning("%s ends within an item, as after a kill: %s", _without_password(slot.uri), told)
 
 
 class CannotMark(DedupError):  # noqa: N818
@@ -196,6 +223,8 @@ _WRITING_AT_ONCE = (
     exporters.PprintItemExporter,
     exporters.XmlItemExporter,
 )
+# Those to whose files others can be appended.
+_OF_LINES = (exporters.CsvItemExporter, exporters.JsonLinesItemExporter)
 
 
 class _State(Enum):
@@ -234,7 +263,7 @@ class _File:
     @property
     def name(self) -> str:
         """Its URI, without a password."""
-        return re.sub(r"(?<=//)[^/]*@", "", str(self.slot.uri))
+        return _without_password(self.slot.uri)
 
 
 @dataclass(slots=True, eq=False)
@@ -331,6 +360,13 @@ class FeedWatch:
         if file.is_held and not self._is_holding:
             self._is_holding = True
             self._book.hold()
+        end_torn_item(slot)
+        if _is_overwriting(slot) and self._book.begin_anew():
+            logger.warning(
+                "%s is overwritten, but this job goes on: what it had is delivered again if it is met again. "
+                "Append to it (-o instead of -O), or begin another job",
+                file.name,
+            )
 
     # What becomes of a file
 
@@ -517,3 +553,16 @@ def _is_in_place(slot: Any) -> bool:
     )
     is_writing = isinstance(exporter, type) and issubclass(exporter, _WRITING_AT_ONCE)
     return is_own and is_writing and not slot.feed_options.get("postprocessing")
+
+
+def _is_overwriting(slot: Any) -> bool:
+    """Return whether *slot* takes the place of a file that has something in it."""
+    path, mode = getattr(slot.storage, "path", ""), getattr(slot.storage, "write_mode", "")
+    try:
+        return mode == "wb" and Path(path).stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _without_password(uri: str) -> str:
+    return re.sub(r"(?<=//)[^/]*@", "", str(uri))

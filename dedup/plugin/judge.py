@@ -133,7 +133,7 @@ class Judge:
         self._settled: dict[int, bool] = {}
         # Rows that are to be confirmed together; only where a clock sees to it that they are.
         self._kept: list[int] = []
-        self._gathers = False
+        self._gathers = self._goes_on = False
         self._untaken: list[int] = []
         # The rows of pages that gave no item, where an only item stands for its page.
         self.itemless: set[int] = set()
@@ -170,8 +170,9 @@ class Judge:
             detector.visit("")  # items without a response are met in every crawl
             self.restored = _restored(index, run.spider)
             self._rehearsal.open(index)
+            self._goes_on = run.id in before
             self.rules.open(
-                index, run, self._do, goes_on=run.id in before, is_rehearsal=self._rehearsal.is_on
+                index, run, self._do, goes_on=self._goes_on, is_rehearsal=self._rehearsal.is_on
             )
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
             if has_asyncio():
@@ -645,6 +646,13 @@ class Judge:
         self._holds = True
         if self._detector:
             self._do(partial(_done, self._detector.index.book.hold, self._detector.run), _nothing)
+
+    def begin_anew(self) -> bool:
+        """Let what this run has kept before it went on be new again; return whether it went on."""
+        goes_on, self._goes_on = self._goes_on, False
+        if goes_on and self._detector:
+            self._do(partial(_done, self._detector.index.book.take_back, self._detector.run), _nothing)
+        return goes_on
 
     def note_stored(self, rows: Iterable[int]) -> None:
         """Note that no feed holds *rows* any more."""

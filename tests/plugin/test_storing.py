@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 from pathlib import Path
@@ -242,3 +243,44 @@ def test_a_crawl_that_is_stopped_twice_has_stored_nothing(tmp_path: Path) -> Non
     running.send(signal.SIGINT)
     assert not urls(running.finish())
     assert len(crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items) == 3
+
+
+# Files that are there already
+
+
+@pytest.mark.parametrize(
+    ("kind", "torn"),
+    [("jsonlines", '{"url": "http://a/8", "text": "so'), ("csv", 'url,text\r\nhttp://a/8,"so ""\r\n')],
+)
+def test_the_first_item_is_no_part_of_what_a_kill_has_left(tmp_path: Path, kind: str, torn: str) -> None:
+    feed, dropped = tmp_path / "own", tmp_path / "dropped.jsonl"
+    feed.write_bytes(torn.encode())
+    dropped.write_text('{"url": "http://a/9", "te')
+    settings = {"FEEDS": {str(feed): {"format": kind}}, "DEDUP_DROPPED_FEED": str(dropped)}
+    done = crawl(tmp_path, ITEMS, {**DROP, **settings}, listed(FOUR))
+    assert done.log.count("ends within an item, as after a kill") == 2
+    with feed.open(newline="") as file:
+        records = map(json.loads, file) if kind == "jsonlines" else csv.DictReader(file)
+        found = [record["url"] for record in records]
+    assert found == ["http://a/8", "url"] * (kind == "csv") + ["http://a/0", "http://a/2", "http://a/3"]
+    assert [json.loads(line)["url"] for line in dropped.open()] == ["http://a/1"]
+
+
+def test_what_a_job_overwrites_when_it_goes_on_is_delivered_again(tmp_path: Path) -> None:
+    feed = tmp_path / "own.jsonl"
+    feeds = {"FEEDS": {str(feed): {"format": "jsonlines", "overwrite": True}}}
+    job = {**feeds, "JOBDIR": str(tmp_path / "job")}
+    running = begun(tmp_path, job)
+    running.send(signal.SIGKILL)
+    running.finish()
+    assert len(feed.read_text().splitlines()) == 3
+    resumed = crawl(tmp_path, ITEMS, {**DROP, **job}, listed(FOUR))
+    assert "is overwritten, but this job goes on" in resumed.log
+    assert [json.loads(line)["url"] for line in feed.open()] == [
+        "http://a/0",
+        "http://a/2",
+        "http://a/3",
+    ]
+    another = crawl(tmp_path, ITEMS, {**DROP, **feeds}, listed(FOUR))
+    assert "is overwritten" not in another.log
+    assert feed.read_text() == ""
