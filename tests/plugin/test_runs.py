@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from dedup import SQLiteIndex
 from dedup.cli import main
+from dedup.index.database import BUSY_TIMEOUT
 from dedup.values.verdict import Outcome
 from tests import crawling
 from tests.crawling import Crawl, crawl, scrapy, started
@@ -227,6 +228,16 @@ def locked(path: Path, seconds: float) -> Iterator[None]:
     taken.wait()
     yield
     thread.join()
+
+
+@pytest.mark.slow
+def test_an_index_that_is_locked_from_the_start_is_one_clear_error(tmp_path: Path) -> None:
+    contents = {"contents": json.dumps([text(0)])}
+    crawl(tmp_path, PAGES, {}, contents)
+    with locked(tmp_path / "pages.db", BUSY_TIMEOUT + 5):
+        refused = crawl(tmp_path, PAGES, {}, contents)
+    assert "another process held the index for too long" in refused.log.strip().splitlines()[-1]
+    assert "Error caught on signal handler" not in refused.log  # the spider was not even opened
 
 
 @pytest.mark.slow
