@@ -363,8 +363,8 @@ class FeedWatch:
         end_torn_item(slot)
         if _is_overwriting(slot) and self._book.begin_anew():
             logger.warning(
-                "%s is overwritten, but this job goes on: what it had is delivered again if it is met again. "
-                "Append to it (-o instead of -O), or begin another job",
+                "%s is overwritten, but this job goes on: what it had is delivered again, if it is met "
+                "again. Append to it (-o instead of -O), or begin another job",
                 file.name,
             )
 
