@@ -136,7 +136,7 @@ class Judge:
         self._gathers = self._goes_on = False
         self._untaken: list[int] = []
         # The rows of pages that gave no item, where an only item stands for its page.
-        self.itemless: set[int] = set()
+        self._itemless: set[int] = set()
         # Whether feeds hold pages until they are stored, and how often it was noted that some are.
         self._holds = False
         self._noted = 0
@@ -173,6 +173,7 @@ class Judge:
             self.restored = _restored(index, run.spider)
             self._rehearsal.open(index)
             self._goes_on = run.id in before
+            self._itemless = index.book.itemless()
             self.rules.open(
                 index, run, self._do, goes_on=self._goes_on, is_rehearsal=self._rehearsal.is_on
             )
@@ -612,17 +613,24 @@ class Judge:
 
         self._do(partial(_done, self._detector.index.ledger.take_back, rows), taken)
 
+    def note_itemless(self, row: int, *, kept: bool) -> None:
+        """Note that the page of *row* gave no item; later crawls know it of one that was *kept*."""
+        self._itemless.add(row)
+        if kept and self._detector:
+            self._do(partial(_done, self._detector.index.book.note_itemless, row), _nothing)
+
     def gives_place(self, verdict: Verdict) -> bool:
         """Return whether *verdict* is for a page that gave no item; then that counts as never seen.
 
         So the first item of its text is kept, as one wanted back, and is what others repeat.
         """
-        standing, canonical = verdict.standing, verdict.canonical
-        if standing is None or canonical is None or standing.row not in self.itemless:
+        canonical = verdict.canonical
+        standing = verdict.standing.row if verdict.standing else canonical
+        if canonical is None or standing not in self._itemless:
             return False
         if verdict.row is None or verdict.is_delivered:
             return False
-        self._take_back(sorted({standing.row, canonical}))
+        self._take_back(sorted({standing, canonical}))
         self.restore([verdict.row])
         return True
 

@@ -175,7 +175,7 @@ class DedupSpiderMiddleware(BesidePipeline):
             pipeline.judge.settle(verdict.row, kept=False)
             exchange.row = None
         elif self._judges_responses and not exchange.items and verdict.row is not None:
-            pipeline.judge.itemless.add(verdict.row)
+            pipeline.judge.note_itemless(verdict.row, kept=verdict.kept)
         pipeline.settle_page(exchange)
 
 

@@ -205,12 +205,16 @@ def test_it_takes_that_place_in_the_next_crawl_too(tmp_path: Path, unchanged: st
     rows(tmp_path)
 
 
-def test_a_later_crawl_does_not_know_which_pages_gave_no_item(tmp_path: Path) -> None:
-    # Until it meets them again: a limit that the documentation names.
+@pytest.mark.parametrize("is_met_again", [False, True])
+def test_a_later_crawl_knows_which_pages_gave_no_item(tmp_path: Path, is_met_again: bool) -> None:
     settings = {"DEDUP_SOURCE": "response", "DEDUP_UNCHANGED": "drop", "RETRY_ENABLED": False}
     doors(tmp_path, text(1), how="no_item", **settings)
+    if is_met_again:
+        doors(tmp_path, text(1), how="no_item", **settings)
     done = doors(tmp_path, text(2), text(1), how="late_item", **settings)
-    assert (done.items, done.dedup()["dropped_for_earlier_run"]) == ([], 1)
+    assert [item["text"] for item in done.items] == [text(1)]
+    again = doors(tmp_path, text(2), text(1), how="late_item", **settings)
+    assert again.items == []
 
 
 def test_a_page_whose_only_item_storage_lost_is_nobodys_canonical(tmp_path: Path) -> None:
