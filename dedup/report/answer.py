@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from dedup.report.columns import REASONS, Booleans, Columns
 from dedup.values.verdict import Reason
 
-SAFE = (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
-"""What repeats another page word for word: its bytes, or what its URL showed before."""
-
 
 @dataclass(frozen=True, slots=True)
 class CopyCounts:
@@ -65,8 +62,10 @@ def answer_of(columns: Columns) -> CopyCounts:
 
 def is_exact(columns: Columns) -> Booleans:
     """Return which rows repeat another page word for word."""
-    safe = sum((columns.reason == REASONS.index(reason) for reason in SAFE), columns.reason < 0)
-    exact: Booleans = columns.duplicates & safe
+    equal_bytes = columns.reason == REASONS.index(Reason.EXACT_DUPLICATE)
+    # Its URL showed the same before; what was a near copy then still loses what it lost.
+    unchanged = columns.reason == REASONS.index(Reason.UNCHANGED)
+    exact: Booleans = columns.duplicates & (equal_bytes | (unchanged & (columns.lost == 0)))
     return exact
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dedup.index import Run
+from dedup.report.answer import is_near
 from dedup.report.borderline import Pair
 from dedup.report.columns import OUTCOMES, REASONS, listed
 from dedup.report.contents import Contents
@@ -115,6 +116,7 @@ def _pages(contents: Contents) -> dict[str, Any]:
         "content": listed(columns.content_distance, places),
         "structure": listed(columns.structure_distance, places),
         "similarity": [_rounded(value) for value in listed(columns.similarity, places)],
+        "near": listed(is_near(columns).astype(np.int8), places),
         "lost": listed(columns.lost, places),
         "counted": [int(page.row in counted) for page in pages],
     }

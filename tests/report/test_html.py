@@ -21,11 +21,14 @@ from dedup.cli import main
 from dedup.report import charts
 from dedup.report import html as html_report
 from dedup.report.contents import Choices, contents_of
+from dedup.report.selection import Selection
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.row import glance_of
+from dedup.values.verdict import Reason
 from tests.browser.reports import honest_index, hostile_index, html
 from tests.crawling import ROOT
 from tests.pages import edited, page, text, told_elsewhere
+from tests.report.telling import told
 
 SCRIPTS = re.compile(r"<script([^>]*)>(.*?)</script>", re.DOTALL)
 
@@ -142,6 +145,26 @@ def test_the_rows_may_be_others_than_the_index_says(index: Path) -> None:
     # The canonical is no row of this report: it is shown, and its figures are unknown.
     assert only["pages"]["reason"][only["clusters"]["members"][0][0]] is None
     assert only["clusters"]["best"] == [only["clusters"]["members"][0][1]]
+
+
+def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
+    index = MemoryIndex()
+    contents = [text(1), text(1), edited(1, 7), text(1).replace(" ", "  ")]
+    for _ in range(2):
+        with Detector(index) as detector:
+            for number, content in enumerate(contents):
+                detector.check(page(content, f"http://a/{number}"))
+    second = Selection(run=2)
+    reasons = [row.verdict.reason for row in second.rows(index)]
+    assert reasons == [Reason.UNCHANGED] * 4
+    answer = r"2 exact copies: safe\. 1 near copy loses about \d+ words: look at it\."
+    assert re.fullmatch(answer, told(index, second)[1])
+    report = html(index, glances=second.glances(index))
+    assert re.search(f'<p class="answer">{answer} ', report)
+    assert "Without 2 exact copies, which lose nothing" in report
+    pages = data_of(report)["pages"]
+    near = [url for url, is_near in zip(pages["url"], pages["near"], strict=True) if is_near]
+    assert near == ["http://a/2"]
 
 
 def test_what_the_site_decided_is_said() -> None:

@@ -74,9 +74,7 @@ const canonicalOf = (cluster) => clusters.members[cluster][0];
 // A cluster goes by the title of the page that was kept.
 const clusterName = (cluster) => pages.title[canonicalOf(cluster)] || pages.url[canonicalOf(cluster)] || `Cluster ${cluster + 1}`;
 
-// What repeats a page word for word is safe, all other copies are near ones.
-const SAFE = new Set(["exact_duplicate", "unchanged"]);
-const isNear = (page) => !SAFE.has(reasonOf(page));
+const isNear = (page) => pages.near[page] === 1;
 
 function clusterLink(page) {
   if (!clusterOf.has(page)) return NONE;
