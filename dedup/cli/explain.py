@@ -121,11 +121,12 @@ def _show_row(screen: Console, row: Row, run: Run | None, texts: SideBySide | No
 
 
 def _estimated(row: Row, texts: SideBySide) -> str:
-    """Return a sentence with what the crawl decided by, "" where that is what is counted now."""
+    """Return a sentence with what the crawl decided by, "" where that is what was counted."""
     lost = row.verdict.lost
     if lost is None or lost == texts.lost:
         return ""
-    return f" That is counted now: the crawl decided by an estimate of {lost:,}, which reports show."
+    estimate = f"the crawl had estimated {lost:,}, and dedup report prints the estimate"
+    return f" This is an exact count; {estimate}."
 
 
 def _show_kept(screen: Console, kept: Row, row: Row) -> None:

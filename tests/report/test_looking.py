@@ -92,8 +92,8 @@ def test_explain_tells_the_estimate_that_decided_beside_what_it_counts(tmp_path:
         estimate = detector.check(page(edited(1, 7), "http://a.example/2")).lost
     assert estimate not in {None, 7}
     assert (
-        "The page lost 7 of 120 words. That is counted now: "
-        f"the crawl decided by an estimate of {estimate}, which reports show."
+        "The page lost 7 of 120 words. This is an exact count; "
+        f"the crawl had estimated {estimate}, and dedup report prints the estimate."
     ) in run("explain", "http://a.example/2", "--index", path).output
 
 
