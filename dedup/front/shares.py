@@ -32,10 +32,9 @@ def doubtful(verdict: Verdict) -> bool:
 
     What stands on other pages that were kept is not lost.
     """
-    if verdict.lost is None:
+    if verdict.nowhere is None:
         return (verdict.similarity or 0.0) < DOUBTFUL_SIMILARITY
-    lost = verdict.lost if verdict.missing is None else verdict.missing
-    return lost > DOUBTFUL_WORDS
+    return verdict.nowhere > DOUBTFUL_WORDS
 
 
 @dataclass(frozen=True, slots=True)

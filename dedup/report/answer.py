@@ -50,7 +50,7 @@ class CopyCounts:
 def answer_of(columns: Columns) -> CopyCounts:
     """Return how many duplicates of *columns* lose something."""
     exact, near = is_exact(columns), is_near(columns)
-    lost = columns.lost[near]
+    lost = columns.nowhere[near]
     return CopyCounts(
         exact=int(exact.sum()),
         harmless=int((lost == 0).sum()),

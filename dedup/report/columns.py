@@ -40,6 +40,7 @@ _DTYPES = {
     "structure_distance": np.int8,
     "similarity": np.float32,
     "lost": np.int64,
+    "missing": np.int64,
     "canonical": np.int64,
     "outcome": np.uint8,
     "listed": np.bool_,
@@ -54,8 +55,8 @@ class Columns:
     """The rows of a report, forgotten ones left out, in the order in which the pages were seen.
 
     All arrays have shape (rows,).  *site* is a place in *sites*, *reason* in `REASONS`, *outcome*
-    in `OUTCOMES`; distances, similarity, lost (in words) and canonical may be `NONE`.  *forgotten* is
-    how many rows were left out.
+    in `OUTCOMES`; distances, similarity, lost, missing (in words) and canonical may be `NONE`.
+    *forgotten* is how many rows were left out.
     """
 
     sites: tuple[str, ...]
@@ -70,6 +71,7 @@ class Columns:
     structure_distance: NDArray[np.int8]
     similarity: NDArray[np.float32]
     lost: Integers
+    missing: Integers
     canonical: Integers
     outcome: NDArray[np.uint8]
     listed: Booleans
@@ -81,6 +83,11 @@ class Columns:
     def duplicates(self) -> Booleans:
         """Which rows are duplicates of a canonical."""
         return ~self.kept & is_known(self.canonical)
+
+    @property
+    def nowhere(self) -> Integers:
+        """See `dedup.values.verdict.Verdict`; what is counted, ordered and drawn."""
+        return np.where(is_known(self.missing), np.minimum(self.lost, self.missing), self.lost)
 
     def places(self, rows: Integers) -> Integers:
         """Return where the rows of these numbers stand, `NONE` for those that are not here."""
@@ -138,10 +145,8 @@ def _fields(glances: Sequence[Glance], sites: SiteNames) -> Iterator[tuple[str, 
                 yield name, [_REASON_CODES[value] for value in values]
             case "outcome":
                 yield name, [_OUTCOME_CODES[value] for value in values]
-            case "content_distance" | "structure_distance" | "similarity" | "lost" | "canonical":
-                yield name, [NONE if value is None else value for value in values]
             case _:
-                yield name, values
+                yield name, [NONE if value is None else value for value in values]
 
 
 @dataclass(slots=True)

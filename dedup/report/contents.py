@@ -144,7 +144,7 @@ def _text_pairs(
     pairs = [(cluster.rows[0], row) for cluster in clusters for row in cluster.rows[1:]]
     turns = [turn for cluster in clusters for turn in range(len(cluster.rows) - 1)]
     places = columns.places(np.array([row for _, row in pairs], np.int64))
-    urgency = np.where(is_near(columns), columns.lost, -1)[places]
+    urgency = np.where(is_near(columns), columns.nowhere, -1)[places]
     order = np.lexsort((np.array(turns, np.int64), -urgency)).tolist()
     some = list(kept[: MAX_TEXT_PAIRS // 3])
     return some + [pairs[place] for place in order[: MAX_TEXT_PAIRS - len(some)]]

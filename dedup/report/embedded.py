@@ -44,7 +44,7 @@ def embedded(contents: Contents) -> dict[str, object]:
         "pages": pages,
         "sites": sites,
         "sentences": sentences,
-        "clusters": _clusters(contents, places, pages["lost"]),
+        "clusters": _clusters(contents, places, pages["nowhere"]),
         "outside": [_pair(pair, places, contents) for pair in contents.borderline.pairs],
         "templates": [_template(template, places) for template in contents.templates.groups],
         "texts": {
@@ -118,6 +118,7 @@ def _pages(contents: Contents) -> dict[str, Any]:
         "similarity": [_rounded(value) for value in listed(columns.similarity, places)],
         "near": listed(is_near(columns).astype(np.int8), places),
         "lost": listed(columns.lost, places),
+        "nowhere": listed(columns.nowhere, places),
         "counted": [int(page.row in counted) for page in pages],
     }
 

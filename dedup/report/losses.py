@@ -13,23 +13,20 @@ _OTHERS = "By these two pages alone it would be kept; the crawl had kept other p
 
 def loss(row: Row) -> str:
     """Return how much was lost with the page of *row*: "about 12 of 640 words"; "" where none tells."""
-    lost = row.verdict.lost
-    return "" if lost is None else loses(lost, words_of(row.sighting.fingerprint))
+    found = row.verdict
+    if found.lost is None:
+        return ""
+    told = loses(found.lost, words_of(row.sighting.fingerprint))
+    if found.nowhere == found.lost:
+        return told
+    but = f" but about {found.nowhere:,}" if found.nowhere else ""
+    return f"{told}, all{but} of which stand on other pages kept"
 
 
 def lost_sentence(row: Row) -> str:
     """Return `loss`, and what was known of the site where that decided, all by the row."""
-    if not (lost := loss(row)):
-        return ""
-    found = row.verdict
-    missing = found.missing
-    if missing is None:
-        return f"The page lost {lost}.{_of_site(found)}"
-    if missing <= MISSING_WORDS:
-        told = f"The page lost {lost}; all but about {missing:,} stand on other pages that were kept."
-    else:
-        told = f"The page lost {lost}; about {missing:,} of them stand on no page kept."
-    return told + _of_site(found)
+    lost = loss(row)
+    return f"The page lost {lost}.{_of_site(row.verdict)}" if lost else ""
 
 
 def _of_site(found: Verdict) -> str:

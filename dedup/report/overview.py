@@ -70,7 +70,7 @@ def overview_of(columns: Columns) -> Overview:
     by_site = _shares(columns.sites, columns.site, canonical_places, duplicates)
     # NONE stays below 0; the last step has similarity 1, or all losses from the largest on.
     steps = np.minimum(np.floor(columns.similarity * STEPS + 1e-4).astype(np.int64), STEPS - 1)
-    lost_steps = np.minimum(columns.lost, MOST_LOST) // LOST_STEP
+    lost_steps = np.minimum(columns.nowhere, MOST_LOST) // LOST_STEP
     return Overview(
         pages=len(columns),
         duplicates=int(duplicates.sum()),

@@ -26,13 +26,12 @@ def rehearsal(index: Index, pages: int) -> str:
     if copies:
         lines.append(f"  {answer_of(columns_of(map(glance_of, copies)))}")
     losing = sorted(
-        (row for row in copies if row.verdict.lost), key=lambda row: -(row.verdict.lost or 0)
+        (row for row in copies if row.verdict.nowhere), key=lambda row: -(row.verdict.nowhere or 0)
     )[:_NAMED]
     lines += [
         f"  loses {loss(row)}: <{printable(row.sighting.url)}> repeats "
         f"<{printable(row.verdict.canonical_url)}>"
         for row in losing
-        if row.verdict.lost
     ]
     lines.append(
         "  From now on copies are dropped." if over else "  The next crawl goes on with the dry run."

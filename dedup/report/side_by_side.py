@@ -13,6 +13,7 @@ import numpy as np
 from dedup.index import Index
 from dedup.reading.tokens import tokens, word_count
 from dedup.report.diff import EQUAL, Change, leading_space, units, word_diff
+from dedup.rule.loss import MISSING_WORDS
 from dedup.values.printable import printable
 
 # Of a text so many characters are compared.
@@ -23,8 +24,8 @@ _LONGEST_EQUAL = 60
 _RUN = 4
 _END = 25
 
-# What `dedup.rule.loss.loses` says, alone or in a sentence.
-_ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words|^nothing$|(?<=lose )nothing|(?<=lost )nothing")
+# What `dedup.report.losses.loss` says, alone or in a sentence.
+_ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words(, all [^.]*)?|^nothing$|(?<=los[et] )nothing")
 
 TextOf = Callable[[int], str | None]
 
@@ -86,7 +87,8 @@ class SideBySide:
         if self.is_cut:
             return sentence
         lost = f"{self.lost:,} of {self.words:,} words" if self.lost else "nothing"
-        return _ESTIMATE.sub(lost, sentence)
+        # How many of so few stand elsewhere is too rough an estimate.
+        return _ESTIMATE.sub(lost + r"\1" * (self.lost > MISSING_WORDS), sentence)
 
 
 def stored_texts(index: Index) -> TextOf:

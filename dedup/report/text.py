@@ -83,7 +83,7 @@ def outline_of(columns: Columns) -> Outline:
     return Outline(
         answer_of(columns),
         frozenset(np.unique(columns.run[copies]).tolist()),
-        clusters_of(columns, np.where(is_near(columns), columns.lost + 1, -1)),  # not measured is 0
+        clusters_of(columns, np.where(is_near(columns), columns.nowhere + 1, -1)),  # not measured is 0
         bool((columns.outcome[copies] == OUTCOMES.index(Outcome.REHEARSED)).any()),
         overview.runs[::-1],
         overview.sites,
@@ -176,7 +176,7 @@ class Told:
             yield Line(Kind.QUIET, f"  best by {self.keep}, seen in run {best.sighting.run}")
             yield Line(Kind.PAGE, f"    {_url(best)}")
         for row in copies[: COPIES if self.limit else None]:
-            yield Line(Kind.LOSS if row.verdict.lost else Kind.QUIET, f"  {_what(row, runs)}")
+            yield Line(Kind.LOSS if row.verdict.nowhere else Kind.QUIET, f"  {_what(row, runs)}")
             yield Line(Kind.PAGE, f"    {_url(row)}")
         if left := size - (min(size, COPIES) if self.limit else size):
             yield Line(Kind.QUIET, f"  and {left:,} more")

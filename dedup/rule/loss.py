@@ -275,7 +275,8 @@ def _elsewhere(  # noqa: PLR0917
         if _lost_sampled(kept, page) < LEAST_LOST_SAMPLED:
             return _told(check, page, LOST, why)
         check = check._replace(margin=0.0)
-        return _told(check, page, ELSEWHERE, f"all but about {missing:.0f} stand on other pages kept")
+        but = f" but about {missing:.0f}" if check.missing else ""
+        return _told(check, page, ELSEWHERE, f"all{but} stand on other pages kept")
     return _told(check, page, LOST, f"{why}; about {missing:.0f} stand on no page kept")
 
 

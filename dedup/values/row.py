@@ -94,6 +94,7 @@ class Glance(NamedTuple):
     canonical: int | None
     similarity: float | None
     lost: int | None
+    missing: int | None
     reason: str
     kept: bool
     content_distance: int | None
@@ -113,6 +114,7 @@ def glance_of(row: Row) -> Glance:
         found.canonical,
         found.similarity,
         found.lost,
+        found.missing,
         found.reason,
         found.kept,
         found.content_distance,

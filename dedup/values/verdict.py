@@ -173,6 +173,11 @@ class Verdict:
     sentence: str = field(default="", compare=False)
 
     @property
+    def nowhere(self) -> int | None:
+        """About how many words are on no page kept; where that was not asked, not on the canonical."""
+        return self.lost if self.missing is None else min(self.lost or 0, self.missing)
+
+    @property
     def canonical_was_met(self) -> bool:
         """Whether this crawl itself has seen the page that this one repeats."""
         return self.standing is not None and not self.standing.is_elsewhere

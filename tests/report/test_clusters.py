@@ -119,7 +119,7 @@ def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[in
     ]
     kinds = []
     for _, size, members in found:
-        lost = [rows[row].verdict.lost or 0 for row in members]
+        lost = [rows[row].verdict.nowhere or 0 for row in members]
         exact = [rows[row].verdict.reason is Reason.EXACT_DUPLICATE for row in members]
         assert lost == sorted(lost, reverse=True)
         kinds.append((-max(lost), all(exact), -size))
@@ -127,7 +127,7 @@ def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[in
     answer = outline.answer
     assert answer.exact + answer.near == outline.copies == sum(outline.clusters.sizes)
     assert answer.most == max(
-        (rows[row].verdict.lost or 0 for row in outline.clusters.members.tolist()), default=0
+        (rows[row].verdict.nowhere or 0 for row in outline.clusters.members.tolist()), default=0
     )
 
 

@@ -176,10 +176,18 @@ def test_what_the_site_decided_is_said() -> None:
     data = data_of(html(index))
     assert data["clusters"]["members"] == [[0, 1, 2]]
     by_site, plain = (data["sentences"][data["pages"]["why"][place]] for place in (1, 2))
-    ending = " stand on other pages that were kept. 2 kept pages of the site were known."
+    ending = " of which stand on other pages kept. 2 kept pages of the site were known."
     assert by_site.endswith(ending)
     assert "other pages" not in plain
-    assert data["clusters"]["lost"] == [data["pages"]["lost"][1]]
+    # What stands on other pages does not count: first comes the copy that loses words for good.
+    lost, nowhere = data["pages"]["lost"], data["pages"]["nowhere"]
+    assert nowhere[1] < nowhere[2] == lost[2] < lost[1]
+    assert data["clusters"]["lost"] == [nowhere[2]]
+    assert contents_of(Choices(index=index, config=DedupConfig(), name="")).answer.most == nowhere[2]
+    lines = [line for line in told(index) if "near copy," in line]
+    assert lines[0] == f"  near copy, loses about {lost[2]} of 400 words, run 1"
+    assert "of 500 words, all" in lines[1]
+    assert "of which stand on other pages kept, run 1" in lines[1]
     # Whatever the settings of the report are, the reason is that of the crawl.
     stricter = data_of(html(index, config=DedupConfig(min_similarity=0.99)))
     reasons = [stricter["sentences"][stricter["pages"]["why"][place]] for place in (1, 2)]

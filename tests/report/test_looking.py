@@ -155,7 +155,7 @@ def test_explain_and_compare_say_what_the_site_decided(listed: Path) -> None:
     assert found["kept"] is False
     assert found["missing"] <= 5
     assert re.search(
-        r"The page lost about \d+ of 500 words; all but about \d stand on other", found["verdict"]
+        r"The page lost about \d+ of 500 words, all( but about \d)? of which stand on", found["verdict"]
     )
     assert (found["now"]["finding"], found["now"]["lost"]) == ("lost_words", found["lost"])
     assert found["now"]["reasons"][-1] == BY_SITE

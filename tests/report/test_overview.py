@@ -45,6 +45,7 @@ def lives(draw: st.DrawFn) -> list[Glance]:
                 structure_distance=distance,
                 similarity=draw(st.sampled_from([0.0, 0.62, 0.98, 0.999, 1.0])) if canonical else None,
                 lost=draw(st.sampled_from([None, 0, 4, 5, 199, 200, 10**6])) if canonical else None,
+                missing=draw(st.sampled_from([None, 0, 3, 10**5])) if canonical else None,
                 canonical=canonical,
                 outcome=draw(st.sampled_from([Outcome.CONFIRMED, Outcome.CONFIRMED, Outcome.FORGOTTEN])),
                 listed=canonical is None,
@@ -91,7 +92,11 @@ def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
     near = [row for row in near if (row.reason, row.lost) != ("unchanged", 0)]
     steps = Counter(min(int((row.similarity or 0) * STEPS + 1e-4), STEPS - 1) for row in near)
     assert list(overview.similarities) == [steps[step] for step in range(STEPS)]
-    losses = Counter(min(row.lost, MOST_LOST) // LOST_STEP for row in near if row.lost is not None)
+    losses = Counter(
+        min(row.lost, MOST_LOST if row.missing is None else row.missing, MOST_LOST) // LOST_STEP
+        for row in near
+        if row.lost is not None
+    )
     assert list(overview.losses) == [losses[step] for step in range(MOST_LOST // LOST_STEP + 1)]
 
 
@@ -142,7 +147,7 @@ def test_the_site_of_a_url_depends_on_no_other_url(urls: list[str]) -> None:
 def test_sites_beyond_the_limit_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.report.columns.MAX_SITES", 3)
     assert MAX_SITES > 3
-    one = Glance(1, 1, "", 1, None, None, None, "new", True, None, None, "confirmed", True)
+    one = Glance(1, 1, "", 1, None, None, None, None, "new", True, None, None, "confirmed", True)
     glances = [one._replace(id=n + 1, url=f"http://{n}.example/") for n in range(9)]
     columns = columns_of(glances)
     assert len(columns.sites) <= 4

@@ -107,7 +107,7 @@ def test_a_column_has_one_way_to_say_none(
 ) -> None:
     columns = columns_of(
         Glance(
-            *(number, 1, "", 0, canonical, similarity, lost),
+            *(number, 1, "", 0, canonical, similarity, lost, None),
             *("near_duplicate", False, content, structure, "confirmed", False),
         )
         for number, (content, structure, similarity, lost, canonical) in enumerate(rows, 1)
@@ -223,6 +223,25 @@ def test_older_rows_tell_no_loss_and_have_their_tokens_for_words() -> None:
     old = row_of(Verdict(Reason.NEAR_DUPLICATE, False, 3, 0, 0.9), words=0)
     assert (loss(old), lost_sentence(old)) == ("", "")
     assert loss(replace(old, verdict=replace(old.verdict, lost=7))) == "about 7 of 700 words"
+
+
+@pytest.mark.parametrize(
+    ("missing", "ending"),
+    [
+        (None, ""),
+        (0, ", all of which stand on other pages kept"),
+        (8, ", all but about 8 of which stand on other pages kept"),
+        (90, ""),
+    ],
+)
+def test_a_sentence_tells_how_many_words_stand_on_other_pages(missing: int | None, ending: str) -> None:
+    row = row_of(Verdict(Reason.NEAR_DUPLICATE, False, lost=69, missing=missing))
+    assert lost_sentence(row) == f"The page lost about 69 of 640 words{ending}."
+    assert on_record(row) == lost_sentence(row)
+    for words in (0, 2, 9):  # counted: what was estimated of the others is left out beside a few words
+        texts = side_by_side(text(1), text(1) + " more" * words)
+        lost = f"{words} of {120 + words} words" if words else "nothing"
+        assert texts.counted(lost_sentence(row)) == f"The page lost {lost}{ending * (words == 9)}."
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,13 @@ function pageCell(page) {
 const similarity = (value) => (value === null ? NONE : value.toFixed(2));
 // How many words are lost with a page, of how many; they are estimated unless they were *counted*.
 const about = (isCounted) => (isCounted ? "" : "about ");
-const loss = ({ lost, words, counted }) => (lost === null ? NONE
-  : el("span", {}, counted || !lost ? "" : quiet("≈ "), count(lost), quiet(` of ${count(words)}`)));
-const losesOf = ({ lost, words, counted }) => (lost === null ? "Not measured" : lost === 0 ? "Loses nothing"
-  : `Loses ${about(counted)}${count(lost)} of ${counting(words, "word")}`);
+// Of the words that are not on the page kept, those count that are *nowhere* on other pages kept either.
+const loss = ({ lost, nowhere, words, counted }) => (lost === null ? NONE
+  : el("span", {}, !lost || (counted && nowhere === lost) ? "" : quiet("≈ "), count(nowhere), quiet(` of ${count(words)}`)));
+const losesOf = ({ lost, nowhere, words, counted }) => (lost === null ? "Not measured" : lost === 0 ? "Loses nothing"
+  : `Loses ${about(counted)}${count(lost)} of ${counting(words, "word")}${elsewhere(lost, nowhere)}`);
+const elsewhere = (lost, nowhere) => (nowhere === lost ? ""
+  : `, all ${nowhere ? `but about ${count(nowhere)} ` : ""}of which stand on other pages kept`);
 const bits = (value) => (value === null ? NONE : String(value));
 const counted = (value) => (value === null ? NONE : count(value));
 const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)}%` : NONE);

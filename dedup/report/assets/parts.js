@@ -35,10 +35,10 @@ function overview() {
 
 // Columns of a page.
 const measuredOf = (page) => ({
-  lost: pages.lost[page], words: pages.words[page], counted: pages.counted[page], similarity: pages.similarity[page],
+  lost: pages.lost[page], nowhere: pages.nowhere[page], words: pages.words[page], counted: pages.counted[page], similarity: pages.similarity[page],
 });
 const figureColumns = [
-  { name: "Words lost", number: true, key: (page) => pages.lost[page], cell: (page) => loss(measuredOf(page)) },
+  { name: "Words lost", number: true, key: (page) => pages.nowhere[page], cell: (page) => loss(measuredOf(page)) },
   { name: "Similarity", number: true, key: (page) => pages.similarity[page], cell: (page) => similarity(pages.similarity[page]) },
   { name: "Content bits", detail: true, number: true, key: (page) => pages.content[page], cell: (page) => bits(pages.content[page]) },
   { name: "Structure bits", detail: true, number: true, key: (page) => pages.structure[page], cell: (page) => bits(pages.structure[page]) },

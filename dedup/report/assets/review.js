@@ -14,17 +14,17 @@ const droppedPairs = clusters.members.flatMap(([first, ...copies]) => copies.fil
   first, second, kept: false, ...measuredOf(second),
   why: why(second),
 })));
-droppedPairs.sort((a, b) => (b.lost ?? -1) - (a.lost ?? -1) || (a.similarity ?? 1) - (b.similarity ?? 1));
-const keptPairs = data.outside.map((pair) => ({ ...pair, kept: true }));
+droppedPairs.sort((a, b) => (b.nowhere ?? -1) - (a.nowhere ?? -1) || (a.similarity ?? 1) - (b.similarity ?? 1));
+const keptPairs = data.outside.map((pair) => ({ ...pair, nowhere: pair.lost, kept: true }));
 const allPairs = [...droppedPairs, ...keptPairs];
 
 const view = { pairs: droppedPairs, place: 0 };
 // By the figures of a pair alone: whether it would be kept if so many words might be lost at most.
-const isOut = (pair, words, share) => (pair.lost ?? 0) > words || (pair.similarity ?? 1) < share;
+const isOut = (pair, words, share) => (pair.nowhere ?? 0) > words || (pair.similarity ?? 1) < share;
 
 function review() {
   recall();
-  const most = Math.max(1, ...droppedPairs.map((pair) => pair.lost ?? 0));
+  const most = Math.max(1, ...droppedPairs.map((pair) => pair.nowhere ?? 0));
   const least = Math.min(1, ...droppedPairs.map((pair) => pair.similarity ?? 1));
   const words = slider("review-words", "Words lost, at most", 0, most, 1, most);
   const share = slider("review-share", "Similarity, at least", Math.floor(least * 100) / 100, 1, 0.01, Math.floor(least * 100) / 100);

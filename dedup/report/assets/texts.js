@@ -1,8 +1,9 @@
 // Two texts side by side, paragraph beside paragraph.
 const textsOf = (first, second) => data.texts[`${first}:${second}`];
 // What the marks in the texts mean; *isKept* if both pages were.
-const legend = (isKept) => el("p", { class: "legend" },
-  el("del", {}, isKept ? "would be lost with this copy" : "lost with this copy"), " ",
+const legend = (page, isKept) => el("p", { class: "legend" },
+  el("del", {}, isKept ? "would be lost with this copy"
+    : pages.nowhere[page] < pages.lost[page] ? "not on the page kept" : "lost with this copy"), " ",
   el("span", { class: "own" }, "only on the page kept"));
 
 function sidesOf(first, second, isKept) {
@@ -13,7 +14,7 @@ function sidesOf(first, second, isKept) {
 function textsView(first, second, isKept = false) {
   const { rows, is_cut } = textsOf(first, second);
   const view = el("div", { class: "diff card", role: "region", "aria-label": "Texts side by side" },
-    sidesOf(first, second, isKept), legend(isKept));
+    sidesOf(first, second, isKept), legend(second, isKept));
   const side = (spans, tag) => el("p", { dir: "auto" },
     ...spans.flatMap(([text, changed]) => [text.startsWith(" ") ? " " : "",
       changed ? el(tag, { class: tag === "span" ? "own" : null }, text.trim()) : text.trim()]));
