@@ -117,7 +117,7 @@ class DedupResponseMiddleware(BesidePipeline):
 
     def _question(self, response: Response, judge: Judge) -> Question | None:
         try:
-            page = _read(response, judge)
+            page = read_timed(response, judge)
             if page is None:
                 return None
             page = located(self._part.of(page, lambda: response.text), response)
@@ -257,7 +257,7 @@ class ReadingMiddleware(DedupResponseMiddleware):
                 _timed(response, judge, pipeline.reader.read_ahead)
             else:
                 exchange_of(response).is_given = True
-                _read(response, judge)
+                read_timed(response, judge)
 
 
 def _nothing(_: Failure) -> None:
@@ -269,7 +269,8 @@ def is_explored(url: str) -> bool:
     return murmur3(url) < EXPLORED * 2**64
 
 
-def _read(response: Response, judge: Judge) -> Page | None:
+def read_timed(response: Response, judge: Judge) -> Page | None:
+    """Return the page of *response*, as `page_from_response` does, and count the seconds it takes."""
     limit = judge.settings.config.max_bytes
     return _timed(response, judge, partial(page_from_response, max_bytes=limit))
 
@@ -277,8 +278,8 @@ def _read(response: Response, judge: Judge) -> Page | None:
 def _timed(response: Response, judge: Judge, read: Callable[[Response], _T]) -> _T:
     """Return what *read* reads; what Scrapy's parser takes is not counted: callbacks need its tree."""
     exchange = exchange_of(response)
+    exchange.parsing = 0.0  # what was parsed before, by whomever, is no part of this
     try:
         return judge.counts.timed("parse", read, response)
     finally:
         judge.counts.add("seconds/parse", -exchange.parsing)
-        exchange.parsing = 0.0

@@ -23,6 +23,7 @@ from dedup.index.url_rules import WithheldRequest
 from dedup.plugin.pages import JudgedPart, page_from_response
 from dedup.plugin.pipeline import BesidePipeline
 from dedup.plugin.requests import kept_request, request_again
+from dedup.plugin.responses import read_timed
 from dedup.plugin.settings import index_path, only_looks, read_settings
 from dedup.plugin.waiting import Future, Waiter
 from dedup.urls.budget import Budgets, beyond, is_chosen
@@ -146,7 +147,7 @@ class RequestParked(IgnoreRequest):
         self.pattern = pattern
 
 
-class BudgetMiddleware:
+class BudgetMiddleware(BesidePipeline):
     """Parks requests by what the pages of their pattern have brought; see `dedup.urls.budget.Budgets`.
 
     A page brings something new if it has `NEW_WORDS` words that no page before it had, or if a page that
@@ -157,7 +158,7 @@ class BudgetMiddleware:
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
-        self._crawler = crawler
+        super().__init__(crawler)
         self._follow = settings.follow
         self._max_bytes = settings.config.max_bytes
         self._job = crawler.settings["JOBDIR"]
@@ -256,7 +257,8 @@ class BudgetMiddleware:
 
     def _is_new(self, response: Response) -> bool:
         host = host_of(response.url)
-        page = page_from_response(response, max_bytes=self._max_bytes)
+        judge, limit = self._judge, self._max_bytes
+        page = read_timed(response, judge) if judge else page_from_response(response, max_bytes=limit)
         if page is not None and page.excess is None:
             page = self._part.of(page, lambda: response.text)
             return self._newness.words(host, f"{page.title}\n{page.text}") >= NEW_WORDS

@@ -60,10 +60,14 @@ def test_what_scrapys_parser_takes_is_no_time_of_ours(monkeypatch: pytest.Monkey
     judge: Any = SimpleNamespace(counts=CrawlStats(counting), settings=read_settings({}))
     response = HtmlResponse("http://a/", body=b"<p>some words", encoding="utf-8")
     for _ in range(2):  # the second time nothing is parsed
-        assert responses._read(response, judge) is not None
+        assert responses.read_timed(response, judge) is not None
     assert counting.stats is not None
     # From tick 0 to 3, of which 1 to 2 are the parser's, and from 4 to 5.
     assert counting.stats.get_stats() == {"dedup/seconds/parse": 3}
+    # What the project has read before, with the parser's ticks in it, is no time of ours either.
+    known = response.replace(url="http://b/")
+    assert pages.page_from_response(known) is responses.read_timed(known, judge)
+    assert counting.stats.get_stats() == {"dedup/seconds/parse": 4}
 
 
 def looked_at(candidates: int) -> Verdict:
