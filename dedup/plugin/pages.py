@@ -19,7 +19,7 @@ from w3lib.encoding import http_content_type_encoding, resolve_encoding
 from dedup.front.settings import DedupSettings
 from dedup.plugin.tracking import Exchange, exchange_of
 from dedup.reading.charset import decode, encoding_of, is_shifted
-from dedup.reading.fields import FieldRule, RawPage, item_key, raw_page_of
+from dedup.reading.fields import FieldRule, RawPage, item_key, raw_page_of, single
 from dedup.reading.floods import SMALL, has_attribute_flood
 from dedup.reading.page import Page, markup_of
 from dedup.values.limits import MAX_BYTES, Excess
@@ -244,7 +244,7 @@ def page_from_item(
 
 def _is_another_record(record: ItemAdapter, rule: FieldRule, raw: RawPage, exchange: Exchange) -> bool:
     """Return whether the first item with all of the response said something else in other fields."""
-    names = [name for name in record if name != rule.url_field and record[name] is not raw.html]
+    names = [name for name in record if name != rule.url_field and single(record[name]) is not raw.html]
     others = item_key(record, sorted(names))
     if exchange.beside is None:
         exchange.beside = others

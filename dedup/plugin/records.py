@@ -12,7 +12,7 @@ from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, Response
 
 from dedup.front.settings import DedupSettings
-from dedup.reading.fields import parts_of, texts_of
+from dedup.reading.fields import parts_of, single, texts_of
 from dedup.reading.own_words import long_texts, plain_text
 from dedup.reading.page import Page
 from dedup.values.hashes import murmur3
@@ -85,12 +85,15 @@ class RecordNotice:
     def _look(self, record: Mapping[str, Any], before: str) -> None:
         for setting, names in self._named.items():
             found = [name for name in names if any(texts_of(record.get(name)))]
+            if setting == _HTML:
+                found = [name for name in found if isinstance(single(record[name]), str | bytes)]
             for name in found:
                 self._never_found.pop(name, None)
             if found:
                 continue
             if setting in _JUDGED:
-                self._reasons[f"no item has a field that {setting} names"] += 1
+                which = "a single text in the" if setting == _HTML else "a"
+                self._reasons[f"no item has {which} field that {setting} names"] += 1
             if setting not in self._has_missed:
                 self._has_missed.add(setting)
                 logger.warning("%s", missing(record, setting, names, before))
@@ -124,7 +127,8 @@ class RecordNotice:
         return said
 
 
-_JUDGED = ("DEDUP_HTML_FIELD", "DEDUP_TEXT_FIELDS")
+_HTML = "DEDUP_HTML_FIELD"
+_JUDGED = (_HTML, "DEDUP_TEXT_FIELDS")
 
 
 def _named(settings: DedupSettings) -> dict[str, tuple[str, ...]]:
@@ -132,7 +136,7 @@ def _named(settings: DedupSettings) -> dict[str, tuple[str, ...]]:
     is_page = settings.source == "response"
     rule = settings.fields
     named = {
-        "DEDUP_HTML_FIELD": (rule.html_field,) if rule.html_field and not is_page else (),
+        _HTML: (rule.html_field,) if rule.html_field and not is_page else (),
         "DEDUP_TEXT_FIELDS": () if is_page or rule.html_field else rule.text_fields,
         "DEDUP_KEY_FIELDS": rule.key_fields,
         "DEDUP_URL_FIELD": () if is_page or rule.url_field == "url" else (rule.url_field,),
@@ -152,10 +156,12 @@ does a pipeline before ours empty the field?
         "DEDUP_KEY_FIELDS": "nothing tells it from items with a like text",
         "DEDUP_URL_FIELD": "it has the URL of its response",
     }.get(setting, "it is kept and not judged")
+    lack, way_out = "nothing", "is a name misspelt, or does a pipeline before ours empty the field?"
+    if any(any(texts_of(record.get(name))) for name in names):
+        lack, way_out = "no single text", "join what the field holds"
     return (
-        f"An item has nothing in the fields that {setting} names, {_listed(names)}: {fate}, and so are "
-        f"all others like it. Its fields are {_shown(record)}{before}; is a name misspelt, or does a "
-        "pipeline before ours empty the field?"
+        f"An item has {lack} in the fields that {setting} names, {_listed(names)}: {fate}, and so are "
+        f"all others like it. Its fields are {_shown(record)}{before}; {way_out}"
     )
 
 
@@ -176,6 +182,7 @@ articles, judge them with DEDUP_TEXT_FIELDS = ["title", "text"]
         if comes_again
         else ""
     )
+    record = {name: single(value) for name, value in record.items()}
     return (
         f"An item holds no whole page (its fields are {_shown(record)}): it is kept and not judged, and "
         f"so are all others like it.{again} Leave records alone: a price or a date makes two of them "

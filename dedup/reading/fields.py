@@ -93,16 +93,17 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
     >>> raw.html, raw.url, raw.beside
     ('<p>sea</p>', 'http://a/', ())
     """
-    url, key = _url(record.get(rule.url_field)), item_key(record, rule.key_fields)
+    url, key = _url(single(record.get(rule.url_field))), item_key(record, rule.key_fields)
     if rule.html_field:
-        return _html(record.get(rule.html_field), url, key)
+        return _html(single(record.get(rule.html_field)), url, key)
     if rule.text_fields:
         text = "\n".join(text for name in rule.text_fields for text in texts_of(record.get(name)))
         return RawPage(text=text, url=url, item_key=key) if text else None
-    names = [name for name in HTML_FIELDS if _is_html(name, record.get(name))]
+    html = {name: single(record.get(name)) for name in HTML_FIELDS}
+    names = [name for name in HTML_FIELDS if _is_html(name, html[name])]
     if not names:
         raise NoHtml(record)
-    raw_pages = ((name, _html(record.get(name), url, key)) for name in names)
+    raw_pages = ((name, _html(html[name], url, key)) for name in names)
     name, raw = next(((name, raw) for name, raw in raw_pages if raw), ("", None))
     if raw is None:
         return None
@@ -110,6 +111,12 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
         raise NoHtml(record)
     beside = long_texts(record, (name, rule.url_field, *rule.key_fields))
     return replace(raw, beside=beside) if beside else raw
+
+
+def single(value: Any) -> Any:
+    """Return *value*, or the one text in it: an `ItemLoader` makes a list of each field."""
+    is_one = isinstance(value, list | tuple) and len(value) == 1 and isinstance(value[0], str | bytes)
+    return value[0] if is_one else value
 
 
 def item_key(record: Mapping[str, Any], names: Iterable[str]) -> str:

@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from scrapy import Field, Item, Request, Spider
 from scrapy.exceptions import DropItem
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
+from scrapy.loader import ItemLoader
 from scrapy.settings import BaseSettings
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -129,6 +130,32 @@ class OneTextAfterTheOther(OneTextAPage):
         yield from super().parse(response)
         if number + 1 < len(json.loads(self.contents)):
             yield self._page(number + 1)
+
+
+class PageItem(Item):
+    url = Field()
+    title = Field()
+    html = Field()
+    dedup_reason = Field()
+    dedup_canonical_url = Field()
+    dedup_content_distance = Field()
+    dedup_structure_distance = Field()
+    dedup_similarity = Field()
+    dedup_lost = Field()
+
+
+class LoadedPages(OneItemAPage):
+    """Yields the items of an `ItemLoader` without output processors: each of their fields is a list."""
+
+    name = "loaded"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        assert isinstance(response, HtmlResponse)
+        loader = ItemLoader(PageItem(), response=response)
+        loader.add_value("url", f"http://a/{response.text[-5]}")  # its number
+        loader.add_css("title", "p::text")
+        loader.add_value("html", response.text)
+        yield loader.load_item()
 
 
 class ScrapyItem(Item):

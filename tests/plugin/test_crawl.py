@@ -97,6 +97,45 @@ def test_every_type_of_item_is_judged_and_what_cannot_be_is_kept(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"DEDUP_HTML_FIELD": "html"},
+        {"DEDUP_TEXT_FIELDS": ["title"]},
+        {"DEDUP_SOURCE": "response"},
+        {"DEDUP_ACTION": "mark"},
+    ],
+    ids=str,
+)
+def test_items_of_a_loader_are_judged_and_stay_as_they_are(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    contents = [text(1), text(2), text(1)]
+    spider, arguments = "tests.plugin.spiders.LoadedPages", {"contents": json.dumps(contents)}
+    as_made = crawl(tmp_path, spider, {"ADDONS": {}}, arguments).items
+    assert [(found["url"], found["title"]) for found in as_made] == [
+        ([f"http://a/{number}"], [content]) for number, content in enumerate(contents)
+    ]
+    feed = tmp_path / "dropped.jsonl"
+    done = crawl(
+        tmp_path,
+        spider,
+        {"DEDUP_DROPPED_FEED": str(feed), "CONCURRENT_REQUESTS": 1, **settings},
+        arguments,
+    )
+    counts = done.dedup()
+    assert (counts["seen"], counts["new"], counts.get("not_judged", 0)) == (3, 2, 0)
+    assert "An item " not in done.log
+    dropped = [json.loads(line) for line in feed.read_text("utf-8").splitlines()]
+    found = done.items if "DEDUP_ACTION" in settings else done.items + dropped
+    marks = [{name: one.pop(name) for name in list(one) if name.startswith("dedup_")} for one in found]
+    assert found == as_made
+    assert str(marks[-1]["dedup_reason"]).endswith("_duplicate")
+    # With responses the page is that of the URL of its request.
+    assert ("DEDUP_SOURCE" in settings) != (marks[-1]["dedup_canonical_url"] == "http://a/0")
+
+
+@pytest.mark.parametrize(
     ("settings", "dropped"),
     [
         ({"DEDUP_HTML_FIELD": "text"}, 1),

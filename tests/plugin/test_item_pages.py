@@ -63,8 +63,10 @@ def test_of_items_that_hold_a_whole_response_the_first_is_its_page() -> None:
 
 def test_an_item_that_comes_twice_is_the_same_page() -> None:
     origin, items = response(), reader(html_field="html")
-    read = [items.read({"sku": 7, "html": HTML}, origin, is_only=False)[0] for _ in range(2)]
-    assert read[0] == read[1] is not None
+    read = [
+        items.read({"sku": 7, "html": html}, origin, is_only=False)[0] for html in (HTML, HTML, [HTML])
+    ]
+    assert read[0] == read[1] == read[2] is not None
 
 
 def by_spider(page_of: Callable[[Any], Any]) -> ItemReader:

@@ -218,8 +218,9 @@ def test_the_proposed_settings_find_the_copies(tmp_path: Path) -> None:
             True,
             'field "data". If each page gives one item, judge',
         ),
-        ({"data": [f"<html>{LONG}"]}, False, "Make pages of such items by dedup_page_from_item"),
+        ({"data": [f"<html>{LONG}", LONG]}, False, "Make pages of such items by dedup_page_from_item"),
         ({"content": f"<p>{LONG * 4}</p>"}, True, 'judge it with DEDUP_HTML_FIELD = "content"'),
+        ({"content": [f"<p>{LONG * 4}</p>"]}, True, 'judge it with DEDUP_HTML_FIELD = "content"'),
         (
             {"crumbs": "<a>Home</a>", "text": f"<p>{LONG * 4}</p>"},
             False,
@@ -275,6 +276,19 @@ def test_named_fields_that_no_item_has_are_warned_of_and_so_that_nothing_was_jud
     assert done.log.count(said) == 1
     assert "Its fields are title, text, cleaned, after Replacing; is a name misspelt" in done.log
     assert "NOTHING WAS JUDGED: no item has a field that DEDUP_TEXT_FIELDS names" in done.log
+
+
+def test_html_in_several_texts_is_not_judged_and_warned_of(tmp_path: Path) -> None:
+    parts = [
+        {"url": f"http://a/{number}", "html": [f"<p>{LONG}</p>", "<p>More</p>"]} for number in (1, 2)
+    ]
+    done = items(tmp_path, *parts, DEDUP_HTML_FIELD="html")
+    assert done.items == parts
+    said = 'An item has no single text in the fields that DEDUP_HTML_FIELD names, ["html"]: it is kept'
+    assert done.log.count(said) == 1
+    assert "Its fields are url, html; join what the field holds" in done.log
+    assert "NOTHING WAS JUDGED: no item has a single text in the field that DEDUP_HTML_FIELD" in done.log
+    assert 'inside of the field "html"' in items(tmp_path, *parts).log
 
 
 def test_a_key_that_no_item_has_is_warned_of(tmp_path: Path) -> None:
