@@ -115,8 +115,8 @@ def _earlier(counts: Counter[str], run: Run) -> list[str]:
     if not earlier:
         return []
     return [
-        f"  {earlier:,} of them for a page that ANOTHER run kept "
-        f"(a run is undone with: dedup forget --run N; this one was {run.id})"
+        f"  {earlier:,} of them for a page that another run kept first, and this one may have kept too "
+        f"(this is run {run.id}; a run is undone with: dedup forget --run N)"
     ]
 
 
