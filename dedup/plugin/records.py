@@ -26,8 +26,6 @@ _PAGE = 100
 # A value with this in it is HTML, whatever its field is called.
 _MARKUP = re.compile(r"<(?:!doctype|html|body|article|div|p|h[1-6]|table|ul)\b[^<>]*>", re.IGNORECASE)
 _DEEPEST = 5
-# The usual names of texts, for an item that has no long one.
-_USUAL_TEXTS: tuple[str, ...] = ("text", "description", "content", "summary")
 # That so many items all have keys of their own is no coincidence; `_MOST_KEYS` are remembered at most.
 MIN_KEYS = 20
 _MOST_KEYS = 10_000
@@ -203,9 +201,9 @@ def _way_out(record: Mapping[str, Any], *, of_page: bool) -> str:
             if of_page
             else "Make pages of such items by dedup_page_from_item, a method of the spider"
         )
-    articles = (
-        f"f these are articles, judge them with DEDUP_TEXT_FIELDS = {_listed(_text_fields(record))}"
-    )
+    fields = _text_fields(record)
+    named = _listed(fields) if fields else "the names of the fields with their text"
+    articles = f"f these are articles, judge them with DEDUP_TEXT_FIELDS = {named}"
     return f"{whole}; i{articles}" if of_page else f"I{articles}"
 
 
@@ -230,12 +228,20 @@ def _holds_html(value: Any, depth: int = 0) -> bool:
 
 
 def _text_fields(record: Mapping[str, Any]) -> list[str]:
+    """Return the fields of *record* with its title and texts, none if no field has two words."""
     long = [name for name, value in record.items() if long_texts({name: value})]
-    texts = {name: value for name, value in record.items() if isinstance(value, str)}
-    if not long:
-        long = [name for name in _USUAL_TEXTS if name in texts][:1]
-    titles = [name for name in ("title", "headline", "name") if name in texts and name not in long]
-    return titles[:1] + long or ["title", "text"]
+    texts = {name: text for name, value in record.items() if (text := _text(value))}
+    titles = [name for name in ("title", "headline", "name") if name in texts and name not in long][:1]
+    words = {name: len(plain_text(texts[name]).split()) for name in texts if name not in titles}
+    most = max(words.values(), default=0)
+    long = long or [name for name in words if words[name] == most > 1][:1]
+    return titles + long if long else []
+
+
+def _text(value: Any) -> str:
+    """Return the text that *value*, a string or a list of strings, is; "" where it is none."""
+    lines = value if isinstance(value, list | tuple) else [value]
+    return "\n".join(lines) if all(isinstance(line, str) for line in lines) else ""
 
 
 def _shown(record: Mapping[str, Any]) -> str:

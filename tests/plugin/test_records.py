@@ -200,6 +200,24 @@ def test_no_key_and_no_address_is_proposed(record: dict[str, Any]) -> None:
         }
 
 
+@pytest.mark.parametrize(
+    ("record", "named"),
+    [
+        (
+            {"word": "tea", "definitions": ["a drink", "a meal"], "vulgarity": 3, "usage": {"use": 7}},
+            '["definitions"]',
+        ),
+        ({"title": "Sea", "lines": ["The tide", "is low"], "sku": "s1"}, '["title", "lines"]'),
+        ({"title": "Sea", "text": ["Low tide"]}, '["title", "text"]'),
+        ({"headline": "Low tide", "sku": "s1", "price": 7}, "the names of the fields with their text"),
+        ({"sku": "s1", "seen": [7, 8], "note": None}, "the names of the fields with their text"),
+    ],
+)
+def test_no_field_is_proposed_that_the_item_has_not(record: dict[str, Any], named: str) -> None:
+    said = advice(record, comes_again=False)
+    assert said.endswith(f"judge them with DEDUP_TEXT_FIELDS = {named}")
+
+
 def test_the_proposed_settings_find_the_copies(tmp_path: Path) -> None:
     found = [{"url": f"http://a/{n}", "guid": f"g{n}", "title": "Sea", "text": PROSE} for n in range(9)]
     said = items(tmp_path, *found).log
