@@ -175,11 +175,8 @@ def advice(record: Mapping[str, Any], *, comes_again: bool, of_page: bool = Fals
 all others like it. Leave records alone: a price or a date makes two of them different. If these are \
 articles, judge them with DEDUP_TEXT_FIELDS = ["title", "text"]
     """
-    again = (
-        " DEDUP_UNCHANGED = 'drop' does not apply to them: they come in every crawl."
-        if comes_again
-        else ""
-    )
+    every = " DEDUP_UNCHANGED = 'drop' does not apply to them: they come in every crawl."
+    again = every if comes_again else ""
     record = {name: single(value) for name, value in record.items()}
     return (
         f"An item holds no whole page (its fields are {_shown(record)}): it is kept and not judged, and "
@@ -191,16 +188,12 @@ articles, judge them with DEDUP_TEXT_FIELDS = ["title", "text"]
 def _way_out(record: Mapping[str, Any], *, of_page: bool) -> str:
     html = _html_field(record)
     whole = 'If each page gives one item, judge its response with DEDUP_SOURCE = "response"'
+    own = "Make pages of such items by dedup_page_from_item, a method of the spider"
+    name = _listed([html])[1:-1]
     if html and isinstance(record[html], str):
-        name = _listed([html])[1:-1]
         return f"The field {name} has HTML: judge it with DEDUP_HTML_FIELD = {name}"
     if html:
-        inside = f"There is HTML inside of the field {_listed([html])[1:-1]}. "
-        return inside + (
-            whole
-            if of_page
-            else "Make pages of such items by dedup_page_from_item, a method of the spider"
-        )
+        return f"There is HTML inside of the field {name}. {whole if of_page else own}"
     fields = _text_fields(record)
     named = _listed(fields) if fields else "the names of the fields with their text"
     articles = f"f these are articles, judge them with DEDUP_TEXT_FIELDS = {named}"

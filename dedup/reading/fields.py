@@ -93,20 +93,23 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
     >>> raw.html, raw.url, raw.beside
     ('<p>sea</p>', 'http://a/', ())
     """
-    url, key = _url(single(record.get(rule.url_field))), item_key(record, rule.key_fields)
+    url, key = single(record.get(rule.url_field)), item_key(record, rule.key_fields)
+    url = url if isinstance(url, str) else ""
     if rule.html_field:
-        return _html(single(record.get(rule.html_field)), url, key)
+        html = single(record.get(rule.html_field))
+        is_html = isinstance(html, str | bytes) and html
+        return RawPage(html=html, url=url, item_key=key) if is_html else None
     if rule.text_fields:
         text = "\n".join(text for name in rule.text_fields for text in texts_of(record.get(name)))
         return RawPage(text=text, url=url, item_key=key) if text else None
-    html = {name: single(record.get(name)) for name in HTML_FIELDS}
-    names = [name for name in HTML_FIELDS if _is_html(name, html[name])]
+    values = {name: single(record.get(name)) for name in HTML_FIELDS}
+    names = [name for name in HTML_FIELDS if _is_html(name, values[name])]
     if not names:
         raise NoHtml(record)
-    raw_pages = ((name, _html(html[name], url, key)) for name in names)
-    name, raw = next(((name, raw) for name, raw in raw_pages if raw), ("", None))
-    if raw is None:
+    name = next((name for name in names if values[name]), "")
+    if not name:
         return None
+    raw = RawPage(html=values[name], url=url, item_key=key)
     if not (rule.key_fields or _is_page(raw.html) or _is_alone(record, (name, rule.url_field))):
         raise NoHtml(record)
     beside = long_texts(record, (name, rule.url_field, *rule.key_fields))
@@ -189,10 +192,6 @@ def parts_of(value: Any) -> dict[str, Any] | list[Any] | None:
     return None
 
 
-def _url(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _is_html(name: str, value: Any) -> bool:
     """Whether the field *name* is one for HTML: a `body` that has text and no markup is not."""
     if not isinstance(value, str | bytes):
@@ -209,8 +208,3 @@ def _is_page(html: str | bytes) -> bool:
 def _is_alone(record: Mapping[str, Any], names: Collection[str]) -> bool:
     """Whether *record* says nothing in other fields than *names*."""
     return all(name in names or value in (None, "", [], {}) for name, value in record.items())
-
-
-def _html(value: Any, url: str, key: str) -> RawPage | None:
-    is_html = isinstance(value, str | bytes) and value
-    return RawPage(html=value, url=url, item_key=key) if is_html else None
