@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from errno import EADDRINUSE
 from threading import Event
 from urllib.parse import urljoin
 
@@ -66,7 +67,13 @@ class Command(BaseRunSpiderCommand):
                     self.crawler_process.crawl("site", url=" ".join(starts), **opts.spargs)
                     self.crawler_process.start()
         except OSError as error:
-            raise UsageError(f"port {opts.port}: {error.strerror}", print_help=False) from error
+            problem = f"port {opts.port}: {error.strerror}"
+            if error.errno == EADDRINUSE:
+                problem = (
+                    f"port {opts.port} is in use: is another `scrapy example --serve` running? "
+                    "End it (`kill %1` in its shell), or choose another port with --port"
+                )
+            raise UsageError(problem, print_help=False) from error
         if self.crawler_process.bootstrap_failed:
             self.exitcode = 1
 

@@ -211,4 +211,5 @@ def test_the_example_command_serves_and_crawls(tmp_path: Path) -> None:
 def test_the_example_command_says_when_its_port_is_taken(site: str) -> None:
     done = scrapy("example", "--port", str(urlsplit(site).port))
     assert done.returncode == 2
-    assert "Address already in use" in done.stderr.splitlines()[-1]
+    said = f"port {urlsplit(site).port} is in use: is another `scrapy example --serve` running? End it"
+    assert said in done.stderr.splitlines()[-1]
