@@ -82,7 +82,8 @@ def shows(wanted: str, printed: str) -> bool:
 
 @dataclass(slots=True)
 class Shell:
-    """Runs commands one by one, each of which must end with 0; one that ends in ``&`` goes on.
+    """Runs commands one by one, each of which must end with 0; one that ends in ``&`` goes on
+    until ``kill %N``, or else to the end.
 
     ``.venv`` is the environment of the tests, so that what `make` has installed is found.
     """
@@ -99,8 +100,7 @@ class Shell:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for process in self._background:
-            process.terminate()
-            process.communicate(timeout=TIMEOUT)
+            self._end(process)
 
     def evaluate(self, example: Example) -> str | None:
         """Run the commands of a block; return what went wrong, None for nothing."""
@@ -125,6 +125,9 @@ class Shell:
         if words[0] == "cd":
             self.folder = (self.folder / words[1]).resolve()
             return 0, ""
+        if words[0] == "kill":
+            self._end(self._background.pop(int(words[1].removeprefix("%")) - 1))
+            return 0, ""
         if words[-1] == "&":
             return 0, self._start(shlex.join(words[:-1]), command.output)
         process = self._process(line)
@@ -146,6 +149,10 @@ class Shell:
                 break
         alarm.cancel()
         return printed
+
+    def _end(self, process: subprocess.Popen[str]) -> None:
+        process.terminate()
+        process.communicate(timeout=TIMEOUT)
 
     def _process(self, line: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
