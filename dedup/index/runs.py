@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
@@ -135,8 +135,12 @@ class RunBook:
     def take_back(self, run: Run) -> int:
         """Record that all that *run* has kept so far is lost, and return how many pages that are."""
         with self._store.transaction(writing=True):
-            kept = self._store.glances(0, Outcome.CONFIRMED)
-            return self._ledger.take_back([row.id for row in kept if row.run == run.id and row.kept])
+            return self._ledger.take_back(list(self._kept_by(run.id)))
+
+    def _kept_by(self, run: int, after: int = 0) -> Iterator[int]:
+        """Return the rows after *after* of what *run* has kept."""
+        rows = self._store.glances(after, Outcome.CONFIRMED)
+        return (row.id for row in rows if row.run == run and row.kept)
 
     def lost(self, run: int) -> int:
         """Return how many pages of *run* were in files that were not stored when its process died."""
@@ -148,9 +152,9 @@ class RunBook:
             return
         after, *stored = (note.value for note in notes)
         spans = _Spans(stored)
-        kept = self._store.glances(_number(after), Outcome.CONFIRMED)
-        rows = [row.id for row in kept if row.run == run and row.kept and row.id not in spans]
-        lost = self._ledger.take_back(rows)
+        lost = self._ledger.take_back(
+            [row for row in self._kept_by(run, _number(after)) if row not in spans]
+        )
         self._store.delete(Note, name=_unstored(run))
         if not lost:
             return

@@ -81,7 +81,7 @@ class DroppedFeed:
     def _open(self, spider: Spider) -> None:
         self._exporter.open_spider(spider)
         for slot in self._exporter.slots:
-            end_torn_item(slot)
+            _end_torn_item(slot)
 
     def write(self, item: Any, verdict: Verdict, spider: Spider) -> None:
         """Write *item* unchanged, with a mark of what it repeats; raises whatever an exporter raises."""
@@ -139,7 +139,7 @@ def flush(slot: Any) -> bool:
     return True
 
 
-def end_torn_item(slot: Any) -> None:
+def _end_torn_item(slot: Any) -> None:
     """End what a kill has left of an item in the file that *slot* appends to, and tell it.
 
     Otherwise the first item of this crawl would be a part of that line, and no reader would have it.
@@ -360,7 +360,7 @@ class FeedWatch:
         if file.is_held and not self._is_holding:
             self._is_holding = True
             self._book.hold()
-        end_torn_item(slot)
+        _end_torn_item(slot)
         if _is_overwriting(slot) and self._book.begin_anew():
             logger.warning(
                 "%s is overwritten, but this job goes on: what it had is delivered again, if it is met "

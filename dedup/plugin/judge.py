@@ -173,7 +173,8 @@ class Judge:
             self.restored = _restored(index, run.spider)
             self._rehearsal.open(index)
             self._goes_on = run.id in before
-            self._itemless = index.book.itemless()
+            if self.settings.source == "response":
+                self._itemless = index.book.itemless()
             self.rules.open(
                 index, run, self._do, goes_on=self._goes_on, is_rehearsal=self._rehearsal.is_on
             )

@@ -11,7 +11,7 @@ from scrapy import Field, Item, Request
 from scrapy.http import Response
 
 from dedup import Page
-from tests.plugin.spiders import ByText
+from tests.plugin.spiders import ByText, WithMarks
 
 
 class Plain(Item):
@@ -19,13 +19,8 @@ class Plain(Item):
     text = Field()
 
 
-class Marked(Plain):
-    dedup_reason = Field()
-    dedup_canonical_url = Field()
-    dedup_content_distance = Field()
-    dedup_structure_distance = Field()
-    dedup_similarity = Field()
-    dedup_lost = Field()
+class Marked(Plain, WithMarks):
+    """One that has room for the marks."""
 
 
 @dataclass

@@ -132,16 +132,19 @@ class OneTextAfterTheOther(OneTextAPage):
             yield self._page(number + 1)
 
 
-class PageItem(Item):
-    url = Field()
-    title = Field()
-    html = Field()
+class WithMarks(Item):
     dedup_reason = Field()
     dedup_canonical_url = Field()
     dedup_content_distance = Field()
     dedup_structure_distance = Field()
     dedup_similarity = Field()
     dedup_lost = Field()
+
+
+class PageItem(WithMarks):
+    url = Field()
+    title = Field()
+    html = Field()
 
 
 class LoadedPages(OneItemAPage):
