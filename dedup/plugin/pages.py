@@ -6,8 +6,6 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain
 from time import thread_time
 from typing import TYPE_CHECKING, Any
 
@@ -39,40 +37,27 @@ class JudgedPart:
         self._content, self._ignore = settings.content, settings.ignore
         self._is_warned = False
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is selected: whole pages are judged."""
-        return not (self._content or self._ignore)
-
     def of(self, page: Page, markup: Callable[[], str]) -> Page:
         """Return *page* with the text and structure of its part; *markup* gives its HTML.
 
         Its links stay, and pages of equal bytes are copies as before.  A page without such a part is
         judged as a whole, and the first one is logged.
         """
-        if self.is_whole or page.excess or not (html := markup()):
+        if not (self._content or self._ignore) or page.excess or not (html := markup()):
             return page
-        roots = self._roots(html)
-        if not roots:
-            self._warn(page)
-            return page
-        parts = [Page.from_tree(root, body=b"") for root in roots]
-        return replace(
-            page,
-            text="\n".join(part.text for part in parts if part.text),
-            tags=tuple(chain.from_iterable(part.tags for part in parts)),
-            depths=tuple(chain.from_iterable(part.depths for part in parts)),
-            classes=tuple(chain.from_iterable(part.classes for part in parts)),
-        )
-
-    def _roots(self, html: str) -> list[Any]:
         tree = Selector(text=html, type="html")
+        for behind in tree.root.itersiblings("*"):  # what libxml2 makes of a second document
+            tree.root.append(behind)
         for ignored in tree.css(self._ignore) if self._ignore else ():
             if ignored.root.getparent() is not None:
                 ignored.root.drop_tree()
-        return (
-            _outermost([one.root for one in tree.css(self._content)]) if self._content else [tree.root]
-        )
+        if not self._content:
+            return page.with_parts([tree.root])
+        roots = _outermost([one.root for one in tree.css(self._content)])
+        if not roots:
+            self._warn(page)
+            return page
+        return page.with_parts(roots, with_frames=True)
 
     def _warn(self, page: Page) -> None:
         if not self._is_warned:
@@ -164,32 +149,32 @@ class ItemReader:
         Raises `NoHtml` for an item that is no page, or whatever a function of the project raises.
         """
         if is_only and (page := page_after_callback(response, max_bytes=self._max_bytes)):
-            page = self._part.of(page, partial(self._markup, item, response, is_only=True))
+            assert isinstance(response, HtmlResponse)
+            page = self._part.of(page, lambda: decode(response.body, _header_encoding(response)))
             return located(self._keyed(page, item), response), "page"
         page = self._from_item(item, response)
         if page is None:
             return None, "item"
-        page = self._part.of(page, partial(self._markup, item, response, is_only=False))
         return located(page, response), "item"
 
     def markup(self, item: Any, response: Response | None, *, is_only: bool) -> str:
         """Return the markup that *item* was read from, "" where not all of it was, or text."""
-        return self._markup(item, response, is_only=is_only) if self._part.is_whole else ""
-
-    def _markup(self, item: Any, response: Response | None, *, is_only: bool) -> str:
         if self.own is not None:
             return ""
         if is_only and isinstance(response, HtmlResponse):
             return decode(response.body, _header_encoding(response))
         raw = raw_page_of(ItemAdapter(item), self._rule)
-        html = raw.html if raw else ""
-        return html if isinstance(html, str) else decode(html)
+        return raw.markup if raw else ""
 
     def _from_item(self, item: Any, response: Response | None) -> Page | None:
         own = self.own
         if own is None:
-            limit, read_ahead = self._max_bytes, self._read_ahead
-            return page_from_item(item, self._rule, response, max_bytes=limit, read_ahead=read_ahead)
+            return page_from_item(
+                *(item, self._rule, response),
+                max_bytes=self._max_bytes,
+                read_ahead=self._read_ahead,
+                part=self._part,
+            )
         page = own(item)
         if page is None:
             return None
@@ -214,8 +199,9 @@ def page_from_item(
     *,
     max_bytes: int = MAX_BYTES,
     read_ahead: ReadAhead | None = None,
+    part: JudgedPart | None = None,
 ) -> Page | None:
-    """Return the page that *item* holds by *rule*, None where it holds no text.
+    """Return the page that *item* holds by *rule*, None where it holds no text; of HTML its *part*.
 
     Items that hold all of one *response*, and differ in other fields, are records of it: only the first
     of them is its page, the others give None, unless keys tell them apart.
@@ -232,14 +218,16 @@ def page_from_item(
         return None
     if not raw.url and response is not None:
         raw = replace(raw, url=response.url)
+    page = None
     if raw.html and isinstance(response, HtmlResponse) and _is_all_of(response, raw.html):
         if read_ahead:
             read_ahead.note(response)
         if not raw.item_key and _is_another_record(record, rule, raw, exchange_of(response)):
             return None
-        if page := _page_of_all(response, raw, max_bytes):
-            return page.of_record(raw, max_bytes=max_bytes)
-    return Page.from_raw(raw, max_bytes=max_bytes)
+        page = _page_of_all(response, raw, max_bytes)
+    page = page or Page.of_raw(raw, max_bytes=max_bytes)
+    page = part.of(page, lambda: raw.markup) if part else page
+    return page.of_record(raw, max_bytes=max_bytes)
 
 
 def _is_another_record(record: ItemAdapter, rule: FieldRule, raw: RawPage, exchange: Exchange) -> bool:

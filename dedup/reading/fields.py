@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dedup.reading.charset import decode
 from dedup.reading.own_words import long_texts
 from dedup.values.errors import DedupError
 from dedup.values.hashes import digest
@@ -81,6 +82,11 @@ class RawPage:
     item_key: str = ""
     seen_on: str | None = None
     beside: tuple[str, ...] = ()
+
+    @property
+    def markup(self) -> str:
+        """The HTML, decoded, "" for none."""
+        return self.html if isinstance(self.html, str) else decode(self.html, self.encoding)
 
 
 def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:

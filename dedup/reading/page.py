@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from lxml import etree
@@ -12,7 +14,7 @@ from dedup.reading.compiled import reading_of
 from dedup.reading.fields import RawPage
 from dedup.reading.floods import has_attribute_flood, is_too_deep, is_too_long
 from dedup.reading.own_words import own_words
-from dedup.reading.walk import MIN_MAIN_WORDS, rough_words
+from dedup.reading.walk import MIN_MAIN_WORDS, Walk, rough_words
 from dedup.values.fingerprint import NAMED
 from dedup.values.hashes import digest
 from dedup.values.limits import MAX_BYTES, MAX_TITLE, MAX_URL, Excess
@@ -99,11 +101,14 @@ class Page:
     @classmethod
     def from_raw(cls, raw: RawPage, *, max_bytes: int = MAX_BYTES) -> Page:
         """Return the page of a record."""
+        return cls.of_raw(raw, max_bytes=max_bytes).of_record(raw, max_bytes=max_bytes)
+
+    @classmethod
+    def of_raw(cls, raw: RawPage, *, max_bytes: int = MAX_BYTES) -> Page:
+        """Return the page of the HTML or the text of a record, without what else it says."""
         if raw.html:
-            page = cls.from_html(raw.html, url=raw.url, encoding=raw.encoding, max_bytes=max_bytes)
-        else:
-            page = cls.from_text(raw.text, url=raw.url, max_bytes=max_bytes)
-        return page.of_record(raw, max_bytes=max_bytes)
+            return cls.from_html(raw.html, url=raw.url, encoding=raw.encoding, max_bytes=max_bytes)
+        return cls.from_text(raw.text, url=raw.url, max_bytes=max_bytes)
 
     @classmethod
     def unread(cls, body: bytes, excess: Excess, *, url: str = "") -> Page:
@@ -113,6 +118,18 @@ class Page:
     def at(self, url: str, body: bytes | str) -> Page:
         """Return the same page at another URL, read from *body*, which has the same tree."""
         return replace(self, url=url, body_digest=_digest(_bytes(body)))
+
+    def with_parts(self, roots: Sequence[Any], *, with_frames: bool = False) -> Page:
+        """Return the page with the text and structure of the elements *roots*, frames of a site too."""
+        parts = [Walk(root).reading(with_frames=with_frames) for root in roots]
+        return replace(
+            self,
+            text="\n".join(part.text for part in parts if part.text),
+            tags=tuple(chain.from_iterable(part.tags for part in parts)),
+            depths=tuple(chain.from_iterable(part.depths for part in parts)),
+            classes=tuple(chain.from_iterable(part.classes for part in parts)),
+            inside=None if with_frames else parts[0].inside,
+        )
 
     def of_record(self, raw: RawPage, *, max_bytes: int = MAX_BYTES) -> Page:
         """Return the page of the record of *raw*, this being the page of its HTML or text.
@@ -127,8 +144,7 @@ class Page:
     def _with(self, raw: RawPage, max_bytes: int) -> Page:
         if self.excess:  # its HTML is not read, so not compared with what stands beside it
             return replace(self, body_digest=_digest(self.body_digest + _bytes("\n".join(raw.beside))))
-        html = raw.html if isinstance(raw.html, str) else decode(raw.html, raw.encoding)
-        words = " ".join(own_words(raw.beside, html))
+        words = " ".join(own_words(raw.beside, raw.markup))
         if not words:
             return self
         both = _digest(self.body_digest + _bytes(words))

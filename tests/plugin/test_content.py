@@ -17,6 +17,7 @@ from dedup.plugin.settings import read_settings
 from dedup.values.errors import ConfigError
 from tests.crawling import scrapy
 from tests.pages import text
+from tests.plugin.test_beside import prose
 from tests.serving import document, serving
 
 STORY = f"<article><p>{text(1)}</p><p class=clock>It is noon. {text(2)}</p></article>"
@@ -50,6 +51,34 @@ def test_what_is_selected_is_judged(content: str, ignore: str, found: set[int]) 
     assert seeds(page) == found
     assert (page.links, page.body_digest) == (whole.links, whole.body_digest)
     assert len(page.tags) == len(page.depths)
+
+
+@pytest.mark.parametrize("frame", ["aside", "footer", "header", "nav", "div role=complementary"])
+def test_all_text_of_the_part_is_judged(frame: str) -> None:
+    own = f"<{frame}><p>{text(2)}</p></{frame.split(maxsplit=1)[0]}>"
+    html = f"<nav>{text(3)}</nav><article><p>{text(1)}</p>{own}</article><nav>{text(4)}</nav>"
+    assert seeds(judged("article", html=html)) == {1, 2}
+    assert seeds(judged("", ".none", html)) == seeds(Page.from_html(html))
+
+
+@pytest.mark.parametrize(
+    ("content", "ignore", "found"),
+    [("article", "", {1, 2, 4}), ("article", ".clock", {1, 4}), ("", "article", {3}), ("", "p", {3})],
+)
+def test_a_second_document_in_a_page_is_a_part_of_it(content: str, ignore: str, found: set[int]) -> None:
+    first, second = f"<html><body><div>{text(3)}</div></body></html>", f"{STORY}<article><p>{text(4)}"
+    assert seeds(judged(content, ignore, first + second)) == found
+
+
+@pytest.mark.parametrize("settings", [{"ignore": ".none"}, {"content": "article"}], ids=str)
+def test_other_long_fields_are_judged_with_a_part(settings: dict[str, str]) -> None:
+    reader = ItemReader(get_crawler(), DedupSettings(**settings))  # type: ignore[arg-type]
+    for is_whole in (True, False):
+        response = HtmlResponse("http://a.example/", body=HTML.encode(), encoding="utf-8")
+        item = {"html": HTML if is_whole else HTML + " ", "review": prose(7, 60)}
+        page, _ = reader.read(item, response, is_only=False)
+        assert page is not None
+        assert prose(7, 60).split()[-1].lower().strip(".") in page.text
 
 
 def test_what_stands_behind_an_ignored_part_stays() -> None:
