@@ -1,0 +1,141 @@
+"""Pages through an index by the rule, or through a peer, and what became of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from benchmarks.records.articles import edit_loads, noise_loads, series_loads
+from benchmarks.records.kinds import record_loads
+from benchmarks.records.writing import Load
+from dedup import DedupConfig, Detector, MemoryIndex, Page, fingerprint
+from dedup.reading.sighting import sighting_of
+from dedup.recipes.terms import tokens_of
+
+SPIDER = "records"
+# Check sketches are keyed; with the same secret in every run, every run gives the same.
+SECRET = bytes(range(32))
+DEFAULT, MINHASH, SIMHASH = "default", "MinHash .8", "SimHash 3"
+JACCARD, DISTANCE, SHINGLE = 0.8, 3, 4
+RECORDS, COUNTERS, NOISE, EDITS, SERIES = PARTS = ("records", "counters", "noise", "edits", "series")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One crawl of one site: *count* records or articles of a *kind*; *words* are those of the frame."""
+
+    part: str
+    kind: str
+    count: int
+    seed: int
+    titled: bool
+    words: int = 0
+    order: str = ""
+    rule: str = DEFAULT
+
+    def loads(self) -> list[Load]:
+        """Return the pages of the site in the order in which they are met."""
+        # Articles are the same ones for all kinds of noise, and records with and without counters.
+        rng = Random(f"{self.seed} {self.kind if self.part in (RECORDS, COUNTERS) else ''}")
+        if self.part in (RECORDS, COUNTERS):
+            return record_loads(
+                self.kind,
+                self.count,
+                rng,
+                words=self.words,
+                titled=self.titled,
+                counters=self.part == COUNTERS,
+            )
+        if self.part == NOISE:
+            return noise_loads(self.kind, self.count, rng, titled=self.titled, order=self.order)
+        make = edit_loads if self.part == EDITS else series_loads
+        return make(self.kind, self.count, rng, titled=self.titled)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Of *unique* contents so many were *kept*, of the *copies* met so many were *dropped*.
+
+    One page is to be kept of each content, at whatever address.  Each more is a copy that was kept; a
+    content of which nothing is kept is lost.  *turns* are the drops at the first, second, ... address.
+    """
+
+    unique: int
+    kept: int
+    copies: int
+    dropped: int
+    turns: tuple[int, ...]
+
+
+def score_of(case: Case) -> Score:
+    """Return what the rule of the case makes of its pages."""
+    loads = case.loads()
+    return scored(loads, RULES[case.rule](loads))
+
+
+def scored(loads: Sequence[Load], kept: Sequence[bool]) -> Score:
+    """Return the score of *loads*, which were *kept* or dropped.
+
+    >>> one, two, three = Load("", "", 0), Load("", "", 1), Load("", "", 1, 1)
+    >>> scored([one, two, three], [False, True, False])
+    Score(unique=2, kept=1, copies=1, dropped=1, turns=(1, 1))
+    """
+    met = Counter(load.truth for load in loads)
+    kept_of = Counter(load.truth for load, is_kept in zip(loads, kept, strict=True) if is_kept)
+    turns = Counter(load.turn for load, is_kept in zip(loads, kept, strict=True) if not is_kept)
+    copies = len(loads) - len(met)
+    return Score(
+        unique=len(met),
+        kept=len(kept_of),
+        copies=copies,
+        dropped=copies - sum(count - 1 for count in kept_of.values()),
+        turns=tuple(turns[turn] for turn in range(max(load.turn for load in loads) + 1)),
+    )
+
+
+def kept_by_rule(loads: Iterable[Load]) -> list[bool]:
+    """Return which pages a crawl with the defaults keeps, in a fresh index."""
+    config, kept = DedupConfig(), []
+    with MemoryIndex() as index, Detector(index, config, SPIDER) as detector:
+        for load in loads:
+            page = Page.from_html(load.html, url=load.url)
+            prints = fingerprint(page, config, secret=SECRET)
+            sighting = sighting_of(page, prints, scope=config.scope, spider=SPIDER)
+            kept.append(detector.submit(sighting, confirmed=True).kept)
+    return kept
+
+
+def kept_by_minhash(loads: Iterable[Load]) -> list[bool]:
+    """Return which pages are not like one kept, by the similarity that MinHash estimates, exactly."""
+    config, known, kept = DedupConfig(), list[set[tuple[str, ...]]](), []
+    for load in loads:
+        tokens = tokens_of(Page.from_html(load.html).text, config)
+        own = set(zip(*(tokens[start:] for start in range(SHINGLE)), strict=False))
+        kept.append(not any(_are_alike(own, other) for other in known))
+        if kept[-1]:
+            known.append(own)
+    return kept
+
+
+def _are_alike(one: set[tuple[str, ...]], other: set[tuple[str, ...]]) -> bool:
+    sizes = sorted((len(one), len(other)))
+    if sizes[0] < JACCARD * sizes[1]:
+        return False
+    both = len(one & other)
+    return both >= JACCARD * (sum(sizes) - both)
+
+
+def kept_by_simhash(loads: Iterable[Load]) -> list[bool]:
+    """Return which pages have no content simhash near that of one kept."""
+    known, kept = list[int](), []
+    for load in loads:
+        own = fingerprint(Page.from_html(load.html)).content_simhash
+        kept.append(not any((own ^ other).bit_count() <= DISTANCE for other in known))
+        if kept[-1]:
+            known.append(own)
+    return kept
+
+
+RULES = {DEFAULT: kept_by_rule, MINHASH: kept_by_minhash, SIMHASH: kept_by_simhash}
