@@ -5,97 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from benchmarks.records.writing import Language, Load, frame, name_word
+from benchmarks.records.writing import Language, Load, frame, listed, name_word
 
 Record = tuple[str, str]
 Draw = Callable[[Random], Record]
 
-_FIRST = [
-    "Ada",
-    "Ben",
-    "Cleo",
-    "Dan",
-    "Eva",
-    "Finn",
-    "Gina",
-    "Hugo",
-    "Ines",
-    "Jon",
-    "Kara",
-    "Leo",
-    "Mona",
-    "Nils",
-    "Olga",
-    "Paul",
-    "Quinn",
-    "Rosa",
-    "Sam",
-    "Tara",
-    "Uwe",
-    "Vera",
-    "Will",
-]
-_LAST = [
-    "Adams",
-    "Baker",
-    "Clark",
-    "Dubois",
-    "Evans",
-    "Foster",
-    "Garcia",
-    "Hansen",
-    "Ito",
-    "Jones",
-    "Khan",
-    "Lopez",
-    "Meyer",
-    "Novak",
-    "Owens",
-    "Patel",
-    "Rossi",
-    "Smith",
-]
+_FIRST = listed(
+    "Ada Ben Cleo Dan Eva Finn Gina Hugo Ines Jon Kara Leo Mona Nils Olga Paul Quinn Rosa Sam Tara Uwe "
+    "Vera Will"
+)
+_LAST = listed(
+    "Adams Baker Clark Dubois Evans Foster Garcia Hansen Ito Jones Khan Lopez Meyer Novak Owens Patel "
+    "Rossi Smith"
+)
 _ROLES = ["Clerk", "Director", "Engineer", "Inspector", "Planner", "Analyst", "Librarian", "Secretary"]
-_DEPARTMENTS = [
-    "Library",
-    "Public Works",
-    "Finance",
-    "Planning",
-    "Parks",
-    "Water",
-    "Human Resources",
-    "Housing",
-]
+_DEPARTMENTS = listed("Library|Public Works|Finance|Planning|Parks|Water|Human Resources|Housing")
 _COMMITTEES = ["Finance", "Planning", "Housing", "Parks", "Schools", "Traffic", "Culture", "Water"]
 _PLACES = ["Town Hall", "Library", "Room 12", "Fire Station", "Old School", "Council Chamber"]
-_MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
-_TOWNS = [
-    "Aldham",
-    "Barrow",
-    "Carlow",
-    "Dunford",
-    "Elmley",
-    "Farside",
-    "Gorton",
-    "Hexley",
-    "Ilford",
-    "Jarrow",
-    "Kelby",
-    "Lundy",
-]
+_MONTHS = listed("January February March April May June July August September October November December")
+_TOWNS = listed("Aldham Barrow Carlow Dunford Elmley Farside Gorton Hexley Ilford Jarrow Kelby Lundy")
 _CLUBS = ["United", "City", "Rovers", "Athletic"]
 _COLOURS = ["red", "blue", "green", "black", "white", "grey", "brown", "yellow"]
 _SHAPES = ["round", "square", "oval", "long", "flat", "curved"]
@@ -106,18 +34,9 @@ _OFFICES = ["办公室", "财务处", "人事处", "教务处", "科研处", "�
 _POSTS = ["主任", "副主任", "科长", "工程师", "会计", "秘书", "讲师", "教授"]
 _GOODS = ["水杯", "台灯", "书包", "雨伞", "键盘", "耳机", "毛巾", "茶壶", "风扇", "背包", "手表", "沙发"]
 _QUALITIES = ["便携", "经典", "加厚", "静音", "防水", "轻便", "智能", "环保", "简约", "复古"]
-_CLAIMS = [
-    "做工精细",
-    "经久耐用",
-    "使用方便",
-    "色彩鲜艳",
-    "手感舒适",
-    "适合送礼",
-    "性价比高",
-    "容易清洗",
-    "安全可靠",
-    "节能省电",
-]
+_CLAIMS = listed(
+    "做工精细 经久耐用 使用方便 色彩鲜艳 手感舒适 适合送礼 性价比高 容易清洗 安全可靠 节能省电"
+)
 
 
 def lines(*cells: object) -> str:
