@@ -32,8 +32,7 @@ def restore(
     """Have the next crawl keep what was dropped at URL, or by a run.
 
     Lists each dropped page with the page that it repeats. The next crawl that meets it keeps it,
-    whatever it repeats then. A page whose callback was skipped gave no items: the next crawl of its
-    spider requests it by itself, if it still has the callback.
+    whatever it repeats then.
 
     --list prints URLs that a spider can crawl again, one a line: of pages that were dropped, of orphans
     (dropped for a page that was forgotten, or lost on its way to storage), or of withheld links (not
@@ -94,12 +93,7 @@ def _listed(index: Index, what: str, run: int | None) -> list[dict[str, Any]]:
     if what == "orphans":
         rows = index.views.orphans()
         return [row_record(row) for row in rows if run in (None, row.sighting.run)]
-    skipped = _skipped(index)
-    return [
-        row_record(row) | {"callback_skipped": row.id in skipped}
-        for row in index.rows(run)
-        if not row.verdict.kept and row.outcome.stands
-    ]
+    return [row_record(row) for row in index.rows(run) if not row.verdict.kept and row.outcome.stands]
 
 
 def _restored(index: Index, url: str | None, run: int | None) -> list[dict[str, Any]]:
@@ -108,12 +102,7 @@ def _restored(index: Index, url: str | None, run: int | None) -> list[dict[str, 
         rows = index.ledger.restore_run_copies(run)
     else:
         rows = index.ledger.restore_url_copies(url or "")
-    skipped = _skipped(index)
-    return [row_record(row) | {"callback_skipped": row.id in skipped} for row in rows]
-
-
-def _skipped(index: Index) -> set[int]:
-    return {one.row for one in index.book.withheld() if one.what == "callback"}
+    return list(map(row_record, rows))
 
 
 def _tell(found: list[dict[str, Any]]) -> None:
@@ -122,12 +111,9 @@ def _tell(found: list[dict[str, Any]]) -> None:
             _address(one["url"]) or printable(one["item_key"] or one["title"]) or "an item without URL"
         )
         canonical = printable(one["canonical_url"]) or "an item without URL"
-        skipped = "  (callback skipped)" if one["callback_skipped"] else ""
-        click.echo(f"{name}  {one['reason']} of {canonical}{skipped}")
-    fetched = sum(one["callback_skipped"] for one in found)
+        click.echo(f"{name}  {one['reason']} of {canonical}")
     kept = f"will be kept by the next crawl that meets {'it' if len(found) == 1 else 'them'}"
-    pages = counted(len(found), "page")
-    click.echo(f"{pages} {kept}; {fetched:,} of them had their callback skipped", err=True)
+    click.echo(f"{counted(len(found), 'page')} {kept}", err=True)
 
 
 def _address(url: str) -> str:

@@ -12,7 +12,7 @@ from dedup.values.errors import ConfigError, shown
 _CHOICES = {
     "source": ("item", "response"),
     "action": ("drop", "mark"),
-    "skip": ("nothing", "links", "callback"),
+    "skip": ("nothing", "links"),
     "rules": ("off", "learn", "use"),
     "unavailable": ("keep", "wait", "stop"),
 }
@@ -45,11 +45,6 @@ class DedupSettings:
             value = getattr(self, name)
             if value not in choices:
                 raise ConfigError(f"{name} ({shown(value)}) must be one of {', '.join(choices)}")
-        if self.key_fields and self.skip == "callback":
-            raise ConfigError(
-                f"key_fields ({', '.join(map(str, self.key_fields))}) cannot go with skip ('callback'): "
-                "responses are judged before an item has a key; use 'links' or 'nothing'"
-            )
         if self.rules == "use" and self.action == "mark":
             raise ConfigError(
                 "rules ('use') cannot go with action ('mark'): a copy that is not fetched has no item "

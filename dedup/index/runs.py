@@ -22,7 +22,6 @@ logger = logging.getLogger(__name__)
 
 # The number of a row has fewer digits.
 _LONGEST_NUMBER = 19
-_ITEMLESS = "itemless."
 
 
 class RunBook:
@@ -166,15 +165,6 @@ class RunBook:
         )
 
     # What a run leaves beside its rows
-
-    def note_itemless(self, row: int) -> None:
-        """Record that the page of *row* gave no item."""
-        with self._store.transaction(writing=True, beside=True, can_wait=True):
-            self._store.put(Note(f"{_ITEMLESS}{row}", str(row)))
-
-    def itemless(self) -> set[int]:
-        """Return the rows of pages that gave no item."""
-        return {_number(note.value) for note in self._store.select(Note, name=Prefix(_ITEMLESS))}
 
     def visit(self, run: Run, scope: str, host: str) -> None:
         """Record that *run* is on *host*: what it keeps of that host is complete on its own.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dedup.plugin.notices import DuplicatePage
     from dedup.plugin.pages import page_from_response
     from dedup.plugin.pipeline import DedupPipeline
-    from dedup.plugin.responses import DedupResponseMiddleware, DuplicateResponse
+    from dedup.plugin.responses import DedupResponseMiddleware
     from dedup.plugin.settings import read_settings
     from dedup.plugin.withholding import BudgetMiddleware, RequestWithheld, UrlRulesMiddleware
 
@@ -22,7 +22,6 @@ __all__ = [
     "DedupResponseMiddleware",
     "DedupSpiderMiddleware",
     "DuplicatePage",
-    "DuplicateResponse",
     "RequestWithheld",
     "UrlRulesMiddleware",
     "page_from_response",
@@ -36,7 +35,6 @@ _HOMES = {
     "DedupResponseMiddleware": "responses",
     "DedupSpiderMiddleware": "middleware",
     "DuplicatePage": "notices",
-    "DuplicateResponse": "responses",
     "RequestWithheld": "withholding",
     "UrlRulesMiddleware": "withholding",
     "page_from_response": "pages",

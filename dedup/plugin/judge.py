@@ -135,16 +135,12 @@ class Judge:
         self._kept: list[int] = []
         self._gathers = self._goes_on = False
         self._untaken: list[int] = []
-        # The rows of pages that gave no item, where an only item stands for its page.
-        self._itemless: set[int] = set()
         # Whether feeds hold pages until they are stored, and how often it was noted that some are.
         self._holds = False
         self._noted = 0
         self._lost: Sequence[LostFeed] = ()
         self._hosts: dict[str, None] = {}
         self._visiting: set[str] = set()
-        self.restored: list[tuple[str, str]] = []
-        """The URLs, and the requests, of skipped pages that were restored."""
         self._ending: Any = None
         self._timer: asyncio.TimerHandle | None = None
         self._unjudged = ""
@@ -170,11 +166,8 @@ class Judge:
             detector = self._detector_on(index)
             run = detector.run
             detector.visit("")  # items without a response are met in every crawl
-            self.restored = _restored(index, run.spider)
             self._rehearsal.open(index)
             self._goes_on = run.id in before
-            if self.settings.source == "response":
-                self._itemless = index.book.itemless()
             self.rules.open(
                 index, run, self._do, goes_on=self._goes_on, is_rehearsal=self._rehearsal.is_on
             )
@@ -512,14 +505,9 @@ class Judge:
                 del self._hosts[next(iter(self._hosts))]
             self._hosts[host] = None
 
-    def withhold(self, row: int, links: Sequence[str], own: tuple[str, str] | None = None) -> None:
-        """Record *links* that were not requested because the page of *row* is a copy.
-
-        *own* is the URL and the request of that page, where its callback was skipped.
-        """
+    def withhold(self, row: int, links: Sequence[str]) -> None:
+        """Record *links* that were not requested because the page of *row* is a copy."""
         requests = [Withheld(row, url, "link") for url in links if url.startswith(("http:", "https:"))]
-        if own:
-            requests.append(Withheld(row, own[0], "callback", own[1]))
         if requests and self._detector:
             index, run = self._detector.index, self._detector.run
             self._do(partial(index.book.withhold, run, requests), _nothing)
@@ -553,12 +541,16 @@ class Judge:
             verdict, taken = await self.answer(question)
         return verdict
 
-    def settle(self, row: int, *, kept: bool) -> None:
-        """Confirm a pending row, or release it; if the index fails, do so before the next question."""
+    def settle(self, row: int, *, kept: bool, is_loss: bool = True) -> None:
+        """Confirm a pending row, or release it, which counts as a loss unless nothing was to be had.
+
+        If the index fails, it is done before the next question.
+        """
         if self._detector is None:
             return
         if not kept:
-            self.counts.add("released")
+            if is_loss:
+                self.counts.add("released")
         elif self._gathers:
             self._kept.append(row)
             self._flush_soon()
@@ -613,27 +605,6 @@ class Judge:
                 self._room.settled(row)
 
         self._do(partial(_done, self._detector.index.ledger.take_back, rows), taken)
-
-    def note_itemless(self, row: int, *, kept: bool) -> None:
-        """Note that the page of *row* gave no item; later crawls know it of one that was *kept*."""
-        self._itemless.add(row)
-        if kept and self._detector:
-            self._do(partial(_done, self._detector.index.book.note_itemless, row), _nothing)
-
-    def gives_place(self, verdict: Verdict) -> bool:
-        """Return whether *verdict* is for a page that gave no item; then that counts as never seen.
-
-        So the first item of its text is kept, as one wanted back, and is what others repeat.
-        """
-        canonical = verdict.canonical
-        standing = verdict.standing.row if verdict.standing else canonical
-        if canonical is None or standing not in self._itemless:
-            return False
-        if verdict.row is None or verdict.is_delivered:
-            return False
-        self._take_back(sorted({standing, canonical}))
-        self.restore([verdict.row])
-        return True
 
     def _catch_up(self) -> None:
         """Settle rows that could not be settled yet; one that never can be does not block the others."""
@@ -703,14 +674,3 @@ def _settled(change: Callable[..., None], *rows: int) -> bool:
     with suppress(NoSuchRow):
         change(*rows)
     return True
-
-
-def _restored(index: Index, spider: str) -> list[tuple[str, str]]:
-    """Return the URLs, and the requests, of pages that *spider* skipped and somebody restored."""
-    own = {run.id for run in index.runs() if run.spider == spider}
-    wanted = {row.id for row in index.views.restored() if row.sighting.run in own}
-    return [
-        (one.url, one.request)
-        for one in (index.book.withheld() if wanted else ())
-        if one.what == "callback" and one.row in wanted
-    ]

@@ -18,7 +18,7 @@ from dedup.front.settings import DedupSettings
 from dedup.plugin.older import item_pipeline, spider_middleware
 from dedup.plugin.pages import key_of
 from dedup.plugin.pipeline import BesidePipeline
-from dedup.plugin.requests import mark_link, restored_requests
+from dedup.plugin.requests import mark_link
 from dedup.plugin.settings import only_looks, read_settings
 from dedup.plugin.tracking import Exchange, Token, Tracker, TrackingPipeline, exchange_of
 
@@ -39,7 +39,7 @@ class DedupSpiderMiddleware(BesidePipeline):
     With ``DEDUP_SOURCE = "response"`` an item stands for its response if it is the only one that the
     callback gave, so the first is held back until the callback yields a second item or ends; requests
     pass at once.  A verdict given on the response before its callback is settled here, when the callback
-    has ended.  Pages that were restored are requested when the crawl starts.
+    has ended.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -55,7 +55,7 @@ class DedupSpiderMiddleware(BesidePipeline):
         return cls(crawler, read_settings(crawler.settings))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Yield requests for the pages that were restored, then what the spider starts with."""
+        """Yield the requests that rules gave back, then what the spider starts with."""
         for request in self._again():
             yield request
         async for output in start:
@@ -68,7 +68,6 @@ class DedupSpiderMiddleware(BesidePipeline):
 
     def _again(self) -> Iterator[Request]:
         if self._judge:
-            yield from restored_requests(self._judge, self._crawler)
             yield from self._judge.rules.again()
 
     async def process_spider_output(
@@ -164,7 +163,7 @@ class DedupSpiderMiddleware(BesidePipeline):
     def _settle(self, exchange: Exchange, *, kept: bool) -> None:
         """Settle a response that was judged before its callback, unless its items decide later.
 
-        Where links or callbacks of its copies are skipped, everything is lost if its own items are.
+        Where the links of its copies are skipped, everything is lost if its own items are.
         """
         verdict, exchange.verdict = exchange.verdict, None
         pipeline = self._pipeline
@@ -174,8 +173,6 @@ class DedupSpiderMiddleware(BesidePipeline):
         if not kept and verdict.kept and verdict.row is not None:
             pipeline.judge.settle(verdict.row, kept=False)
             exchange.row = None
-        elif self._judges_responses and not exchange.items and verdict.row is not None:
-            pipeline.judge.note_itemless(verdict.row, kept=verdict.kept)
         pipeline.settle_page(exchange)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import thread_time
 from typing import TYPE_CHECKING, Any
 
@@ -75,16 +74,6 @@ def _outermost(elements: list[Any]) -> list[Any]:
     return [one for one in elements if chosen.isdisjoint(one.iterancestors())]
 
 
-# So many responses may have items that are still on their way.  After more of them in a row without an
-# item that holds their text, no more are read ahead.
-_UNDER_WAY = 16
-# To read a response in vain costs a third of what is saved by reading one that has such an item, in
-# Python three times as much.  So they are read where two of three have one.
-_SHARE = 2 / 3
-# After so many responses the counts are halved, so that older ones weigh less.
-_REMEMBERED = 256
-
-
 def page_from_response(response: Response | None, *, max_bytes: int = MAX_BYTES) -> Page | None:
     """Return the page of an HTML *response*, None for any other one.
 
@@ -117,7 +106,8 @@ class ItemReader:
         self._crawler = crawler
         self._rule = settings.fields
         self._max_bytes = settings.config.max_bytes
-        self._read_ahead = ReadAhead()
+        # The callbacks, by name, of which an item has held all of its response.
+        self._holding: set[str] = set()
         self._part = JudgedPart(settings)
 
     @property
@@ -129,7 +119,7 @@ class ItemReader:
         return own
 
     def read_ahead(self, response: Response) -> None:
-        """Read *response* before its callback, if items of that have held the text of their responses.
+        """Read *response* before its callback, if an item of that has held all of its response.
 
         Such an item need not be parsed again then, and the callback has not changed the tree yet.
         Raises whatever an unreadable tree raises.
@@ -137,7 +127,7 @@ class ItemReader:
         if (
             isinstance(response, HtmlResponse)
             and len(response.body) <= self._max_bytes
-            and self._read_ahead.is_worth_reading(response)
+            and _callback_of(response) in self._holding
             and _is_well_decoded(response)
         ):
             _page_of(response, self._max_bytes)
@@ -172,7 +162,7 @@ class ItemReader:
             return page_from_item(
                 *(item, self._rule, response),
                 max_bytes=self._max_bytes,
-                read_ahead=self._read_ahead,
+                holding=self._holding,
                 part=self._part,
             )
         page = own(item)
@@ -198,7 +188,7 @@ def page_from_item(
     response: Response | None = None,
     *,
     max_bytes: int = MAX_BYTES,
-    read_ahead: ReadAhead | None = None,
+    holding: set[str] | None = None,
     part: JudgedPart | None = None,
 ) -> Page | None:
     """Return the page that *item* holds by *rule*, None where it holds no text; of HTML its *part*.
@@ -207,8 +197,8 @@ def page_from_item(
     of them is its page, the others give None, unless keys tell them apart.
 
     An item without a URL has that of its *response*.  HTML that is the text of *response* is not read
-    again if `page_from_response` has read it; *read_ahead* is told of it.  Raises `NoHtml` for an item
-    that is no page.
+    again if `page_from_response` has read it; *holding* then gets the name of its callback.  Raises
+    `NoHtml` for an item that is no page.
     """
     if not ItemAdapter.is_item(item):
         return None
@@ -220,8 +210,8 @@ def page_from_item(
         raw = replace(raw, url=response.url)
     page = None
     if raw.html and isinstance(response, HtmlResponse) and _is_all_of(response, raw.html):
-        if read_ahead:
-            read_ahead.note(response)
+        if holding is not None:
+            holding.add(_callback_of(response))
         if not raw.item_key and _is_another_record(record, rule, raw, exchange_of(response)):
             return None
         page = _page_of_all(response, raw, max_bytes)
@@ -344,42 +334,6 @@ def _fits_its_bytes(response: HtmlResponse) -> bool:
 
 def _is_all_of(response: HtmlResponse, value: str | bytes) -> bool:
     return value == (response.body if isinstance(value, bytes) else response.text)
-
-
-@dataclass(slots=True)
-class _Tally:
-    """Responses given to a callback, items that held the text of theirs, responses since the last."""
-
-    given: int = 0
-    met: int = 0
-    since: int = 0
-
-
-class ReadAhead:
-    """Tells from the items of a callback whether its next response is worth reading.
-
-    A callback that lists links differs in this from one that makes items, so each is counted by itself,
-    by its name.  What the items hold is known whether or not responses are read ahead.
-    """
-
-    def __init__(self) -> None:
-        self._tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
-
-    def is_worth_reading(self, response: Response) -> bool:
-        """Return whether to read *response*, which its callback is given next."""
-        tally = self._tallies[_callback_of(response)]
-        if tally.given >= _REMEMBERED:
-            tally.given //= 2
-            tally.met //= 2
-        tally.given += 1
-        tally.since += 1
-        return 0 < tally.met >= _SHARE * (tally.given - _UNDER_WAY) and tally.since <= _UNDER_WAY
-
-    def note(self, response: Response) -> None:
-        """Note an item that holds the text of *response*."""
-        tally = self._tallies[_callback_of(response)]
-        tally.met = min(tally.met + 1, tally.given)
-        tally.since = 0
 
 
 def _callback_of(response: Response) -> str:

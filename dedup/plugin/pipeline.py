@@ -116,9 +116,7 @@ class DedupPipeline:
         token, judge = self._tracker.judged(item), self.judge
         self._counts.add("seen")
         if token.verdict:
-            if not judge.gives_place(token.verdict):
-                return self._act(item, token, token.verdict)
-            token.is_only = token.is_restored = True
+            return self._act(item, token, token.verdict)
         token.question = question = self._question(item, token)
         if question is None:
             return self._keep_unjudged(item)
@@ -180,16 +178,13 @@ class DedupPipeline:
         return await self._act_later(item, token, question, verdict)
 
     def _is_unread(self, item: Any, token: Token, verdict: Verdict | None) -> bool:
-        """Return whether to keep *item*, a copy by its *verdict* of a page without one or not read well.
+        """Return whether to keep *item*, a copy by its *verdict* of a page that was not read well.
 
         The copies before it of what was not read are given back: they are requested again, and kept.
         """
         question = token.question
         if question is None or verdict is None:
             return False
-        if self.judge.gives_place(verdict):
-            question.is_restored = True
-            return True
         if not self._drops(verdict) or verdict.canonical is None or verdict.row is None:
             return False
         page, response = question.page, token.response
@@ -316,9 +311,13 @@ class DedupPipeline:
         token.response = token.exchange = token.question = None
 
     def settle_page(self, exchange: Exchange) -> None:
-        """Settle a page that shares the fate of its items, if that fate is known."""
+        """Settle a page that shares the fate of its items, if that fate is known.
+
+        One that gave none does not stand for them where pages are judged in their place.
+        """
         if exchange.row is not None and not exchange.is_open:
-            self.judge.settle(exchange.row, kept=not exchange.is_lost)
+            is_bare = self._settings.source == "response" and not exchange.items
+            self.judge.settle(exchange.row, kept=not (exchange.is_lost or is_bare), is_loss=not is_bare)
 
     def close_spider(self, spider: Any = None) -> None:
         """Write the stats, which extensions read when the spider is closed, before the run ends."""

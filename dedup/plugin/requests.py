@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import logging
 import zlib
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.request import request_from_dict
 
-from dedup.values.printable import printable
-
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from dedup.plugin.judge import Judge
 
 logger = logging.getLogger(__name__)
 
@@ -51,18 +47,6 @@ def kept_request(request: Request | None, crawler: Crawler) -> str:
     except (AttributeError, TypeError, ValueError, RecursionError):
         return ""
     return text if len(text) <= _MAX_REQUEST else ""
-
-
-def restored_requests(judge: Judge, crawler: Crawler) -> Iterator[Request]:
-    """Yield a request for each page that was skipped and then restored."""
-    for url, text in judge.restored:
-        request = request_again(text, crawler)
-        if request is None:
-            logger.warning("<%s> was restored; its request has the default callback", printable(url))
-        try:
-            yield request or Request(url, dont_filter=True)
-        except ValueError as error:
-            logger.error("<%s> was restored and cannot be requested: %s", printable(url), error)
 
 
 def request_again(text: str, crawler: Crawler) -> Request | None:

@@ -1,4 +1,4 @@
-"""The page door: judges responses before their callback, and skips the links or callback of copies."""
+"""The page door: judges responses before their callback, and skips the links of copies."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest, NotConfigured
-from twisted.python.failure import Failure
+from scrapy.exceptions import NotConfigured
 
 from dedup.front.settings import DedupSettings
 from dedup.plugin.judge import Judge, Question
@@ -18,14 +17,13 @@ from dedup.plugin.middleware import begun, is_exempt, outputs_of
 from dedup.plugin.notices import DropReason
 from dedup.plugin.pages import JudgedPart, located, page_from_response
 from dedup.plugin.pipeline import BesidePipeline
-from dedup.plugin.requests import kept_request
 from dedup.plugin.settings import only_looks, read_settings
 from dedup.plugin.tracking import exchange_of, is_asked_for
 from dedup.reading.page import Page
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import murmur3
-from dedup.values.urls import joined_key, url_key
+from dedup.values.urls import url_key
 from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -42,17 +40,8 @@ EXPLORED = 0.05
 _REMEMBERED = 20_000
 
 
-class DuplicateResponse(IgnoreRequest):
-    """The response repeats a page that was seen, so its callback is not run; *verdict* names it."""
-
-    def __init__(self, response: Response, verdict: Verdict) -> None:
-        super().__init__(DropReason(response.url, verdict))
-        self.response = response
-        self.verdict = verdict
-
-
 class DedupResponseMiddleware(BesidePipeline):
-    """Judges responses, and skips the links or the callback of those that are copies.
+    """Judges responses, and skips the links of those that are copies.
 
     With ``DEDUP_SKIP = "nothing"`` there is a `ReadingMiddleware` in its place.  Start pages and a share
     of the copies (`EXPLORED`, chosen by URL, the same ones each time) are followed nevertheless, so that
@@ -80,7 +69,7 @@ class DedupResponseMiddleware(BesidePipeline):
         return ReadingMiddleware(crawler, settings)
 
     def process_spider_input(self, response: Response, spider: Any = None) -> None:
-        """Judge *response*; raises `DuplicateResponse` if its callback is to be skipped."""
+        """Judge *response*."""
         judge = self._judge
         if judge is None or is_exempt(response):
             return
@@ -105,12 +94,8 @@ class DedupResponseMiddleware(BesidePipeline):
             question = self._question(response, judge)
             # It need not wait: what leans on a pending page is followed.
             verdict = (await judge.answer(question))[0] if question else None
-            callback = partial(own or spider._parse, response, **given)
-            try:
-                self._act(response, judge, question, verdict)
-            except DuplicateResponse as copy:
-                callback = partial(request.errback or _nothing, Failure(copy))  # type: ignore[no-untyped-call]
-            async for output in outputs_of(callback()):
+            self._act(response, judge, question, verdict)
+            async for output in outputs_of((own or spider._parse)(response, **given)):
                 yield output
 
         request.callback = judged
@@ -132,7 +117,7 @@ class DedupResponseMiddleware(BesidePipeline):
     def _act(
         self, response: Response, judge: Judge, question: Question | None, verdict: Verdict | None
     ) -> None:
-        """Note what becomes of *response*; raises `DuplicateResponse` if its callback is skipped."""
+        """Note what becomes of *response*."""
         judge.counts.add("responses/seen")
         if question is None or verdict is None:
             judge.counts.add("responses/not_judged")
@@ -145,15 +130,7 @@ class DedupResponseMiddleware(BesidePipeline):
         judge.counts.add(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
         if verdict.row is None or not self._skips(response, question, verdict, judge):
             return
-        logger.info("Skipped the %s of %s", self._settings.skip, DropReason(response.url, verdict))
-        if self._settings.skip == "callback":
-            judge.counts.add("callbacks_skipped")
-            links = self._saved_now(
-                [joined_key(response.url, link) for link in question.page.links], judge
-            )
-            own = kept_request(response.request, self._crawler)
-            judge.withhold(verdict.row, links, (response.url, own))
-            raise DuplicateResponse(response, verdict)
+        logger.info("Skipped the links of %s", DropReason(response.url, verdict))
         exchange_of(response).is_cut = True
 
     def _skips(self, response: Response, question: Question, verdict: Verdict, judge: Judge) -> bool:
@@ -213,9 +190,7 @@ class DedupResponseMiddleware(BesidePipeline):
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Any = None
     ) -> Iterable[Any] | None:
-        """Treat a skipped callback as done; release a page whose callback failed."""
-        if isinstance(exception, DuplicateResponse):
-            return []
+        """Release a page whose callback failed."""
         judge, exchange = self._judge, exchange_of(response)
         exchange.is_cut = exchange.is_given = False
         verdict, exchange.verdict = exchange.verdict, None
@@ -258,10 +233,6 @@ class ReadingMiddleware(DedupResponseMiddleware):
             else:
                 exchange_of(response).is_given = True
                 read_timed(response, judge)
-
-
-def _nothing(_: Failure) -> None:
-    """Take the place of an errback where there is none."""
 
 
 def is_explored(url: str) -> bool:

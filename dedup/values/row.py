@@ -175,8 +175,8 @@ class Visit(NamedTuple):
 class Withheld:
     """A request that was not made because the page of *row* is a copy.
 
-    *what* is "link" for one that the copy links to, "callback" for the copy itself, whose callback was
-    skipped; *request* is JSON that Scrapy can rebuild it from, "" where only its URL is known.
+    *what* is "link" for one that the copy links to, "rule" for one of a rule for URLs; that has its
+    *request* with it.
     """
 
     row: int

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from scrapy import Request, Spider
 from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
-from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider, XMLFeedSpider
 
 from tests.attacks.site import PARTS, Known, read
@@ -123,8 +122,6 @@ class Catching(Plain):
             yield Request(f"{self.site}/missing/{number}", self.items_of, errback=self.failed)
 
     def failed(self, failure: Any) -> Iterator[Any]:
-        if not failure.check(HttpError):  # a skipped callback comes here, too
-            return
         path = urlsplit(failure.value.response.url).path
         yield {"url": "", "content": path, "part": 0, "is_copy": False, "status": 404}
 

@@ -28,8 +28,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "default": {},
     "response": {"DEDUP_SOURCE": "response"},
     "links": {"DEDUP_SKIP": "links"},
-    "callback": {"DEDUP_SKIP": "callback", **ALL},
-    "response and callback": {"DEDUP_SKIP": "callback", "DEDUP_SOURCE": "response", **ALL},
+    "response and links": {"DEDUP_SKIP": "links", "DEDUP_SOURCE": "response", **ALL},
     "mark": {"DEDUP_ACTION": "mark"},
     "dry run": {"DEDUP_DRY_RUN": True},
     "several items": {},
@@ -47,7 +46,7 @@ COMBINATIONS = [
 
 
 def test_there_are_so_many() -> None:
-    assert len(COMBINATIONS) == 84
+    assert len(COMBINATIONS) == 77
 
 
 @pytest.mark.slow

@@ -278,8 +278,8 @@ class _Fate:
         self.rng = rng
         self.site: dict[str, Leaf] = {}
         self.fresh = 0
-        self.skip = rng.choice(("nothing", "nothing", "links", "callback"))
-        self.has_keys = rng.random() < 0.25 and self.skip != "callback"
+        self.skip = rng.choice(("nothing", "nothing", "links", "links"))
+        self.has_keys = rng.random() < 0.25
         self.kinds = rng.choice(
             (("html",), ("html",), ("html", "html", "record"), ("text",), ("record",))
         )

@@ -126,12 +126,11 @@ class _Trial:
 
     def _drops(self, lived: Lived) -> Iterator[Violation]:
         law = self.history.unchanged
-        for unit in [*lived.units, *lived.skipped]:
-            is_dropped = unit.fate in ("dropped", "skipped")
+        for unit in lived.units:
+            is_dropped = unit.fate == "dropped"
             if is_dropped and unit.is_judged and not self._is_excused(unit, lived):
                 keyless = self.history.has_keys and self._is_excused(unit, lived, with_keys=False)
-                what = "its callback was skipped" if unit.fate == "skipped" else "it was dropped"
-                yield Violation("judged" if keyless else law, lived.number, f"{unit}: {what}")
+                yield Violation("judged" if keyless else law, lived.number, f"{unit}: it was dropped")
             if is_dropped and unit.is_judged and law == "drop" and self._is_news(unit, lived):
                 yield Violation("news", lived.number, f"{unit}: it was dropped")
             if is_dropped and unit.is_judged and (lost := self._lost(unit, lived)) > MOST_LOST:
@@ -181,8 +180,8 @@ class _Trial:
         """What stood at the same address in earlier crawls and was dropped."""
         for lived in self.lived[: unit.step + 1]:
             if lived.crawl != unit.crawl:
-                for other in [*lived.units, *lived.skipped]:
-                    if other.fate in ("dropped", "skipped") and plain(other.url) == plain(unit.url):
+                for other in lived.units:
+                    if other.fate == "dropped" and plain(other.url) == plain(unit.url):
                         yield other.page
 
     def _listed(self, lived: Lived) -> set[str]:
@@ -195,10 +194,9 @@ class _Trial:
         for lived in self.lived[: together[-1] + 1]:
             if not lived.is_real:
                 continue
-            is_page = unit.fate == "skipped" or (unit.stands_for_page and self.history.skip != "nothing")
-            found = [] if unit.fate == "skipped" else lived.stored()
+            is_page = unit.stands_for_page and self.history.skip != "nothing"
             begun = lived.begun.get(unit.step, -1)
-            for other in [*found, *(lived.pages.values() if is_page else ())]:
+            for other in [*lived.stored(), *(lived.pages.values() if is_page else ())]:
                 if other.step != unit.step or other.at < unit.at:
                     yield replace(other, is_early=other.at < begun)
 
@@ -240,7 +238,7 @@ class _Trial:
         return False
 
     def _met(self, other: Unit, lived: Lived) -> bool:
-        met = [*lived.units, *lived.pages.values(), *lived.skipped]
+        met = [*lived.units, *lived.pages.values()]
         return any(unit.identity == other.identity and self._repeats(other, unit) for unit in met)
 
     def _scope(self, unit: Unit) -> str:
@@ -270,24 +268,23 @@ class _Trial:
         return leaf_at(self._step(unit), (unit.url, unit.visit))
 
     def _dry(self, lived: Lived) -> Iterator[Violation]:
-        for unit in [*lived.units, *lived.skipped]:
-            if unit.fate in ("dropped", "skipped"):
-                yield Violation("dry", lived.number, f"{unit} was {unit.fate} in a dry run")
+        for unit in lived.units:
+            if unit.fate == "dropped":
+                yield Violation("dry", lived.number, f"{unit} was dropped in a dry run")
 
     # What is asked for again
 
     def _again(self, lived: Lived) -> Iterator[Violation]:
-        for unit in [*lived.units, *lived.skipped]:
-            if unit.fate in ("dropped", "skipped") and unit.is_judged and self._has_changed(unit):
-                yield Violation("again", lived.number, f"{unit} has changed, and was {unit.fate}")
+        for unit in lived.units:
+            if unit.fate == "dropped" and unit.is_judged and self._has_changed(unit):
+                yield Violation("again", lived.number, f"{unit} has changed, and was dropped")
 
     def _has_changed(self, unit: Unit) -> bool:
         """Whether it was requested again by its own URL, and says something else than it said last."""
         lived = self.lived[unit.step]
-        found = lived.pages.values() if unit.fate == "skipped" else lived.stored()
         asked = [
             other
-            for other in found
+            for other in lived.stored()
             if (other.url, other.key) == (unit.url, unit.key)
             and other.visit < unit.visit
             and not other.is_led

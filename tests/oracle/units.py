@@ -25,7 +25,7 @@ def told_by(words: Sequence[str]) -> Truth:
 
 @dataclass(eq=False)
 class Unit:
-    """One item of one response, or a page whose callback was skipped; *at* is when its fate was known."""
+    """One item of one response, or a page; *at* is when its fate was known."""
 
     step: int
     crawl: int
@@ -64,9 +64,8 @@ class Lived:
     crawl: int
     told: Told
     units: list[Unit] = field(default_factory=list)
-    skipped: list[Unit] = field(default_factory=list)
     pages: dict[Place, Unit] = field(default_factory=dict)
-    """The pages that came through: an item of them did, or they have none."""
+    """The pages that came through: an item of them did."""
 
     @cached_property
     def begun(self) -> dict[int, int]:
@@ -132,7 +131,8 @@ class _Reading:
                 self._note_item(at, kind, rest)
         if self.lived.ending != "killed":
             yield from (f"{unit} has no fate" for unit in self.open.values())
-            yield from self._skipped(len(events))
+            unparsed = self.served.keys() - self.parsed
+            yield from (f"{url} visit {visit} was served and not parsed" for url, visit in unparsed)
         self._settle_pages()
 
     def _note_item(self, at: int, kind: str, rest: list[Any]) -> None:
@@ -144,21 +144,13 @@ class _Reading:
             unit = self.open.pop(rest[0][2])
             unit.fate, unit.at = kind, at
 
-    def _skipped(self, end: int) -> Iterator[str]:
-        for place in self.served.keys() - self.parsed:
-            unit = self._page(place, end)
-            unit.fate = "skipped"
-            self.lived.skipped.append(unit)
-            if self.history.skip != "callback":
-                yield f"{unit} was served and not parsed"
-
     def _settle_pages(self) -> None:
         for place, page in list(self.lived.pages.items()):
             units = [unit for unit in self.lived.units if (unit.url, unit.visit) == place]
             stored = [unit.at for unit in units if unit.fate == "stored"]
             if stored:
                 page.at = min(stored)
-            elif units:
+            else:
                 del self.lived.pages[place]
 
     def _page(self, place: Place, at: int) -> Unit:

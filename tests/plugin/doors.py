@@ -38,7 +38,6 @@ class DoorSpider(Spider):
             yield Request(
                 f"data:text/html;charset=utf-8,{quote(page)}",
                 getattr(self, self.how),
-                errback=self.failed if self.how == "with_errback" else None,
                 priority=-number,
                 meta=json.loads(self.meta),
             )
@@ -76,12 +75,6 @@ class DoorSpider(Spider):
     def fail_at_once(self, response: Response) -> list[Any]:
         self._fail_first(response)
         return [{"url": response.url[-6:], "text": None}]
-
-    def with_errback(self, response: Response) -> Iterator[Any]:
-        return self.parse(response)
-
-    def failed(self, failure: Any) -> Iterator[Any]:
-        yield {"url": "errback", "text": type(failure.value).__name__}
 
     def take_apart(self, response: Response) -> Iterator[Any]:
         html = response.text

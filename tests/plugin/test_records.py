@@ -110,11 +110,6 @@ def test_key_fields_go_with_html_too(tmp_path: Path) -> None:
     assert items(tmp_path, *pages, DEDUP_KEY_FIELDS=["sku"]).items == pages
 
 
-def test_keys_cannot_go_with_skipped_callbacks(tmp_path: Path) -> None:
-    done = items(tmp_path, DEDUP_KEY_FIELDS=["sku"], DEDUP_SKIP="callback")
-    assert "DEDUP_KEY_FIELDS (sku) cannot go with skip ('callback')" in done.log
-
-
 @pytest.mark.parametrize(
     "changed",
     [

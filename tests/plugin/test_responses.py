@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +57,8 @@ def test_a_crawl_in_a_trap_does_not_end_by_itself(tmp_path: Path) -> None:
     assert trapped(tmp_path).stats["finish_reason"] == "closespider_pagecount"
 
 
-@pytest.mark.parametrize("skip", ["links", "callback"])
-def test_a_crawl_gets_out_of_traps_with_every_unique_page(tmp_path: Path, skip: str) -> None:
-    done = trapped(tmp_path, DEDUP_SKIP=skip)
+def test_a_crawl_gets_out_of_traps_with_every_unique_page(tmp_path: Path) -> None:
+    done = trapped(tmp_path, DEDUP_SKIP="links")
     assert done.stats["finish_reason"] == "finished"
     assert {item["title"] for item in done.items} == {
         "January 2026",
@@ -70,11 +68,8 @@ def test_a_crawl_gets_out_of_traps_with_every_unique_page(tmp_path: Path, skip: 
     }
     counts = done.dedup()
     assert counts["requests_saved"] > counts["responses/near_duplicate"] > 3
-    assert counts.get("callbacks_skipped", 0) == (
-        counts["responses/near_duplicate"] if skip != "links" else 0
-    )
     assert f"{counts['requests_saved']} requests saved: " in done.log
-    assert f"Skipped the {skip} of near_duplicate: <http://127.0.0.1:" in done.log
+    assert "Skipped the links of near_duplicate: <http://127.0.0.1:" in done.log
 
 
 def test_a_recrawl_gets_out_too_and_follows_what_is_unchanged(tmp_path: Path) -> None:
@@ -119,9 +114,7 @@ def test_start_pages_are_followed(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_skips_nothing(tmp_path: Path) -> None:
-    done = doors(
-        tmp_path, text(1), text(1), DEDUP_DRY_RUN=True, DEDUP_SKIP="callback", RETRY_ENABLED=False
-    )
+    done = doors(tmp_path, text(1), text(1), DEDUP_DRY_RUN=True, RETRY_ENABLED=False)
     assert len(done.items) == 2
     assert done.stats["scheduler/enqueued"] == 2 + 3
 
@@ -161,9 +154,8 @@ def test_a_page_whose_callback_failed_is_nobodys_canonical(
     assert done.dedup()["released"] >= 1
 
 
-@pytest.mark.parametrize("how", ["no_item", "two_items"])
-def test_a_page_without_one_item_counts_when_its_callback_ended(tmp_path: Path, how: str) -> None:
-    doors(tmp_path, text(1), text(1), how=how, DEDUP_SOURCE="response", RETRY_ENABLED=False)
+def test_a_page_with_two_items_counts_when_its_callback_ended(tmp_path: Path) -> None:
+    doors(tmp_path, text(1), text(1), how="two_items", DEDUP_SOURCE="response", RETRY_ENABLED=False)
     pages = [row for row in rows(tmp_path) if row[0] == "page"]
     assert pages == [
         ("page", Reason.NEW, Outcome.CONFIRMED),
@@ -171,10 +163,15 @@ def test_a_page_without_one_item_counts_when_its_callback_ended(tmp_path: Path, 
     ]
 
 
+@pytest.mark.parametrize(("source", "outcome"), [("item", "confirmed"), ("response", "released")])
+def test_a_page_without_items_stands_for_pages_only(tmp_path: Path, source: str, outcome: str) -> None:
+    done = doors(tmp_path, text(1), how="no_item", DEDUP_SOURCE=source, RETRY_ENABLED=False)
+    assert rows(tmp_path) == [("page", Reason.NEW, Outcome(outcome))]
+    assert "released" not in done.dedup()  # there was nothing that could be lost
+
+
 @pytest.mark.parametrize("action", ["drop", "mark"])
-def test_the_first_item_of_a_text_takes_the_place_of_a_page_without_one(
-    tmp_path: Path, action: str
-) -> None:
+def test_a_page_without_an_item_takes_none_from_its_copies(tmp_path: Path, action: str) -> None:
     done = doors(
         tmp_path,
         *(text(1), text(1), edited(1), text(1)),
@@ -187,10 +184,8 @@ def test_the_first_item_of_a_text_takes_the_place_of_a_page_without_one(
         assert [item["dedup_reason"] for item in done.items] == ["new", *["near_duplicate"] * 2]
     else:
         assert [item["text"] for item in done.items] == [text(1)]
-    # The copies repeat it; what was said of it as a copy of the other page is undone.
     assert rows(tmp_path) == [
         ("page", Reason.NEW, Outcome.RELEASED),
-        ("page", Reason.NEAR_DUPLICATE, Outcome.FORGOTTEN),
         ("page", Reason.NEW, Outcome.CONFIRMED),
         ("page", Reason.NEAR_DUPLICATE, Outcome.CONFIRMED),
         ("page", Reason.NEAR_DUPLICATE, Outcome.CONFIRMED),
@@ -198,23 +193,12 @@ def test_the_first_item_of_a_text_takes_the_place_of_a_page_without_one(
 
 
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])
-def test_it_takes_that_place_in_the_next_crawl_too(tmp_path: Path, unchanged: str) -> None:
+def test_nor_in_the_next_crawl(tmp_path: Path, unchanged: str) -> None:
+    settings = {"DEDUP_SOURCE": "response", "DEDUP_UNCHANGED": unchanged, "RETRY_ENABLED": False}
     for how, wanted in (("no_item", 0), ("late_item", 1), ("late_item", unchanged == "keep")):
-        settings = {"DEDUP_SOURCE": "response", "DEDUP_UNCHANGED": unchanged, "RETRY_ENABLED": False}
         assert len(doors(tmp_path, *[text(1)] * 3, how=how, **settings).items) == wanted
-    rows(tmp_path)
-
-
-@pytest.mark.parametrize("is_met_again", [False, True])
-def test_a_later_crawl_knows_which_pages_gave_no_item(tmp_path: Path, is_met_again: bool) -> None:
-    settings = {"DEDUP_SOURCE": "response", "DEDUP_UNCHANGED": "drop", "RETRY_ENABLED": False}
-    doors(tmp_path, text(1), how="no_item", **settings)
-    if is_met_again:
-        doors(tmp_path, text(1), how="no_item", **settings)
     done = doors(tmp_path, text(2), text(1), how="late_item", **settings)
-    assert [item["text"] for item in done.items] == [text(1)]
-    again = doors(tmp_path, text(2), text(1), how="late_item", **settings)
-    assert again.items == []
+    assert len(done.items) == (unchanged == "keep")
 
 
 def test_a_page_whose_only_item_storage_lost_is_nobodys_canonical(tmp_path: Path) -> None:
@@ -248,7 +232,6 @@ def test_a_page_all_of_whose_items_failed_is_nobodys_canonical(
         tmp_path,
         *[text(1)] * 4,
         how=how,
-        DEDUP_SKIP="callback",
         DEDUP_SOURCE=source,
         RETRY_ENABLED=False,
         ITEM_PIPELINES={"tests.plugin.doors.FailingStorage": 300},
@@ -258,9 +241,6 @@ def test_a_page_all_of_whose_items_failed_is_nobodys_canonical(
     kept = [outcome for _, reason, outcome in pages if reason is Reason.NEW]
     lost = failing > 0 and failing == (2 if how == "two_items" else 1)
     assert kept == [Outcome.RELEASED] * lost + [Outcome.CONFIRMED]
-    # One that comes while the callback before it still runs is not skipped, as on Scrapy 2.13.
-    counts = Counter(done.dedup())
-    assert counts["callbacks_skipped"] + counts["responses/undecided"] == 3 - lost
     assert len(done.items) == stored
 
 
@@ -306,13 +286,6 @@ def test_a_callback_may_take_the_page_apart(tmp_path: Path) -> None:
         assert [item["number"] for item in done.items] == ["0", "1"], source
 
 
-def test_the_errback_of_a_skipped_callback_hears_why(tmp_path: Path) -> None:
-    done = doors(
-        tmp_path, text(1), text(1), how="with_errback", DEDUP_SKIP="callback", RETRY_ENABLED=False
-    )
-    assert [item["text"] for item in done.items if item["url"] == "errback"] == ["DuplicateResponse"]
-
-
 def test_without_the_pipeline_nothing_is_skipped(tmp_path: Path) -> None:
     done = doors(
         tmp_path,
@@ -343,7 +316,7 @@ def test_what_is_not_html_is_followed(tmp_path: Path) -> None:
     done = crawl(
         tmp_path,
         "tests.plugin.actions.TypedSpider",
-        {"DEDUP_SKIP": "callback"},
+        {"DEDUP_SKIP": "links"},
         {"items": json.dumps([{"url": "http://a/", "text": text(1)}])},
     )
     assert len(done.items) == 1

@@ -23,7 +23,7 @@ from tests import crawling
 from tests.crawling import Crawl, crawl, scrapy, started
 from tests.knobs import EXPLORED
 from tests.pages import edited, text
-from tests.plugin.test_recrawl import crawled, document, paths
+from tests.plugin.test_recrawl import crawled, document
 from tests.serving import serving
 
 PAGES = "tests.plugin.spiders.OneItemAPage"
@@ -114,7 +114,7 @@ def site(*, moved: bool = False, link: str = "") -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("skip", ["nothing", "links", "callback"])
+@pytest.mark.parametrize("skip", ["nothing", "links"])
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])
 def test_a_site_that_moved_is_crawled_whole(tmp_path: Path, skip: str, unchanged: str) -> None:
     settings: dict[str, Any] = {"DEDUP_SKIP": skip, "KNOBS": {EXPLORED: 0}}
@@ -171,31 +171,6 @@ def test_a_feed_for_dropped_items_that_cannot_be_is_refused(tmp_path: Path, name
     assert done.items == []
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert index.problems() == []
-
-
-def test_a_page_whose_callback_was_skipped_is_fetched_when_it_is_wanted_back(tmp_path: Path) -> None:
-    pages = {**site(link="/copy"), "/copy": document(text(0))}
-    settings: dict[str, Any] = {"DEDUP_SKIP": "callback", "KNOBS": {EXPLORED: 0}}
-    with serving(pages) as url:
-        assert "/copy" not in paths(crawled(tmp_path, url, **settings))
-        said = dedup(tmp_path, "restore", f"{url}copy")
-        assert "(callback skipped)" in said
-        # Nothing links to it any more.
-        done = crawled(tmp_path, f"{url}a3", **settings)
-        assert "/copy" in paths(done)
-        assert "/copy" in paths(crawled(tmp_path, url, **settings))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scope", ["host", "domain", "global"])
-def test_it_is_fetched_under_every_scope_by_its_own_spider(tmp_path: Path, scope: str) -> None:
-    pages = {**site(link="/copy"), "/copy": document(text(0))}
-    settings: dict[str, Any] = {"DEDUP_SKIP": "callback", "KNOBS": {EXPLORED: 0}}
-    with serving(pages) as url:
-        crawled(tmp_path, url, DEDUP_SCOPE=scope, **settings)
-        dedup(tmp_path, "restore", f"{url}copy")
-        crawl(tmp_path, PAGES, {"DEDUP_SCOPE": scope, **settings}, {"contents": "[]"})
-        assert "/copy" in paths(crawled(tmp_path, f"{url}a3", DEDUP_SCOPE=scope, **settings))
 
 
 def test_redirects_are_on_record(tmp_path: Path) -> None:

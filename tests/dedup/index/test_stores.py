@@ -255,7 +255,7 @@ RECORDS = [
     *(
         Withheld(1, url, what, "", run)
         for url in ("http://a/", "http://a/#top", "http://b/")
-        for what in ("link", "callback")
+        for what in ("link", "rule")
         for run in (1, 2)
     ),
 ]
