@@ -13,46 +13,42 @@ from rich.progress import Progress, TimeElapsedColumn
 from benchmarks.accuracy.folding import workers
 from benchmarks.accuracy.report import Row, Table
 from benchmarks.records import __doc__ as about
-from benchmarks.records.articles import EDITS as KINDS_OF_EDITS
-from benchmarks.records.articles import IN_A_ROW, SHUFFLED
-from benchmarks.records.articles import NOISE as KINDS_OF_NOISE
+from benchmarks.records import articles
 from benchmarks.records.kinds import APART, FRAMES, KINDS
 from benchmarks.records.running import (
     COUNTERS,
-    DEFAULT,
     EDITS,
-    MINHASH,
     NOISE,
     PARTS,
     RECORDS,
+    RULES,
     SERIES,
-    SIMHASH,
     Case,
     Score,
     score_of,
 )
 
 Found = Mapping[Case, Score]
+
 KINDS_OF = {
     RECORDS: (*KINDS, *APART),
     COUNTERS: tuple(KINDS),
-    NOISE: tuple(KINDS_OF_NOISE),
-    EDITS: tuple(KINDS_OF_EDITS),
+    NOISE: tuple(articles.NOISE),
+    EDITS: tuple(articles.EDITS),
     SERIES: ("replies",),
 }
-_TITLES = {False: "one title", True: "own titles"}
-# Of 300 records there are 120 articles, and 100 posts.
-_ARTICLES, _POSTS = 0.4, 1 / 3
+TITLES = {False: "one title", True: "own titles"}
+DEFAULT = "default"
 
 
 @click.command(help=(about or "").splitlines()[0])
 @click.option("--pages", default=300, show_default=True, help="Records; articles are 2 for 5 of them.")
-@click.option("--part", "parts", multiple=True, type=click.Choice(PARTS), help="One of the parts only.")
-@click.option("--kind", "kinds", multiple=True, help="Kinds with one of these in their name only.")
+@click.option("--part", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part.")
+@click.option("--kind", "kinds", multiple=True, help="Only kinds that have this in their name.")
 @click.option("--seed", default=1, show_default=True, help="The same one makes the same pages.")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes.")
-@click.option("--peers", is_flag=True, help="Also what MinHash (exact Jaccard) and SimHash would do.")
-@click.option("--examples", is_flag=True, help="Print pages that are met, and no table.")
+@click.option("--peers", is_flag=True, help="Also what MinHash, exactly, and SimHash would do.")
+@click.option("--examples", is_flag=True, help="Print pages of each kind, and no table.")
 def main(
     *,
     pages: int,
@@ -65,34 +61,26 @@ def main(
 ) -> None:
     asked = [
         case
-        for case in cases(pages, seed, (DEFAULT, MINHASH, SIMHASH) if peers else (DEFAULT,))
+        for case in cases(pages, seed, tuple(RULES) if peers else (DEFAULT,))
         if (not parts or case.part in parts) and (not kinds or any(kind in case.kind for kind in kinds))
     ]
     if not asked:
         raise click.UsageError(f"no part has a kind named {', '.join(kinds)}; there are {KINDS_OF}")
-    if examples:
-        click.echo("\n\n".join(map(example, asked)))
-        return
-    click.echo("\n\n".join(table.markdown() for table in tables(run(asked, jobs))))
+    found = map(example, asked) if examples else (table.markdown() for table in tables(run(asked, jobs)))
+    click.echo("\n\n".join(found))
 
 
 def cases(pages: int, seed: int, rules: Sequence[str]) -> list[Case]:
-    """Return all that is tried."""
-    found: list[Case] = []
-    for rule, titled, part in product(rules, (False, True), PARTS):
-        for kind in KINDS_OF[part]:
-            if part == RECORDS:
-                found += [Case(part, kind, pages, seed, titled, words, rule=rule) for words in FRAMES]
-            elif part == COUNTERS:
-                found.append(Case(part, kind, pages, seed, titled, FRAMES[-1], rule=rule))
-            elif part == NOISE:
-                found += [
-                    Case(part, kind, round(_ARTICLES * pages), seed, titled, order=order, rule=rule)
-                    for order in (IN_A_ROW, SHUFFLED)
-                ]
-            else:
-                count = round((_ARTICLES if part == EDITS else _POSTS) * pages)
-                found.append(Case(part, kind, count, seed, titled, rule=rule))
+    """Return all that is tried; of 300 records there are 120 articles, and 100 posts."""
+    found = []
+    for rule, part, titled in product(rules, PARTS, TITLES):
+        count = {RECORDS: pages, COUNTERS: pages, SERIES: pages // 3}.get(part, pages * 2 // 5)
+        words = {RECORDS: FRAMES, COUNTERS: FRAMES[-1:]}.get(part, (0,))
+        orders = articles.ORDERS if part == NOISE else ("",)
+        found += [
+            Case(part, kind, count, seed, titled, of_frame, order, rule)
+            for kind, of_frame, order in product(KINDS_OF[part], words, orders)
+        ]
     return found
 
 
@@ -100,111 +88,73 @@ def run(asked: Sequence[Case], jobs: int) -> Found:
     columns = (*Progress.get_default_columns(), TimeElapsedColumn())
     with workers(jobs) as pool, Progress(*columns, console=Console(stderr=True)) as progress:
         work = progress.add_task("judging made-up pages", total=len(asked))
-        return dict(
-            zip(asked, pool.each(score_of, asked, lambda _: progress.advance(work)), strict=True)
-        )
+        scores = pool.each(score_of, asked, lambda _: progress.advance(work))
+    return dict(zip(asked, scores, strict=True))
 
 
 def example(case: Case) -> str:
-    """Return two pages that say the same, or one that nothing repeats."""
+    """Return the pages of a content that is met twice or more often, two of them."""
     loads = case.loads()
     copied = next((load.truth for load in loads if load.turn), 0)
-    shown = [f"{load.url}\n{load.html}" for load in loads if load.truth == copied][:2]
-    return "\n\n".join([f"### {case}", *shown])
+    pages = [f"{load.url}\n{load.html}" for load in loads if load.truth == copied]
+    return "\n\n".join([f"### {case}", *pages[:2]])
 
 
 def tables(found: Found) -> list[Table]:
     """Return the tables of the parts that were tried, by each rule."""
-    made: list[Table] = []
-    for rule, (part, table) in product(dict.fromkeys(case.rule for case in found), _TABLES.items()):
+    made = []
+    for rule, part in dict.fromkeys((case.rule, case.part) for case in found):
         of = {case: score for case, score in found.items() if (case.rule, case.part) == (rule, part)}
         title = _NAMES[part] if rule == DEFAULT else f"{_NAMES[part]}, by {rule}"
-        made += [table(title, of)] if of else []
+        made.append((_records_table if part in (RECORDS, COUNTERS) else _summary)(title, of))
     return made
 
 
 def _records_table(title: str, found: Found) -> Table:
-    rows: list[Row] = [
-        (case.kind, _TITLES[case.titled], case.words, *_cells(score)) for case, score in found.items()
-    ]
-    for titled, titles in _TITLES.items():
-        scores = [
-            score for case, score in found.items() if case.titled == titled and case.kind not in APART
-        ]
-        if len(scores) > 1:
-            rows.append((f"all but {' and '.join(APART)}", titles, "", *_cells(_sum(scores))))
-    return Table(
-        title,
-        (
-            "kind",
-            "titles",
-            "frame",
-            "unique records",
-            "kept",
-            "% kept",
-            "copies met",
-            "dropped",
-            "% dropped",
-        ),
-        rows,
+    header = (
+        "kind",
+        "titles",
+        "frame",
+        "unique records",
+        "kept",
+        "% kept",
+        "copies met",
+        "dropped",
+        "% dropped",
     )
+    rows = [_row(case.kind, case.titled, case.words, [score]) for case, score in found.items()]
+    for titled in TITLES:
+        of = [score for case, score in found.items() if case.titled == titled and case.kind in KINDS]
+        rows += [_row(f"all but {' and '.join(APART)}", titled, "", of)] if of else []
+    return Table(title, header, rows)
 
 
-def _cells(score: Score) -> Row:
-    kept, dropped = score.kept / score.unique, score.dropped / max(score.copies, 1)
-    return (score.unique, score.kept, f"{kept:.1%}", score.copies, score.dropped, f"{dropped:.1%}")
-
-
-def _sum(scores: Sequence[Score]) -> Score:
+def _row(kind: str, titled: bool, words: object, scores: Sequence[Score]) -> Row:
     counts = [(score.unique, score.kept, score.copies, score.dropped) for score in scores]
     unique, kept, copies, dropped = map(sum, zip(*counts, strict=True))
-    return Score(unique, kept, copies, dropped, turns=())
+    shares = (f"{kept / unique:.1%}", f"{dropped / max(copies, 1):.1%}")
+    return (kind, TITLES[titled], words, unique, kept, shares[0], copies, dropped, shares[1])
 
 
-def _noise_table(title: str, found: Found) -> Table:
-    columns = [(titled, order) for titled in _TITLES for order in (IN_A_ROW, SHUFFLED)]
-    by_kind: dict[str, dict[tuple[bool, str], Score]] = {}
+def _summary(title: str, found: Found) -> Table:
+    """Return a table of a row for each kind: how many are dropped at the second address, the third ..."""
+    columns = dict.fromkeys(f"{TITLES[case.titled]} {case.order}".strip() for case in found)
+    by_kind: dict[str, list[str]] = {}
     for case, score in found.items():
-        by_kind.setdefault(case.kind, {})[case.titled, case.order] = score
-    rows = [
-        (kind, *(f"{scores[key].dropped} / {scores[key].unique - scores[key].kept}" for key in columns))
-        for kind, scores in by_kind.items()
-    ]
+        turns = ", ".join(map(str, score.turns[1:])) if case.part == SERIES else score.dropped
+        by_kind.setdefault(case.kind, []).append(f"{turns} / {score.unique - score.kept}")
     one = next(iter(found.values()))
+    each = (
+        f"Of {one.unique} at each address"
+        if len(one.turns) == articles.SERIES
+        else f"Of {one.copies} copies"
+    )
+    rows = [(kind, *cells) for kind, cells in by_kind.items()]
     return Table(
-        title,
-        ("noise", *(f"{_TITLES[titled]}, {order}" for titled, order in columns)),
-        rows,
-        note=f"Copies dropped of {one.copies} / articles lost of {one.unique}.",
+        title, ("kind", *columns), rows, note=f"{each}, dropped / of {one.unique} contents, lost."
     )
 
 
-def _turns_table(title: str, found: Found) -> Table:
-    rows = [
-        (case.kind, _TITLES[case.titled], *score.turns[1:], score.unique - score.kept)
-        for case, score in found.items()
-    ]
-    one = next(iter(found.values()))
-    return Table(
-        title,
-        (
-            "kind",
-            "titles",
-            *(f"dropped at address {turn + 1}" for turn in range(1, len(one.turns))),
-            "lost",
-        ),
-        rows,
-        note=f"Pages dropped, of {one.unique} at each address, and contents lost.",
-    )
-
-
-_TABLES = {
-    RECORDS: _records_table,
-    COUNTERS: _records_table,
-    NOISE: _noise_table,
-    EDITS: _turns_table,
-    SERIES: _turns_table,
-}
 _NAMES = {part: part.capitalize() for part in PARTS} | {COUNTERS: "Records with counters"}
 
 

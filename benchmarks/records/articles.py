@@ -2,300 +2,219 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from benchmarks.records.writing import (
-    Frame,
-    Language,
-    Load,
-    distinct_words,
-    document,
-    frame,
-    paragraphs_of,
-)
+from benchmarks.records.kinds import LISTS
+from benchmarks.records.writing import Frame, Language, Load, document, filled, frame, in_lines
 
 FRAME = 150
-ADDRESSES = 3
 SERIES = 5
-HOST = "http://articles.example"
-IN_A_ROW, SHUFFLED = "in a row", "shuffled"
+URLS = (
+    "http://articles.example/{n}",
+    "http://articles.example/{n}?from=feed",
+    "http://articles.example/old/{n}.html",
+)
+IN_A_ROW, SHUFFLED = ORDERS = ("in a row", "shuffled")
+
+# What one answer shows below the headline, and below the text.
+NOISE = {
+    "none": ("", ""),
+    "views": ("Views: {20..9000}", ""),
+    "generated": ("", "{12..90} queries in 0.{020..900} seconds"),
+    "visitor": ("", "{3..90} users online: {member}, {member}, {member} and {2..60} guests"),
+    "users online": ("", "{3..90} users online"),
+    "likes": ("{2..400} people like this", ""),
+    "clock": ("", "The time is now {00..23}:{00..59}:{00..59}"),
+    "related": ("", "# Related posts | {related}"),
+    "advert": ("", "{advert}"),
+    "quotation": ("", "{quotation} - {member}"),
+    "all six": (
+        "Views: {20..9000} | {2..400} people like this",
+        "{quotation} - {member} | # Related posts | {related} | The time is now {00..23}:{00..59}:{00..59} | "
+        "{3..90} users online | {12..90} queries in 0.{020..900} seconds",
+    ),
+    "1900 to 2099": ("Views: {1900..2099}", ""),
+    "Chinese": ("", "页面生成时间 0.{0100..0900} 秒 {2019..2024}年{1..12}月{1..28}日"),
+    "Chinese views": ("浏览次数：{20..9000}", ""),
+}
+_REPLY = "{related} | Reply to {member}"
 
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """An article: paragraphs of sentences, the words of its subject, and what readers say below."""
+    """An article: paragraphs of sentences, the words of its subject, and where it stands."""
 
     title: str
     text: tuple[tuple[str, ...], ...]
     subject: tuple[str, ...] = ()
-    comments: str = ""
     line: str = ""  # below the headline
+    comments: str = ""
+    mark: str = ""  # after the title of the document
+    is_bare: bool = False  # without the frame of the site
+    is_untitled: bool = False
 
-    def body(self, *, noise: Sequence[str] = ("", "")) -> str:
-        """Return its HTML, *noise* below the headline and below the text."""
-        above, below = noise
-        parts = (
-            f"<h1>{self.title}</h1>",
-            self.line,
-            above,
-            paragraphs_of(self.text),
-            self.comments,
-            below,
-        )
-        return "\n".join(filter(None, parts))
+    def page(self, of_site: Frame, *, titled: bool, above: str = "", below: str = "") -> str:
+        """Return its HTML, with noise *above* and *below* the text."""
+        text = "\n".join(f"<p>{' '.join(sentences)}</p>" for sentences in self.text)
+        parts = (f"<h1>{self.title}</h1>", self.line, above, text, self.comments, below)
+        html = "\n".join(filter(None, parts))
+        title = f"{self.title} - {of_site.site}" if titled else of_site.site
+        html = html if self.is_bare else of_site.head + html + of_site.foot
+        return document("" if self.is_untitled else title + self.mark, html)
 
 
 class Writer:
-    """Writes articles, each in words of its own and those of all."""
+    """Writes articles, each in words of its own and those of all, and what may stand beside them."""
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(
+        self, rng: Random, count: int, *, fewest: int = 150, most: int = 600, chinese: bool = False
+    ) -> None:
         self.rng = rng
-        self.language = Language(rng)
-        self.names = [word.capitalize() for word in distinct_words(rng, 80)]
+        self.language = language = Language(rng, chinese=chinese)
+        self.articles = [self.article(fewest, most) for _ in range(count)]
+        self.frame = frame(rng, FRAME, chinese=chinese)
+        self.lists = LISTS | {
+            "member": [word.capitalize() for word in language.vocabulary(80)],
+            "advert": [language.sentence(language.vocabulary(), 12) for _ in range(40)],
+            "quotation": [language.sentence(language.vocabulary()) for _ in range(60)],
+        }
 
-    def article(self, fewest: int = 150, most: int = 600) -> Article:
-        """Return an article; of its number of words, small ones are frequent."""
-        subject = self.language.subject()
+    def article(self, fewest: int, most: int) -> Article:
+        """Return an article of *fewest* to *most* words; small numbers are frequent."""
+        subject = self.language.vocabulary()
+        title = self.language.joined(self.rng.sample(subject[:30], 4))
         size = min(most, int(fewest * self.rng.paretovariate(1.5)))
-        title = " ".join(self.rng.sample(subject[:30], 4)).capitalize()
-        text = tuple(map(tuple, self.language.text(subject, size)))
-        return Article(title, text, tuple(subject))
+        return Article(title, self.language.text(subject, size), tuple(subject))
 
-    def comments(self, article: Article) -> str:
-        """Return what three to seven readers say."""
-        said = (
-            f"<p>{self.rng.choice(self.names)} says: {self.language.sentence(article.subject)}</p>"
-            for _ in range(self.rng.randint(3, 7))
-        )
-        return "<h3>Comments</h3>\n" + "\n".join(said)
+    def beside(self, template: str, article: Article, links: int) -> str:
+        """Return what stands beside *article*, with *links* to others."""
+        others = self.rng.sample([other.title for other in self.articles if other != article], links)
+        return in_lines(template.replace("{related}", " | ".join(others)), self.rng, self.lists)
 
-
-# Noise: what one loading shows below the headline, and below the text
-
-
-def _views(rng: Random, _: Surroundings) -> tuple[str, str]:
-    return f"<p>Views: {rng.randint(20, 9_000)}</p>", ""
-
-
-def _generated(rng: Random, _: Surroundings) -> tuple[str, str]:
-    return "", f"<p>{rng.randint(12, 90)} queries in 0.{rng.randint(20, 900):03} seconds</p>"
-
-
-def _visitor(rng: Random, around: Surroundings) -> tuple[str, str]:
-    names = ", ".join(rng.sample(around.names, 3))
-    return "", f"<p>{rng.randint(3, 90)} users online: {names} and {rng.randint(2, 60)} guests</p>"
-
-
-def _online(rng: Random, _: Surroundings) -> tuple[str, str]:
-    return "", f"<p>{rng.randint(3, 90)} users online</p>"
-
-
-def _likes(rng: Random, _: Surroundings) -> tuple[str, str]:
-    return f"<p>{rng.randint(0, 400)} people like this</p>", ""
-
-
-def _clock(rng: Random, _: Surroundings) -> tuple[str, str]:
-    return (
-        "",
-        f"<p>The time is now {rng.randint(0, 23):02}:{rng.randrange(60):02}:{rng.randrange(60):02}</p>",
-    )
-
-
-def _related(rng: Random, around: Surroundings) -> tuple[str, str]:
-    titles = rng.sample(around.titles, min(5, len(around.titles)))
-    return "", "<h3>Related posts</h3>\n" + "\n".join(f"<p>{title}</p>" for title in titles)
-
-
-def _advert(rng: Random, around: Surroundings) -> tuple[str, str]:
-    return "", f"<p>{rng.choice(around.adverts)}</p>"
-
-
-def _quotation(rng: Random, around: Surroundings) -> tuple[str, str]:
-    return "", f"<p>{rng.choice(around.quotations)}</p>"
-
-
-def _all_six(rng: Random, around: Surroundings) -> tuple[str, str]:
-    six = [make(rng, around) for make in (_views, _generated, _visitor, _likes, _clock, _related)]
-    return "\n".join(above for above, _ in six if above), "\n".join(below for _, below in six if below)
-
-
-def _chinese(rng: Random, _: Surroundings) -> tuple[str, str]:
-    date = f"{rng.randint(2019, 2024)}年{rng.randint(1, 12)}月{rng.randint(1, 28)}日"
-    return "", f"<p>页面生成时间 0.{rng.randint(100, 900):04} 秒 {date}</p>"
-
-
-def _years(rng: Random, _: Surroundings) -> tuple[str, str]:
-    return f"<p>Views: {rng.randint(1_900, 2_099)}</p>", ""
-
-
-def _none(_: Random, __: Surroundings) -> tuple[str, str]:
-    return "", ""
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What of a site may stand beside an article."""
-
-    titles: Sequence[str]
-    names: Sequence[str]
-    adverts: Sequence[str]
-    quotations: Sequence[str]
-
-    @classmethod
-    def of(cls, writer: Writer, titles: Sequence[str]) -> Surroundings:
-        said, choice = writer.language.sentence, writer.rng.choice
-        ads = [said(writer.language.subject(), 12) for _ in range(40)]
-        quotations = [f"{said(writer.language.subject())} - {choice(writer.names)}" for _ in range(60)]
-        return cls(titles, writer.names, ads, quotations)
-
-
-NOISE: Mapping[str, Callable[[Random, Surroundings], tuple[str, str]]] = {
-    "none": _none,
-    "views": _views,
-    "generated": _generated,
-    "visitor": _visitor,
-    "users online": _online,
-    "likes": _likes,
-    "clock": _clock,
-    "related": _related,
-    "advert": _advert,
-    "quotation": _quotation,
-    "all six": _all_six,
-    "Chinese": _chinese,
-    "1900 to 2099": _years,
-}
+    def changed(self, article: Article, change: Callable[[list[str]], list[str]]) -> Article:
+        """Return the article with the words of one of its sentences changed."""
+        text = [list(sentences) for sentences in article.text]
+        sentences = self.rng.choice(text)
+        place = self.rng.randrange(len(sentences))
+        sentences[place] = " ".join(change(sentences[place].split()))
+        return replace(article, text=tuple(map(tuple, text)))
 
 
 def noise_loads(kind: str, count: int, rng: Random, *, titled: bool, order: str) -> list[Load]:
     """Return articles at three addresses each; each answer has noise of its own."""
-    writer = Writer(rng)
-    of_site, articles = frame(rng, FRAME), [writer.article() for _ in range(count)]
-    around = Surroundings.of(writer, [article.title for article in articles])
-    urls = ("{host}/{n}", "{host}/{n}?from=feed", "{host}/archive/{n}.html")
+    writer = Writer(rng, count, chinese=kind.startswith("Chinese"))
     loads = []
-    for number, article in enumerate(articles):
-        for turn, url in enumerate(urls):
-            body = article.body(noise=NOISE[kind](rng, around))
-            html = of_site.page(body, article.title if titled else "")
-            loads.append(Load(url.format(host=HOST, n=number), html, number, turn))
+    for number, article in enumerate(writer.articles):
+        for turn, url in enumerate(URLS):
+            above, below = (
+                writer.beside(template, article, min(5, count - 1)) for template in NOISE[kind]
+            )
+            html = article.page(writer.frame, titled=titled, above=above, below=below)
+            loads.append(Load(url.format(n=number), html, number, turn))
     if order == SHUFFLED:
         rng.shuffle(loads)
     return loads
 
 
-# Edits: a first version, and a second one
+def series_loads(_: str, count: int, rng: Random, *, titled: bool) -> list[Load]:
+    """Return posts, then their second addresses, and so on: each with random links and another reply."""
+    writer = Writer(rng, count, fewest=60, most=300)
+    loads = []
+    for turn in range(SERIES):
+        for number in rng.sample(range(count), count):
+            url = URLS[0].format(n=number) + (f"?replytocom={turn}" if turn else "")
+            below = writer.beside(_REPLY, post := writer.articles[number], min(4, count - 1))
+            loads.append(Load(url, post.page(writer.frame, titled=titled, below=below), number, turn))
+    return loads
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Two versions of an article; *mark* stands after the title of the second one's document."""
-
-    first: Article
-    second: Article
-    mark: str = ""
-    is_bare: bool = False  # the second has no frame
-    is_untitled: bool = False  # neither has a frame or a title, and the second is on another host
-
-    def pages(self, of_site: Frame, number: int, *, titled: bool) -> list[Load]:
-        """Return both."""
-        loads = []
-        for turn, article in enumerate((self.first, self.second)):
-            url = f"{HOST}/{number}" + ("?view=2" if turn else "")
-            html = article.body()
-            if self.is_untitled:
-                url = f"http://mirror.example/{number}" if turn else url
-                title = ""
-            else:
-                title = f"{article.title} - {of_site.site}" if titled else of_site.site
-                title += self.mark if turn else ""
-            if not (self.is_untitled or (turn and self.is_bare)):
-                html = of_site.head + html + of_site.foot
-            loads.append(Load(url, document(title, html), number, turn))
-        return loads
+# Edits: the first version of an article, and the second one
+Pair = tuple[Article, Article]
 
 
-def _with_words(article: Article, writer: Writer, change: Callable[[list[str]], list[str]]) -> Article:
-    """Return the article with the words of one of its sentences changed."""
-    text = [list(sentences) for sentences in article.text]
-    of = writer.rng.choice(text)
-    place = writer.rng.randrange(len(of))
-    of[place] = " ".join(change(of[place].split()))
-    return replace(article, text=tuple(map(tuple, text)))
-
-
-def _one_word(writer: Writer, article: Article) -> Edit:
+def _one_word(writer: Writer, article: Article) -> Pair:
     def change(words: list[str]) -> list[str]:
         place = writer.rng.randrange(1, len(words) - 1)
         (new,) = writer.language.words(1, article.subject)
         return [*words[:place], new if new != words[place] else "otherwise", *words[place + 1 :]]
 
-    return Edit(article, _with_words(article, writer, change))
+    return article, writer.changed(article, change)
 
 
-def _code(writer: Writer, article: Article) -> Edit:
+def _code(writer: Writer, article: Article) -> Pair:
     one, two = (f"worker{number}" for number in writer.rng.sample(range(1, 30), 2))
-    first = _with_words(article, writer, lambda words: [*words[:3], one, *words[3:]])
+    first = writer.changed(article, lambda words: [*words[:3], one, *words[3:]])
     text = tuple(tuple(sentence.replace(one, two) for sentence in each) for each in first.text)
-    return Edit(first, replace(first, text=text))
+    return first, replace(first, text=text)
 
 
-def _sentence_added(writer: Writer, article: Article) -> Edit:
+def _sentence_added(writer: Writer, article: Article) -> Pair:
     new = writer.language.sentence(article.subject).split()
-    return Edit(article, _with_words(article, writer, lambda words: [*words, *new]))
+    return article, writer.changed(article, lambda words: [*words, *new])
 
 
-def _sentence_replaced(writer: Writer, article: Article) -> Edit:
+def _sentence_replaced(writer: Writer, article: Article) -> Pair:
     def change(words: list[str]) -> list[str]:
         return writer.language.sentence(article.subject, len(words)).split()
 
-    return Edit(article, _with_words(article, writer, change))
+    return article, writer.changed(article, change)
 
 
-def _paragraph(writer: Writer, article: Article) -> Edit:
+def _paragraph(writer: Writer, article: Article) -> Pair:
     text = list(article.text)
     text.insert(writer.rng.randint(0, len(text)), (writer.language.sentence(article.subject, 12),))
-    return Edit(article, replace(article, text=tuple(text)))
+    return article, replace(article, text=tuple(text))
 
 
-def _untitled(change: Callable[[Writer, Article], Edit]) -> Callable[[Writer, Article], Edit]:
-    def edit(writer: Writer, _: Article) -> Edit:
-        return replace(change(writer, writer.article(300, 300)), is_untitled=True)
+def _untitled(change: Callable[[Writer, Article], Pair]) -> Callable[[Writer, Article], Pair]:
+    def edit(writer: Writer, _: Article) -> Pair:
+        first, second = change(writer, writer.article(300, 300))
+        return replace(first, is_bare=True, is_untitled=True), replace(
+            second, is_bare=True, is_untitled=True
+        )
 
     return edit
 
 
-def _updated(_: Writer, article: Article) -> Edit:
-    return Edit(article, replace(article, title=f"{article.title} - updated"))
+def _mirror(writer: Writer, article: Article) -> Pair:
+    first, second = _one_word(writer, article)
+    return first, replace(second, mark=" | Mirror")
 
 
-def _print_view(writer: Writer, article: Article) -> Edit:
-    rng = writer.rng
-    date = f"{rng.choice(('May', 'June', 'July'))} {rng.randint(1, 28)} @ {rng.randint(1, 12)}:00 pm"
-    line = f"<p>Posted by {rng.choice(writer.names)} on {date} | {rng.randint(0, 30)} Comments</p>"
-    return Edit(article, replace(article, line=line), is_bare=True)
+def _print_view(writer: Writer, article: Article) -> Pair:
+    line = "<p>Posted by {member} on {month} {1..28} @ {1..12}:00 pm | {0..30} Comments</p>"
+    return article, replace(article, line=filled(line, writer.rng, writer.lists), is_bare=True)
 
 
-def _without_comments(writer: Writer, article: Article) -> Edit:
-    return Edit(replace(article, comments=writer.comments(article)), article)
+def _without_comments(writer: Writer, article: Article) -> Pair:
+    said = [
+        f"{{member}} says: {writer.language.sentence(article.subject)}"
+        for _ in range(writer.rng.randint(3, 7))
+    ]
+    comments = in_lines(" | ".join(["# Comments", *said]), writer.rng, writer.lists)
+    return replace(article, comments=comments), article
 
 
-def _redirected(writer: Writer, article: Article) -> Edit:
+def _redirected(writer: Writer, article: Article) -> Pair:
     old = " ".join(writer.rng.sample(article.subject[:20], 2)).capitalize()
-    return Edit(article, replace(article, line=f"<p>(Redirected from {old})</p>"))
+    return article, replace(article, line=f"<p>(Redirected from {old})</p>")
 
 
-EDITS: Mapping[str, Callable[[Writer, Article], Edit]] = {
+EDITS: dict[str, Callable[[Writer, Article], Pair]] = {
     "one word": _one_word,
     "a code": _code,
     "sentence added": _sentence_added,
     "sentence replaced": _sentence_replaced,
     "paragraph of 12 words": _paragraph,
-    "title - updated": _updated,
-    "title | Mirror, one word": lambda *of: replace(_one_word(*of), mark=" | Mirror"),
-    "untitled, one word": _untitled(_one_word),
-    "untitled, a code": _untitled(_code),
+    "title - updated": lambda _, article: (
+        article,
+        replace(article, title=f"{article.title} - updated"),
+    ),
+    "title | Mirror, one word": _mirror,
+    "untitled elsewhere, one word": _untitled(_one_word),
+    "untitled elsewhere, a code": _untitled(_code),
     "print view": _print_view,
     "without comments": _without_comments,
     "redirected": _redirected,
@@ -303,30 +222,13 @@ EDITS: Mapping[str, Callable[[Writer, Article], Edit]] = {
 
 
 def edit_loads(kind: str, count: int, rng: Random, *, titled: bool) -> list[Load]:
-    """Return first versions of articles, then the second ones in any order."""
-    writer = Writer(rng)
-    of_site = frame(rng, FRAME)
-    pairs = [
-        EDITS[kind](writer, writer.article()).pages(of_site, number, titled=titled)
-        for number in range(count)
-    ]
-    second = [pair[1] for pair in pairs]
-    rng.shuffle(second)
-    return [pair[0] for pair in pairs] + second
-
-
-def series_loads(kind: str, count: int, rng: Random, *, titled: bool) -> list[Load]:
-    """Return posts, then their second addresses, and so on: each with random links and another reply."""
-    writer = Writer(rng)
-    of_site, posts = frame(rng, FRAME), [writer.article(60, 300) for _ in range(count)]
-    loads: list[Load] = []
-    for turn in range(SERIES):
-        for number in rng.sample(range(count), count):
-            links = "\n".join(f"<p>{rng.choice(posts).title}</p>" for _ in range(4))
-            reply = f"<p>Reply to {rng.choice(writer.names)}</p>"
-            body = posts[number].body(noise=("", f"{links}\n{reply}"))
-            url = f"{HOST}/{number}" + (f"?replytocom={turn}" if turn else "")
-            loads.append(
-                Load(url, of_site.page(body, posts[number].title if titled else ""), number, turn)
-            )
-    return loads
+    """Return first versions of articles, then the second ones in any order; untitled ones on another host."""
+    writer = Writer(rng, count)
+    turns: list[list[Load]] = [[], []]
+    for number, article in enumerate(writer.articles):
+        for turn, version in enumerate(EDITS[kind](writer, article)):
+            url = URLS[turn].format(n=number)
+            url = url.replace("articles", "mirror") if turn and version.is_untitled else url
+            turns[turn].append(Load(url, version.page(writer.frame, titled=titled), number, turn))
+    rng.shuffle(turns[1])
+    return turns[0] + turns[1]

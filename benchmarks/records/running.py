@@ -1,11 +1,12 @@
-"""Pages through an index by the rule, or through a peer, and what became of them."""
+"""Pages through an index by the default rule, or through a peer, and what became of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import TypeVar
 
 from benchmarks.records.articles import edit_loads, noise_loads, series_loads
 from benchmarks.records.kinds import record_loads
@@ -14,10 +15,11 @@ from dedup import DedupConfig, Detector, MemoryIndex, Page, fingerprint
 from dedup.reading.sighting import sighting_of
 from dedup.recipes.terms import tokens_of
 
-SPIDER = "records"
+T = TypeVar("T")
+
+CONFIG, SPIDER = DedupConfig(), "records"
 # Check sketches are keyed; with the same secret in every run, every run gives the same.
 SECRET = bytes(range(32))
-DEFAULT, MINHASH, SIMHASH = "default", "MinHash .8", "SimHash 3"
 JACCARD, DISTANCE, SHINGLE = 0.8, 3, 4
 RECORDS, COUNTERS, NOISE, EDITS, SERIES = PARTS = ("records", "counters", "noise", "edits", "series")
 
@@ -33,20 +35,17 @@ class Case:
     titled: bool
     words: int = 0
     order: str = ""
-    rule: str = DEFAULT
+    rule: str = "default"
 
     def loads(self) -> list[Load]:
         """Return the pages of the site in the order in which they are met."""
-        # Articles are the same ones for all kinds of noise, and records with and without counters.
-        rng = Random(f"{self.seed} {self.kind if self.part in (RECORDS, COUNTERS) else ''}")
-        if self.part in (RECORDS, COUNTERS):
+        # Articles are the same ones for all kinds of noise and edits.
+        is_of_records = self.part in (RECORDS, COUNTERS)
+        rng = Random(f"{self.seed} {self.kind if is_of_records else ''}")
+        if is_of_records:
+            shown = self.part == COUNTERS
             return record_loads(
-                self.kind,
-                self.count,
-                rng,
-                words=self.words,
-                titled=self.titled,
-                counters=self.part == COUNTERS,
+                self.kind, self.count, rng, words=self.words, titled=self.titled, counters=shown
             )
         if self.part == NOISE:
             return noise_loads(self.kind, self.count, rng, titled=self.titled, order=self.order)
@@ -82,12 +81,12 @@ def scored(loads: Sequence[Load], kept: Sequence[bool]) -> Score:
     >>> scored([one, two, three], [False, True, False])
     Score(unique=2, kept=1, copies=1, dropped=1, turns=(1, 1))
     """
-    met = Counter(load.truth for load in loads)
+    met = len({load.truth for load in loads})
     kept_of = Counter(load.truth for load, is_kept in zip(loads, kept, strict=True) if is_kept)
     turns = Counter(load.turn for load, is_kept in zip(loads, kept, strict=True) if not is_kept)
-    copies = len(loads) - len(met)
+    copies = len(loads) - met
     return Score(
-        unique=len(met),
+        unique=met,
         kept=len(kept_of),
         copies=copies,
         dropped=copies - sum(count - 1 for count in kept_of.values()),
@@ -95,47 +94,52 @@ def scored(loads: Sequence[Load], kept: Sequence[bool]) -> Score:
     )
 
 
-def kept_by_rule(loads: Iterable[Load]) -> list[bool]:
+def _kept_by_default(loads: Iterable[Load]) -> list[bool]:
     """Return which pages a crawl with the defaults keeps, in a fresh index."""
-    config, kept = DedupConfig(), []
-    with MemoryIndex() as index, Detector(index, config, SPIDER) as detector:
+    kept = []
+    with MemoryIndex() as index, Detector(index, CONFIG, SPIDER) as detector:
         for load in loads:
             page = Page.from_html(load.html, url=load.url)
-            prints = fingerprint(page, config, secret=SECRET)
-            sighting = sighting_of(page, prints, scope=config.scope, spider=SPIDER)
+            prints = fingerprint(page, CONFIG, secret=SECRET)
+            sighting = sighting_of(page, prints, scope=CONFIG.scope, spider=SPIDER)
             kept.append(detector.submit(sighting, confirmed=True).kept)
     return kept
 
 
-def kept_by_minhash(loads: Iterable[Load]) -> list[bool]:
-    """Return which pages are not like one kept, by the similarity that MinHash estimates, exactly."""
-    config, known, kept = DedupConfig(), list[set[tuple[str, ...]]](), []
-    for load in loads:
-        tokens = tokens_of(Page.from_html(load.html).text, config)
-        own = set(zip(*(tokens[start:] for start in range(SHINGLE)), strict=False))
-        kept.append(not any(_are_alike(own, other) for other in known))
-        if kept[-1]:
-            known.append(own)
-    return kept
+def _unlike(
+    sign: Callable[[Page], T], alike: Callable[[T, T], bool]
+) -> Callable[[Iterable[Load]], list[bool]]:
+    """Return what keeps a page unless it is *alike* one kept, by what *sign* gives of each."""
+
+    def kept_of(loads: Iterable[Load]) -> list[bool]:
+        known, kept = list[T](), list[bool]()
+        for load in loads:
+            own = sign(Page.from_html(load.html))
+            kept.append(not any(alike(own, other) for other in known))
+            known += [own] if kept[-1] else []
+        return kept
+
+    return kept_of
+
+
+def _shingles(page: Page) -> set[tuple[str, ...]]:
+    tokens = tokens_of(page.text, CONFIG)
+    return set(zip(*(tokens[start:] for start in range(SHINGLE)), strict=False))
 
 
 def _are_alike(one: set[tuple[str, ...]], other: set[tuple[str, ...]]) -> bool:
-    sizes = sorted((len(one), len(other)))
-    if sizes[0] < JACCARD * sizes[1]:
+    if min(len(one), len(other)) < JACCARD * max(len(one), len(other)):
         return False
     both = len(one & other)
-    return both >= JACCARD * (sum(sizes) - both)
+    return both >= JACCARD * (len(one) + len(other) - both)
 
 
-def kept_by_simhash(loads: Iterable[Load]) -> list[bool]:
-    """Return which pages have no content simhash near that of one kept."""
-    known, kept = list[int](), []
-    for load in loads:
-        own = fingerprint(Page.from_html(load.html)).content_simhash
-        kept.append(not any((own ^ other).bit_count() <= DISTANCE for other in known))
-        if kept[-1]:
-            known.append(own)
-    return kept
-
-
-RULES = {DEFAULT: kept_by_rule, MINHASH: kept_by_minhash, SIMHASH: kept_by_simhash}
+RULES = {
+    "default": _kept_by_default,
+    # What MinHash estimates, exactly.
+    "MinHash .8": _unlike(_shingles, _are_alike),
+    "SimHash 3": _unlike(
+        lambda page: fingerprint(page).content_simhash,
+        lambda one, other: (one ^ other).bit_count() <= DISTANCE,
+    ),
+}

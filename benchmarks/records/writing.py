@@ -1,11 +1,14 @@
-"""Words, sentences and frames of which pages are made up, and the pages."""
+"""Words, templates, sentences, frames and pages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, product
 from random import Random
+
+Lists = Mapping[str, Sequence[str]]
 
 
 def listed(text: str) -> list[str]:
@@ -18,46 +21,48 @@ def listed(text: str) -> list[str]:
 
 
 _COMMON = listed(
-    "the of and to a in is that for it as was with be by on not he his but at are this have from or had "
-    "an they which one you were all her she there would their we him been has when who will no more if "
-    "out so"
+    "the of and to a in is that for it as was with be by on not he his but at are this have from or had an "
+    "they which one you were all her she there would their we him been has when who will no more if out so"
 )
 _SYLLABLES = ["".join(pair) for pair in product("bdfgklmnprstv", "aeiou")]
-_MENU = listed(
-    "Home|About us|Contact|News|Archive|Search|Help|Services|Departments|Meetings|Documents|"
-    "Report a problem|Pay a bill|Find a form|Opening hours|How to find us|Jobs|Press|Gallery|Calendar|"
-    "Newsletter|Questions and answers|Members|Log in|Register|Site map|Terms of use|Privacy policy|"
-    "Accessibility|Downloads|Partners|Education|Library|Parks and recreation|Public safety|"
-    "Planning and zoning|Water and sewer|Sports|Culture|Business|Visitors|Residents|Projects|Statistics|"
-    "Feedback|Your account|Imprint|Subscribe|Shop|Support us"
+_CHINESE_COMMON = listed(
+    "的 了 在 是 和 我们 可以 一个 这个 没有 因为 所以 但是 已经 进行 通过 以及 对于 他们 需要"
 )
-_INTRO = (
-    "Welcome to the pages of {site}, which are looked after by volunteers.",
-    "Choose an entry from the menu above or use the search to find what you are looking for.",
-    "If something is missing or wrong please write to the office and we will correct it soon.",
-    "The office is open from Monday to Friday between eight and five and closed on public holidays.",
-    "All information is given without warranty and may change at any time.",
-    "This site is maintained by the office of {site} and hosted in the town hall on Main Street.",
-    "Follow us on social media or sign up for the letter that we send every other month.",
+_SIGNS = (
+    "山水风云天地日月星光花草树木鱼鸟虫石金火土田河海江湖春夏秋冬东南西北高低长短大小新旧红黄蓝白黑青手足心目口耳"
+    "门窗车船桥路城市村镇书画音乐舞歌学校医药农工商业文化历史科技信息经济社会教育体育旅游环境"
+)
+_MENU = listed(
+    "Home|About us|Contact|News|Archive|Search|Help|Services|Departments|Meetings|Documents|Jobs|Press|"
+    "Report a problem|Pay a bill|Find a form|Opening hours|How to find us|Gallery|Calendar|Newsletter|"
+    "Questions and answers|Members|Log in|Register|Site map|Terms of use|Privacy policy|Accessibility|"
+    "Downloads|Partners|Education|Library|Parks and recreation|Public safety|Planning and zoning|Sports|"
+    "Water and sewer|Culture|Business|Visitors|Residents|Projects|Statistics|Feedback|Your account|Imprint"
+)
+_INTRO = listed(
+    "Welcome to the pages of {site}, which are looked after by volunteers.|"
+    "Choose an entry from the menu above or use the search to find what you are looking for.|"
+    "If something is missing or wrong please write to the office and we will correct it soon.|"
+    "The office is open from Monday to Friday between eight and five and closed on public holidays.|"
+    "All information is given without warranty and may change at any time.|"
+    "This site is maintained by the office of {site} and hosted in the town hall on Main Street."
 )
 _CHINESE_MENU = listed(
     "首页 关于我们 新闻中心 通知公告 组织机构 规章制度 办事指南 资料下载 人才招聘 联系我们 网站地图 在线留言 "
-    "产品中心 服务支持 合作伙伴 常见问题 会员登录 免费注册 我的订单 友情链接 图片新闻 视频中心 政策法规 "
-    "工作动态 党群工作 学术交流 教学科研 招生就业 校园文化 财务公开 民意调查 领导信箱 便民服务 天气预报 "
-    "交通地图 历史沿革"
+    "产品中心 服务支持 合作伙伴 常见问题 会员登录 免费注册 我的订单 友情链接 图片新闻 视频中心 政策法规 工作动态 "
+    "党群工作 学术交流 教学科研 招生就业 校园文化 财务公开 民意调查 领导信箱 便民服务 天气预报 交通地图 历史沿革"
 )
-_CHINESE_INTRO = (
-    "欢迎访问{site}网站，本站由办公室负责维护。",
-    "请从上面的栏目中选择您需要的内容，或者使用搜索功能查找。",
-    "如果发现错误或遗漏，请与我们联系，我们会尽快更正。",
-    "办公时间为星期一至星期五上午八点到下午五点，节假日休息。",
-    "未经许可不得转载本站内容，所有信息仅供参考，如有变动恕不另行通知。",
+_CHINESE_INTRO = listed(
+    "欢迎访问{site}网站，本站由办公室负责维护。|请从上面的栏目中选择您需要的内容，或者使用搜索功能查找。|"
+    "如果发现错误或遗漏，请与我们联系，我们会尽快更正。|办公时间为星期一至星期五上午八点到下午五点，节假日休息。|"
+    "未经许可不得转载本站内容，所有信息仅供参考，如有变动恕不另行通知。"
 )
+_BLANK = re.compile(r"\{(?:(\d+)\.\.(\d+)|(\w+))\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One answer of a server: *truth* is the number of what it says, *turn* which of its addresses this is."""
+    """One answer of a server: *truth* is the number of what it says, *turn* that of the address."""
 
     url: str
     html: str
@@ -65,9 +70,90 @@ class Load:
     turn: int = 0
 
 
+def filled(template: str, rng: Random, lists: Lists) -> str:
+    """Return *template* with a number for each {2..99} or {002..099}, and one of a list for its {name}.
+
+    {word} and {Word} are words that were never written.
+
+    >>> filled("{7..7}, {007..007} of {made}", Random(1), {"made": ["the {of}"], "of": ["oak"]})
+    '7, 007 of the oak'
+    """
+
+    def drawn(found: re.Match[str]) -> str:
+        low, high, name = found.groups()
+        if low:
+            return str(rng.randint(int(low), int(high))).zfill(len(low))
+        if name.lower() == "word":
+            return word(rng).capitalize() if name == "Word" else word(rng)
+        return rng.choice(lists[name])
+
+    while _BLANK.search(template):
+        template = _BLANK.sub(drawn, template)
+    return template
+
+
+def in_lines(template: str, rng: Random, lists: Lists) -> str:
+    """Return the HTML of *template*: each part between strokes on its line, one that begins with # larger."""
+    lines = [filled(line, rng, lists) for line in template.split(" | ") if line]
+    return "\n".join(
+        f"<h1>{line[2:]}</h1>" if line.startswith("# ") else f"<p>{line}</p>" for line in lines
+    )
+
+
+def word(rng: Random) -> str:
+    return "".join(rng.choices(_SYLLABLES, k=rng.choice((2, 2, 3)))) + rng.choice(
+        ("", "", "n", "s", "r")
+    )
+
+
+class Language:
+    """Sentences of words that follow Zipf's law, one in three of them from the vocabulary of a subject."""
+
+    def __init__(self, rng: Random, *, chinese: bool = False, words: int = 2_000) -> None:
+        self._rng = rng
+        self._chinese = chinese
+        self._words = [*(_CHINESE_COMMON if chinese else _COMMON), *self.vocabulary(words)]
+        self._shares = list(accumulate(1 / rank for rank in range(1, len(self._words) + 1)))
+        self._subject_shares = list(accumulate(1 / rank for rank in range(4, 64)))
+
+    def vocabulary(self, count: int = 60) -> list[str]:
+        """Return so many different words, the frequent ones first."""
+        found: dict[str, None] = {}
+        while len(found) < count:
+            new = "".join(self._rng.sample(_SIGNS, 2)) if self._chinese else word(self._rng)
+            found[new] = None
+        return list(found)
+
+    def words(self, count: int, subject: Sequence[str]) -> list[str]:
+        """Return so many words in a row."""
+        common = self._rng.choices(self._words, cum_weights=self._shares, k=count)
+        own = self._rng.choices(subject, cum_weights=self._subject_shares, k=count)
+        return [
+            mine if self._rng.random() < 1 / 3 else other
+            for mine, other in zip(own, common, strict=True)
+        ]
+
+    def joined(self, words: Sequence[str]) -> str:
+        return "".join(words) if self._chinese else " ".join(words).capitalize()
+
+    def sentence(self, subject: Sequence[str], count: int = 0) -> str:
+        """Return a sentence of *count* words, else of 6 to 22."""
+        words = self.words(count or self._rng.randint(6, 22), subject)
+        return self.joined(words) + ("。" if self._chinese else ".")
+
+    def text(self, subject: Sequence[str], words: int) -> tuple[tuple[str, ...], ...]:
+        """Return paragraphs of sentences, of about so many *words*."""
+        paragraphs = []
+        while words > 0:
+            counts = [self._rng.randint(6, 22) for _ in range(self._rng.randint(2, 5))]
+            paragraphs.append(tuple(self.sentence(subject, count) for count in counts))
+            words -= sum(counts)
+        return tuple(paragraphs)
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a site puts around its pages, in plain elements, and its name."""
+    """The name of a site, and what it puts around its pages, in plain elements."""
 
     site: str
     head: str
@@ -92,13 +178,14 @@ def frame(rng: Random, words: int, *, chinese: bool = False) -> Frame:
     name = (
         rng.choice(("东海", "南山", "西湖", "北原")) + "信息网"
         if chinese
-        else f"{name_word(rng)} Online"
+        else f"{word(rng)} Online".capitalize()
     )
-    # One sentence after every eight entries of the menu, until there are enough words.
     entries, texts = rng.sample(menu, len(menu)), [text.format(site=name) for text in intro]
     items, below = list[str](), list[str]()
+    # One sentence after every eight entries of the menu, until there are enough words; two signs are one.
     while (
-        entries and _size("".join([*items, *below]) if chinese else " ".join([*items, *below])) < words
+        entries
+        and sum(len(text) / 2 if chinese else len(text.split()) for text in [*items, *below]) < words
     ):
         items.append(entries.pop())
         if texts and len(items) % 8 == 0:
@@ -110,65 +197,3 @@ def frame(rng: Random, words: int, *, chinese: bool = False) -> Frame:
         f"<div>{name} {' '.join(links[:cut])}</div>\n<div>{' '.join(below[:half])}</div>\n<div>\n",
         f"\n</div>\n<div>{' '.join([*below[half:], *links[cut:]])}</div>",
     )
-
-
-def _size(text: str) -> int:
-    """Return how many words *text* has; two Chinese signs are one."""
-    return len(text.split()) if text.isascii() else len(text) // 2
-
-
-def word(rng: Random) -> str:
-    """Return a word that was never written."""
-    return "".join(rng.choices(_SYLLABLES, k=rng.choice((2, 2, 3)))) + rng.choice(
-        ("", "", "n", "s", "r")
-    )
-
-
-def name_word(rng: Random) -> str:
-    return word(rng).capitalize()
-
-
-def distinct_words(rng: Random, count: int) -> list[str]:
-    """Return so many different words."""
-    found: dict[str, None] = {}
-    while len(found) < count:
-        found[word(rng)] = None
-    return list(found)
-
-
-class Language:
-    """Sentences of words that follow Zipf's law, one in three of them from the vocabulary of a subject."""
-
-    def __init__(self, rng: Random, words: int = 4_000) -> None:
-        self._rng = rng
-        self._words = _COMMON + distinct_words(rng, words)
-        self._shares = list(accumulate(1 / rank for rank in range(1, len(self._words) + 1)))
-        self._subject_shares = list(accumulate(1 / rank for rank in range(4, 64)))
-
-    def subject(self) -> list[str]:
-        """Return the words of a subject, the frequent ones first."""
-        return distinct_words(self._rng, 60)
-
-    def words(self, count: int, subject: Sequence[str]) -> list[str]:
-        """Return so many words in a row."""
-        rng = self._rng
-        common = rng.choices(self._words, cum_weights=self._shares, k=count)
-        own = rng.choices(subject, cum_weights=self._subject_shares, k=count)
-        return [mine if rng.random() < 0.33 else other for mine, other in zip(own, common, strict=True)]
-
-    def sentence(self, subject: Sequence[str], count: int = 0) -> str:
-        """Return a sentence of *count* words, else of 6 to 22."""
-        return " ".join(self.words(count or self._rng.randint(6, 22), subject)).capitalize() + "."
-
-    def text(self, subject: Sequence[str], words: int) -> list[list[str]]:
-        """Return paragraphs of sentences, of about so many *words*."""
-        paragraphs: list[list[str]] = []
-        while words > 0:
-            paragraphs.append([self.sentence(subject) for _ in range(self._rng.randint(2, 5))])
-            words -= sum(len(sentence.split()) for sentence in paragraphs[-1])
-        return paragraphs
-
-
-def paragraphs_of(text: Sequence[Sequence[str]]) -> str:
-    """Return the HTML of a text."""
-    return "\n".join(f"<p>{' '.join(sentences)}</p>" for sentences in text)
