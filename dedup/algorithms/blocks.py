@@ -12,7 +12,7 @@ from typing import Self
 
 from dedup.algorithms import pairs
 from dedup.index import chunks, postings
-from dedup.index.database import BUSY_TIMEOUT, Database, Migrations
+from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.mapping import layout_of
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList
 from dedup.index.schema import META
@@ -23,7 +23,6 @@ from dedup.values.simhashes import SIMHASH_BITS
 # "dedb" in ASCII.
 APPLICATION_ID = 0x64656462
 SCHEMA_VERSION = 1
-MIGRATIONS: Migrations = {}
 MAX_DISTANCE = 16
 
 
@@ -51,7 +50,6 @@ class BlockIndex:
             application_id=APPLICATION_ID,
             version=SCHEMA_VERSION,
             create=partial(_create, blocks=blocks),
-            migrations=MIGRATIONS,
             timeout=timeout,
         )
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -34,22 +34,15 @@ _LONGEST = 300
 # The files in which something is gathered that is not committed yet.
 _gathering: WeakSet[Database] = WeakSet()
 
-# What brings a schema to the next version, by the version it starts from: statements, and functions
-# for what no statement can say.
-Step = str | Callable[[sqlite3.Connection], None]
-Migrations = Mapping[int, Sequence[Step]]
-
 
 class Database:
     """The file *path*, made with *create* if there is none; with *must_exist* that is an error.
 
     Without a *path* it is in memory, and lives as long as the object.
 
-    *application_id* tells this kind of file from all others, *version* is its schema; an older one is
-    brought up by *migrations* in one transaction.  A newer one is refused, and so is one from which no
-    migrations lead to *version*.  Raises `IndexUnavailable`, and leaves alone a file that is not of this
-    kind.  With *read_only* nothing is changed whatever happens: no folder is made, an older schema is
-    refused.
+    *application_id* tells this kind of file from all others, *version* is its schema.  Raises
+    `IndexUnavailable` for a file of another kind or schema, and leaves it alone.  With *read_only*
+    nothing is changed whatever happens: not even a folder is made.
 
     *began* is called at the beginning of each transaction, and *ended* after it, with whether it was
     undone; whoever wants to be called sets them.
@@ -69,7 +62,6 @@ class Database:
         application_id: int,
         version: int,
         create: Callable[[sqlite3.Connection], None],
-        migrations: Migrations,
         timeout: float = BUSY_TIMEOUT,
         must_exist: bool = False,
         read_only: bool = False,
@@ -90,15 +82,15 @@ class Database:
         with self.errors():
             self.connection = self._connect(timeout, read_only)
             try:
-                self._check(application_id, version, migrations)
-                if read_only:
-                    self._require(version)
-                elif self.is_file:
+                is_new = self._is_new(application_id, version)
+                if read_only and is_new:
+                    raise IndexUnavailable(f"{self.path} is empty; a crawl with dedup fills it")
+                if self.is_file and not read_only:
                     self._switch_to_wal(timeout)
                 for pragma in _PRAGMAS:
                     self.connection.execute(pragma)
-                if not read_only:
-                    self._prepare(application_id, version, create, migrations)
+                if is_new:
+                    self._make(application_id, version, create)
                 self._opened = self.path.stat() if self.is_file else None
             except BaseException:
                 self.connection.close()
@@ -196,14 +188,6 @@ class Database:
         address = f"{self.path.absolute().as_uri()}?mode={mode}" if self.is_file else ":memory:"
         return sqlite3.connect(address, timeout=timeout, isolation_level=None, uri=True)
 
-    def _require(self, version: int) -> None:
-        """Refuse an older schema: bringing it up would write."""
-        if (found := self._number("user_version")) != version:
-            raise IndexUnavailable(
-                f"{self.path} has schema version {found}, and this reads version {version} only; "
-                "any other command, for instance `dedup check`, brings it up"
-            )
-
     def _find(self, *, must_exist: bool, read_only: bool) -> None:
         """Refuse what can be no file of ours, and make the folder of a new one."""
         check_file(self.path)
@@ -215,8 +199,8 @@ class Database:
             except OSError as error:
                 raise IndexUnavailable(f"{self.path.parent} cannot be made: {error.strerror}") from error
 
-    def _check(self, application_id: int, version: int, migrations: Migrations) -> None:
-        """Refuse a file that is not ours before anything could change it."""
+    def _is_new(self, application_id: int, version: int) -> bool:
+        """Return whether nothing is in the file; refuse one that is not ours before it could change."""
         tables = self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         found = self._number("application_id")
         if found != application_id and (found or tables):
@@ -225,21 +209,18 @@ class Database:
                 "it was left as it is, use another DEDUP_INDEX"
             )
         schema = self._number("user_version")
-        if schema > version:
+        if found and schema != version:
+            way_out = "upgrade scrapy-dedup" if schema > version else "it was left as it is"
             raise IndexUnavailable(
-                f"{self.path} has schema version {schema}, this release knows "
-                f"up to {version}; upgrade scrapy-dedup or use another DEDUP_INDEX"
+                f"{self.path} has schema version {schema}, this release reads {version}; "
+                f"{way_out}, or use another DEDUP_INDEX"
             )
         for (name,) in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
             raise IndexUnavailable(
                 f"{self.path} has a trigger of another program, {printable(name)}, which may change "
                 "what is recorded; drop it, or use another DEDUP_INDEX"
             )
-        if found and not migrations.keys() >= set(range(schema, version)):
-            raise IndexUnavailable(
-                f"{self.path} has schema version {schema}, which this release cannot bring up to "
-                f"{version}; it was left as it is, use another DEDUP_INDEX"
-            )
+        return not found
 
     def _switch_to_wal(self, timeout: float) -> None:
         # The switch ignores the busy timeout, so when several processes open a new file at once
@@ -253,29 +234,14 @@ class Database:
                     raise
                 time.sleep(_WAL_PAUSE)
 
-    def _prepare(
-        self,
-        application_id: int,
-        version: int,
-        create: Callable[[sqlite3.Connection], None],
-        migrations: Migrations,
+    def _make(
+        self, application_id: int, version: int, create: Callable[[sqlite3.Connection], None]
     ) -> None:
-        if self._number("user_version") == version:
-            return
         with self.writing():
-            self._check(application_id, version, migrations)  # others may have made it meanwhile
-            found = self._number("user_version")
-            if not self._number("application_id"):
+            if self._is_new(application_id, version):  # others may have made it meanwhile
                 create(self.connection)
-            else:
-                for step in range(found, version):
-                    for change in migrations[step]:
-                        if callable(change):
-                            change(self.connection)
-                        else:
-                            self.connection.execute(change)
-            self.connection.execute(f"PRAGMA user_version = {version}")
-            self.connection.execute(f"PRAGMA application_id = {application_id}")
+                self.connection.execute(f"PRAGMA user_version = {version}")
+                self.connection.execute(f"PRAGMA application_id = {application_id}")
 
     def _number(self, pragma: str) -> int:
         return int(self.connection.execute(f"PRAGMA {pragma}").fetchone()[0])

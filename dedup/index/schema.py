@@ -17,7 +17,6 @@ from types import NoneType
 from typing import Any
 
 from dedup.index import chunks, postings
-from dedup.index.database import Migrations
 from dedup.recipes.sample import SAMPLED_BYTES
 from dedup.recipes.sketch import BINS, CHECK_BINS
 from dedup.values.hashes import DIGEST_SIZE, SECRET_SIZE
@@ -417,9 +416,6 @@ META = Table(
     (Column("name", TEXT, "name", constraint="PRIMARY KEY"), Column("value", TEXT, "value")),
     options="WITHOUT ROWID",
 )
-
-# What brings a file of an older schema to the next one, by the version it has.
-MIGRATIONS: Migrations = {}
 
 SCHEMA = (
     META.create,

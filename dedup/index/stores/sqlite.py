@@ -14,7 +14,6 @@ from dedup.index.mapping import INSERT, SELECT, row_of, secret_of, values_of
 from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.schema import (
     APPLICATION_ID,
-    MIGRATIONS,
     SCHEMA_VERSION,
     create_tables,
 )
@@ -78,7 +77,6 @@ class SQLiteStore(Records, Counts):
             application_id=APPLICATION_ID,
             version=SCHEMA_VERSION,
             create=partial(create_tables, blocks=blocks),
-            migrations=MIGRATIONS,
             timeout=timeout,
             must_exist=not create,
             read_only=read_only,

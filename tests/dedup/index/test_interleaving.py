@@ -181,7 +181,7 @@ def test_a_dead_run_that_somebody_goes_on_with_is_not_ended(tmp_path: Path) -> N
         ("PRAGMA application_id = 7", "the database of another program"),
         (
             f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION + 1}",
-            f"has schema version {SCHEMA_VERSION + 1}, this release knows up to {SCHEMA_VERSION}",
+            f"has schema version {SCHEMA_VERSION + 1}, this release reads {SCHEMA_VERSION}",
         ),
     ],
 )
@@ -189,15 +189,15 @@ def test_a_file_that_others_made_meanwhile_is_left_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, message: str
 ) -> None:
     path = tmp_path / "pages.db"
-    prepare = Database._prepare
+    make = Database._make
 
-    def prepared(*args: Any) -> None:
+    def made(*args: Any) -> None:
         with sqlite3.connect(path) as connection:
             connection.executescript(script)
         connection.close()
-        prepare(*args)
+        make(*args)
 
-    monkeypatch.setattr(Database, "_prepare", prepared)
+    monkeypatch.setattr(Database, "_make", made)
     with pytest.raises(IndexUnavailable, match=message):
         SQLiteIndex(path)
     with sqlite3.connect(path) as connection:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from pathlib import Path
 
@@ -8,10 +7,7 @@ import pytest
 
 from dedup import Detector, SQLiteIndex
 from dedup.values.errors import IndexUnavailable
-from tests.dedup.index.test_migrations import migrated
 from tests.pages import edited, page, text
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def tables(path: Path) -> list[tuple[object, ...]]:
@@ -46,20 +42,15 @@ def test_changes_nothing_not_even_a_dead_run(tmp_path: Path) -> None:
         assert [run.ending for run in index.runs()] == ["died"]
 
 
-def test_a_missing_file_and_an_older_schema_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_file_and_an_empty_one_are_refused(tmp_path: Path) -> None:
     missing = tmp_path / "folder" / "none.db"
     with pytest.raises(IndexUnavailable, match="does not exist"):
         SQLiteIndex(missing, read_only=True)
     assert not missing.parent.exists()
-    old = tmp_path / "old.db"
-    shutil.copy(FIXTURES / "index-schema-1.db", old)
-    before = old.read_bytes()
-    migrated(monkeypatch, "CREATE TABLE toy (x)")
-    with pytest.raises(IndexUnavailable, match="schema version 1"):
-        SQLiteIndex(old, read_only=True)
-    assert old.read_bytes() == before
+    empty = tmp_path / "empty.db"
+    empty.touch()
+    with pytest.raises(IndexUnavailable, match="is empty"):
+        SQLiteIndex(empty, read_only=True)
 
 
 def test_a_path_may_have_any_name(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ In every statement ``@.`` stands for the schema, see `dedup.index.stores.postgre
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from dedup.index.mapping import INSERTED
 from dedup.index.schema import META, PAGES, RUNS, SCOPES, STORED_PAGES, VISITS, WITHHELD, Column, Table
@@ -376,49 +376,37 @@ _SCHEMA = (
     _CLAIM_NEW,
 )
 
-# What brings the tables of a version to the next one.
-_MIGRATIONS: Mapping[int, Sequence[str]] = {}
-
 
 def open_tables(server: Server, schema: str, *, create: bool, read_only: bool) -> None:
-    """Find the tables of the index, make them with *create*, and bring older ones up to date.
+    """Find the tables of the index, or make them with *create*.
 
-    Raises `IndexUnavailable` where there are none, or newer ones.  Clients that open it at the same
-    time wait for each other.
+    Raises `IndexUnavailable` where there are none, or those of another version.  Clients that open it
+    at the same time wait for each other.
     """
     found = _version(server, schema)
     if found is None and (read_only or not create):
         raise IndexUnavailable(f"{server.name}: there is no index here yet; a crawl with dedup makes it")
-    if found is not None and found > SCHEMA_VERSION:
-        raise IndexUnavailable(
-            f"{server.name} has schema version {found}, and this release reads {SCHEMA_VERSION}; "
-            "use a newer release of scrapy-dedup"
-        )
+    if found is None:
+        with server.transaction(f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_CLASS}, 0)"):
+            found = _version(server, schema)  # another client may have been faster
+            if found is None:
+                found = _make(server, schema)
     if found != SCHEMA_VERSION:
-        if read_only:
-            raise IndexUnavailable(f"{server.name} has an older schema; open it once to write")
-        _bring_up(server, schema)
+        raise IndexUnavailable(
+            f"{server.name} has schema version {found}, this release reads {SCHEMA_VERSION}; "
+            "use that release, or another DEDUP_INDEX"
+        )
     server.lock_key = _lock_key(server)
 
 
-def _bring_up(server: Server, schema: str) -> None:
-    with server.transaction(f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_CLASS}, 0)"):
-        found = _version(server, schema)  # another client may have been faster
-        if found is None:
-            _make(server, schema)
-        for version in range(found or SCHEMA_VERSION, SCHEMA_VERSION):
-            for statement in _MIGRATIONS[version]:
-                server.script(statement)
-        server.execute("UPDATE meta SET value = ? WHERE name = 'version'", (str(SCHEMA_VERSION),))
-
-
-def _make(server: Server, schema: str) -> None:
+def _make(server: Server, schema: str) -> int:
     if not server.execute("SELECT FROM pg_namespace WHERE nspname = ?", (schema,)).fetchone():
         server.script(f'CREATE SCHEMA "{schema}"')
     for statement in _SCHEMA:
         server.script(statement)
-    server.execute("INSERT INTO meta VALUES ('version', '')")
+    server.execute("INSERT INTO meta VALUES ('version', ?)", (str(SCHEMA_VERSION),))
     server.execute("INSERT INTO secret VALUES (?)", (secrets.token_hex(SECRET_SIZE),))
+    return SCHEMA_VERSION
 
 
 def _version(server: Server, schema: str) -> int | None:
