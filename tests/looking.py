@@ -29,7 +29,7 @@ PROOFS = {"token", "claim", "guess"}
 APART = {
     "Index.prepare": {"select Note"},  # of the recipe; on a server a note also names the bands
     "Ledger.confirm": {"facts"},  # where there is more to do, it begins anew
-    # How many rows there are only rises: a rehearsal that is over stays so.
+    # How many rows there are only rises: the texts of later ones are not kept.
     **{name: {"last"} for name in ("Detector.check", "Detector.submit", "Ledger.find_or_add")},
 }
 

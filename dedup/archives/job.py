@@ -69,7 +69,7 @@ def suited(config: DedupConfig) -> DedupConfig:
     if config.exceptions != NO_EXCEPTIONS:
         raise ConfigError("exceptions are for crawls and `dedup add`; Spark does not obey them")
     by_bands = replace(config, candidates="minhash", max_structure_candidates=0)
-    return replace(by_bands, store_pages=False, rehearse=0)
+    return replace(by_bands, store_pages=False)
 
 
 def found_input(storage: Storage, paths: Sequence[str], settings: WorkerSettings, form: str) -> Input:

@@ -17,7 +17,6 @@ from dedup.values.exceptions import NO_EXCEPTIONS
 PREFIX = "DEDUP_"
 RECIPE = "DEDUP_RECIPE"
 INDEX = "DEDUP_INDEX"
-DRY_RUN = "DEDUP_DRY_RUN"
 
 # What other programs call what ours are for.
 _SYNONYMS = {
@@ -49,7 +48,7 @@ def setting_names() -> dict[str, Any]:
         setting_of(choice.name): "" if choice.default is NO_EXCEPTIONS else choice.default
         for kind in (DedupSettings, DedupConfig)
         for choice in fields(kind)
-        if choice.name not in ("config", "store_first", "rehearse", *PARAMETERS)
+        if choice.name not in ("config", "store_first", *PARAMETERS)
     }
     return {**defaults, RECIPE: DEFAULT}
 

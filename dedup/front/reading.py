@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dedup.front.exceptions import read_exceptions
-from dedup.front.names import DRY_RUN, INDEX, RECIPE, refuse_unknown, setting_names, setting_of
+from dedup.front.names import INDEX, RECIPE, refuse_unknown, setting_names, setting_of
 from dedup.front.settings import DedupSettings
 from dedup.index.index import is_address
 from dedup.recipes.config import FILES, DedupConfig
@@ -44,27 +44,15 @@ def read_settings(
     try:
         suited = _SERVER if is_address(settings.get(INDEX) or "") else {}
         recipe = {**_parameters(parameters or {}), **read_recipe(settings.get(RECIPE), suited)}
-        choices = _values(settings, DedupConfig) | _rehearsed(settings)
+        choices = _values(settings, DedupConfig)
+        values = _values(settings, DedupSettings)
         if settings.get(STORE_PAGES) is None:
-            is_dry = bool(_values(settings, DedupSettings).get("dry_run"))
-            choices["store_first"] = max(STORED, choices.get("rehearse", STORED_DRY * is_dry))
+            choices["store_first"] = STORED_DRY if values.get("dry_run") else STORED
         config = DedupConfig(**{**recipe, **choices})
         require_recipe(config)
-        values = _values(settings, DedupSettings)
-        if config.rehearse:
-            values["dry_run"] = False
         return DedupSettings(config=config, **values)
     except ConfigError as error:
         raise ConfigError(_with_setting(str(error))) from None
-
-
-def _rehearsed(settings: Mapping[str, Any]) -> dict[str, int]:
-    """Return for how many pages the setting ``DEDUP_DRY_RUN`` holds, if it is a number of pages."""
-    try:
-        pages = int(settings.get(DRY_RUN) or 0)
-    except (TypeError, ValueError, ArithmeticError):
-        return {}
-    return {} if pages in (0, 1) else {"rehearse": pages}
 
 
 def read_recipe(value: Any, suited: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
@@ -138,9 +126,10 @@ def _read(name: str, value: Any, wanted: type) -> Any:
 
 
 def _truth(value: Any) -> bool:
-    if value in ("True", "true", "False", "false"):
-        return value in ("True", "true")
-    return bool(int(value))
+    text = str(value).lower()
+    if text not in ("true", "false", "1", "0"):
+        raise ValueError
+    return text in ("true", "1")
 
 
 def _members(value: Any) -> tuple[Any, ...]:
@@ -178,6 +167,4 @@ def _with_setting(message: str) -> str:
     field, rest = message.split(" ", 1)
     if field.startswith("DEDUP_"):
         return message
-    if field == "rehearse":
-        return f"{DRY_RUN} {rest}"
     return f"{RECIPE}: {message}" if field in PARAMETERS else f"{setting_of(field)} {rest}"

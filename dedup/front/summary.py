@@ -70,8 +70,6 @@ def summary(
         lines.append(f"  {'not visited':<18}{parked:>10,}  (addresses: see not-visited.jsonl)")
     lines += _unjudged(counts, unjudged)
     lines += _lost(lost, index.book.lost(run.id), run)
-    if rehearsed := counts["rehearsed"]:
-        lines.append(f"  {rehearsed:,} copies were kept in the dry run")
     lines += _earlier(counts, run) + _not_visited(leant_on)
     lines += _skipped(counts)
     lines += _troubles(counts)

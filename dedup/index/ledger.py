@@ -54,7 +54,6 @@ class Ledger:
         self._facts = facts
         # What is known of sites if that was counted elsewhere, None if the rows tell it.
         self.frozen: FrozenSites | None = None
-        self._rehearsed = 0
         # What was claimed when a server went away: nobody knows whether it was added.
         self._in_doubt: list[Sighting] = []
 
@@ -221,15 +220,7 @@ class Ledger:
         siblings: Collection[int] | None = None,
     ) -> Verdict:
         past = self.evidence(sighting).past(config, is_restored=is_restored, siblings=siblings)
-        verdict = decide(sighting.fingerprint, past, config)
-        is_rehearsed = not (verdict.kept or sighting.is_dry) and self._rehearses(config.rehearse)
-        return replace(verdict, is_rehearsed=True) if is_rehearsed else verdict
-
-    def _rehearses(self, pages: int) -> bool:
-        """Return whether the index has fewer than *pages*; once it has them, it always will."""
-        if self._rehearsed < pages:
-            self._rehearsed = self._store.last()
-        return self._rehearsed < pages
+        return decide(sighting.fingerprint, past, config)
 
     def _record(self, sighting: Sighting, verdict: Verdict, *, confirmed: bool, page: bytes) -> Row:
         row = self._add(_row(sighting, verdict, _outcome(verdict, confirmed=confirmed)), page)
@@ -456,8 +447,6 @@ def _row(sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:
 
 
 def _outcome(verdict: Verdict, *, confirmed: bool) -> Outcome:
-    if verdict.is_rehearsed:
-        return Outcome.REHEARSED
     return Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
 
 

@@ -61,10 +61,6 @@ class Views:
         """Return the rows of pages that were dropped for a canonical which is gone."""
         return list(self._store.rows(Query(outcomes=(Outcome.ORPHANED,))))
 
-    def rehearsed(self) -> list[Row]:
-        """Return the rows of copies that were delivered in a rehearsal."""
-        return list(self._store.rows(Query(outcomes=(Outcome.REHEARSED,))))
-
     def restored(self) -> list[Row]:
         """Return the rows of copies that somebody wants back and that no crawl has kept since."""
         return list(self._store.rows(Query(outcomes=(Outcome.RESTORED,))))

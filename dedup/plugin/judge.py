@@ -26,7 +26,7 @@ from dedup.plugin.index_writer import (
     Confirmations,
     IndexWriter,
 )
-from dedup.plugin.notices import CrawlStats, Notices, Rehearsal
+from dedup.plugin.notices import CrawlStats, Notices
 from dedup.plugin.older import close_spider
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
@@ -124,7 +124,6 @@ class Judge:
         self.notices = Notices(settings, self.counts)
         """The warnings of the crawl."""
         self._breaker = CircuitBreaker(self.counts, self.notices)
-        self._rehearsal = Rehearsal(settings)
         self.rules = CrawlRules(crawler, settings, self.counts)
         """The rules for URLs of this crawl."""
         # Rows whose fate is known but not yet in the index, because storing it failed.
@@ -166,11 +165,8 @@ class Judge:
             detector = self._detector_on(index)
             run = detector.run
             detector.visit("")  # items without a response are met in every crawl
-            self._rehearsal.open(index)
             self._goes_on = run.id in before
-            self.rules.open(
-                index, run, self._do, goes_on=self._goes_on, is_rehearsal=self._rehearsal.is_on
-            )
+            self.rules.open(index, run, self._do, goes_on=self._goes_on)
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
             if has_asyncio():
                 index.store.gather(MOST_GATHERED)
@@ -256,18 +252,14 @@ class Judge:
     def _report(self, index: Index, run: Run, counts: Mapping[str, int]) -> tuple[str, Statistics]:
         """Return the summary of *run*, and what the index holds at its end."""
         notices = self.notices
-        parts = [
-            summary(
-                *(counts, index, run),
-                swallowed=notices.swallowed(),
-                unjudged=self._unjudged,
-                leant_on=notices.leant_on(self._hosts),
-                lost=self._lost,
-            )
-        ]
-        if self._rehearsal.is_on:
-            parts.append(self._rehearsal.told(index))
-        return "\n".join(parts), index.views.statistics()
+        text = summary(
+            *(counts, index, run),
+            swallowed=notices.swallowed(),
+            unjudged=self._unjudged,
+            leant_on=notices.leant_on(self._hosts),
+            lost=self._lost,
+        )
+        return text, index.views.statistics()
 
     def _sum_up(self, report: tuple[str, Statistics]) -> None:
         text, statistics = report
@@ -399,8 +391,6 @@ class Judge:
         if verdict.represents:
             self.counts.add("canonical_not_met")
         self.notices.judged(url, verdict)
-        if self._detector and self._rehearsal.is_ended_by(verdict):
-            self._do(partial(self._rehearsal.told, self._detector.index), _log)
 
     def _follow_run(self) -> None:
         """Go on in the run that replaced ours, if others have ended it; record its visits again."""
@@ -652,11 +642,6 @@ async def _answer(writer: IndexWriter, ask: Callable[[], _T]) -> Answer[_T]:
     later: Future[Answer[_T]] = Future()
     writer.put(ask, later.come)
     return await later
-
-
-def _log(text: str | None) -> None:
-    if text:
-        logger.info("%s", text)
 
 
 def _nothing(_: object) -> None:

@@ -14,10 +14,8 @@ from scrapy.exceptions import DropItem
 
 from dedup.front.settings import DedupSettings
 from dedup.front.shares import DOUBTFUL_SIMILARITY, DOUBTFUL_WORDS, Shares, Swallowed, doubtful
-from dedup.index import Index
 from dedup.plugin.older import HAS_LOG_LEVEL, log_in_one_line
 from dedup.plugin.waiting import has_asyncio
-from dedup.report.rehearsal import rehearsal
 from dedup.rule.loss import loses
 from dedup.values.errors import IndexUnavailable
 from dedup.values.limits import EXCESSES, Excess
@@ -286,34 +284,3 @@ class Notices:
     def swallowed(self) -> list[Swallowed]:
         """Return the hosts with too many copies of one page, the largest first."""
         return self._shares.noticed()
-
-
-class Rehearsal:
-    """The first pages of an index, all of which are delivered; does nothing once it has them."""
-
-    def __init__(self, settings: DedupSettings) -> None:
-        drops = settings.action == "drop" and not settings.dry_run
-        self._pages = settings.config.rehearse if drops else 0
-        self.is_on = False
-        """Whether copies are delivered: then this crawl tells what would have been dropped."""
-
-    def open(self, index: Index) -> None:
-        """Begin, or go on, if *index* does not have enough pages yet."""
-        seen = index.store.last() if self._pages else 0
-        self.is_on = seen < self._pages
-        if self.is_on:
-            logger.info(
-                "Dry run: of the first %d pages of the index nothing is dropped (DEDUP_DRY_RUN); "
-                "it has %d",
-                *(self._pages, seen),
-            )
-
-    def is_ended_by(self, verdict: Verdict) -> bool:
-        """Return whether *verdict* is on the last page, or a later one; then it is over."""
-        is_last = self.is_on and (verdict.row or 0) >= self._pages
-        self.is_on = self.is_on and not is_last
-        return is_last
-
-    def told(self, index: Index) -> str:
-        """Return the report so far; see `dedup.report.rehearsal.rehearsal`."""
-        return rehearsal(index, self._pages)

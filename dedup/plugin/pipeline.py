@@ -207,7 +207,7 @@ class DedupPipeline:
         # A page that was a copy in an earlier crawl too (UNCHANGED) counts among the copies of its
         # canonical.
         is_near = verdict.reason in (Reason.NEAR_DUPLICATE, Reason.UNCHANGED) and verdict.repeats_another
-        is_let_go = verdict.is_rehearsed or self._settings.dry_run or self._marks_copies
+        is_let_go = self._settings.dry_run or self._marks_copies
         return is_near and not is_let_go
 
     def _request_again(self, copy: Copy) -> bool:
@@ -232,11 +232,10 @@ class DedupPipeline:
         # Without a question, the verdict was given on its response.
         page = token.question.page if token.question else None
         url, name = (page.url, name_of(page)) if page else (token.url, "")
-        is_rehearsed = verdict.is_rehearsed and not self._marks_copies
-        if not is_rehearsed and self.judge.is_of_another_run(verdict):
+        if self.judge.is_of_another_run(verdict):
             self._counts.add("dropped_for_earlier_run")
-        if is_rehearsed or self._settings.dry_run or self._marks_copies:
-            self._let_go(DropReason(url, verdict, name), is_rehearsed=is_rehearsed)
+        if self._settings.dry_run or self._marks_copies:
+            self._let_go(DropReason(url, verdict, name))
             return self._marked(item, verdict)
         self._counts.add("dropped")
         copy = DuplicatePage(url, verdict, name)
@@ -244,13 +243,9 @@ class DedupPipeline:
         self._write_dropped(item, verdict)
         raise copy
 
-    def _let_go(self, copy: DropReason, *, is_rehearsed: bool) -> None:
+    def _let_go(self, copy: DropReason) -> None:
         """Count and log a copy that is delivered all the same."""
-        if is_rehearsed:
-            self._counts.add("rehearsed")
-            self._counts.add("kept")
-            logger.info("Would drop, after the dry run, %s", copy)
-        elif self._settings.dry_run:
+        if self._settings.dry_run:
             self._counts.add("would_drop")
             logger.info("Would drop %s", copy)
         else:

@@ -134,7 +134,7 @@ class DedupResponseMiddleware(BesidePipeline):
         exchange_of(response).is_cut = True
 
     def _skips(self, response: Response, question: Question, verdict: Verdict, judge: Judge) -> bool:
-        if not verdict.repeats_another or verdict.is_delivered or self._settings.dry_run:
+        if not verdict.repeats_another or verdict.kept or self._settings.dry_run:
             return False
         if not (verdict.canonical_was_met or self._was_followed(response, question, verdict)):
             judge.counts.add("responses/canonical_not_met")

@@ -139,15 +139,13 @@ class CrawlRules:
 
     # Beginning and end
 
-    def open(self, index: Index, run: Run, do: Do, *, goes_on: bool, is_rehearsal: bool = False) -> None:
+    def open(self, index: Index, run: Run, do: Do, *, goes_on: bool) -> None:
         """Begin with what *index* knows; a run that *goes_on* has met pages that nobody remembers.
 
-        In a crawl that begins as a rehearsal nothing is withheld.  From then on the index is asked
-        through *do*: a file at once, a server when it is its turn.
+        From then on the index is asked through *do*: a file at once, a server when it is its turn.
         """
         if not self.learns:
             return
-        self.uses = self.uses and not is_rehearsal
         self._book, self._run, self._do = UrlRules(index.store), run, do
         self._knows_all = not (goes_on or self._settings.crawl)
         self._learner = Learner(self._book.records(run.id), self._changed)

@@ -34,8 +34,6 @@ _RANGES: dict[str, tuple[float, float]] = {
     "structure_max_distance": (0, MAX_DISTANCE),
     "same_template_distance": (0, 64),
     "max_structure_candidates": (0, 100_000),
-    # Before the next one, which follows it where it is larger: an error names what the user has set.
-    "rehearse": (0, 1_000_000),
     "store_first": (0, 1_000_000),
     "max_candidates": (1, 100_000),
     "bands": (1, SKETCH_BINS),
@@ -76,9 +74,6 @@ class DedupConfig:
     store_first: int = field(default=0, compare=False, repr=False)  # no verdict depends on it
     """Of so many pages, the first of an index in a file (0 to 1,000,000), it keeps them though
     `store_pages` is off, in 50 MB at most.  Where ``DEDUP_STORE_PAGES`` is not set these are 500."""
-    rehearse: int = 0
-    """Of so many pages, the first of an index (0 to 1,000,000), nothing is dropped: copies are recorded
-    and reported, and delivered all the same.  A number in the setting ``DEDUP_DRY_RUN``."""
     exceptions: Exceptions = NO_EXCEPTIONS
     """Pairs of pages that are different, or of which one is a copy, whatever the rule says.  As a
     setting it is the path of a CSV file with the columns `page`, `other` and `says` (`different` or

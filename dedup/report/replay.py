@@ -13,7 +13,7 @@ from dedup.index import Index
 from dedup.index.index import SQLiteIndex
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import DedupError
-from dedup.values.verdict import Outcome, Verdict
+from dedup.values.verdict import Verdict
 
 Progress = Callable[[int, int], None]
 
@@ -93,7 +93,6 @@ def replay_into(
 ) -> Changes:
     """Judge the pages of *index* again and record them in *target*, which is empty; see `replayed`."""
     changes = Changes()
-    config = replace(config, rehearse=0)
     target.prepare(config)
     total = index.views.statistics().rows
     with target.batch():
@@ -104,7 +103,7 @@ def replay_into(
         for row in (row for row in index.rows() if row.id <= total):
             while visits and visits[0].after < row.id:
                 target.book.import_visit(visits.popleft())
-            if not (row.outcome.stands or row.outcome is Outcome.REHEARSED):
+            if not row.outcome.stands:
                 number: int | None = target.ledger.import_row(replace(row, listed=False))
             else:
                 verdict = target.ledger.find_or_add(row.sighting, config)

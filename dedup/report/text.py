@@ -12,7 +12,7 @@ import numpy as np
 from dedup.index import Index, Row, Run
 from dedup.report.answer import CopyCounts, answer_of, counted, is_near
 from dedup.report.clusters import KEEPS, Clusters, clusters_of
-from dedup.report.columns import OUTCOMES, Columns
+from dedup.report.columns import Columns
 from dedup.report.contained import Contained
 from dedup.report.losses import loss
 from dedup.report.overview import Share, overview_of
@@ -20,7 +20,7 @@ from dedup.report.replay import JudgedAgain
 from dedup.report.shown import heading
 from dedup.values.limits import MAX_URL
 from dedup.values.printable import printable, printable_url
-from dedup.values.verdict import Outcome, Reason
+from dedup.values.verdict import Reason
 
 # So many clusters, copies of each, runs and sites are shown, unless all are asked for.
 CLUSTERS = 20
@@ -57,14 +57,12 @@ class Outline:
     """Which clusters there are among the rows of a report: those in which words are lost first.
 
     Of each, near copies come first, those that lose most first of all, then as they were seen.
-    *has_rehearsed* says that some of them were delivered, in a rehearsal.  *by_run* and *by_site* count
-    the rows, the newest run first, and the site with most duplicates.
+    *by_run* and *by_site* count the rows, the newest run first, and the site with most duplicates.
     """
 
     answer: CopyCounts
     runs: frozenset[int]
     clusters: Clusters
-    has_rehearsed: bool = False
     by_run: Sequence[Share] = ()
     by_site: Sequence[Share] = ()
 
@@ -84,7 +82,6 @@ def outline_of(columns: Columns) -> Outline:
         answer_of(columns),
         frozenset(np.unique(columns.run[copies]).tolist()),
         clusters_of(columns, np.where(is_near(columns), columns.nowhere + 1, -1)),  # not measured is 0
-        bool((columns.outcome[copies] == OUTCOMES.index(Outcome.REHEARSED)).any()),
         overview.runs[::-1],
         overview.sites,
     )
@@ -159,7 +156,7 @@ class Told:
         if self.replay:
             return f"{pages} would be dropped in {clusters}"
         actions = {runs[run].action for run in self.outline.runs if run in runs}
-        if actions <= {"drop"} and not self.outline.has_rehearsed:
+        if actions <= {"drop"}:
             return f"{pages} dropped in {clusters}"
         copies = counted(self.outline.copies, "copy", "copies")
         return f"{copies} in {clusters}, not all of them dropped"

@@ -49,8 +49,7 @@ class Row:
     def as_version(self, root: Row) -> Version:
         """Return the version that this row shows; *root* is the canonical it leads to, or itself."""
         seen = self.sighting.fingerprint
-        is_seen = self.outcome in (Outcome.CONFIRMED, Outcome.REHEARSED)
-        stands = is_seen and root.outcome is Outcome.CONFIRMED and root.listed
+        stands = self.outcome is Outcome.CONFIRMED and root.outcome is Outcome.CONFIRMED and root.listed
         return Version(
             origin=self.origin,
             tokens=seen.tokens,
@@ -77,7 +76,7 @@ class Row:
             found.reason is Reason.UNCHANGED
             and found.canonical is not None
             and found.canonical == found.previous
-            and self.outcome in (Outcome.PENDING, Outcome.CONFIRMED, Outcome.REHEARSED)
+            and self.outcome in (Outcome.PENDING, Outcome.CONFIRMED)
         )
 
 

@@ -29,15 +29,14 @@ class Outcome(StrEnum):
     """What became of a row after its verdict.
 
     A row begins as `pending` or `confirmed`.  `released` is a page whose item was lost, `orphaned` a
-    duplicate whose canonical is gone, `rehearsed` one that was delivered all the same, `restored` one
-    that somebody wants back, `forgotten` a page that nothing is compared with any more.
+    duplicate whose canonical is gone, `restored` one that somebody wants back, `forgotten` a page that
+    nothing is compared with any more.
     """
 
     PENDING = "pending"
     CONFIRMED = "confirmed"
     RELEASED = "released"
     ORPHANED = "orphaned"
-    REHEARSED = "rehearsed"
     RESTORED = "restored"
     FORGOTTEN = "forgotten"
 
@@ -144,8 +143,7 @@ class Verdict:
 
     *row* is the number of the page in the index, None if it was not recorded.  *words* is how many
     words the page has, 0 in a verdict that is read from an index, *candidates* how many canonicals were
-    looked at; *is_restored* says that the page is kept because somebody wanted it back, *is_rehearsed*
-    that it is not kept, but delivered all the same.
+    looked at; *is_restored* says that the page is kept because somebody wanted it back.
     """
 
     reason: Reason
@@ -169,7 +167,6 @@ class Verdict:
     words: int = field(default=0, compare=False)
     candidates: int = field(default=0, compare=False)
     is_restored: bool = field(default=False, compare=False)
-    is_rehearsed: bool = field(default=False, compare=False)
     sentence: str = field(default="", compare=False)
 
     @property
@@ -181,11 +178,6 @@ class Verdict:
     def canonical_was_met(self) -> bool:
         """Whether this crawl itself has seen the page that this one repeats."""
         return self.standing is not None and not self.standing.is_elsewhere
-
-    @property
-    def is_delivered(self) -> bool:
-        """Whether the page goes on: it is kept, or a copy in a rehearsal."""
-        return self.kept or self.is_rehearsed
 
     @property
     def repeats_another(self) -> bool:

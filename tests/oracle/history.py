@@ -137,7 +137,6 @@ class History:
     at_a_time: int = 1
     patience: int = 0
     """How many turns of the loop the storage takes for an item."""
-    rehearse: int = 0
     gathered: int = 1
     """How many records of pages are committed together."""
 
@@ -160,7 +159,6 @@ class History:
             "DEDUP_SOURCE": self.source,
             "DEDUP_SCOPE": self.scope,
             KNOBS: {EXPLORED: 0, WAIT: 1, MOST_GATHERED: self.gathered},
-            **({"DEDUP_DRY_RUN": self.rehearse} if self.rehearse else {}),
         }
         if self.has_keys:
             chosen["DEDUP_KEY_FIELDS"] = KEYS
@@ -310,14 +308,7 @@ class _Fate:
             has_urls=rng.random() < 0.8,
             at_a_time=rng.choice((1, 1, 4)),
             patience=rng.choice((0, 0, 3)),
-            rehearse=self._rehearsed(steps),
         )
-
-    def _rehearsed(self, steps: Sequence[Step]) -> int:
-        """Return how many pages are rehearsed; dry runs would count, and change where that ends."""
-        if any(step.is_dry for step in steps) or self.rng.random() < 0.8:
-            return 0
-        return self.rng.randint(2, 30)
 
     # Crawls
 

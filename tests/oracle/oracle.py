@@ -113,14 +113,12 @@ class _Trial:
             if lived.is_real:
                 yield from self._judged(lived)
                 yield from self._drops(lived)
-                if not self.history.rehearse:
-                    yield from self._again(lived)
-                    yield from self._lazy(lived)
+                yield from self._again(lived)
+                yield from self._lazy(lived)
             else:
                 yield from self._dry(lived)
         yield from self._links()
-        if not self.history.rehearse:
-            yield from self._second()
+        yield from self._second()
 
     # What was dropped
 

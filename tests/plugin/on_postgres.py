@@ -17,7 +17,6 @@ from tests.plugin import (
     test_doors,
     test_records,
     test_recrawl,
-    test_rehearsal,
     test_responses,
     test_rules,
 )
@@ -28,7 +27,6 @@ OF_FILES = (
     "test_the_pipelines_before_ours_are_named",
     "test_an_index_that_is_no_database_stops_the_crawl_and_stays",
     "test_an_index_that_cannot_be_used_is_one_sentence",
-    "test_all_is_delivered_and_told_and_then_it_drops",
     "test_nothing_is_lost_on_a_site_full_of_traps",
     "test_an_index_that_fails_on_the_way_loses_no_page",
     "test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words",
@@ -46,7 +44,7 @@ IN_SHORT = (
     "test_what_was_restored_is_fetched",
 )
 MODULES = (
-    *(test_actions, test_crawl, test_doors, test_records, test_recrawl, test_rehearsal),
+    *(test_actions, test_crawl, test_doors, test_records, test_recrawl),
     *(test_responses, test_rules),
 )
 

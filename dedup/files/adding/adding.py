@@ -277,13 +277,12 @@ class Adding:
         if sighted.excess:
             judged.counts[f"over_limit/{sighted.excess}"] += 1
         verdict = self._verdict(sighted)
-        judged.counts.update((verdict.reason.value, "kept" if verdict.is_delivered else "dropped"))
-        judged.counts["rehearsed"] += verdict.is_rehearsed
-        if not verdict.is_delivered and verdict.canonical_run != self._run_number:
+        judged.counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
+        if not verdict.kept and verdict.canonical_run != self._run_number:
             judged.counts["dropped_for_earlier_run"] += 1
         if not verdict.kept and not self.run:
             judged.events.append(Event(record.name, url=sighted.sighting.url, verdict=verdict))
-        return KEPT if verdict.is_delivered else DROPPED
+        return KEPT if verdict.kept else DROPPED
 
     def _verdict(self, sighted: Sighted) -> Verdict:
         config = self._choices.config

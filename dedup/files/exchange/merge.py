@@ -100,7 +100,7 @@ class _Merge:
     def __init__(self, index: Index, export: Exported, config: DedupConfig) -> None:
         self._index = index
         self._export = export
-        self._config = replace(config, rehearse=0)
+        self._config = config
         self._runs: dict[int, int] = {}
         # Which rows of these runs the index has, by identity, of those up to the last one read.
         self._numbers: dict[bytes, int] = {}

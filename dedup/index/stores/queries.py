@@ -95,7 +95,7 @@ _FLAGS = {
     "represents": "p.represents IS NOT NULL",
     "elsewhere": "p.is_elsewhere",
     "met_again": "p.reason = 'unchanged' AND p.canonical = p.previous "
-    "AND p.outcome IN ('confirmed', 'pending', 'rehearsed')",
+    "AND p.outcome IN ('confirmed', 'pending')",
 }
 
 

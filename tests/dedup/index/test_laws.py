@@ -34,10 +34,6 @@ CONFIGS = [
     DedupConfig(scope="host", max_distance=3, structure_max_distance=12),
     DedupConfig(canonical_link="decide"),
 ]
-LATER = [
-    DedupConfig(unchanged="drop", rehearse=4),
-    DedupConfig(rehearse=6),
-]
 by_bands = partial(DedupConfig, bands=40, rows=2)
 BAND_CONFIGS = [
     by_bands(candidates="minhash"),
@@ -63,7 +59,6 @@ CROWD = [
     for number in range(16)
 ]
 # The first text, and more.
-LONGER = [fingerprint(page(text(1, words), template=3)) for words in (200, 300)]
 ALL_PRINTS = PRINTS + CROWD
 
 PACKED = pack(page(text(1)))
@@ -349,13 +344,6 @@ def _facts(row: Row) -> tuple[int, Verdict, Outcome, bool, str, int]:
     return (row.id, facts, row.outcome, row.listed, row.sighting.url_key, row.sighting.run)  # type: ignore[return-value]
 
 
-class SameAnswersOfDryRuns(SameAnswers):
-    """With dry runs of the first pages."""
-
-    configs = LATER
-    prints = PRINTS + LONGER
-
-
 class SameAnswersByBands(SameAnswers):
     configs = BAND_CONFIGS
 
@@ -386,13 +374,11 @@ class SameAnswersByBandsOnPostgres(SameAnswersOnPostgres):
 
 
 TestSameAnswers = SameAnswers.TestCase
-TestSameAnswersOfDryRuns = SameAnswersOfDryRuns.TestCase
 TestSameAnswersInMemory = SameAnswersInMemory.TestCase
 TestSameAnswersByBands = pytest.mark.slow(SameAnswersByBands.TestCase)
 TestSameAnswersOnPostgres = SameAnswersOnPostgres.TestCase
 TestSameAnswersByBandsOnPostgres = SameAnswersByBandsOnPostgres.TestCase
 TestSameAnswers.settings = settings(max_examples=examples(50), stateful_step_count=40, deadline=None)
-TestSameAnswersOfDryRuns.settings = TestSameAnswers.settings
 TestSameAnswersByBands.settings = TestSameAnswers.settings
 TestSameAnswersInMemory.settings = TestSameAnswersOnPostgres.settings = settings(
     max_examples=examples(15), stateful_step_count=40, deadline=None
