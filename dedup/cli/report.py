@@ -34,7 +34,6 @@ from dedup.index import Index
 from dedup.index.index import SQLiteIndex, open_index, shown_place
 from dedup.report.clusters import KEEPS, Report
 from dedup.report.columns import columns_of
-from dedup.report.contained import contained
 from dedup.report.contents import Marking
 from dedup.report.export import write_csv, write_json, write_jsonl
 from dedup.report.replay import JudgedAgain, replayed
@@ -81,7 +80,7 @@ _STYLES: dict[Kind, dict[str, Any]] = {
     "--all",
     "everything",
     is_flag=True,
-    help="As text all clusters and copies, and what is near but kept; as records also each kept page.",
+    help="As text all clusters and copies; as records also each kept page.",
 )
 @click.option(
     "--keep",
@@ -119,18 +118,15 @@ def report(
     later. --keep names the one to have instead: the newest, the longest text, the shortest URL,
     one by https, or the one that the pages name as their rel=canonical.
 
-    With --all, and in JSON, it also lists the pages that were kept although another page that was kept
-    holds 65 % or more of what is their own: the same text in another frame or in another order.
-
     -s shows what other settings would have dropped, for instance looser or stricter thresholds: all
     pages are judged again from their stored fingerprints. The index stays as it is. With a million
     pages this takes some minutes.
 
     --format html writes one file to look at in a browser: shares by site and run, words lost and
-    similarities with the thresholds drawn in, a review of the copies that lose most and of kept pages
-    that are almost copies, clusters with the texts of their pages side by side (where DEDUP_STORE_PAGES
-    keeps them), templates. It lists the largest clusters, up to 100,000 pages; its figures count all. It
-    loads nothing else and can be sent to anybody. It needs scrapy-dedup[report].
+    similarities with the thresholds drawn in, a review of the copies that lose most, clusters with the
+    texts of their pages side by side (where DEDUP_STORE_PAGES keeps them), templates. It lists the
+    largest clusters, up to 100,000 pages; its figures count all. It loads nothing else and can be sent
+    to anybody. It needs scrapy-dedup[report].
 
     --serve shows the same report on 127.0.0.1, for this machine only, made anew each time that the page
     is loaded: while a crawl runs, it shows what that has dropped so far. Marks of the review are written
@@ -177,7 +173,7 @@ def report(
             with working("reading") if output else nullcontext():
                 source = replay.index if replay else index
                 read = Report(source, selection, keep, replay)
-                facts = _more(index, source, selection) if form == "json" else {}
+                facts = {"index": _facts(index)} if form == "json" else {}
                 _write(read, form, output, facts, everything=everything)
 
 
@@ -220,14 +216,6 @@ def _known(file: str) -> Marks:
     return read_marks(file) if Path(file).exists() else Marks()
 
 
-def _more(index: Index, source: Index, selection: Selection) -> dict[str, Any]:
-    """Return what the document has beside clusters: facts of the index, and what is near, but kept."""
-    held = contained(selection.rows(source))
-    rows = {row.id: row.sighting.url for row in source.rows_of({row for one in held for row in one[:2]})}
-    pages = [{"url": rows[page], "in": rows[by], "share": round(share, 4)} for page, by, share in held]
-    return {"index": _facts(index), "contained": pages}
-
-
 def _facts(index: Index) -> dict[str, Any]:
     """Return how large an index is, and what it is made of."""
     return {
@@ -253,8 +241,7 @@ def _tell(
     source = replay.index if replay else index
     with working("reading"):
         outline = outline_of(columns_of(selection.glances(source)))
-        held = [] if limit else contained(selection.rows(source))
-    told = Told(outline=outline, index=source, keep=keep, limit=limit, replay=replay, contained=held)
+    told = Told(outline=outline, index=source, keep=keep, limit=limit, replay=replay)
     if output is None and sys.stdout.isatty():
         _page(told.lines())
         return

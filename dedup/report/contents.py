@@ -10,7 +10,6 @@ import numpy as np
 from dedup.index import Index, Run
 from dedup.recipes.config import DedupConfig
 from dedup.report.answer import CopyCounts, answer_of, is_near
-from dedup.report.borderline import Borderline, borderline_of
 from dedup.report.columns import Columns, columns_of
 from dedup.report.overview import Overview, overview_of
 from dedup.report.shown import ShownCluster, ShownPages, shown_clusters
@@ -71,8 +70,8 @@ class Choices:
 class Contents:
     """What is in a report: figures of all rows, and what is shown page by page.
 
-    *book* has the pages of *clusters*, of *borderline* pairs and of *templates*; *texts* are those of
-    two rows side by side.  *counted* has those of copies that are whole, by the row of the copy: words
+    *book* has the pages of *clusters* and of *templates*; *texts* are those of two rows side by side.
+    *counted* has those of copies that are whole, by the row of the copy: words
     lost with these are counted, not estimated.
     """
 
@@ -83,7 +82,6 @@ class Contents:
     runs: Mapping[int, Run]
     book: ShownPages
     clusters: Sequence[ShownCluster]
-    borderline: Borderline
     templates: Templates
     texts: Mapping[RowPair, SideBySide]
     counted: Mapping[int, SideBySide]
@@ -105,12 +103,9 @@ def contents_of(choices: Choices) -> Contents:
     columns = columns_of(index.views.glances() if choices.glances is None else choices.glances)
     book = ShownPages(index)
     clusters = shown_clusters(columns, book, config, choices.max_pages, keep=choices.keep)
-    borderline = borderline_of(columns, index, config)
     templates = templates_of(columns, config.same_template_distance)
-    pairs = [(pair.first, pair.second) for pair in borderline.pairs]
-    book.add_all(row for pair in pairs for row in pair)
     book.add_all(row for template in templates.groups for row in template.examples)
-    texts = _texts(choices, _text_pairs(pairs, clusters, columns))
+    texts = _texts(choices, _text_pairs(clusters, columns))
     counted = {
         row: found
         for cluster in clusters
@@ -127,17 +122,14 @@ def contents_of(choices: Choices) -> Contents:
         runs={run.id: run for run in index.runs()},
         book=book,
         clusters=clusters,
-        borderline=borderline,
         templates=templates,
         texts=texts,
         counted=counted,
     )
 
 
-def _text_pairs(
-    kept: Sequence[RowPair], clusters: Sequence[ShownCluster], columns: Columns
-) -> list[RowPair]:
-    """Return the pairs whose texts are shown: some that were *kept*, and the copies that lose most.
+def _text_pairs(clusters: Sequence[ShownCluster], columns: Columns) -> list[RowPair]:
+    """Return the pairs whose texts are shown: those of the copies that lose most.
 
     Of equal copies one of each cluster comes first.
     """
@@ -146,8 +138,7 @@ def _text_pairs(
     places = columns.places(np.array([row for _, row in pairs], np.int64))
     urgency = np.where(is_near(columns), columns.nowhere, -1)[places]
     order = np.lexsort((np.array(turns, np.int64), -urgency)).tolist()
-    some = list(kept[: MAX_TEXT_PAIRS // 3])
-    return some + [pairs[place] for place in order[: MAX_TEXT_PAIRS - len(some)]]
+    return [pairs[place] for place in order[:MAX_TEXT_PAIRS]]
 
 
 def _texts(choices: Choices, pairs: Sequence[RowPair]) -> dict[RowPair, SideBySide]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from dedup.index import Run
 from dedup.report.answer import is_near
-from dedup.report.borderline import Pair
 from dedup.report.columns import OUTCOMES, REASONS, listed
 from dedup.report.contents import Contents
 from dedup.report.overview import Share
@@ -45,7 +44,6 @@ def embedded(contents: Contents) -> dict[str, object]:
         "sites": sites,
         "sentences": sentences,
         "clusters": _clusters(contents, places, pages["nowhere"]),
-        "outside": [_pair(pair, places, contents) for pair in contents.borderline.pairs],
         "templates": [_template(template, places) for template in contents.templates.groups],
         "texts": {
             f"{places[first]}:{places[second]}": _texts(texts)
@@ -153,23 +151,6 @@ def _clusters(
         "size": [cluster.size for cluster in clusters],
         "lost": [max((one for one in some if one is not None), default=None) for some in losses],
         "best": [places[cluster.best] for cluster in clusters if keep != "first"],
-    }
-
-
-def _pair(pair: Pair, places: Places, contents: Contents) -> dict[str, object]:
-    told = pair.match.sentence
-    texts = contents.texts.get((pair.first, pair.second))
-    texts = texts if texts and not texts.is_cut else None
-    return {
-        "first": places[pair.first],
-        "second": places[pair.second],
-        "lost": texts.lost if texts else pair.match.lost,
-        "words": texts.words if texts else contents.book.pages[pair.second].words,
-        "counted": int(texts is not None),
-        "similarity": _rounded(pair.match.similarity),
-        "content": pair.match.content_distance,
-        "structure": pair.match.structure_distance,
-        "why": texts.counted(told) if texts else told,
     }
 
 

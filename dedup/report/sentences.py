@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from dedup import __version__
 from dedup.recipes.config import DedupConfig
 from dedup.report.answer import counted
-from dedup.report.borderline import PAIRS, Borderline
 from dedup.report.contents import MAX_TEXT_PAIRS, Contents
 from dedup.report.explanation import FATES
 from dedup.report.overview import Overview
@@ -72,14 +71,6 @@ def _confirmation(config: DedupConfig) -> str:
     return f"They are copies if they {asked}." if asked else "All candidates are copies."
 
 
-def looked_up(borderline: Borderline) -> str:
-    """Return where pages were searched for that are almost copies."""
-    some = f"{borderline.looked_up:,} of {borderline.kept:,} pages kept, evenly spread, were"
-    if borderline.looked_up == borderline.kept:
-        some = f"All {borderline.kept:,} pages kept were"
-    return f"{some} searched for others that are almost copies."
-
-
 def about_templates(templates: Templates, config: DedupConfig) -> str:
     """Return what a template is, and how many there are."""
     return (
@@ -127,8 +118,6 @@ def left_out(contents: Contents) -> Iterator[str]:
         )
     if len(overview.sites) > MAX_SITES:
         yield (f"Of {len(overview.sites):,} sites, the {MAX_SITES:,} with the most copies are listed.")
-    if len(contents.borderline.pairs) == PAIRS:
-        yield f"Of kept pages that are almost copies, the {PAIRS} nearest to the threshold are listed."
     if contents.texts:
         yield (
             f"The texts of {len(contents.texts):,} pairs can be compared (at most {MAX_TEXT_PAIRS} "

@@ -13,7 +13,6 @@ from dedup.index import Index, Row, Run
 from dedup.report.answer import CopyCounts, answer_of, counted, is_near
 from dedup.report.clusters import KEEPS, Clusters, clusters_of
 from dedup.report.columns import Columns
-from dedup.report.contained import Contained
 from dedup.report.losses import loss
 from dedup.report.overview import Share, overview_of
 from dedup.report.replay import JudgedAgain
@@ -93,7 +92,7 @@ class Told:
 
     *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *keep* is the rule for the best
     page (`dedup.report.clusters.KEEPS`), *replay* what the rows come from if not from the index itself,
-    *more* says where all clusters are.  *contained* are kept pages that other kept pages hold.
+    *more* says where all clusters are.
     """
 
     outline: Outline
@@ -102,7 +101,6 @@ class Told:
     limit: int = CLUSTERS
     replay: JudgedAgain | None = None
     more: str = "--all shows all"
-    contained: Sequence[Contained] = ()
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines, each when it is asked for."""
@@ -121,18 +119,6 @@ class Told:
         if self.limit and left > 0:
             yield Line(Kind.QUIET)
             yield Line(Kind.QUIET, f"{counted(left, 'more cluster')}: {self.more}")
-        yield from self._contained()
-
-    def _contained(self) -> Iterator[Line]:
-        """Yield which pages were kept although another page holds most of them."""
-        if self.contained:
-            yield Line(Kind.QUIET)
-            pages = counted(len(self.contained), "page")
-            yield Line(Kind.HEADING, f"{pages} kept, most of which another kept page holds")
-        for page, by, share in self.contained:
-            held, holds = self.index.rows_of((page, by))
-            yield Line(Kind.PAGE, f"  {_url(holds)}")
-            yield Line(Kind.QUIET, f"    holds {share:.0%} of {_url(held)}")
 
     def _parts(self, before: str, what: str, shares: Sequence[Share]) -> Iterator[Line]:
         """Yield how many pages of each run or site are copies, nothing where there is but one."""

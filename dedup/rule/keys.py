@@ -6,14 +6,13 @@ A key finds, a verifier confirms (`dedup.rule.verifier`): no key makes a duplica
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from dedup.recipes.bands import Banding, sketch_keys
-from dedup.recipes.config import MAX_DISTANCE, DedupConfig
+from dedup.recipes.config import DedupConfig
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import Hashes
 from dedup.values.simhashes import SIMHASH_BITS, simhash_distance
@@ -146,11 +145,6 @@ def ways(config: DedupConfig) -> Iterator[str]:
         yield f"whose structure simhashes differ in at most {config.structure_max_distance} bits"
     if banding := banding_of(config):
         yield f"whose sketches share one of {banding.bands} bands"
-
-
-def loosened(config: DedupConfig) -> DedupConfig:
-    """Return *config* with keys that also reach borderline pages outside its bounds."""
-    return replace(config, max_distance=min(config.max_distance + EDGE, MAX_DISTANCE))
 
 
 def distances(kept: Fingerprint, page: Fingerprint) -> tuple[int | None, int | None]:

@@ -100,7 +100,6 @@ def test_report_writes_one_json_document(index: Path) -> None:
         "best_by": "first",
         "replay": None,
         "selection": {"run": None, "since": 0.0, "domain": ""},
-        "contained": [],
     }
     lines = run("report", index, "--format", "jsonl", "--all").output.splitlines()
     assert [cluster["canonical"], *cluster["duplicates"]] == [json.loads(line) for line in lines]

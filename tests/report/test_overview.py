@@ -9,16 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, MemoryIndex
-from dedup.report.borderline import borderline_of
-from dedup.report.columns import MAX_SITES, NO_SITE, OTHER_SITES, Columns, SiteNames, columns_of
+from dedup.report.columns import MAX_SITES, NO_SITE, OTHER_SITES, SiteNames, columns_of
 from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS, overview_of
 from dedup.report.templates import templates_of
 from dedup.values.printable import printable
 from dedup.values.row import Glance
 from dedup.values.urls import host_of
 from dedup.values.verdict import Outcome
-from tests.pages import edited, page, text
 
 HOSTS = ["a.example", "b.example:8080", "c.example"]
 
@@ -153,23 +150,3 @@ def test_sites_beyond_the_limit_count_as_one(monkeypatch: pytest.MonkeyPatch) ->
     assert len(columns.sites) <= 4
     assert np.bincount(columns.site).tolist() == [1, 1, 1, 6]
     assert columns.sites[-1] == OTHER_SITES
-
-
-def test_pages_that_are_almost_copies_are_just_outside_the_threshold() -> None:
-    config = DedupConfig(min_similarity=0.7)
-    index = MemoryIndex()
-    with Detector(index, config) as detector:
-        for seed in range(30):
-            detector.check(page(text(seed), f"http://a/{seed}"))
-            detector.check(page(edited(seed, 12 + seed), f"http://b/{seed}"))
-    found = borderline_of(filled(index), index, config)
-    assert found.pairs
-    assert found.looked_up == found.kept
-    for pair in found.pairs:
-        assert pair.first < pair.second
-        assert index.row(pair.second).verdict.kept
-        assert pair.match.similarity < 0.7 or (pair.match.content_distance or 0) > config.max_distance
-
-
-def filled(index: MemoryIndex) -> Columns:
-    return columns_of(index.views.glances())

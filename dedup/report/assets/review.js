@@ -11,12 +11,10 @@ const keyOf = (pair) => keyOfUrls(pages.url[pair.second], pages.url[pair.first])
 const sayingOf = (key) => marks.get(key)?.says;
 
 const droppedPairs = clusters.members.flatMap(([first, ...copies]) => copies.filter(isNear).map((second) => ({
-  first, second, kept: false, ...measuredOf(second),
+  first, second, ...measuredOf(second),
   why: why(second),
 })));
 droppedPairs.sort((a, b) => (b.nowhere ?? -1) - (a.nowhere ?? -1) || (a.similarity ?? 1) - (b.similarity ?? 1));
-const keptPairs = data.outside.map((pair) => ({ ...pair, nowhere: pair.lost, kept: true }));
-const allPairs = [...droppedPairs, ...keptPairs];
 
 const view = { pairs: droppedPairs, place: 0 };
 // By the figures of a pair alone: whether it would be kept if so many words might be lost at most.
@@ -29,8 +27,7 @@ function review() {
   const words = slider("review-words", "Words lost, at most", 0, most, 1, most);
   const share = slider("review-share", "Similarity, at least", Math.floor(least * 100) / 100, 1, 0.01, Math.floor(least * 100) / 100);
   const which = el("select", { id: "review-which", onchange: () => choose() },
-    ...[["dropped", "near copies"], ["out", "of these, what the thresholds would keep"],
-      ["kept", "pages kept, nearest to the threshold"], ["marked", "pairs that you marked"]]
+    ...[["dropped", "near copies"], ["out", "of these, what the thresholds would keep"], ["marked", "pairs that you marked"]]
       .map(([value, label]) => el("option", { value }, label)));
   const counts = el("p", { id: "review-counts", role: "status" });
   byId("review-tools").replaceChildren(
@@ -42,7 +39,7 @@ function review() {
     words.output.textContent = count(limit);
     share.output.textContent = bound.toFixed(2);
     counts.textContent = `${counting(droppedPairs.length - out.length, "near copy")} would be dropped, ${count(out.length)} kept, by these two figures alone.`;
-    const lists = { dropped: droppedPairs, out, kept: keptPairs, marked: allPairs.filter((pair) => marks.has(keyOf(pair))) };
+    const lists = { dropped: droppedPairs, out, marked: droppedPairs.filter((pair) => marks.has(keyOf(pair))) };
     view.pairs = lists[which.value];
     view.place = Math.min(place, Math.max(0, view.pairs.length - 1));
     drawPair();
@@ -76,12 +73,11 @@ function drawPair() {
 }
 
 function pairParts(pair) {
-  const lost = losesOf(pair);
-  const figures = el("p", { class: "verdict" }, el("strong", {}, pair.kept ? `Kept. ${lost.replace("Loses", "Would lose")}` : lost),
+  const figures = el("p", { class: "verdict" }, el("strong", {}, losesOf(pair)),
     quiet(` similarity ${similarity(pair.similarity)}`));
   const texts = textsOf(pair.first, pair.second);
-  const body = texts ? textsView(pair.first, pair.second, pair.kept)
-    : el("div", { class: "diff card" }, sidesOf(pair.first, pair.second, pair.kept), el("p", { class: "quiet" },
+  const body = texts ? textsView(pair.first, pair.second)
+    : el("div", { class: "diff card" }, sidesOf(pair.first, pair.second), el("p", { class: "quiet" },
       pair.lost === 0 && pair.similarity === 1 ? "The texts are equal word for word, or are not stored."
         : "The texts of these two are not in this file. An index keeps those of its first 500 pages; with DEDUP_STORE_PAGES = True those of all."));
   const notes = isMarkable(pair) ? [] : [el("p", { class: "quiet" }, "An address of this pair is cut or escaped here, so it cannot be marked.")];
@@ -103,8 +99,8 @@ function mark(says) {
 }
 
 // The columns of DEDUP_EXCEPTIONS are page, other and says; site and label are those of a judged set.
-const LABELS = { different: ["C", "N"], copy: ["A", "M"] };
-const cellsOf = (pair, says) => ({ site: siteOf(pair.second), label: LABELS[says][Number(pair.kept)],
+const LABELS = { different: "C", copy: "A" };
+const cellsOf = (pair, says) => ({ site: siteOf(pair.second), label: LABELS[says],
   page: pages.url[pair.second], other: pages.url[pair.first], says });
 
 async function change(key, cells) {
@@ -161,7 +157,7 @@ function keep() {
 
 // Marks on pairs that are not in this report: they stay, and can be taken back.
 function otherMarks() {
-  const known = new Set(allPairs.map(keyOf));
+  const known = new Set(droppedPairs.map(keyOf));
   const others = [...marks.keys()].filter((key) => !known.has(key));
   byId("other-marks").hidden = !others.length;
   byId("other-marks").querySelector("summary").textContent =
@@ -194,8 +190,8 @@ function saveMarks() {
 }
 function savePairs() {
   const rows = view.pairs.filter(isMarkable).map((pair) =>
-    [pages.url[pair.second], pages.url[pair.first], pair.kept ? "kept" : "dropped", pair.lost, pair.words, pair.similarity, sayingOf(keyOf(pair))]);
-  save("pairs.csv", csvOf(["page", "other", "verdict", "lost", "words", "similarity", "says"], rows));
+    [pages.url[pair.second], pages.url[pair.first], pair.lost, pair.words, pair.similarity, sayingOf(keyOf(pair))]);
+  save("pairs.csv", csvOf(["page", "other", "lost", "words", "similarity", "says"], rows));
 }
 
 const KEYS = { ArrowRight: () => turn(1), j: () => turn(1), ArrowLeft: () => turn(-1), k: () => turn(-1),

@@ -1,20 +1,19 @@
 // Two texts side by side, paragraph beside paragraph.
 const textsOf = (first, second) => data.texts[`${first}:${second}`];
-// What the marks in the texts mean; *isKept* if both pages were.
-const legend = (page, isKept) => el("p", { class: "legend" },
-  el("del", {}, isKept ? "would be lost with this copy"
-    : pages.nowhere[page] < pages.lost[page] ? "not on the page kept" : "lost with this copy"), " ",
+// What the marks in the texts mean.
+const legend = (page) => el("p", { class: "legend" },
+  el("del", {}, pages.nowhere[page] < pages.lost[page] ? "not on the page kept" : "lost with this copy"), " ",
   el("span", { class: "own" }, "only on the page kept"));
 
-function sidesOf(first, second, isKept) {
+function sidesOf(first, second) {
   const side = (page, fate) => el("div", {}, quiet(fate), pageCell(page));
-  return el("div", { class: "side head" }, side(first, "Page kept"), side(second, isKept ? "Seen later, kept too" : "Copy"));
+  return el("div", { class: "side head" }, side(first, "Page kept"), side(second, "Copy"));
 }
 
-function textsView(first, second, isKept = false) {
+function textsView(first, second) {
   const { rows, is_cut } = textsOf(first, second);
   const view = el("div", { class: "diff card", role: "region", "aria-label": "Texts side by side" },
-    sidesOf(first, second, isKept), legend(second, isKept));
+    sidesOf(first, second), legend(second));
   const side = (spans, tag) => el("p", { dir: "auto" },
     ...spans.flatMap(([text, changed]) => [text.startsWith(" ") ? " " : "",
       changed ? el(tag, { class: tag === "span" ? "own" : null }, text.trim()) : text.trim()]));

@@ -14,8 +14,6 @@ from dedup import DedupConfig, Detector, MemoryIndex, Page, Reason, SQLiteIndex,
 from dedup.cli import main
 from dedup.index import Index
 from dedup.recipes.fingerprinter import fingerprint
-from dedup.report.borderline import borderline_of
-from dedup.report.columns import columns_of
 from dedup.report.contents import Choices, contents_of
 from dedup.report.embedded import embedded
 from dedup.report.explanation import explain
@@ -104,11 +102,9 @@ def test_reports_and_commands_quote_it(tmp_path: Path, monkeypatch: pytest.Monke
     path, config, file = tmp_path / "pages.db", DedupConfig(), io.StringIO()
     with SQLiteIndex(path) as opened:
         crawled(opened)
-        borderline = borderline_of(columns_of(opened.views.glances()), opened, config)
         choices = Choices(index=opened, config=config, name="pages")
         data = embedded(contents_of(choices))
         write_report(choices, file)
-    assert [pair.match.check.finding for pair in borderline.pairs] == ["counted"]
     assert COUNTED in data["sentences"]  # type: ignore[operator]
     assert "They are copies if they have equally many tokens." in file.getvalue()
     told = CliRunner().invoke(main, ["explain", "http://a/2", "--index", str(path), "--json"])
