@@ -96,7 +96,7 @@ def _git_repository(folder: Path, commits: int = FEW) -> Path:
 
 
 @contextmanager
-def _running(command: list[str], port: int, folder: Path, **environment: str) -> Iterator[None]:
+def running(command: list[str], port: int, folder: Path, **environment: str) -> Iterator[None]:
     with (folder / "server.log").open("wb") as log:
         variables = {**os.environ, **environment}
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=variables)
@@ -199,7 +199,7 @@ def _gitweb(folder: Path, port: int) -> Iterator[str]:
 def _klaus(folder: Path, port: int) -> Iterator[str]:
     repository = _git_repository(folder, 2 * COMMITS)
     command = [_found("klaus"), "--host", "127.0.0.1", "--port", str(port), str(repository)]
-    with _running(command, port, folder):
+    with running(command, port, folder):
         yield "/project/"
 
 
@@ -216,7 +216,7 @@ def _hgweb(folder: Path, port: int) -> Iterator[str]:
         commit = [*hg, "commit", "-m", f"{subject} ({number})", "-d", f"2026-01-{number + 1:02}"]
         subprocess.run(commit, cwd=repository, check=False)  # 1 where nothing has changed
     command = [hg[0], "serve", "-R", str(repository), "-a", "127.0.0.1", "-p", str(port)]
-    with _running(command, port, folder):
+    with running(command, port, folder):
         yield "/"
 
 
@@ -245,7 +245,7 @@ def _dokuwiki(folder: Path, port: int) -> Iterator[str]:
     (folder / "conf/local.php").write_text(f"<?php\n{values}")
     _write_wiki(data / "pages")
     command = ["php", "-d", "error_reporting=0", "-S", f"127.0.0.1:{port}", "-t", str(wiki)]
-    with _running(command, port, folder, PHP_CLI_SERVER_WORKERS="3"):
+    with running(command, port, folder, PHP_CLI_SERVER_WORKERS="3"):
         yield "/doku.php?id=start"
 
 
@@ -317,7 +317,7 @@ def _trac(folder: Path, port: int) -> Iterator[str]:
     python, messages = Path(admin).parent / "python", json.dumps(_messages(POSTS))
     subprocess.run([python, "-c", _TRAC, place], input=messages.encode(), check=True)
     command = [_found("tracd"), "-s", "--hostname", "127.0.0.1", "-p", str(port), str(place)]
-    with _running(command, port, folder):
+    with running(command, port, folder):
         yield "/wiki"
 
 
@@ -351,7 +351,7 @@ def _roundup(folder: Path, port: int) -> Iterator[str]:
     subjects = _git(ROOT, "log", "-40", "--format=%s. %b").replace("\n\n", "\n")
     python = admin.parent / "python"
     subprocess.run([python, "-c", _ISSUES, place], input=subjects.encode(), check=True)
-    with _running([str(python), "-c", _ROUNDUP, str(place), str(port)], port, folder):
+    with running([str(python), "-c", _ROUNDUP, str(place), str(port)], port, folder):
         yield "/issue"
 
 
@@ -403,12 +403,12 @@ def _hyperkitty(folder: Path, port: int) -> Iterator[str]:
         variables = {**os.environ, **environment}
         subprocess.run([admin, *arguments], cwd=folder, env=variables, check=True, stdout=sys.stderr)
     command = [admin, "runserver", "--noreload", "--insecure", f"127.0.0.1:{port}"]
-    with _running(command, port, folder, **environment):
+    with running(command, port, folder, **environment):
         yield "/list/project@example.org/"
 
 
 _MEDIAWIKI = Path("/usr/share/mediawiki")
-_PHP = ("php", "-d", "error_reporting=0", "-d", "display_errors=0")
+PHP = ("php", "-d", "error_reporting=0", "-d", "display_errors=0")
 
 
 @contextmanager
@@ -423,15 +423,15 @@ def _mediawiki(folder: Path, port: int) -> Iterator[str]:
         "scriptpath": "",
     }
     given = [f"--{name}={value}" for name, value in options.items()]
-    install = [*_PHP, str(_MEDIAWIKI / "maintenance/install.php"), *given, "The project", "Admin"]
+    install = [*PHP, str(_MEDIAWIKI / "maintenance/install.php"), *given, "The project", "Admin"]
     subprocess.run(install, check=True, stdout=sys.stderr)
     for revision in revisions(COMMITS // 2):
         texts = _write_articles(revision, folder / revision)
-        write = [*_PHP, str(_MEDIAWIKI / "maintenance/importTextFiles.php"), "--overwrite", "--rc"]
+        write = [*PHP, str(_MEDIAWIKI / "maintenance/importTextFiles.php"), "--overwrite", "--rc"]
         variables = {**os.environ, **environment}
         subprocess.run([*write, *texts], env=variables, check=True, stdout=sys.stderr)
-    command = [*_PHP, "-S", f"127.0.0.1:{port}", "-t", str(_MEDIAWIKI)]
-    with _running(command, port, folder, PHP_CLI_SERVER_WORKERS="3", **environment):
+    command = [*PHP, "-S", f"127.0.0.1:{port}", "-t", str(_MEDIAWIKI)]
+    with running(command, port, folder, PHP_CLI_SERVER_WORKERS="3", **environment):
         yield "/index.php/Main_Page"
 
 
@@ -488,14 +488,14 @@ def _wordpress(folder: Path, port: int) -> Iterator[str]:
     install = ["mariadb-install-db", f"--datadir={base}", "--auth-root-authentication-method=normal"]
     subprocess.run(install, check=True, stdout=sys.stderr)
     start = ["mariadbd", "--user=root", f"--datadir={base}", f"--port={free_port()}"]
-    with _running([*start, f"--socket={socket_}"], int(start[-1].partition("=")[2]), folder):
+    with running([*start, f"--socket={socket_}"], int(start[-1].partition("=")[2]), folder):
         create = ["mariadb", f"--socket={socket_}", "-e", "CREATE DATABASE blog CHARACTER SET utf8mb4"]
         subprocess.run(create, check=True)
         posts = _messages(POSTS)
-        fill = [*_PHP, str(folder / "fill.php"), str(blog)]
+        fill = [*PHP, str(folder / "fill.php"), str(blog)]
         subprocess.run(fill, input=json.dumps(posts).encode(), check=True, stdout=sys.stderr)
-        command = [*_PHP, "-S", f"127.0.0.1:{port}", "-t", str(blog)]
-        with _running(command, port, folder, PHP_CLI_SERVER_WORKERS="3"):
+        command = [*PHP, "-S", f"127.0.0.1:{port}", "-t", str(blog)]
+        with running(command, port, folder, PHP_CLI_SERVER_WORKERS="3"):
             yield "/"
 
 
@@ -575,7 +575,7 @@ def _machina(folder: Path, port: int) -> Iterator[str]:
         posts = json.dumps(_messages(POSTS)).encode()
         subprocess.run(command, cwd=folder, env=variables, input=posts, check=True, stdout=sys.stderr)
     command = [admin, "runserver", "--noreload", "--insecure", f"127.0.0.1:{port}"]
-    with _running(command, port, folder, **environment):
+    with running(command, port, folder, **environment):
         yield "/"
 
 

@@ -1,0 +1,141 @@
+"""Crawl real web programs, and count the copies that are kept and the contents that are lost.
+
+python -m benchmarks.dynamic                            # all programs; installs what they need
+python -m benchmarks.dynamic wordpress --list           # one, with the URLs of what is kept and lost
+python -m benchmarks.dynamic --keep FOLDER              # the crawls stay there
+python -m benchmarks.dynamic --replay FOLDER            # those crawls once more, by the rule as it is now
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from benchmarks.accuracy.report import Row, Table
+from benchmarks.dynamic.programs import PROGRAMS, Place, Program
+from benchmarks.dynamic.replay import ENDING, by_minhash, by_simhash, load, ours, save, words_only_in
+from benchmarks.dynamic.truth import Crawled, counts_of, keys_of
+from benchmarks.rules.programs import ROOT, free_port
+
+RULES: dict[str, Callable[[Sequence[Crawled]], dict[int, int]]] = {
+    "scrapy-dedup": ours,
+    "MinHash .8": by_minhash,
+    "SimHash 3": by_simhash,
+}
+SHOWN = 25
+
+
+def crawled(program: Program, pages: int, cache: Path) -> list[Crawled]:
+    """Install, fill and serve *program*, and return the pages of a crawl of it."""
+    with TemporaryDirectory() as folder:
+        place = Place(Path(folder), free_port(), cache)
+        files = {name: str(place.folder / name) for name in ("index", "result", "log")}
+        with program.start(place) as path:
+            job = {"port": place.port, "path": path, "deny": program.deny, "pages": pages, **files}
+            subprocess.run(
+                [sys.executable, "-m", "benchmarks.dynamic.crawl"],
+                input=json.dumps(job).encode(),
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                check=True,
+            )
+        records = map(json.loads, Path(files["result"]).read_text("utf-8").splitlines())
+        return [
+            Crawled(one["url"], one["html"], *keys_of(one["html"], program.content), one["dropped"])
+            for one in records
+        ]
+
+
+def table_of(found: Mapping[str, Mapping[str, Row]]) -> Table:
+    """Return the table of the *found* rows by program and rule."""
+    head = ("program", "rule", "pages", "copies", "dropped", "kept", "%", "contents lost", "% of drops")
+    rows = [row for by_rule in found.values() for row in by_rule.values()]
+    return Table("Web programs", head, rows)
+
+
+def row_of(name: str, rule: str, pages: Sequence[Crawled], dropped: Sequence[int]) -> Row:
+    """Return what *rule* did to the program of that *name*."""
+    counts = counts_of(pages, dropped)
+    gone = counts.copies - len(counts.kept)
+    share, lost = f"{100 * counts.share:.1f}", f"{100 * counts.lost_share:.2f}"
+    return (
+        name,
+        rule,
+        counts.pages,
+        counts.copies,
+        gone,
+        len(counts.kept),
+        share,
+        len(counts.lost),
+        lost,
+    )
+
+
+def listed(pages: Sequence[Crawled], dropped: Mapping[int, int]) -> list[str]:
+    """Return a line for each content lost and each copy kept."""
+    counts = counts_of(pages, dropped)
+    lines = []
+    for number in counts.lost:
+        other = pages[dropped[number]] if dropped[number] >= 0 else None
+        words = words_only_in(pages[number], other)
+        lines.append(f"lost {pages[number].url}\n  for {other.url if other else '?'}: {_some(words)}")
+    for number in counts.kept:
+        held = next(one for one in pages if one.key and one.holds(pages[number]))
+        words = words_only_in(pages[number], held)
+        lines.append(f"kept {pages[number].url}\n  like {held.url}: {_some(words)}")
+    return lines
+
+
+def _some(words: Sequence[str]) -> str:
+    return f"{len(words)} words, {' '.join(words[:SHOWN])}"
+
+
+@click.command(help=__doc__)
+@click.argument("programs", nargs=-1, type=click.Choice(list(PROGRAMS)))
+@click.option("--pages", default=600, show_default=True, help="Of each program.")
+@click.option("--keep", type=click.Path(path_type=Path), help="A folder for the crawls.")
+@click.option("--replay", type=click.Path(path_type=Path, exists=True), help="A folder of crawls.")
+@click.option("--cache", type=click.Path(path_type=Path), default=Path("~/.cache/dedup-dynamic"))
+@click.option("--list", "lists", is_flag=True, help="Name what is kept and lost.")
+@click.option("--peers/--no-peers", default=True, help="Count what MinHash and SimHash do, too.")
+def main(
+    *,
+    programs: Sequence[str],
+    pages: int,
+    keep: Path | None,
+    replay: Path | None,
+    cache: Path,
+    lists: bool,
+    peers: bool,
+) -> None:
+    found: dict[str, dict[str, Row]] = {}
+    there = (
+        {path.name.removesuffix(ENDING): path for path in sorted(replay.glob(f"*{ENDING}"))}
+        if replay
+        else {}
+    )
+    for name in programs or there or PROGRAMS:
+        if replay:
+            crawl = load(there[name])
+        else:
+            crawl = crawled(PROGRAMS[name], pages, cache.expanduser())
+        if keep:
+            keep.mkdir(parents=True, exist_ok=True)
+            save(keep / f"{name}{ENDING}", crawl)
+        found[name] = {}
+        for rule, drops in list(RULES.items())[: None if peers else 1]:
+            dropped = drops(crawl)
+            found[name][rule] = row_of(name, rule, crawl, list(dropped))
+            if lists and rule == "scrapy-dedup":
+                click.echo("\n".join(listed(crawl, dropped)))
+    click.echo(table_of(found).markdown())
+
+
+if __name__ == "__main__":
+    main()
