@@ -15,8 +15,7 @@
 # make workflows  runs the linters of the workflows; needs a network
 VENV ?= .venv
 OLDEST_VENV ?= $(VENV)-oldest
-# What it imports of its neighbours has gone from newer ones.
-OLDEST_SCRAPY = "scrapy==2.11.*" "twisted<24.10" "w3lib<2.3"
+OLDEST_SCRAPY = "scrapy==2.13.*"
 PYTHON ?= python3
 BIN = $(VENV)/bin
 # What is never imported need not be compiled: a third of the size.

@@ -24,7 +24,6 @@ from typing import Any
 
 from tests.forking import forking
 from tests.knobs import turn
-from tests.older import IS_OLDER, SETTINGS
 
 ROOT = Path(__file__).parent.parent
 TIMEOUT = 120.0
@@ -126,7 +125,6 @@ def started(
             "DEDUP_INDEX": index_of(folder),
             "FEEDS": {str(feed): {"format": "jsonlines"}},
             "TELNETCONSOLE_ENABLED": False,
-            **SETTINGS,
             **(settings or {}),
         },
         "strict": strict,
@@ -168,7 +166,7 @@ def run_job(text: str) -> int:
     from scrapy.utils.misc import load_object
 
     job = json.loads(text)
-    if job["strict"] and not IS_OLDER:
+    if job["strict"]:
         warnings.simplefilter("error", ScrapyDeprecationWarning)
     turn(job["settings"])
     process = load_object(f"scrapy.crawler.{job['process']}")(job["settings"])

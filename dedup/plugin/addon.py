@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedup.plugin.middleware import DedupSpiderMiddleware
-from dedup.plugin.older import put_component
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.responses import DedupResponseMiddleware
 from dedup.plugin.settings import read_settings
@@ -40,4 +39,4 @@ class Addon:
             ("SPIDER_MIDDLEWARES", DedupResponseMiddleware, RESPONSES_PRIORITY),
             ("DOWNLOADER_MIDDLEWARES", UrlRulesMiddleware, RULES_PRIORITY),
         ):
-            put_component(settings, name, component, priority)
+            settings.setdefault_in_component_priority_dict(name, component, priority)

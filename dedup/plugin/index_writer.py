@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from dedup.index.ledger import Ledger
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.plugin.waiting import Waiter, has_asyncio
+from dedup.plugin.waiting import Waiter
 from dedup.values.errors import ServerAway, TooSlow
 from dedup.values.row import NoSuchRow
 
@@ -86,7 +86,7 @@ class IndexWriter:
         self._hurries = Event()
         self._failures = 0
         self._resumes = 0.0
-        self._call: Callable[..., Any] = _caller()
+        self._call: Callable[..., Any] = asyncio.get_running_loop().call_soon_threadsafe
         self._thread = Thread(target=self._work, name="dedup writer", daemon=True)
         self._thread.start()
 
@@ -179,16 +179,6 @@ class IndexWriter:
         self._failures = self._failures + 1 if isinstance(error, ServerAway) else 0
         if self._failures >= _MOST_FAILURES:
             self._resumes = monotonic() + _PAUSE
-
-
-def _caller() -> Callable[..., Any]:
-    """Return what lets the thread of the crawl call something."""
-    if has_asyncio():
-        return asyncio.get_running_loop().call_soon_threadsafe
-    from twisted.internet import reactor  # importing it at the top would install one
-
-    call: Callable[..., Any] = reactor.callFromThread
-    return call
 
 
 class CircuitBreaker:

@@ -12,6 +12,11 @@ from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
+try:
+    from scrapy.utils.asyncio import is_asyncio_available
+except ImportError:  # Scrapy 2.13
+    from scrapy.utils.reactor import is_asyncio_reactor_installed as is_asyncio_available
+
 from dedup.front.settings import DedupSettings
 from dedup.front.summary import LostFeed, summary
 from dedup.index import Index, Run, Sighting
@@ -27,10 +32,9 @@ from dedup.plugin.index_writer import (
     IndexWriter,
 )
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.plugin.older import close_spider
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
-from dedup.plugin.waiting import Future, Waiter, WaitingRoom, call_later, has_asyncio, waiting_room
+from dedup.plugin.waiting import Future, Waiter, WaitingRoom, waiting_room
 from dedup.reading.page import Page
 from dedup.values.errors import DedupError, IndexUnavailable, ServerAway
 from dedup.values.hashes import digest
@@ -89,7 +93,7 @@ Answered = tuple[Verdict | None, Waiter | None]
 
 
 class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
-    """The crawl is refused because of its index, before any feed was opened."""
+    """The crawl is refused because of its index or its reactor, before any feed was opened."""
 
     # Scrapy logs it with its traceback, which tells a user nothing.
     __traceback__ = None
@@ -147,7 +151,12 @@ class Judge:
     # The run
 
     def check(self) -> None:
-        """Raise `CannotBegin` if the index cannot be used; an error in `open` would be logged twice."""
+        """Raise `CannotBegin` if the crawl cannot begin; an error in `open` would be logged twice."""
+        if not is_asyncio_available():
+            raise CannotBegin(
+                "scrapy-dedup needs asyncio, as Scrapy has it by default: set TWISTED_REACTOR to "
+                "twisted.internet.asyncioreactor.AsyncioSelectorReactor, or do not set it"
+            )
         try:
             with open_index(self._index_path) as index:
                 index.expect(self.settings.config)
@@ -168,9 +177,8 @@ class Judge:
             self._goes_on = run.id in before
             self.rules.open(index, run, self._do, goes_on=self._goes_on)
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
-            if has_asyncio():
-                index.store.gather(MOST_GATHERED)
-                self._gathers = not self.is_remote
+            index.store.gather(MOST_GATHERED)
+            self._gathers = not self.is_remote
             # No more than Scrapy takes of one response before they are through.
             self._most_asked = min(MOST_GATHERED, self._crawler.settings.getint("CONCURRENT_ITEMS"))
         except BaseException:
@@ -330,7 +338,7 @@ class Judge:
                 self._cancel()
                 # Not at once: all doors must wait for their answers, or the last one would go on first.
                 within = 0 if waiting == self._most_asked else ASKED_WITHIN
-                self._cancel = call_later(within, self._ask_gathered)
+                self._cancel = asyncio.get_running_loop().call_later(within, self._ask_gathered).cancel
             return later
         self._catch_up()
         if (sighting := self._sighted(question)) is None:
@@ -466,13 +474,22 @@ class Judge:
         if answer.error:
             self.notices.failed(answer.error)
             if isinstance(answer.error, ServerAway) and self.settings.unavailable == "stop":
-                self._stop()
+                self.stop(
+                    "dedup_index_unavailable",
+                    "The crawl is ended: the index does not answer (DEDUP_UNAVAILABLE)",
+                )
         return answer.value
 
-    def _stop(self) -> None:
-        if self._ending is None:
-            logger.error("The crawl is ended: the index does not answer (DEDUP_UNAVAILABLE)")
-            self._ending = close_spider(self._crawler, "dedup_index_unavailable")
+    def stop(self, reason: str, why: str) -> None:
+        """Begin to close the spider, once, and log *why*."""
+        if self._ending is not None:
+            return
+        logger.error("%s", why)
+        engine: Any = self._crawler.engine
+        if hasattr(engine, "close_spider_async"):
+            self._ending = asyncio.ensure_future(engine.close_spider_async(reason=reason))
+        else:  # Scrapy 2.13
+            self._ending = engine.close_spider(self._crawler.spider, reason)
 
     # Visits, and what was withheld
 

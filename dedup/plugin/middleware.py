@@ -15,7 +15,6 @@ from scrapy.utils.misc import arg_to_iter
 from twisted.internet.defer import Deferred
 
 from dedup.front.settings import DedupSettings
-from dedup.plugin.older import item_pipeline, spider_middleware
 from dedup.plugin.pages import key_of
 from dedup.plugin.pipeline import BesidePipeline
 from dedup.plugin.requests import mark_link
@@ -60,11 +59,6 @@ class DedupSpiderMiddleware(BesidePipeline):
             yield request
         async for output in start:
             yield output
-
-    def process_start_requests(self, start: Iterable[Any], spider: Any = None) -> Iterator[Any]:
-        """Do what `process_start` does, before Scrapy 2.13."""
-        yield from self._again()
-        yield from start
 
     def _again(self) -> Iterator[Request]:
         if self._judge:
@@ -146,7 +140,7 @@ class DedupSpiderMiddleware(BesidePipeline):
     @cached_property
     def _tracker(self) -> Tracker | None:
         """What follows the items of this crawl, None in one that has switched it off."""
-        tracking = item_pipeline(self._crawler, TrackingPipeline)
+        tracking = self._crawler.get_item_pipeline(TrackingPipeline)
         return tracking.tracker if tracking else None
 
     @cached_property
@@ -154,7 +148,7 @@ class DedupSpiderMiddleware(BesidePipeline):
         """What marks the responses that reach their callback, None where it is switched off."""
         from dedup.plugin.responses import DedupResponseMiddleware
 
-        return spider_middleware(self._crawler, DedupResponseMiddleware)
+        return self._crawler.get_spider_middleware(DedupResponseMiddleware)
 
     def _was_given(self, exchange: Exchange) -> bool:
         """Return whether a response reached its callback; otherwise the output is that of an errback."""

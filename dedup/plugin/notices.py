@@ -14,8 +14,6 @@ from scrapy.exceptions import DropItem
 
 from dedup.front.settings import DedupSettings
 from dedup.front.shares import DOUBTFUL_SIMILARITY, DOUBTFUL_WORDS, Shares, Swallowed, doubtful
-from dedup.plugin.older import HAS_LOG_LEVEL, log_in_one_line
-from dedup.plugin.waiting import has_asyncio
 from dedup.rule.loss import loses
 from dedup.values.errors import IndexUnavailable
 from dedup.values.limits import EXCESSES, Excess
@@ -39,11 +37,8 @@ class DuplicatePage(DropItem):
 
     def __init__(self, url: str, verdict: Verdict, name: str = "") -> None:
         message: Any = DropReason(url, verdict, name)
-        super().__init__(message, **({"log_level": "NOTSET"} if HAS_LOG_LEVEL else {}))
+        super().__init__(message, log_level="NOTSET")
         self.verdict = verdict
-
-
-log_in_one_line(DuplicatePage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +90,7 @@ class CrawlStats:
 
     They are added up here, because a page has a dozen of them and a call of Scrapy's collector costs a
     microsecond or two.  The collector gets them a second after the first new one, and the rest at the
-    end.  Without an asyncio loop, and so without a clock, it gets each at once.
+    end.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -113,7 +108,7 @@ class CrawlStats:
         """Add *by* to the stat *name*."""
         self._added[name] = self._added.get(name, 0) + by
         if self._timer is None:
-            self._write_soon()
+            self._timer = asyncio.get_running_loop().call_later(WRITTEN_AFTER, self.write)
 
     def timed(self, step: str, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Return what *call* returns; add the processor seconds that it takes to the stat of *step*."""
@@ -128,12 +123,6 @@ class CrawlStats:
         self._most_candidates = max(self._most_candidates or 0, verdict.candidates)
         self.add("candidates", verdict.candidates)
         self.add("lookups")
-
-    def _write_soon(self) -> None:
-        if has_asyncio():
-            self._timer = asyncio.get_running_loop().call_later(WRITTEN_AFTER, self.write)
-        else:
-            self.write()
 
     def write(self) -> None:
         """Let the stats of Scrapy have everything that was counted up to now."""

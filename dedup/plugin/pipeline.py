@@ -23,11 +23,10 @@ from dedup.plugin.feeds import (
 from dedup.plugin.garbage import UsedResponses
 from dedup.plugin.judge import Answered, Judge, Question
 from dedup.plugin.notices import DropReason, DuplicatePage
-from dedup.plugin.older import close_spider, item_pipeline, keep_contexts
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, only_looks, read_settings
-from dedup.plugin.tracking import CURRENT, Exchange, Token, Tracker, TrackingPipeline, rows_of
+from dedup.plugin.tracking import Exchange, Token, Tracker, TrackingPipeline, rows_of
 from dedup.plugin.unread import Copy, Net
 from dedup.plugin.waiting import Future, Waiter
 from dedup.reading.fields import NoHtml
@@ -65,7 +64,6 @@ class DedupPipeline:
         self._net = Net()
         self.used = UsedResponses()
         """The responses that nothing more is to come of."""
-        self._ending: Any = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -85,9 +83,8 @@ class DedupPipeline:
         return pipeline
 
     def open_spider(self, spider: Any = None) -> None:
-        if tracking := item_pipeline(self._crawler, TrackingPipeline):
+        if tracking := self._crawler.get_item_pipeline(TrackingPipeline):
             self._tracker = tracking.tracker
-        keep_contexts(self._crawler, CURRENT)
         self._before = self._predecessors()
         run = self.judge.open()
         self._feeds.begin()
@@ -269,9 +266,8 @@ class DedupPipeline:
             self._marker.mark(item, verdict)
         except CannotMark as error:
             self._counts.add("mark_errors")
-            if self._ending is None:
-                logger.error("The crawl is ended, items are kept unmarked: %s", error)
-                self._ending = close_spider(self._crawler, "dedup_cannot_mark")
+            why = f"The crawl is ended, items are kept unmarked: {error}"
+            self.judge.stop("dedup_cannot_mark", why)
         return item
 
     def _keep_unjudged(self, item: Any) -> Any:
@@ -352,7 +348,7 @@ class BesidePipeline:
     @cached_property
     def _pipeline(self) -> DedupPipeline | None:
         """The pipeline of this crawl, None in one that has switched it off."""
-        return item_pipeline(self._crawler, DedupPipeline)
+        return self._crawler.get_item_pipeline(DedupPipeline)
 
     @property
     def _judge(self) -> Judge | None:

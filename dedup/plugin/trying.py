@@ -48,11 +48,6 @@ class TrialSpider(Spider):
         self._hosts = {host_of(url)}
 
     async def start(self) -> AsyncIterator[Request]:
-        for request in self.start_requests():
-            yield request
-
-    def start_requests(self) -> Iterator[Request]:
-        """Yield what `start` does, before Scrapy 2.13."""
         yield Request(self._url, self.parse, errback=self.failed)
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
@@ -65,10 +60,6 @@ class TrialSpider(Spider):
             return
         self._told["pages"] += 1
         yield {"url": response.url, "html": response.text}
-        if self._told["pages"] >= self._pages:
-            assert self.crawler.engine is not None
-            self.crawler.engine.close_spider(self, "enough")
-            return
         for link in self._links.extract_links(response):
             if host_of(link.url) in self._hosts:
                 yield Request(link.url, self.parse)
@@ -93,7 +84,7 @@ def try_site(
     """
     told: Counter[str] = Counter()
     addon = {"ADDONS": {"dedup.plugin.Addon": 500}}
-    own = {"DEDUP_INDEX": str(index), "DEDUP_DRY_RUN": True}
+    own = {"DEDUP_INDEX": str(index), "DEDUP_DRY_RUN": True, "CLOSESPIDER_ITEMCOUNT": pages}
     process = CrawlerProcess({**_POLITE, **addon, **settings, **own})
     crawler = process.create_crawler(TrialSpider)
     crawler.signals.connect(lambda: tell(told["pages"]), signals.item_scraped, weak=False)

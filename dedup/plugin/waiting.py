@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Generator
-from functools import partial
+from collections.abc import Generator
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
-
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
 
 from dedup.index import Index
 from dedup.index.index import SQLiteIndex
@@ -62,24 +58,15 @@ class Future(Generic[_T]):
     """A value that comes later, to be awaited once."""
 
     def __init__(self) -> None:
-        self._future: asyncio.Future[_T] | Deferred[_T]
-        if has_asyncio():
-            self._future = asyncio.get_running_loop().create_future()
-        else:
-            self._future = Deferred()
+        self._future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
 
     def come(self, value: _T) -> None:
         """Set the value, and let whoever awaits it go on."""
-        if isinstance(self._future, Deferred):
-            if not self._future.called:
-                self._future.callback(value)
-        elif not self._future.done():  # else nobody waits any more
+        if not self._future.done():  # else nobody waits any more
             self._future.set_result(value)
 
     def __await__(self) -> Generator[Any, None, _T]:
         """Return the value."""
-        if isinstance(self._future, Deferred):
-            return maybe_deferred_to_future(self._future).__await__()
         return self._future.__await__()
 
 
@@ -105,36 +92,17 @@ class Waiter:
         if self._is_called or seconds <= 0:
             return self._is_called
         self._called = Future()
-        cancel = call_later(seconds, partial(self._called.come, False))
+        timer = asyncio.get_running_loop().call_later(seconds, self._called.come, False)
         try:
             return await self._called
         finally:
-            cancel()
-
-
-def call_later(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
-    """Call *call* in so many *seconds*; return what prevents that."""
-    if has_asyncio():
-        return asyncio.get_running_loop().call_later(seconds, call).cancel
-    from twisted.internet import reactor  # importing it at the top would install one
-
-    timer: Any = reactor.callLater(seconds, call)  # type: ignore[arg-type]
-    return lambda: timer.active() and timer.cancel()
+            timer.cancel()
 
 
 def waiting_room(index: Index) -> WaitingRoom:
     """Return the room of *index*, one for all crawlers of this process."""
     name = str(index.path.resolve()) if isinstance(index, SQLiteIndex) else index.name
     return _rooms.setdefault(name, WaitingRoom())
-
-
-def has_asyncio() -> bool:
-    """Return whether an asyncio loop is running; Scrapy's own function for this came with 2.14."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 class InFlight:

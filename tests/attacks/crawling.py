@@ -14,12 +14,12 @@ ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 AT_ONCE = 3
 
 
-def crawled(folder: Path, reactor: str | None, crawls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def crawled(folder: Path, crawls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return what each of *crawls* gave: its items, its stats, and the error that ended it, or "".
 
     Those of one index come one after the other.  A crawl is a dictionary: the dotted path of its spider, the arguments of that, and settings.
     """
-    job = {"reactor": reactor, "crawls": crawls, "folder": str(folder)}
+    job = {"crawls": crawls, "folder": str(folder)}
     log = folder / "log.txt"
     code = _ended(_forked(run, json.dumps(job), output=log, errors=log), log)
     assert code == 0, log.read_text("utf-8")
@@ -43,9 +43,9 @@ def run(text: str) -> int:
     from scrapy.utils.reactor import install_reactor
 
     job = json.loads(text)
-    install_reactor(job["reactor"] or ASYNCIO)
+    install_reactor(ASYNCIO)
     folder = Path(job["folder"])
-    process = CrawlerProcess({"TWISTED_REACTOR": job["reactor"] or ASYNCIO, "LOG_LEVEL": "ERROR"})
+    process = CrawlerProcess({"TWISTED_REACTOR": ASYNCIO, "LOG_LEVEL": "ERROR"})
     found: dict[int, tuple[dict[str, Any], str]] = {}
     left: dict[str, list[tuple[int, Any]]] = {}
     for number, crawl in enumerate(job["crawls"]):
@@ -57,7 +57,7 @@ def run(text: str) -> int:
     def go_on(crawls: list[tuple[int, Any]]) -> Any:
         number, crawl = crawls[0]
         settings = {
-            "TWISTED_REACTOR": job["reactor"] or ASYNCIO,
+            "TWISTED_REACTOR": ASYNCIO,
             "TELNETCONSOLE_ENABLED": False,
             "CONCURRENT_REQUESTS": 2,  # Python's server has five in its queue: more would wait for long
             "LOG_LEVEL": "ERROR",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from scrapy.exceptions import DropItem
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
-
-from tests.plugin.spiders import pause
 
 
 class Replacing:
@@ -51,5 +50,5 @@ class Slow:
     """A storage that takes its time."""
 
     async def process_item(self, item: Any, spider: Any = None) -> Any:
-        await pause(0.3)
+        await asyncio.sleep(0.3)
         return item

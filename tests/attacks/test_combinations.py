@@ -1,4 +1,4 @@
-"""Spiders, pipelines and options in 84 combinations: as many items as plain Scrapy gives, to the item.
+"""Spiders, pipelines and options in 77 combinations: as many items as plain Scrapy gives, to the item.
 
 Every option meets every kind of spider, and every pipeline meets every option and every kind.
 """
@@ -15,14 +15,13 @@ from typing import Any
 
 import pytest
 
-from tests.attacks.crawling import ASYNCIO, crawled
+from tests.attacks.crawling import crawled
 from tests.attacks.site import COPIES, DIFFERENT, described, files_of
 from tests.attacks.spiders import KINDS
 from tests.attacks.storages import PIPELINES
 from tests.knobs import EXPLORED
 from tests.serving import serving
 
-SELECT = "twisted.internet.selectreactor.SelectReactor"
 ALL = {"KNOBS": {EXPLORED: 0}}
 OPTIONS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -34,7 +33,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "several items": {},
     "several items, response": {"DEDUP_SOURCE": "response", "DEDUP_SKIP": "links"},
     "job": {},
-    "no asyncio": {},
     "second crawl": {"DEDUP_SCOPE": "domain", "DEDUP_RECIPE": "both"},
 }
 SITES = {"different": DIFFERENT, "copies": DIFFERENT + COPIES}
@@ -92,15 +90,10 @@ def marked(crawl: dict[str, Any]) -> int:
 @cache
 def found(kind: int) -> dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]]:
     """Return what all crawls of one kind gave without the add-on, and with it."""
-    done: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {}
-    for reactor in (ASYNCIO, SELECT):
-        done |= dict(_crawled(kind, reactor))
-    return done
+    return dict(_crawled(kind))
 
 
-def _crawled(
-    kind: int, reactor: str
-) -> Iterator[tuple[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]]]:
+def _crawled(kind: int) -> Iterator[tuple[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]]]:
     crawls: dict[tuple[str, str], list[dict[str, Any]]] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
@@ -109,11 +102,11 @@ def _crawled(
             url = stack.enter_context(serving(files)).rstrip("/")
             files.update(files_of(known, url))
             for of_kind, option, pipeline in COMBINATIONS:
-                if of_kind == kind and (option == "no asyncio") == (reactor == SELECT):
+                if of_kind == kind:
                     arguments = {"site": url, "pages": described(known)}
                     index = folder / f"{site} {option}"
                     crawls[option, site] = _crawls(kind, option, pipeline, arguments, index)
-        results = iter(crawled(folder, reactor, [crawl for some in crawls.values() for crawl in some]))
+        results = iter(crawled(folder, [crawl for some in crawls.values() for crawl in some]))
     for place, some in crawls.items():
         done = [next(results) for _ in some]
         yield place, (done[0], done[-1])

@@ -63,7 +63,7 @@ def contents(done: dict[str, Any]) -> list[int]:
 
 def test_the_sound_index_drops_what_is_repeated(sound: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(sound, tmp_path / "pages.db"))
-    (done,) = crawled(tmp_path, None, [crawl_with(path)])
+    (done,) = crawled(tmp_path, [crawl_with(path)])
     assert contents(done) == list(UNIQUE)
 
 
@@ -75,9 +75,7 @@ def test_no_damage_loses_a_page(sound: Path, tmp_path: Path, seed: int) -> None:
     for path in paths:
         path.write_bytes(flipped(sound.read_bytes(), rng))
     refused = 0
-    for path, done in zip(
-        paths, crawled(tmp_path, None, [crawl_with(path) for path in paths]), strict=True
-    ):
+    for path, done in zip(paths, crawled(tmp_path, [crawl_with(path) for path in paths]), strict=True):
         # A flip in the name or value of a recipe makes it another recipe.
         refused += (was_refused := done["error"].startswith(REFUSALS))
         assert was_refused or not done["error"], (path, done)

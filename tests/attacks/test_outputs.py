@@ -176,5 +176,5 @@ def test_runs_of_one_process_need_no_clock(tmp_path: Path, unchanged: str) -> No
             }
             for days in (0, 1, 10_000, 3)
         ]
-        found = [texts(done["items"]) for done in crawled(tmp_path, None, crawls)]
+        found = [texts(done["items"]) for done in crawled(tmp_path, crawls)]
     assert found == [ALL, *[ALL if unchanged == "keep" else []] * 3]

@@ -14,8 +14,6 @@ from scrapy import Request, Spider
 from scrapy.exceptions import DropItem
 from scrapy.http import Response
 
-from tests.older import IS_OLDER
-
 
 class DoorSpider(Spider):
     """Requests a page for each of *contents* (JSON), one after the other, with the callback *how*.
@@ -31,7 +29,7 @@ class DoorSpider(Spider):
     async def start(self) -> AsyncIterator[Any]:
         for number, content in enumerate(json.loads(self.contents)):
             # Scrapy 2.13 would bring the next page before this one's callback has ended.
-            while number and not (IS_OLDER or self._is_quiet()):
+            while number and not self._is_quiet():
                 await asyncio.sleep(0.02)
             links = f'<a href="http://127.0.0.1:9/{number}">1</a><a href="http://127.0.0.1:9/all">2</a>'
             page = f"<html><body><p>{content}</p><!-- {number} -->{links}</body></html>"
@@ -189,10 +187,6 @@ class HoldingSpider(Spider):
     pages = "120"
 
     async def start(self) -> AsyncIterator[Any]:
-        for request in self.start_requests():
-            yield request
-
-    def start_requests(self) -> Iterator[Request]:
         self.living: WeakSet[Response] = WeakSet()
         yield self._page(0)
 

@@ -35,7 +35,6 @@ from dedup.index.ledger import Ledger
 from dedup.index.runs import RunBook
 from dedup.plugin import feeds
 from dedup.values.verdict import Outcome
-from tests import older
 from tests.knobs import KNOBS, MOST_GATHERED, turn
 from tests.oracle.world import warm
 from tests.pages import edited, text
@@ -230,8 +229,7 @@ Task = tuple[History, int, Path]
 
 def lived(histories: Sequence[History], folder: Path, fault: str = "") -> list[list[Left]]:
     """Live *histories*, each in a folder and with an index of its own; for a process without a reactor."""
-    if not older.IS_OLDER:  # where it would install a reactor
-        warm()
+    warm()
     tasks: list[Task] = []
     for number, history in enumerate(histories):
         (folder / str(number)).mkdir()
@@ -369,7 +367,6 @@ async def _crawled(task: Task) -> int:
     history, number, folder = task
     step = history.steps[number]
     settings = {
-        **older.SETTINGS,
         "ADDONS": {"dedup.plugin.Addon": 500},
         "DEDUP_INDEX": str(folder / "pages.db"),
         "DEDUP_UNCHANGED": history.unchanged,
@@ -466,9 +463,7 @@ class Held:
         return deferred.addCallback(lambda _: self._store(file))
 
     async def _store_later(self, file: Any) -> None:
-        flushed = threads.deferToThread(file.flush)
-        # Scrapy before 2.13 leaves a coroutine to Twisted.
-        await (flushed if older.IS_OLDER else maybe_deferred_to_future(flushed))
+        await maybe_deferred_to_future(threads.deferToThread(file.flush))
         self._store(file)
 
     def _store(self, file: Any) -> None:

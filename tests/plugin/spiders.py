@@ -14,25 +14,9 @@ from scrapy.exceptions import DropItem
 from scrapy.http import HtmlResponse, Response
 from scrapy.loader import ItemLoader
 from scrapy.settings import BaseSettings
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
 
 from crawler.spiders.site import SiteSpider
 from tests.pages import edited, text
-
-
-async def pause(seconds: float) -> None:
-    """Let others run, under whatever loop or reactor there is."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        from twisted.internet import reactor
-
-        later: Deferred[None] = Deferred()
-        reactor.callLater(seconds, later.callback, None)  # type: ignore[arg-type]
-        await maybe_deferred_to_future(later)
-    else:
-        await asyncio.sleep(seconds)
 
 
 def html(content: str) -> str:
@@ -203,7 +187,7 @@ class Refilling(ByText):
         for number in range(20):
             item["text"] = text(number)
             yield item
-            await pause(0.01)
+            await asyncio.sleep(0.01)
 
 
 class FailingStorage:
@@ -264,9 +248,6 @@ class Monitor(Spider):
     times = 10
 
     async def start(self) -> AsyncIterator[Request]:
-        yield self._asked(0)
-
-    def start_requests(self) -> Iterator[Request]:
         yield self._asked(0)
 
     def _asked(self, number: int) -> Request:

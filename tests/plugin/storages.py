@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -10,19 +11,19 @@ from typing import Any
 from scrapy.exceptions import DropItem
 from scrapy.exporters import BaseItemExporter
 
-from tests.plugin.spiders import ItemSpider, pause
+from tests.plugin.spiders import ItemSpider
 
 
 async def pause_until(is_true: Callable[[], bool]) -> None:
     while not is_true():
-        await pause(0.02)
+        await asyncio.sleep(0.02)
 
 
 class Slow:
     """Takes its time over every item, and hands on another object."""
 
     async def process_item(self, item: Any, spider: Any = None) -> Any:
-        await pause(0.2)
+        await asyncio.sleep(0.2)
         return dict(item)
 
 
@@ -32,7 +33,7 @@ class Held:
     async def process_item(self, item: Any, spider: Any = None) -> Any:
         if item.get("after"):
             await pause_until(Path(item["after"]).exists)
-            await pause(item.get("later", 0))
+            await asyncio.sleep(item.get("later", 0))
         return item
 
 

@@ -11,7 +11,6 @@ import pytest
 from dedup import Page, SQLiteIndex, fingerprint
 from dedup.values.verdict import Outcome
 from tests.crawling import Crawl, crawl
-from tests.older import needs_2_13
 from tests.pages import edited, text
 
 ITEMS = [
@@ -77,7 +76,6 @@ def test_an_unknown_item_class_without_the_fields_ends_the_crawl(
     assert len(done.items) == done.dedup()["mark_errors"] == 4  # nothing is lost
 
 
-@needs_2_13
 def test_items_of_an_odd_kind_are_judged_and_not_lost_by_a_mark(tmp_path: Path) -> None:
     choices: Any = {
         "type": "Odd",

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import asyncio
+from unittest.mock import Mock
+
 import pytest
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -44,6 +47,7 @@ def impatient() -> CircuitBreaker:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(index_writer, "monotonic", clock)
+    monkeypatch.setattr(asyncio, "get_running_loop", Mock())
     return clock
 
 

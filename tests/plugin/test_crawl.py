@@ -16,7 +16,6 @@ from dedup.values.verdict import Outcome, Reason
 from tests.attack import VICTIM, attack
 from tests.crawling import Crawl, crawl
 from tests.knobs import WAIT
-from tests.older import IS_OLDER, needs_2_13
 from tests.pages import edited, text
 
 new_in_2_14 = pytest.mark.skipif(version_info < (2, 14), reason="came with Scrapy 2.14")
@@ -186,25 +185,12 @@ def test_a_copy_does_not_wait_for_ever(tmp_path: Path) -> None:
     assert done.dedup()["wait_timeout"] == 1
 
 
-@needs_2_13
-def test_without_asyncio_copies_wait_too(tmp_path: Path) -> None:
-    done = items(
-        tmp_path,
-        *[item(n, text(1)) for n in range(5)],
-        TWISTED_REACTOR="twisted.internet.epollreactor.EPollReactor",
-        ITEM_PIPELINES={"tests.plugin.deferring.Deferring": 300},
-    )
-    assert done.dedup()["exact_duplicate"] == 4
-    assert len(done.items) == 1
-
-
-@pytest.mark.skipif(not IS_OLDER, reason="deprecated")
-def test_an_item_that_deferreds_replace_is_found_again(tmp_path: Path) -> None:
-    found = [{**item(n, text(n // 3)), "number": n} for n in range(12)]
-    done = items(tmp_path, *found, ITEM_PIPELINES={"tests.plugin.deferring.Replacing": 300})
-    assert "wait_timeout" not in done.dedup()
-    assert done.dedup()["exact_duplicate"] == 8
-    assert {outcome for _, outcome in rows(tmp_path)} == {Outcome.CONFIRMED}
+@pytest.mark.parametrize("reactor", ["epollreactor.EPollReactor", "selectreactor.SelectReactor"])
+def test_without_asyncio_the_crawl_does_not_begin(tmp_path: Path, reactor: str) -> None:
+    done = items(tmp_path, item(1, text(1)), TWISTED_REACTOR=f"twisted.internet.{reactor}")
+    assert refused(done)
+    assert "scrapy-dedup needs asyncio" in done.log
+    assert not (tmp_path / "pages.db").exists()
 
 
 def test_a_hundred_equal_items_at_once_leave_one(tmp_path: Path) -> None:
@@ -378,12 +364,8 @@ def test_a_page_made_to_suppress_another_does_not(tmp_path: Path, source: str) -
         assert repr(index.secret) not in done.log
 
 
-@pytest.mark.parametrize(
-    "reactor", ["asyncioreactor.AsyncioSelectorReactor", "epollreactor.EPollReactor"]
-)
-def test_a_dict_that_is_filled_again_is_delivered_as_it_was(tmp_path: Path, reactor: str) -> None:
-    reactor = f"twisted.internet.{reactor}"
-    done = crawl(tmp_path, "tests.plugin.spiders.Refilling", {"TWISTED_REACTOR": reactor})
+def test_a_dict_that_is_filled_again_is_delivered_as_it_was(tmp_path: Path) -> None:
+    done = crawl(tmp_path, "tests.plugin.spiders.Refilling", {})
     assert [item["text"] for item in done.items] == [text(number) for number in range(20)]
 
 

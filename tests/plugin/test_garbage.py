@@ -12,7 +12,6 @@ from typing import Any
 from weakref import WeakSet
 
 import pytest
-from scrapy import version_info
 from scrapy.http import HtmlResponse, Response
 
 from dedup.plugin import garbage
@@ -189,7 +188,6 @@ class CountingSpider(OneItemAPage):
         self.crawler.stats.set_value("alive", len(alive))
 
 
-@pytest.mark.skipif(version_info < (2, 13), reason="before Scrapy 2.13 others hold the responses too")
 def test_a_crawl_keeps_few_responses_without_any_collection(tmp_path: Path) -> None:
     pages = json.dumps([text(number) for number in range(120)])
     spider = f"{CountingSpider.__module__}.{CountingSpider.__qualname__}"

@@ -11,7 +11,6 @@ from dedup.front.shares import MIN_COPIES
 from dedup.plugin.rules import COUNTED_STATES
 from dedup.values.limits import Excess
 from tests.crawling import ROOT, crawl
-from tests.older import needs_2_13
 from tests.pages import edited, text
 
 ITEMS = [{"url": f"http://a/{number}", "text": text(number % 5)} for number in range(40)]
@@ -33,7 +32,6 @@ def test_stats_tell_sizes_times_and_how_hard_the_lookups_were(tmp_path: Path) ->
         assert 0 < stats[f"seconds/{step}"] < 60
 
 
-@needs_2_13
 def test_every_drop_is_one_line_at_info(tmp_path: Path) -> None:
     arguments = {"items": json.dumps(ITEMS)}
     done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {"LOG_LEVEL": "INFO"}, arguments)
@@ -57,7 +55,6 @@ def test_orphans_of_earlier_runs_are_counted(tmp_path: Path) -> None:
     assert done.stats["dedup/index/orphans"] == 3
 
 
-@needs_2_13
 def test_a_cluster_that_swallows_a_site_is_warned_about_once_and_in_the_summary(tmp_path: Path) -> None:
     arguments = {"items": json.dumps(SWALLOWED + ITEMS)}
     done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, arguments)

@@ -24,7 +24,6 @@ from tests.pages import edited, text
 
 pytestmark = pytest.mark.slow
 
-SELECT = "twisted.internet.selectreactor.SelectReactor"
 ITEMS = "tests.plugin.spiders.ItemSpider"
 PAGES = "tests.plugin.spiders.OneItemAPage"
 OTHERS = "tests.plugin.storages.OtherSpider"
@@ -36,8 +35,6 @@ new_in_2_15 = pytest.mark.skipif(version_info < (2, 15), reason="came with Scrap
 
 HOSTS = [
     pytest.param("CrawlerProcess", {}, id="asyncio"),
-    pytest.param("CrawlerProcess", {"TWISTED_REACTOR": None}, id="the reactor of Twisted's choice"),
-    pytest.param("CrawlerProcess", {"TWISTED_REACTOR": SELECT}, id="no asyncio"),
     pytest.param("AsyncCrawlerProcess", {}, id="coroutines", marks=new_in_2_14),
     pytest.param(
         "AsyncCrawlerProcess", {"TWISTED_REACTOR_ENABLED": False}, id="no reactor", marks=new_in_2_15

@@ -12,7 +12,6 @@ import pytest
 from dedup import SQLiteIndex
 from dedup.plugin.records import advice
 from tests.crawling import Crawl, crawl
-from tests.older import needs_2_13
 from tests.pages import edited, text
 
 LONG = text(1, 300)
@@ -155,7 +154,6 @@ def test_items_without_any_response_come_again(tmp_path: Path) -> None:
     assert dropped.items == []
 
 
-@needs_2_13
 def test_messages_name_an_item_without_url_by_its_first_text(tmp_path: Path) -> None:
     twice = [{"name": f"{edited(9)[:30]}\n{edited(9)}"}] * 2
     done = items(tmp_path, *twice, spider="StartItems", DEDUP_TEXT_FIELDS=["name"])

@@ -15,7 +15,6 @@ from dedup.plugin.responses import is_explored
 from dedup.values.verdict import Outcome, Reason
 from tests.crawling import Crawl, crawl
 from tests.knobs import EXPLORED, WAIT
-from tests.older import IS_OLDER
 from tests.pages import edited, text
 
 LIMIT = 60
@@ -35,8 +34,6 @@ def trapped(folder: Path, **settings: Any) -> Crawl:
 def doors(folder: Path, *contents: str, how: str = "parse", meta: Any = None, **settings: Any) -> Crawl:
     everything = {
         "CONCURRENT_REQUESTS": 1,
-        # Before Scrapy 2.13 a spider cannot wait with the next page until a callback has ended.
-        "DOWNLOAD_DELAY": 1 if IS_OLDER else 0,
         "DEDUP_SKIP": "links",
         "KNOBS": {EXPLORED: 0},
         **settings,
