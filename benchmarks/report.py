@@ -106,7 +106,6 @@ def measured(index: Path, folder: Path) -> Iterator[str]:
             "-o",
             folder / "report.json",
         ),
-        "dedup export": ("export", index, "-o", folder / "export.jsonl.gz"),
         "dedup report -s DEDUP_RECIPE=min_similarity=0.8": ("report", index, *stricter),
         "the same, without what is known of sites": ("report", index, *plain, *stricter),
         "scrapy dedup --help": ("dedup", "--help"),

@@ -28,11 +28,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 from rich.console import Console
 from rich.table import Table
 
@@ -40,7 +41,6 @@ from benchmarks.accuracy.sets import labelled_sets
 from benchmarks.add import sampled
 from dedup import DedupConfig, SQLiteIndex
 from dedup.files.contexts import read_sites
-from dedup.files.exchange.files import Exported
 from dedup.rule.frozen import FrozenSites
 from dedup.rule.match import match
 
@@ -160,12 +160,11 @@ def measured(path: Path, folder: Path, options: Sequence[str], cores: Sequence[i
     context = ("--context", str(output / "context"))
     frozen, online = folder / "frozen.db", folder / "online.db"
     took.append(_noted(by_add("dedup add --context", path, frozen, (*options, *context))))
-    rows = list(_export(output).rows())
-    kept, there = [row.verdict.kept for row in rows], _kept(frozen)
-    assert len(kept) == len(there)
-    both = zip(rows, there, strict=True)
-    differing = [row.sighting.url for row, other in both if row.verdict.kept != other]
-    _say(f"{len(differing)} of {len(rows)} pages differ")
+    verdicts = _verdicts(output)
+    kept, there = [one["verdict"] == "kept" for one in verdicts], _kept(frozen)
+    both = zip(verdicts, kept, there, strict=True)
+    differing = [one["url"] for one, is_kept, other in both if is_kept != other]
+    _say(f"{len(differing)} of {len(kept)} pages differ")
     took.append(_noted(by_add("dedup add", path, online, options)))
     learned = _kept(online)
     return Found(
@@ -173,7 +172,7 @@ def measured(path: Path, folder: Path, options: Sequence[str], cores: Sequence[i
         same=1 - len(differing) / len(kept),
         same_online=sum(map(bool.__eq__, kept, learned)) / len(kept),
         kept={"dedup spark": sum(kept), "add --context": sum(there), "add": sum(learned)},
-        unconfirmed=unconfirmed(rows, read_sites(output / "context")),
+        unconfirmed=unconfirmed(verdicts, frozen, read_sites(output / "context")),
         differing=differing[:5],
     )
 
@@ -276,10 +275,10 @@ def _peer(path: Path) -> None:
 # What is compared
 
 
-def _export(output: Path) -> Exported:
-    whole = output / "export.jsonl.gz"
-    whole.write_bytes(b"".join(part.read_bytes() for part in sorted((output / "export").glob("part-*"))))
-    return Exported.opened(whole)
+def _verdicts(output: Path) -> list[dict[str, Any]]:
+    """Return the verdicts of a job, in the order of the input."""
+    found: list[dict[str, Any]] = pyarrow.parquet.read_table(output / "verdicts").to_pylist()
+    return sorted(found, key=lambda one: (one["file"], one["record"]))
 
 
 def _kept(index: Path) -> list[bool]:
@@ -287,21 +286,24 @@ def _kept(index: Path) -> list[bool]:
         return [row.verdict.kept for row in opened.rows()]
 
 
-def unconfirmed(rows: Sequence[Any], sites: FrozenSites) -> int:
-    """Return how many pages were dropped for no page that is earlier, kept and confirmed by the rule."""
-    return sum(1 for _ in _unconfirmed(rows, sites))
+def unconfirmed(verdicts: Sequence[dict[str, Any]], index: Path, sites: FrozenSites) -> int:
+    """Return how many pages were dropped for no page that is earlier, kept and confirmed by the rule.
 
-
-def _unconfirmed(rows: Sequence[Any], sites: FrozenSites) -> Iterator[Any]:
-    for row in rows:
-        if row.verdict.kept:
+    *index* has the pages in the same order.
+    """
+    places = {(one["file"], one["record"]): place for place, one in enumerate(verdicts)}
+    with SQLiteIndex(index) as opened:
+        seen = [row.sighting for row in opened.rows()]
+    count = 0
+    for place, one in enumerate(verdicts):
+        if one["verdict"] == "kept":
             continue
-        canonical = rows[row.verdict.canonical - 1]
-        site = sites.site(row.sighting.host).beside(canonical.sighting.host)
-        two = canonical.sighting.fingerprint, row.sighting.fingerprint
-        confirmed = match(*two, CONFIG, site).is_duplicate
-        if not (confirmed and canonical.verdict.kept and canonical.id < row.id):
-            yield row
+        canonical = places[one["canonical_file"], one["canonical_record"]]
+        site = sites.site(seen[place].host).beside(seen[canonical].host)
+        two = seen[canonical].fingerprint, seen[place].fingerprint
+        is_kept = verdicts[canonical]["verdict"] == "kept"
+        count += not (match(*two, CONFIG, site).is_duplicate and is_kept and canonical < place)
+    return count
 
 
 def report(name: str, found: Found) -> None:

@@ -108,7 +108,6 @@ CERTAIN = pa.schema(
     [("id", pa.int64()), _HOST, ("pages", pa.int64()), ("sample", pa.binary()), ("traits", pa.binary())]
 )
 CONTEXTS = pa.schema([_HOST, ("pages", pa.int64()), ("hashes", pa.binary()), ("counts", pa.binary())])
-LINES = pa.schema([("line", pa.string())])
 
 
 def fingerprint_columns(page: Fingerprint) -> dict[str, Any]:

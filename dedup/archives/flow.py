@@ -41,7 +41,6 @@ from dedup.archives.reading import RECORD_BITS, prints_of_files
 from dedup.archives.state import FILE, WORK, State
 from dedup.archives.storage import Storage
 from dedup.files.adding.work import WorkerSettings
-from dedup.index import Run
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.values.simhashes import SIMHASH_BITS
 
@@ -106,11 +105,6 @@ class Archive:
         require_pages(prints)
         found = self.judged(prints)
         self.stage("kept", lambda: kept_of(files, found, self.settings), "kept")
-        if "export" not in self.state.done:
-            begin = time.perf_counter()
-            rows = self.export(prints, found)
-            self.finished("export")
-            self.tell("export", rows, time.perf_counter() - begin)
         verdicts = self.stage("verdicts", lambda: verdicts_of(prints, found), "verdicts")
         self.state.is_finished = True
         self.finished("all")
@@ -264,39 +258,6 @@ class Archive:
         pairs = others.join(beside, "leader").where("a < id").select("a", sql.col("id").alias("b"))
         led = kept.select(sql.col("leader").alias("a"), sql.col("id").alias("b"))
         return led.unionByName(pairs).distinct()
-
-    # Export
-
-    def export(self, prints: DataFrame, found: DataFrame) -> int:
-        """Write what `dedup import` reads, in parts that follow each other; return how many rows."""
-        seen = prints.where("kind <> ''").withColumn("file", sql.shiftright("id", RECORD_BITS))
-        counts = {row["file"]: row["count"] for row in seen.groupBy("file").count().collect()}
-        before, total = [], 0
-        for file in sorted(counts):
-            before.append((file, total))
-            total += counts[file]
-        offsets = self.session.createDataFrame(before or [(0, 0)], "file long, before long")
-        place = sql.row_number().over(Window.partitionBy("file").orderBy("id"))
-        rows = seen.join(sql.broadcast(offsets), "file").withColumn("row", sql.col("before") + place)
-        numbers = rows.select(sql.col("id").alias("a"), sql.col("row").alias("canonical"))
-        judged = found.join(numbers, "a").select(
-            sql.col("b").alias("id"), "canonical", "reason", "canonical_url", *results._FOUND
-        )
-        rows = rows.join(judged, "id", "left").select(*results.NUMBERED.names)
-        lines = mapped(
-            rows, partial(results.export_lines, time=self.state.started), results.EXPORTED
-        ).unionByName(self._head(total))
-        ordered = lines.repartitionByRange("row").sortWithinPartitions("row").select("line")
-        path = f"{self.folder}/export"
-        ordered.write.mode("overwrite").option("compression", "gzip").text(path)
-        return total
-
-    def _head(self, rows: int) -> DataFrame:
-        state = self.state
-        begun = state.started
-        run = Run(1, self.settings.spider, "dedup spark", state.settings, begun, begun, "finished")
-        lines = results.export_head(state.recipe, rows, run)
-        return self.session.createDataFrame(list(enumerate(lines, -1)), "row long, line string")
 
 
 # Tables of tables

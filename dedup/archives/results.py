@@ -1,25 +1,18 @@
-"""What a job leaves: verdicts, the records that were kept, and an export for the index of a crawl."""
+"""What a job leaves: verdicts, and the records that were kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 
-from dedup.archives.columns import EDGES, LINES, PRINTS, Batches, Row, fingerprint_in, rows_of
+from dedup.archives.columns import EDGES, Batches, Row, rows_of
 from dedup.archives.reading import RECORD_BITS, numbered, opened
-from dedup.files.exchange.lines import Header, header_line, row_line, run_line
 from dedup.files.feeds import Feed, FeedError
-from dedup.index import Row as IndexRow
-from dedup.index import Run, Sighting
 from dedup.reading.fields import FieldRule
-from dedup.reading.page import PARSER
-from dedup.rule.loss import words_of
-from dedup.values.row import is_canonical
-from dedup.values.urls import url_key
-from dedup.values.verdict import Outcome, Reason, Verdict
+from dedup.values.verdict import Reason
 
 # The edge by which a page *b* was dropped for *a*, and the URL of that.
 DECISIONS = pa.schema([*EDGES, ("canonical_url", pa.string())])
@@ -37,16 +30,6 @@ VERDICTS = pa.schema(
         *(EDGES.field(name) for name in _FOUND),
         ("words", pa.int64()),
         ("problem", pa.string()),
-    ]
-)
-# A page with its verdict and its number, and that of its canonical, in an index: what is exported.
-NUMBERED = pa.schema(
-    [
-        *PRINTS,
-        ("row", pa.int64()),
-        ("canonical", pa.int64()),
-        *(EDGES.field(name) for name in ("reason", *_FOUND)),
-        ("canonical_url", pa.string()),
     ]
 )
 RECORDS = pa.schema([("file", pa.string()), ("record", pa.binary())])
@@ -128,39 +111,3 @@ def _bytes(source: tuple[Any, ...]) -> bytes:
     with open(path, "rb") as file:
         file.seek(begin)
         return file.read(end - begin)
-
-
-# Export
-
-
-def export_head(recipe: Mapping[str, str], rows: int, run: Run) -> list[str]:
-    """Return the first two lines of an export of so many *rows*: header and run."""
-    return [line.rstrip("\n") for line in (header_line(Header(recipe, PARSER, 1, rows)), run_line(run))]
-
-
-def export_lines(batches: Iterable[pa.RecordBatch], time: float) -> Batches:
-    """Yield the lines (`LINES`) of an export for pages (`NUMBERED`), which were seen at *time*."""
-    for batch in batches:
-        lines = [row_line(_index_row(row, time)).rstrip("\n") for row in batch.to_pylist()]
-        yield pa.RecordBatch.from_arrays([batch.column("row"), pa.array(lines)], ["row", "line"])
-
-
-EXPORTED = pa.schema([("row", pa.int64()), *LINES])
-
-
-def _index_row(row: Row, time: float) -> IndexRow:
-    page = fingerprint_in(row)
-    given = ("url", "title", "canonical_link", "item_key", "seen_on", "kind", "scope")
-    names = {name: row[name] for name in given}
-    sighting = Sighting(fingerprint=page, url_key=url_key(row["url"]), run=1, time=time, **names)
-    found = {name: row[name] for name in (*_FOUND, "canonical")}
-    is_kept = row["canonical"] is None
-    verdict = Verdict(
-        reason=_reason(row),
-        kept=is_kept,
-        canonical_url=row["canonical_url"] or "",
-        canonical_run=None if is_kept else 1,
-        words=words_of(page),
-        **found,
-    )
-    return IndexRow(row["row"], sighting, verdict, Outcome.CONFIRMED, is_canonical(verdict))

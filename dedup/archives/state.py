@@ -15,7 +15,7 @@ FILE = JOB
 FORMAT = "scrapy-dedup archives"
 # What a job writes into its folder; nothing else is ever deleted there.
 WORK = "work"
-OWN = ("verdicts", "kept", "context", "export", WORK)
+OWN = ("verdicts", "kept", "context", WORK)
 
 
 @dataclass(slots=True)

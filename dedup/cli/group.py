@@ -35,8 +35,7 @@ GROUPS = {
     },
     "Files": {
         "add": ("add", "Judge and add the pages of files."),
-        "export": ("exchange", "Write an index for another one."),
-        "import": ("exchange", "Merge what export wrote."),
+        "merge": ("merge", "Judge the pages of another index."),
         "spark": ("spark", "Deduplicate archives on Spark."),
     },
     "Rules": {"rules": ("rules", "Rules for URLs, learned from copies.")},

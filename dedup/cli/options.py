@@ -216,9 +216,9 @@ def check_run(index: Index, run: int | None) -> None:
         raise DedupError(f"there is no run {run} in {index.name}; see `dedup runs`")
 
 
-def opened(place: Path | str | None) -> Index:
+def opened(place: Path | str | None, *, read_only: bool = False) -> Index:
     """Return the index at *place*, or the project's; it must exist."""
-    return open_index(index_place(place), create=False)
+    return open_index(index_place(place), create=False, read_only=read_only)
 
 
 def given_config(given: tuple[tuple[str, str], ...]) -> DedupConfig:

@@ -45,12 +45,10 @@ _FORMATS = ("jsonl", "parquet", "warc")
     "like",
     type=Place(),
     metavar="INDEX",
-    help="Judge by the recipe of this index, so that it can import the result.",
+    help="Judge by the recipe of this index.",
 )
 @click.option("--format", "form", type=click.Choice(_FORMATS), help="The format of all files.")
-@click.option(
-    "--spider", default="", type=PlainText(), help="The spider whose pages they are, for the export."
-)
+@click.option("--spider", default="", type=PlainText(), help="The spider whose pages they are.")
 @click.option(
     "--conf",
     "options",
@@ -78,8 +76,8 @@ def spark(
     (.jsonl), also compressed (.gz). They are paths that every worker can read, or addresses that Spark
     can (s3a://, hdfs://).
 
-    FOLDER gets Parquet: `verdicts` for all pages, `kept` with the records that are no copies, `context`
-    with what is known of sites (for `dedup add --context`), and `export`, which `dedup import` reads.
+    FOLDER gets Parquet: `verdicts` for all pages, `kept` with the records that are no copies, and
+    `context` with what is known of sites (for `dedup add --context`).
     Pages are compared in the order of the input, and a page is dropped only for an earlier one that is
     kept, by the same rule as in `dedup add`. Bands find candidates, as with the recipe `minhash`.
 
@@ -91,7 +89,7 @@ def spark(
       dedup spark crawl/*.warc.gz --output unique
       dedup spark s3a://crawls/2026/ --output s3a://crawls/unique --conf spark.master=yarn
       dedup spark pages.parquet --output unique --like crawl.db
-      cat unique/export/part-* > pages.jsonl.gz && dedup import pages.jsonl.gz --index crawl.db
+      dedup add unique/kept --index crawl.db
     """
     chosen = _settings(like, settings)
     _check_output(output, files)

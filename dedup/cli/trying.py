@@ -93,7 +93,7 @@ def try_(
     adds = 'pip install "scrapy-dedup[report]" adds one for a browser'
     click.echo(f"\nindex:  {named(index)}")
     click.echo(f"report: {named(report) if report else adds}")
-    _tell_how_to_go_on(index, settings)
+    _tell_how_to_go_on(settings)
     if report and output is None and sys.stdout.isatty():
         click.launch(str(report))
 
@@ -124,17 +124,11 @@ def _folder(output: Path | None) -> Path:
     return output
 
 
-def _tell_how_to_go_on(index: Path, settings: Iterable[tuple[str, str]]) -> None:
-    """Print what gives a project the settings that were tried, and the rules for URLs."""
-    learned = _quoted(index.with_name("learned.jsonl.gz"))
+def _tell_how_to_go_on(settings: Iterable[tuple[str, str]]) -> None:
+    """Print what gives a project the settings that were tried."""
     given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)
-    click.echo('\nIn a project with ADDONS = {"dedup.plugin.Addon": 500}, take what was learned with')
-    click.echo(f"  dedup export {_quoted(index)} -o {learned} && dedup import {learned}")
-    click.echo(f"and drop copies with\n  scrapy crawl NAME{given}")
-
-
-def _quoted(path: Path) -> str:
-    return shlex.quote(named(path))
+    click.echo('\nIn a project with ADDONS = {"dedup.plugin.Addon": 500}, drop copies with')
+    click.echo(f"  scrapy crawl NAME{given}")
 
 
 def _report(index: Index, folder: Path, config: DedupConfig) -> Path | None:

@@ -1,1 +1,1 @@
-"""Pages in files: feeds that are judged, indexes that are exported and imported, outputs."""
+"""Pages in files: feeds that are judged, indexes that are merged, outputs."""

@@ -192,13 +192,17 @@ class Ledger:
         """Judge the page of *row*, which another index took for a copy, and record it.
 
         Its item is nowhere, so it becomes nobody's canonical: where it repeats nothing here, it is
-        recorded with the verdict of *row*, as an orphan.
+        recorded with the verdict of *row*, as an orphan.  One that somebody wants back stays so.
         """
         with self._store.transaction(writing=True):
             verdict, outcome = self._verdict(row.sighting, config), Outcome.CONFIRMED
             if is_canonical(verdict):
                 verdict, outcome = row.verdict, Outcome.ORPHANED
+            if row.outcome is Outcome.RESTORED:
+                outcome = row.outcome
             added = self._add(_row(row.sighting, replace(verdict, kept=False), outcome))
+            if outcome is Outcome.RESTORED:
+                self._facts.changed()
             return replace(added.verdict, row=added.id)
 
     def import_row(self, row: Row) -> int:

@@ -1,9 +1,8 @@
 """The tables of an index, column by column: the one place that knows what stands in them.
 
 A column says which values are valid, in SQL and in Python, and what they stand for.  The SQL, the
-checks of `dedup check`, the readers of `dedup.index.mapping` and the keys of an export follow from
-`PAGES` and its like.  A new column is a line there, a migration, and a field of the value that it
-belongs to.
+checks of `dedup check` and the readers of `dedup.index.mapping` follow from `PAGES` and its like.  A
+new column is a line there, and a field of the value that it belongs to.
 """
 
 from __future__ import annotations
@@ -67,28 +66,16 @@ class Column:
     """A column of a table.
 
     *field* is the path of attributes to its value: in a `Row` for columns of pages, in a `Run` for
-    those of runs.  *export* is its key in a file of `dedup export`.  Either is "" for none.  An
-    *optional* column may be NULL, for None.  *default* is the value in rows of schemas, and files,
-    that are older than the column.
+    those of runs, "" for none.  An *optional* column may be NULL, for None.  *default* is the value
+    where none is given.
     """
 
     name: str
     kind: ColumnKind
     field: str = ""
-    export: str = ""
     optional: bool = False
     default: Any = _REQUIRED
     constraint: str = ""
-
-    @property
-    def is_required(self) -> bool:
-        """Whether it may not be NULL and has no default."""
-        return not self.optional and self.default is _REQUIRED
-
-    @property
-    def absent(self) -> Any:
-        """The value of a column that is not required, where it is missing."""
-        return None if self.optional else self.default
 
     @property
     def is_primary(self) -> bool:
@@ -198,11 +185,6 @@ class Table:
         """The columns that are fields of a value of ours."""
         return tuple(column for column in self.columns if column.field)
 
-    @property
-    def exported(self) -> tuple[Column, ...]:
-        """The columns that an export has."""
-        return tuple(column for column in self.columns if column.export)
-
 
 def _in_range(low: float, high: float) -> Converter:
     def read(value: float | None) -> float | None:
@@ -286,20 +268,16 @@ _OF_RUN = Column("run", RUN, "run", constraint="REFERENCES runs")
 _OF_ROW = Column("row", ROW, "row", constraint="REFERENCES pages")
 
 
-def _simhash(name: str, export: str) -> Column:
-    return Column(name, SIMHASH, f"sighting.fingerprint.{name}", export)
-
-
 def _of_page(name: str, kind: ColumnKind, **more: Any) -> Column:
-    return Column(name, kind, f"sighting.fingerprint.{name}", name, **more)
+    return Column(name, kind, f"sighting.fingerprint.{name}", **more)
 
 
 def _of_sighting(name: str, kind: ColumnKind, **more: Any) -> Column:
-    return Column(name, kind, f"sighting.{name}", name, **more)
+    return Column(name, kind, f"sighting.{name}", **more)
 
 
 def _of_verdict(name: str, kind: ColumnKind, **more: Any) -> Column:
-    return Column(name, kind, f"verdict.{name}", name, **more)
+    return Column(name, kind, f"verdict.{name}", **more)
 
 
 def _reference(name: str) -> Column:
@@ -309,16 +287,16 @@ def _reference(name: str) -> Column:
 PAGES = Table(
     "pages",
     (
-        replace(ID, export="row"),
-        replace(_OF_RUN, field="sighting.run", export="run"),
+        ID,
+        replace(_OF_RUN, field="sighting.run"),
         Column("scope", NUMBER, constraint="REFERENCES scopes"),
         _of_sighting("url", TEXT),
         Column("url_key", TEXT, "sighting.url_key"),
         _of_sighting("time", TIME),
         _of_sighting("title", TEXT),
         _of_sighting("canonical_link", TEXT),
-        _simhash("content_simhash", "content"),
-        _simhash("structure_simhash", "structure"),
+        _of_page("content_simhash", SIMHASH),
+        _of_page("structure_simhash", SIMHASH),
         _of_page("sketch", SKETCH),
         _of_page("body_digest", DIGEST),
         _of_page("token_digest", DIGEST),
@@ -332,15 +310,15 @@ PAGES = Table(
         _reference("previous"),
         _reference("replaces"),
         _reference("represents"),
-        Column("outcome", OUTCOME, "outcome", "outcome"),
-        Column("listed", FLAG, "listed", "listed"),
+        Column("outcome", OUTCOME, "outcome"),
+        Column("listed", FLAG, "listed"),
         _of_sighting("item_key", TEXT, default=""),
         _of_sighting("redirects", URLS, default=()),
         _of_sighting("seen_on", TEXT, optional=True),
-        Column("is_dry", FLAG, "sighting.is_dry", "dry", default=False),
+        Column("is_dry", FLAG, "sighting.is_dry", default=False),
         Column("is_elsewhere", STANDING, "verdict.standing", default=None),
         # It is keyed with the secret of one index: no other one can use it.
-        Column("check_sketch", CHECK_SKETCH, "sighting.fingerprint.check_sketch", default=b""),
+        _of_page("check_sketch", CHECK_SKETCH, default=b""),
         _of_page("words", COUNT, default=0),
         _of_page("shingles", COUNT, default=0),
         _of_page("sample", SAMPLE, default=b""),
@@ -363,16 +341,16 @@ SCOPES = Table(
 RUNS = Table(
     "runs",
     (
-        replace(ID, export="run"),
-        Column("spider", TEXT, "spider", "spider"),
-        Column("job", TEXT, "job", "job"),
-        Column("settings", TEXT, "settings", "settings"),
+        ID,
+        Column("spider", TEXT, "spider"),
+        Column("job", TEXT, "job"),
+        Column("settings", TEXT, "settings"),
         # The name of the lock file that its process holds.
         Column("lock", TEXT),
-        Column("started", TIME, "started", "started"),
-        Column("ended", TIME, "ended", "ended", optional=True),
-        Column("ending", TEXT, "ending", "ending", default=""),
-        Column("action", TEXT, "action", "action", default="drop"),
+        Column("started", TIME, "started"),
+        Column("ended", TIME, "ended", optional=True),
+        Column("ending", TEXT, "ending", default=""),
+        Column("action", TEXT, "action", default="drop"),
         Column("crawl", TEXT, "crawl", default=""),
         Column("began", NUMBER, "began", default=0),
         Column("over", NUMBER, "over", default=0),

@@ -7,7 +7,7 @@ withheld (`dedup.values.row.Withheld`), with the rules in the place of its reque
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -143,38 +143,6 @@ class UrlRules:
         with self._store.transaction(writing=True):
             self._store.put(*(_withheld(replace(one, was_made=True, request="")) for one in held))
 
-    # On the way to another index
-
-    def exported(self) -> dict[str, Any]:
-        """Return all that `restored` takes; stored requests stay here, they may hold what is private."""
-        with self._store.transaction(writing=False):
-            notes = self._store.select(Note, name=Prefix(_RULE))
-            tallies = self._tallies()
-            held = [_withheld(replace(one, request="")) for one in self.withheld_requests()]
-        return {
-            "rules": {note.name.removeprefix(_RULE): json.loads(note.value) for note in notes},
-            "tallies": [
-                [run, rule, asdict(tally)] for rule, of in tallies.items() for run, tally in of.items()
-            ],
-            "withheld": [[one.run, one.row, one.url, one.request] for one in held],
-        }
-
-    def restored(self, dump: Mapping[str, Any], runs: Mapping[int, int], rows: Sequence[int]) -> None:
-        """Store what `exported` gave, by the numbers that *runs* and *rows* have here.
-
-        What is here already stays; what cannot be read is left out.
-        """
-        notes = []
-        for name, value in _pairs(dump.get("rules")):
-            if (read := _read(_text(value), _rule_of)) and read[0].id == name:
-                notes.append(Note(f"{_RULE}{name}", _text(value)))
-        for run, name, value in _lists(dump.get("tallies"), 3):
-            if isinstance(run, int) and run in runs and _read(_text(value), _tally_of) is not None:
-                notes.append(Note(_tally_name(runs[run], str(name)), _text(value)))
-        held = [_imported(one, runs, rows) for one in _lists(dump.get("withheld"), 4)]
-        with self._store.transaction(writing=True):
-            self._store.put(*notes, *[_withheld(one) for one in held if one], renew=False)
-
     # Pages of a job that is paused
 
     def save_pages(self, run: int, pages: Iterable[Page]) -> None:
@@ -188,25 +156,6 @@ class UrlRules:
             notes = self._store.select(Note, name=f"{_PAGES}{run:012}")
             self._store.delete(Note, name=f"{_PAGES}{run:012}")
         return [page for note in notes for page in _read(note.value, _pages_of) or ()]
-
-
-def _pairs(found: object) -> list[tuple[str, Any]]:
-    return list(found.items()) if isinstance(found, dict) else []
-
-
-def _lists(found: object, length: int) -> list[list[Any]]:
-    lists = found if isinstance(found, list) else []
-    return [one for one in lists if isinstance(one, list) and len(one) == length]
-
-
-def _imported(one: list[Any], runs: Mapping[int, int], rows: Sequence[int]) -> WithheldRequest | None:
-    run, row, url, about = one
-    if not (isinstance(run, int) and isinstance(row, int) and isinstance(url, str)):
-        return None
-    if run not in runs or not (0 < row < len(rows) and rows[row]):
-        return None
-    held = _held(Withheld(rows[row], url, WITHHELD, about, runs[run]))
-    return held and replace(held, request="")
 
 
 def _tally_name(run: int, rule: str) -> str:

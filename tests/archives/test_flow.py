@@ -16,7 +16,6 @@ import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
 
-from dedup import SQLiteIndex
 from dedup.archives import session, steps
 from dedup.archives.columns import PRINTS
 from dedup.archives.greedy import decided
@@ -130,27 +129,6 @@ def test_keeps_the_records_that_are_no_copies(job: tuple[Path, list[str], Plain]
             if (number << 40) + place not in plain.dropped:
                 expected.append({"file": str(path), "record": line})
     assert sorted(kept, key=lambda row: row["record"]) == sorted(expected, key=lambda row: row["record"])
-
-
-def test_an_index_imports_the_export(
-    job: tuple[Path, list[str], Plain], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, _, plain = job
-    monkeypatch.chdir(tmp_path)
-    parts = sorted((folder / "out" / "export").glob("part-*"))
-    (tmp_path / "x.jsonl.gz").write_bytes(b"".join(part.read_bytes() for part in parts))
-    done = CliRunner().invoke(main, ["import", "x.jsonl.gz", "--index", "x.db"])
-    assert done.exit_code == 0, done.output
-    numbers = {one["id"]: row for row, one in enumerate(plain.prints, 1)}
-    with SQLiteIndex("x.db") as index:
-        rows = list(index.rows())
-        assert not index.problems()
-        assert [row.sighting.url for row in rows] == [one["url"] for one in plain.prints]
-        for one, row in zip(plain.prints, rows, strict=True):
-            edge = plain.canonicals.get(one["id"])
-            assert row.verdict.canonical == (numbers[edge["a"]] if edge else None)
-            assert row.verdict.kept == (edge is None)
-        assert index.recipe() == json.loads((folder / "out" / "job.json").read_text())["recipe"]
 
 
 def test_a_finished_job_is_not_done_again(spark: Any, job: tuple[Path, list[str], Plain]) -> None:

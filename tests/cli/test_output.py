@@ -16,7 +16,6 @@ from tests.crawling import ROOT
 from tests.pages import edited, page, text
 
 WRITING = (
-    ("export",),
     ("report",),
     ("report", "--format", "csv"),
     ("report", "--format", "html"),
@@ -53,9 +52,8 @@ def test_a_name_may_be_of_any_bytes(
     done = CliRunner().invoke(main, [*command, "--index", index, "--output", output])
     assert (done.exit_code, done.exception) == (0, None)
     assert Path(output).exists()
-    if command == ("export",):
-        assert CliRunner().invoke(main, ["import", output, "--index", "other.db"]).exit_code == 0
-        assert CliRunner().invoke(main, ["check", "--rebuild", "--index", index]).exit_code == 0
+    assert CliRunner().invoke(main, ["merge", index, "other.db"]).exit_code == 0
+    assert CliRunner().invoke(main, ["check", "--rebuild", "--index", index]).exit_code == 0
 
 
 def test_a_package_of_strangers_in_its_place_is_told_in_one_line(tmp_path: Path) -> None:

@@ -101,21 +101,6 @@ def test_a_person_pins_a_rule_or_switches_it_off(index: Path) -> None:
     assert "goes with the name of a RULE" in mixed.output
 
 
-def test_an_export_takes_rules_along_and_no_stored_requests(index: Path, tmp_path: Path) -> None:
-    file, other = tmp_path / "all.jsonl", tmp_path / "other.db"
-    runner = CliRunner()
-    assert runner.invoke(main, ["export", str(index), "--output", str(file)]).exit_code == 0
-    assert "secret" not in file.read_text()
-    for _ in range(2):
-        done = runner.invoke(main, ["import", str(file), "--index", str(other)])
-        assert done.exit_code == 0, done.output
-    with SQLiteIndex(other) as opened:
-        book = UrlRules(opened.store)
-        records = {record.rule: record for record in book.records()}
-        assert records[SID].evidence == RuleRecord(SID, (TALLY,)).evidence
-        assert [one.url for one in book.withheld_requests()] == ["http://a.example/p?sid=7"]
-
-
 def test_to_forget_a_run_takes_back_what_it_has_seen_and_withheld(index: Path) -> None:
     done = CliRunner().invoke(main, ["forget", "--index", str(index), "--run", "1"])
     assert done.exit_code == 0

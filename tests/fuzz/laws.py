@@ -6,14 +6,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from dedup import DedupConfig, MemoryIndex
-from dedup.files.exchange.files import Exported, export_lines
-from dedup.files.exchange.merge import import_export
 from dedup.files.feeds import START, BadRecord, Feed, FeedError, Place, Record, find_feeds
 from dedup.reading.fields import FieldRule, NoHtml
-from dedup.values.errors import DedupError
-
-CONFIG = DedupConfig()
 
 
 def feed_of(path: Path) -> Feed:
@@ -42,18 +36,3 @@ def check_feed(path: Path, places: Iterable[int] = range(5)) -> None:
     for number in {place % len(records) for place in places} if records else ():
         again = read(feed, records[number].after)
         assert [(one.name, one.after, one.problem) for one in again] == told[number + 1 :]
-
-
-def check_export(path: Path) -> None:
-    """Import *path* twice, if it is an export: the first time has all its rows, the second finds them."""
-    index = MemoryIndex()
-    try:
-        export = Exported.opened(path)
-        export.check()
-        first = import_export(index, export, CONFIG)
-    except DedupError:
-        return
-    assert first.rows == export.header.rows
-    assert len(list(export_lines(index))) == 1 + export.header.runs + first.rows
-    # Rows that are equal in all that is told of them count as one.
-    assert import_export(index, export, CONFIG).rows == first.rows

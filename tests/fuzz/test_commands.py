@@ -30,7 +30,7 @@ FILES = (
     "page.html",
     "feed.jsonl",
     "table.csv",
-    "export.jsonl",
+    "other.db",
     "nothing",
     "folder",
     ".",
@@ -102,7 +102,7 @@ def prepared() -> Path:
     (folder / "feed.jsonl").write_text('{"url": "http://a.example/1", "html": "<p>x"}\nbroken\n')
     (folder / "table.csv").write_text("url,html\nhttp://a.example/1,<p>x\na\n")
     (folder / "folder").mkdir()
-    run("export", "--index", str(folder / "pages.db"), "--output", str(folder / "export.jsonl"))
+    small_index(folder / "other.db")
     return folder
 
 
@@ -127,9 +127,7 @@ def values_of(param: click.Parameter) -> st.SearchStrategy[str]:
     if isinstance(param.type, click.types.IntParamType | click.types.FloatParamType):
         return st.integers(-1, 12).map(str) | st.integers(0, 3).map(str) | words
     if isinstance(param.type, click.Path) and param.type.exists:
-        return (
-            st.sampled_from(["page.html", "feed.jsonl", "table.csv", "export.jsonl", "folder"]) | words
-        )
+        return st.sampled_from(["page.html", "feed.jsonl", "table.csv", "other.db", "folder"]) | words
     return words
 
 

@@ -32,7 +32,7 @@ READING = (
     *(("explain", URL), ("explain", URL, "--json"), ("compare", URL, "http://a.example/1")),
     *(("find", URL), ("find", "some words", "--max-distance", "64", "--json")),
     *(("runs",), ("restore",), ("restore", "--list", "dropped", "--json"), ("rules", "--json")),
-    *(("export", "--output", "export.jsonl"), ("check",)),
+    ("check",),
 )
 WRITING = (
     *(("check", "--rebuild"), ("forget", "--run", "1"), ("forget", URL), ("restore", URL)),
@@ -67,9 +67,7 @@ def use(path: Path, commands: Sequence[Sequence[str]]) -> list[Result]:
     """Run *commands*; nothing but an answer or one error may come of it."""
     results = []
     for name, *rest in commands:
-        values = [
-            str(path.parent / word) if word.startswith(("report.", "export.")) else word for word in rest
-        ]
+        values = [str(path.parent / word) if word.startswith("report.") else word for word in rest]
         results.append(run(name, "--index", str(path), *values))
     return results
 
@@ -79,13 +77,13 @@ def use(path: Path, commands: Sequence[Sequence[str]]) -> list[Result]:
     [
         ("UPDATE runs SET started = 'then'", "runs"),
         ("UPDATE runs SET ended = 1e300", "runs --json"),
-        ("UPDATE runs SET spider = x'ff'", "export --output export.jsonl"),
+        ("UPDATE runs SET spider = x'ff'", "runs --json"),
         ("UPDATE runs SET action = x'ff'", "report"),
         ("UPDATE pages SET reason = 'x'", "report --format json"),
         ("UPDATE pages SET outcome = 2", "report --format html --output report.html"),
         ("UPDATE pages SET content_distance = 1 << 40", "report --format html --output report.html"),
         ("UPDATE pages SET tokens = 'many'", "report -s DEDUP_RECIPE=min_similarity=0.9"),
-        ("UPDATE pages SET body_digest = 'x'", "export --output export.jsonl"),
+        ("UPDATE pages SET body_digest = 'x'", f"explain {URL}"),
         ("UPDATE pages SET title = x''", "report --format json"),
         ("UPDATE pages SET time = 1e300", f"explain {URL}"),
         ("UPDATE pages SET similarity = 7e77", "report --format json"),
@@ -93,11 +91,8 @@ def use(path: Path, commands: Sequence[Sequence[str]]) -> list[Result]:
         ("UPDATE meta SET value = '9' WHERE name = 'blocks'", "report --format json"),
         ("DELETE FROM meta WHERE name = 'blocks'", "report --format json"),
         ("UPDATE meta SET value = '0x0' WHERE name = 'bands'", "report --format json"),
-        ("UPDATE meta SET value = x'ff' WHERE name = 'recipe.terms'", "export --output export.jsonl"),
-        (
-            "UPDATE meta SET name = 'recipe.rec' WHERE name = 'recipe.recipe'",
-            "export --output export.jsonl",
-        ),
+        ("UPDATE meta SET value = x'ff' WHERE name = 'recipe.terms'", "report --format json"),
+        ("UPDATE meta SET name = 'recipe.rec' WHERE name = 'recipe.recipe'", "report --format json"),
     ],
 )
 def test_what_was_never_written_is_one_error(statement: str, command: str) -> None:

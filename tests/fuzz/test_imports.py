@@ -18,15 +18,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup import Detector, MemoryIndex, Page
-from dedup.files.exchange.files import export_lines
 from dedup.files.feeds import BadRecord
 from dedup.reading.dictionary import file_lines
 from dedup.reading.stored import FORM, UnreadablePage, pack, unpack
 from dedup.values.errors import ConfigError
 from tests.budget import examples
 from tests.feeds.formats import WRITERS, response, write_warc
-from tests.fuzz.laws import check_export, check_feed, feed_of, read
+from tests.fuzz.laws import check_feed, feed_of, read
 
 PAGES = [(f"http://a/{number}", f"<p>page {number}</p>") for number in range(3)]
 FILES = sorted(name for name in WRITERS if "." in name)
@@ -118,37 +116,11 @@ def test_reading_a_damaged_archive_goes_on_with_what_it_began(tmp_path: Path) ->
     check_feed(path)
 
 
-def exported() -> bytes:
-    index = MemoryIndex()
-    with Detector(index, spider="news") as detector:
-        for number in (1, 1, 2):
-            detector.check(Page.from_text(f"some {number} words " * 9, url=f"http://a/{number}"))
-    return "".join(export_lines(index)).encode()
-
-
-EXPORT = exported()
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("\ud800"),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
     max_leaves=4,
 )
-
-
-@st.composite
-def changed_lines(draw: st.DrawFn) -> bytes:
-    """Return an export with other values under some keys of some lines."""
-    lines = [json.loads(line) for line in EXPORT.splitlines()]
-    for _ in range(draw(st.integers(1, 2))):
-        line = draw(st.sampled_from(lines))
-        line[draw(st.sampled_from(sorted(line)))] = draw(json_values)
-    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-
-
-@given(changed_lines() | damaged(EXPORT) | st.binary(max_size=50), st.booleans())
-@settings(max_examples=examples(100))
-def test_any_bytes_are_an_export_or_an_error(content: bytes, packed: bool) -> None:
-    with file_of("export.jsonl", gzip.compress(content) if packed else content) as path:
-        check_export(path)
 
 
 @given(st.binary(max_size=60) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace")))

@@ -315,7 +315,7 @@ def test_commands_that_scripts_read_have_json_and_names_its_index_alike(command:
     assert ("--json" in named) is (command in WITH_JSON)
     assert ("--index" in named) is ("-i" in named) is (command != "try")
     assert ("--output" in named) is ("-o" in named)
-    if "--index" in named and command not in ("add", "import", "rules", "spark"):
+    if "--index" in named and command not in ("add", "rules", "spark"):
         assert "index" in named
 
 
@@ -331,7 +331,7 @@ def test_tables_fit_a_narrow_terminal(index: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("exprot", "export"), ("chek", "check"), ("rport", "report"), ("ADD", "add")]
+    ("typed", "meant"), [("mreged", "merge"), ("chek", "check"), ("rport", "report"), ("ADD", "add")]
 )
 def test_a_command_that_is_mistyped_gets_a_proposal(typed: str, meant: str) -> None:
     done = run(typed)

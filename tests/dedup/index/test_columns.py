@@ -206,8 +206,6 @@ def test_columns_of_pages_are_fields_of_a_row(filled: SQLiteIndex) -> None:
         value = row
         for name in filter(None, column.field.split(".")):
             value = getattr(value, name)
-    exported = [column.export for column in PAGES.exported]
-    assert len(exported) == len(set(exported))
 
 
 @pytest.mark.parametrize("name", ["title", "kept", "listed", "tokens", "time", "redirects"])

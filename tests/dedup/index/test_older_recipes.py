@@ -56,7 +56,6 @@ READING = [
     ["runs"],
     ["restore", "--list", "orphans"],
     ["check"],
-    ["export", "--output", "exported.jsonl"],
     ["check", "--rebuild"],
     ["forget", "http://a/2"],
 ]

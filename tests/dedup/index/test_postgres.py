@@ -512,13 +512,8 @@ def test_an_index_moves_from_a_file_to_a_server_and_back(address: str, tmp_path:
         index.ledger.forget_url("http://a/1")
         index.ledger.restore_url_copies("http://b/2")
     for source, target in ((str(files[0]), address), (address, str(files[1]))):
-        export = tmp_path / "index.jsonl"
-        for arguments in (
-            ["export", source, "--output", str(export)],
-            ["import", str(export), "--index", target],
-        ):
-            done = CliRunner().invoke(main, arguments)
-            assert done.exit_code == 0, done.output
+        done = CliRunner().invoke(main, ["merge", source, target])
+        assert done.exit_code == 0, done.output
     lines = []
     for place in (*files, address):
         done = CliRunner().invoke(main, ["report", str(place), "--format", "csv", "--all"])

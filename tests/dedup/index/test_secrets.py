@@ -104,7 +104,7 @@ COMMANDS = [
     ["check"],
     ["check", "--rebuild"],
     ["forget", "http://a/3"],
-    ["export", "--output", "OUT"],
+    ["merge", "pages.db"],
     ["add", "pages.jsonl", "--output", "OUT", "--jobs", "2"],
 ]
 
@@ -134,24 +134,13 @@ def shows(content: bytes, secret: bytes) -> bool:
 
 def test_every_command_is_asked() -> None:
     asked = {command[0] for command in COMMANDS}
-    others = {"import", "spark", "try"}
+    others = {"spark", "try"}
     assert set(main.list_commands(None)) - asked <= others  # type: ignore[arg-type]
 
 
-def test_no_export_has_a_check_sketch(path: Path) -> None:
-    done = CliRunner().invoke(main, ["export", "--index", str(path), "--output", "all.jsonl"])
-    assert done.exit_code == 0
-    assert "check" not in Path("all.jsonl").read_text()
-
-
-def test_an_import_says_that_its_pages_have_no_check_sketches(path: Path) -> None:
-    CliRunner().invoke(main, ["export", "--index", str(path), "--output", "all.jsonl"])
-    done = [CliRunner().invoke(main, ["import", "all.jsonl", "--index", "other.db"]) for _ in range(2)]
-    assert done[0].stderr.splitlines()[-1] == (
-        "Imported pages are compared by their public sketches only: "
-        "the secret of their index stayed there."
-    )
-    assert "secret" not in done[1].stderr
+def test_merged_pages_have_no_check_sketches(path: Path) -> None:
+    done = CliRunner().invoke(main, ["merge", str(path), "other.db"])
+    assert done.exit_code == 0, done.output
     with SQLiteIndex("other.db") as index:
         assert not any(row.sighting.fingerprint.check_sketch for row in index.rows())
     assert secret_of(Path("other.db")) != secret_of(path)

@@ -1,1 +1,0 @@
-"""Fingerprints on their way from one index to another: a stable format, and the merge."""

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dedup import DedupConfig, Detector, SQLiteIndex
+from dedup.cli import main
+from tests.pages import edited, page, text
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(autouse=True)
+def outside_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def crawl(path: str, *contents: str, config: DedupConfig | None = None) -> None:
+    with SQLiteIndex(path) as index, Detector(index, config or DedupConfig(), "s") as detector:
+        for number, content in enumerate(contents):
+            detector.check(page(content, f"http://{path}/{number}"))
+
+
+def urls(path: str) -> list[tuple[str, bool]]:
+    with SQLiteIndex(path, create=False) as index:
+        assert index.problems() == []
+        return [(row.sighting.url, row.verdict.kept) for row in index.rows()]
+
+
+def test_two_indexes_become_one() -> None:
+    crawl("one.db", text(1), text(2))
+    crawl("two.db", edited(1), text(3))
+    before = Path("one.db").read_bytes()
+    done = [run("merge", other, "all.db").stdout for other in ("one.db", "two.db")]
+    assert done == [
+        "one.db: 2 rows, 0 known already, 2 new (2 of them kept)\n",
+        "two.db: 2 rows, 0 known already, 2 new (1 of them kept)\n",
+    ]
+    assert urls("all.db") == [
+        ("http://one.db/0", True),
+        ("http://one.db/1", True),
+        ("http://two.db/0", False),
+        ("http://two.db/1", True),
+    ]
+    again = run("merge", "two.db", "all.db").stdout
+    assert again == "two.db: 2 rows, 2 known already, 0 new (0 of them kept)\n"
+    assert Path("one.db").read_bytes() == before
+
+
+def test_pages_that_were_forgotten_are_not_kept() -> None:
+    crawl("one.db", text(1), text(2), text(3))
+    run("forget", "--run", 1, "one.db")
+    done = run("merge", "one.db", "other.db")
+    assert done.stdout == "one.db: 3 rows, 0 known already, 3 new (0 of them kept)\n"
+
+
+def test_a_name_in_a_bar_is_inert_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    name = "\x1b]0;title\x07[bold].db"
+    crawl(name, text(1))
+    done = run("merge", name, "other.db")
+    assert done.exit_code == 0
+    assert "merging \\x1b]0;title\\x07[bold].db" in done.stderr
+    assert "\x1b]" not in done.output
+
+
+def test_thresholds_are_settings() -> None:
+    crawl("one.db", text(1))
+    crawl("two.db", edited(1))
+    assert run("merge", "two.db", "one.db", "-s", "DEDUP_RECIPE=min_similarity=1").exit_code == 0
+    assert urls("one.db")[1] == ("http://two.db/0", True)
+
+
+def test_another_recipe_is_an_error() -> None:
+    crawl("one.db", text(1))
+    crawl("two.db", text(1), config=DedupConfig(shingle=3))
+    done = run("merge", "two.db", "one.db")
+    assert done.exit_code == 1
+    assert "made with shingle=3, one.db with shingle=4: they cannot be compared" in done.output
+    assert len(urls("one.db")) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["merge"], 2, "Missing argument 'OTHER'"),
+        (["merge", "none.db", "x.db"], 1, "none.db does not exist"),
+        (["merge", "one.db"], 1, "there is no Scrapy project here; name an index"),
+        (["merge", "one.db", "one.db"], 0, "one.db: 1 rows, 1 known already, 0 new (0 of them kept)"),
+        (["merge", "page.txt", "x.db"], 1, "page.txt is not an index"),
+    ],
+)
+def test_mistakes_are_one_clear_line(arguments: list[str], code: int, message: str) -> None:
+    crawl("one.db", text(1))
+    Path("page.txt").write_text("some words of a text")
+    done = run(*arguments)
+    assert (done.exit_code, message in done.output) == (code, True), done.output
+    assert not Path("x.db").exists()
