@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, product
 
 import click
 from rich.console import Console
@@ -66,8 +66,8 @@ def main(
     ]
     if not asked:
         raise click.UsageError(f"no part has a kind named {', '.join(kinds)}; there are {KINDS_OF}")
-    found = map(example, asked) if examples else (table.markdown() for table in tables(run(asked, jobs)))
-    click.echo("\n\n".join(found))
+    for text in map(example, asked) if examples else (each.markdown() for each in tables(asked, jobs)):
+        click.echo(f"{text}\n")
 
 
 def cases(pages: int, seed: int, rules: Sequence[str]) -> list[Case]:
@@ -84,14 +84,6 @@ def cases(pages: int, seed: int, rules: Sequence[str]) -> list[Case]:
     return found
 
 
-def run(asked: Sequence[Case], jobs: int) -> Found:
-    columns = (*Progress.get_default_columns(), TimeElapsedColumn())
-    with workers(jobs) as pool, Progress(*columns, console=Console(stderr=True)) as progress:
-        work = progress.add_task("judging made-up pages", total=len(asked))
-        scores = pool.each(score_of, asked, lambda _: progress.advance(work))
-    return dict(zip(asked, scores, strict=True))
-
-
 def example(case: Case) -> str:
     """Return the pages of a content that is met twice or more often, two of them."""
     loads = case.loads()
@@ -100,14 +92,17 @@ def example(case: Case) -> str:
     return "\n\n".join([f"### {case}", *pages[:2]])
 
 
-def tables(found: Found) -> list[Table]:
-    """Return the tables of the parts that were tried, by each rule."""
-    made = []
-    for rule, part in dict.fromkeys((case.rule, case.part) for case in found):
-        of = {case: score for case, score in found.items() if (case.rule, case.part) == (rule, part)}
-        title = _NAMES[part] if rule == DEFAULT else f"{_NAMES[part]}, by {rule}"
-        made.append((_records_table if part in (RECORDS, COUNTERS) else _summary)(title, of))
-    return made
+def tables(asked: Sequence[Case], jobs: int) -> Iterator[Table]:
+    """Yield a table of each part that is tried, by each rule, as soon as it is known."""
+    columns = (*Progress.get_default_columns(), TimeElapsedColumn())
+    with workers(jobs) as pool, Progress(*columns, console=Console(stderr=True)) as progress:
+        work = progress.add_task("judging made-up pages", total=len(asked))
+        for (rule, part), group in groupby(asked, lambda case: (case.rule, case.part)):
+            of = list(group)
+            scores = pool.each(score_of, of, lambda _: progress.advance(work))
+            title = _NAMES[part] if rule == DEFAULT else f"{_NAMES[part]}, by {rule}"
+            table = _records_table if part in (RECORDS, COUNTERS) else _summary
+            yield table(title, dict(zip(of, scores, strict=True)))
 
 
 def _records_table(title: str, found: Found) -> Table:
@@ -115,7 +110,7 @@ def _records_table(title: str, found: Found) -> Table:
         "kind",
         "titles",
         "frame",
-        "unique records",
+        "unique",
         "kept",
         "% kept",
         "copies met",
