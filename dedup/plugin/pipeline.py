@@ -9,7 +9,7 @@ from copy import copy as shallow_copy
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
-from scrapy import Request, signals
+from scrapy import Item, Request, signals
 from scrapy.exceptions import NotConfigured
 
 from dedup.front.settings import DedupSettings
@@ -117,15 +117,14 @@ class DedupPipeline:
         token.question = question = self._question(item, token)
         if question is None:
             return self._keep_unjudged(item)
-        # As long as its callback runs, it may fill this item again for the next one.
         has_ended = token.exchange is not None and token.exchange.has_ended
         if judge.may_wait(is_whole=has_ended):
             # Asked for now, as items are judged in the order in which they come.
             later = judge.ask_later(question)
-            return self._await(item if has_ended else _copied(item), token, question, later)
+            return self._await(_copied(item), token, question, later)
         verdict = judge.ask(question)
         if waiter := judge.waiter(verdict):
-            return self._wait(item if has_ended else _copied(item), token, question, waiter)
+            return self._wait(_copied(item), token, question, waiter)
         if self._is_unread(item, token, verdict):
             verdict = judge.ask(question) or verdict
         return self._act(item, token, verdict)
@@ -333,9 +332,13 @@ class DedupPipeline:
 
 
 def _copied(item: Any) -> Any:
-    """Return a copy of *item*, or *item* itself, where it is of a type that cannot be copied."""
+    """Return a copy of *item*, which a callback may fill again while it waits.
+
+    It is *item* itself where that is of a type that cannot be copied.
+    """
     with suppress(Exception):
-        return shallow_copy(item)
+        # Of an `Item` another copy would have the same fields, not copies of them.
+        return item.copy() if isinstance(item, Item) else shallow_copy(item)
     return item
 
 

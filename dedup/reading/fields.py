@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dedup.reading.charset import decode
-from dedup.reading.own_words import long_texts
+from dedup.reading.own_words import long_texts, plain
 from dedup.values.errors import DedupError
 from dedup.values.hashes import digest
 
@@ -124,8 +124,11 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
 
 def single(value: Any) -> Any:
     """Return *value*, or the one text in it: an `ItemLoader` makes a list of each field."""
-    is_one = isinstance(value, list | tuple) and len(value) == 1 and isinstance(value[0], str | bytes)
-    return value[0] if is_one else value
+    value = plain(value)
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes) or len(value) != 1:
+        return value
+    only = plain(value[0])
+    return only if isinstance(only, str | bytes) else value
 
 
 def item_key(record: Mapping[str, Any], names: Iterable[str]) -> str:
@@ -152,6 +155,7 @@ def texts_of(value: Any, depth: int = 0) -> Iterator[str]:
     """
     if value is None or depth > _DEEPEST:
         return
+    value = plain(value)
     if isinstance(value, str | bytes):
         text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
         if text:
@@ -171,7 +175,8 @@ def texts_of(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _comparable(value: Any, depth: int = 0) -> Any:
-    """Return *value* as a value for JSON, a different one for each different value."""
+    """Return *value* as a value for JSON, a different one for each different value; NaN is no value."""
+    value = plain(value)
     if value is None or isinstance(value, str) or depth > _DEEPEST:
         return None if depth > _DEEPEST else value
     if isinstance(value, bytes):
@@ -179,14 +184,16 @@ def _comparable(value: Any, depth: int = 0) -> Any:
     parts = parts_of(value)
     if isinstance(parts, dict):
         return {name: _comparable(part, depth + 1) for name, part in parts.items()}
-    return str(value) if parts is None else [_comparable(part, depth + 1) for part in parts]
+    if parts is None:
+        return None if (text := str(value)).lower() == "nan" else text
+    return [_comparable(part, depth + 1) for part in parts]
 
 
 def parts_of(value: Any) -> dict[str, Any] | list[Any] | None:
-    """Return the parts of *value*, by name or in order, None where it has none."""
+    """Return the parts of *value*, which is no text, by name or in order, None where it has none."""
     if isinstance(value, Mapping):
         return {str(name): value[name] for name in sorted(value, key=str)}
-    if isinstance(value, list | tuple):
+    if isinstance(value, Sequence):
         return list(value)
     if isinstance(value, Set):
         return sorted(value, key=str)

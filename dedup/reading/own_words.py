@@ -7,9 +7,11 @@ from one visit to the next and say nothing.
 from __future__ import annotations
 
 import re
+from collections import UserString
 from collections.abc import Iterable, Mapping, Sequence
 from html import unescape
 from itertools import groupby
+from typing import Any
 
 from dedup.reading.tokens import MARKS, POINTS, UNSPACED, normalized
 
@@ -115,6 +117,13 @@ def long_texts(record: Mapping[str, object], without: Iterable[str] = ()) -> tup
     return tuple(found)
 
 
+def plain(value: Any) -> Any:
+    """Return a text of any type as `str` or `bytes`, anything else as it is."""
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    return str(value) if isinstance(value, UserString) else value
+
+
 def plain_text(text: str) -> str:
     """Return *text*, which may be markup, without tags and addresses."""
     plain = _TAG.sub(" ", decoded(text)) if _MARKUP.search(text) else text
@@ -122,6 +131,7 @@ def plain_text(text: str) -> str:
 
 
 def _collect(value: object, found: list[str], depth: int) -> None:
+    value = plain(value)
     if isinstance(value, bytes):
         value = _text_of(value)
     if isinstance(value, str):

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from collections import UserList, UserString, deque
+from decimal import Decimal
 from itertools import permutations
 from typing import Any
 
+import numpy as np
 import pytest
 from itemadapter import ItemAdapter
 
@@ -62,3 +65,43 @@ def test_several_texts_stay_texts_of_their_own() -> None:
     found = raw_page_of({"text": ["Tide", "Sea"]}, rule)
     assert found == RawPage(text="Tide\nSea")
     assert key(["s1"]) != key("s1")
+
+
+@pytest.mark.parametrize(
+    ("value", "same"),
+    [
+        (deque(["Tide", "Sea"]), ["Tide", "Sea"]),
+        (UserList(["Tide", "Sea"]), ["Tide", "Sea"]),
+        (bytearray(b"Tide"), "Tide"),
+        (memoryview(b"Tide"), "Tide"),
+        (UserString("Tide"), "Tide"),
+        (deque([UserString("Tide"), bytearray(b"Sea")]), ["Tide", "Sea"]),
+    ],
+    ids=repr,
+)
+def test_a_text_is_read_whatever_its_type(value: Any, same: Any) -> None:
+    rule = FieldRule(text_fields=("text",), key_fields=("text",))
+    assert raw_page_of({"text": value}, rule) == raw_page_of({"text": same}, rule)
+    assert key([value, 1]) == key([same, 1])
+
+
+@pytest.mark.parametrize("made", [bytearray, UserString, lambda text: deque([text])], ids=str)
+def test_html_and_long_texts_are_read_whatever_their_type(made: Any) -> None:
+    long = "The tide is low and the boats lie in the sand until the water comes back in the evening " * 2
+    plain = {"url": "http://a/", "html": PAGE, "lead": long}
+    made_of = {
+        name: made(value.encode() if made is bytearray else value) for name, value in plain.items()
+    }
+    found, expected = (
+        raw_page_of(made_of | {"url": "http://a/"}, FieldRule()),
+        raw_page_of(plain, FieldRule()),
+    )
+    assert found is not None
+    assert expected is not None
+    assert (found.markup, found.url, found.beside) == (expected.markup, expected.url, expected.beside)
+
+
+@pytest.mark.parametrize("value", [float("nan"), Decimal("NaN"), np.float32("nan")], ids=repr)
+def test_what_is_no_number_is_no_key(value: Any) -> None:
+    assert key(value) == ""
+    assert item_key({"sku": 7, "size": value}, ["sku", "size"]) == '["7",null]'
