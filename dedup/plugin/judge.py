@@ -519,11 +519,6 @@ class Judge:
             index, run = self._detector.index, self._detector.run
             self._do(partial(index.book.withhold, run, requests), _nothing)
 
-    def restore(self, rows: Sequence[int]) -> None:
-        """Let pages dropped as *rows* be kept when they are met again, in this crawl or a later one."""
-        if self._detector:
-            self._do(partial(self._detector.index.ledger.restore_copies, rows), _nothing)
-
     # Settling
 
     def waiter(self, verdict: Verdict | None) -> Waiter | None:

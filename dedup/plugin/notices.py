@@ -259,17 +259,6 @@ class Notices:
                 printable(swallowed.canonical_url),
             )
 
-    def swallowing(self, url: str, verdict: Verdict, other: str, again: int) -> None:
-        """Warn of a page that is kept though a copy by its text, as *other* should have been too."""
-        if self._is_first(f"unread {host_of(url)}"):
-            logger.warning(
-                "<%s> and <%s> are copies of <%s> by the text that is read, but say other things in "
-                "scripts, attributes or their frame. What repeats that page is kept from now on, and %d "
-                "pages before are requested again (dedup/unread). Render such pages, or give their text "
-                "to DEDUP_TEXT_FIELDS or dedup_page_from_item",
-                *(printable(url), printable(other), printable(verdict.canonical_url), again),
-            )
-
     def swallowed(self) -> list[Swallowed]:
         """Return the hosts with too many copies of one page, the largest first."""
         return self._shares.noticed()

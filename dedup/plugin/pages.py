@@ -147,15 +147,6 @@ class ItemReader:
             return None, "item"
         return located(page, response), "item"
 
-    def markup(self, item: Any, response: Response | None, *, is_only: bool) -> str:
-        """Return the markup that *item* was read from, "" where not all of it was, or text."""
-        if self.own is not None:
-            return ""
-        if is_only and isinstance(response, HtmlResponse):
-            return decode(response.body, _header_encoding(response))
-        raw = raw_page_of(ItemAdapter(item), self._rule)
-        return raw.markup if raw else ""
-
     def _from_item(self, item: Any, response: Response | None) -> Page | None:
         own = self.own
         if own is None:

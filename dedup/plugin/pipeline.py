@@ -27,10 +27,9 @@ from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.settings import index_path, only_looks, read_settings
 from dedup.plugin.tracking import Exchange, Token, Tracker, TrackingPipeline, rows_of
-from dedup.plugin.unread import Copy, Net
 from dedup.plugin.waiting import Future, Waiter
 from dedup.reading.fields import NoHtml
-from dedup.values.urls import host_of, url_key
+from dedup.values.urls import host_of
 from dedup.values.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
@@ -61,7 +60,6 @@ class DedupPipeline:
         self._dropped = DroppedFeed(crawler, settings) if settings.dropped_feed else None
         self._records = RecordNotice(settings)
         self._before = ""
-        self._net = Net()
         self.used = UsedResponses()
         """The responses that nothing more is to come of."""
 
@@ -125,22 +123,12 @@ class DedupPipeline:
         verdict = judge.ask(question)
         if waiter := judge.waiter(verdict):
             return self._wait(_copied(item), token, question, waiter)
-        if self._is_unread(item, token, verdict):
-            verdict = judge.ask(question) or verdict
         return self._act(item, token, verdict)
 
     async def _await(self, item: Any, token: Token, question: Question, later: Future[Answered]) -> Any:
         verdict, waiter = await later
         if waiter:
             return await self._wait(item, token, question, waiter)
-        return await self._act_later(item, token, question, verdict)
-
-    async def _act_later(
-        self, item: Any, token: Token, question: Question, verdict: Verdict | None
-    ) -> Any:
-        if self._is_unread(item, token, verdict):
-            again, _ = await self.judge.answer(question)
-            verdict = again or verdict
         return self._act(item, token, verdict)
 
     def _question(self, item: Any, token: Token) -> Question | None:
@@ -171,48 +159,7 @@ class DedupPipeline:
         except TimeoutError:
             self._counts.add("wait_timeout")
             return self._keep_unjudged(item)
-        return await self._act_later(item, token, question, verdict)
-
-    def _is_unread(self, item: Any, token: Token, verdict: Verdict | None) -> bool:
-        """Return whether to keep *item*, a copy by its *verdict* of a page that was not read well.
-
-        The copies before it of what was not read are given back: they are requested again, and kept.
-        """
-        question = token.question
-        if question is None or verdict is None:
-            return False
-        if not self._drops(verdict) or verdict.canonical is None or verdict.row is None:
-            return False
-        page, response = question.page, token.response
-        if self._settings.config.exceptions.originals(url_key(page.url)):
-            return False  # somebody has said what it is a copy of
-        markup = self.reader.markup(item, response, is_only=token.is_only)
-        copy = Copy(verdict.row, page.url, response.request if response else None)
-        if not (markup and self._net.swallows(verdict.canonical, markup, page.text, copy)):
-            return False
-        before = [one for one in self._net.copies(verdict.canonical) if one.row != verdict.row]
-        self.judge.restore([one.row for one in before] + [verdict.row])
-        self._counts.add("unread", len(before) + 1)
-        if before:
-            again = sum(self._request_again(one) for one in before)
-            self.judge.notices.swallowing(page.url, verdict, before[-1].url, again)
-        question.is_restored = True
-        return True
-
-    def _drops(self, verdict: Verdict) -> bool:
-        # A page that was a copy in an earlier crawl too (UNCHANGED) counts among the copies of its
-        # canonical.
-        is_near = verdict.reason in (Reason.NEAR_DUPLICATE, Reason.UNCHANGED) and verdict.repeats_another
-        is_let_go = self._settings.dry_run or self._marks_copies
-        return is_near and not is_let_go
-
-    def _request_again(self, copy: Copy) -> bool:
-        request, engine = copy.request, self._crawler.engine
-        if request is None or request.method != "GET" or engine is None:
-            return False
-        engine.crawl(request.replace(dont_filter=True))
-        self._counts.add("requested_again")
-        return True
+        return self._act(item, token, verdict)
 
     def _act(self, item: Any, token: Token, verdict: Verdict | None) -> Any:
         """Keep, mark or drop *item*; it is kept where it was not judged."""

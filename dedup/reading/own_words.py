@@ -135,7 +135,7 @@ def _collect(value: object, found: list[str], depth: int) -> None:
     if isinstance(value, bytes):
         value = _text_of(value)
     if isinstance(value, str):
-        if _is_long(value, LONG_TEXT):
+        if is_long(value, LONG_TEXT):
             found.append(value)
         return
     if type(value) in _NUMBERS or depth > _DEEPEST:
@@ -149,7 +149,7 @@ def _collect(value: object, found: list[str], depth: int) -> None:
         others = [*_columns(others), *others] if others and isinstance(others[0], Mapping) else others
         lines = [part for part in others if isinstance(part, str)]
         text = "\n".join(lines)
-        if lines and _is_long(text, min(LONG_LIST, max(LONG_TEXT, MEAN_LINE * len(lines)))):
+        if lines and is_long(text, min(LONG_LIST, max(LONG_TEXT, MEAN_LINE * len(lines)))):
             found.append(text)
             others = [part for part in others if not isinstance(part, str)]
     for part in others:
@@ -174,11 +174,12 @@ def _text_of(value: bytes) -> str:
         return ""
 
 
-def _is_long(text: str, words: int) -> bool:
+def is_long(text: str, words: int) -> bool:
+    """Return whether *text* has so many *words*, and is made of words for the most part."""
     # A word is a character at least, with what separates it from the next.
     if len(text) < 2 * words:
         return False
-    if len(text) > _BEGINNING and _is_long(text[:_BEGINNING], words):
+    if len(text) > _BEGINNING and is_long(text[:_BEGINNING], words):
         return True
     plain = plain_text(text)
     pieces = _pieces(plain)

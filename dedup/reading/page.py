@@ -14,6 +14,7 @@ from dedup.reading.compiled import reading_of
 from dedup.reading.fields import RawPage
 from dedup.reading.floods import has_attribute_flood, is_too_deep, is_too_long
 from dedup.reading.own_words import own_words
+from dedup.reading.unread import unread_words
 from dedup.reading.walk import MIN_MAIN_WORDS, Walk, rough_words
 from dedup.values.fingerprint import NAMED
 from dedup.values.hashes import digest
@@ -122,9 +123,11 @@ class Page:
     def with_parts(self, roots: Sequence[Any], *, with_frames: bool = False) -> Page:
         """Return the page with the text and structure of the elements *roots*, frames of a site too."""
         parts = [Walk(root).reading(with_frames=with_frames) for root in roots]
+        text = "\n".join(part.text for part in parts if part.text)
+        unread = unread_words(roots[0].getroottree().getroot(), text)
         return replace(
             self,
-            text="\n".join(part.text for part in parts if part.text),
+            text=f"{text}\n{unread}" if unread else text,
             tags=tuple(chain.from_iterable(part.tags for part in parts)),
             depths=tuple(chain.from_iterable(part.depths for part in parts)),
             classes=tuple(chain.from_iterable(part.classes for part in parts)),
@@ -157,7 +160,10 @@ class Page:
     @classmethod
     def _of_tree(cls, root: Any, body: bytes, url: str, max_bytes: int) -> Page:
         reading = reading_of(root)
-        if is_too_long(reading.text, max_bytes):
+        text = reading.text
+        if unread := unread_words(root, text):
+            text = f"{text}\n{unread}"
+        if is_too_long(text, max_bytes):
             return cls.unread(body, Excess.TEXT, url=url)
         if is_too_deep(reading.depths):
             return cls.unread(body, Excess.DEPTH, url=url)
@@ -165,7 +171,7 @@ class Page:
         return cls(
             url=url,
             body_digest=_digest(body),
-            text=reading.text,
+            text=text,
             title=" ".join(reading.title.split())[:MAX_TITLE],
             canonical_link=canonical_link if len(canonical_link) <= MAX_URL else "",
             language=reading.language.strip(),

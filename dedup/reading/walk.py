@@ -144,7 +144,7 @@ class Walk:
         self._aside: list[slice] = []
         self._root = root
         self._states = STATES if has_controls else _STATES_OF_TEXT
-        roots = [each for each in _roots(root) if len(each) or each.text]
+        roots = [each for each in all_roots(root) if len(each) or each.text]
         if roots:
             self.language = next(filter(None, (each.get("lang") for each in roots)), "")
             self._run(roots)
@@ -283,7 +283,8 @@ ROLE_STATES = dict.fromkeys(TEXTS, _TEXT) | dict.fromkeys(BOILERPLATE_ROLES, _AS
 _NOTED = frozenset(("a", "area", "link", "title"))
 
 
-def _roots(root: Any) -> list[Any]:
+def all_roots(root: Any) -> list[Any]:
+    """Return the *root* of a document with what stands behind it; of an element in one, only that."""
     if root is None:
         return []
     return [root] if root.getparent() is not None else [root, *root.itersiblings("*")]

@@ -30,7 +30,7 @@ from dedup.values.hashes import Hasher, Murmur3, digest
 Fingerprinter = Callable[[Page], Fingerprint]
 
 # The version of everything that a fingerprint depends on and no field says.
-RECIPE_VERSION = 7
+RECIPE_VERSION = 8
 
 _DEFAULT = DedupConfig()
 _OURS = {"terms": TERMS, "weights": WEIGHTS, "structure": STRUCTURES, "hasher": HASHERS}

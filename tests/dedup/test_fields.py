@@ -77,7 +77,7 @@ def test_several_texts_stay_texts_of_their_own() -> None:
         (UserString("Tide"), "Tide"),
         (deque([UserString("Tide"), bytearray(b"Sea")]), ["Tide", "Sea"]),
     ],
-    ids=repr,
+    ids=["deque", "list", "bytearray", "memoryview", "string", "nested"],
 )
 def test_a_text_is_read_whatever_its_type(value: Any, same: Any) -> None:
     rule = FieldRule(text_fields=("text",), key_fields=("text",))
@@ -85,7 +85,7 @@ def test_a_text_is_read_whatever_its_type(value: Any, same: Any) -> None:
     assert key([value, 1]) == key([same, 1])
 
 
-@pytest.mark.parametrize("made", [bytearray, UserString, lambda text: deque([text])], ids=str)
+@pytest.mark.parametrize("made", [bytearray, UserString, lambda text: deque([text])], ids=["bytes", "text", "deque"])
 def test_html_and_long_texts_are_read_whatever_their_type(made: Any) -> None:
     long = "The tide is low and the boats lie in the sand until the water comes back in the evening " * 2
     plain = {"url": "http://a/", "html": PAGE, "lead": long}
