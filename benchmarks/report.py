@@ -84,8 +84,8 @@ def main(rows: int, index: Path | None, output: Path | None, commands: bool) -> 
 
 def measured(index: Path, folder: Path) -> Iterator[str]:
     """Yield how many seconds of processor time each command takes, the second time it runs."""
-    stricter = ("-s", "DEDUP_RECIPE=min_similarity=0.8")
-    plain = ("-s", "DEDUP_RECIPE=verifier=similarity")
+    stricter = ("--what-if", "DEDUP_RECIPE=min_similarity=0.8")
+    plain = ("--what-if", "DEDUP_RECIPE=verifier=similarity")
     for name, command in {
         "dedup --help": ("--help",),
         "dedup report": ("report", index),
@@ -98,15 +98,8 @@ def measured(index: Path, folder: Path) -> Iterator[str]:
             folder / "report.html",
         ),
         "dedup report --format csv": ("report", index, "--format", "csv", "-o", folder / "report.csv"),
-        "dedup report --format json": (
-            "report",
-            index,
-            "--format",
-            "json",
-            "-o",
-            folder / "report.json",
-        ),
-        "dedup report -s DEDUP_RECIPE=min_similarity=0.8": ("report", index, *stricter),
+        "dedup report --json": ("report", index, "--json", "-o", folder / "report.json"),
+        "dedup report --what-if DEDUP_RECIPE=min_similarity=0.8": ("report", index, *stricter),
         "the same, without what is known of sites": ("report", index, *plain, *stricter),
         "scrapy dedup --help": ("dedup", "--help"),
     }.items():

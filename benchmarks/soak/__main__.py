@@ -95,7 +95,7 @@ def report(plan: Plan, folder: Path, output: Path) -> None:
         found = scores(plan, index, beginnings)
         problems = feed_problems(index, folder, beginnings)
     begin = time.perf_counter()
-    checked = CliRunner().invoke(dedup, ["check", "--index", str(folder / "pages.db")])
+    checked = CliRunner().invoke(dedup, ["check", str(folder / "pages.db")])
     text = "\n".join(
         [
             tables(samples, found, folder),

@@ -17,6 +17,7 @@ from dedup.cli.options import (
     PlainText,
     Writing,
     index_place,
+    json_option,
     named_index_option,
     settings_for,
     settings_option,
@@ -43,7 +44,7 @@ _MAX_PROBLEMS = 20
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILES..."
 )
-@named_index_option
+@named_index_option()
 @click.option(
     "-o",
     "--output",
@@ -69,7 +70,7 @@ _MAX_PROBLEMS = 20
     type=click.Path(exists=True, path_type=Path),
     help="What is known of sites, as `dedup spark` wrote it, instead of what the pages before tell.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@json_option
 @settings_option
 def add(
     *,

@@ -2,108 +2,165 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+import sys
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.options import (
+    Place,
     index_option,
+    is_file,
+    is_index,
     json_option,
     opened,
     settings_for,
     settings_option,
 )
-from dedup.cli.pages import page_of_row, rows_at
-from dedup.cli.showing import agreement_record, explanation_record, show_explanation, texts_of
-from dedup.cli.terminal import console, moment, place, print_json, row_record, url_text
+from dedup.cli.pages import newest, page_of_file, page_of_row, rows_at
+from dedup.cli.project import settings_of
+from dedup.cli.showing import (
+    explanation_record,
+    show_diff,
+    show_explanation,
+    texts_of,
+)
+from dedup.cli.terminal import console, place, print_json, row_record, url_text
 from dedup.index import Index, Row, Run
+from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
-from dedup.report.explanation import Explanation, is_refused, verdict_sentence
+from dedup.recipes.fingerprinter import fingerprint
+from dedup.report.diff import word_diff
+from dedup.report.explanation import Explanation, verdict_sentence
 from dedup.report.explanation import explain as explained
 from dedup.report.side_by_side import SideBySide
-from dedup.rule.keys import banding_of
-from dedup.values.printable import printable
+from dedup.rule.loss import loses, words_of
+from dedup.rule.match import match
+from dedup.values.errors import DedupError
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.match import Match
+from dedup.values.printable import moment, printable
+from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.verdict import Reason
 
+# The exit code where OTHER is no copy.
+NO_COPY = 3
 _MOST_ROWS = 10
+_MOST_NEAR = 20
+_URL = re.compile(r"\w+://\S+")
+
+
+class _Side(NamedTuple):
+    """One of two pages that are compared; *page* and *row* are None where there is none."""
+
+    name: str
+    fingerprint: Fingerprint
+    page: Page | None
+    row: Row | None = None
 
 
 @click.command()
-@click.argument("url")
+@click.argument("what", metavar="URL|FILE|TEXT")
+@click.argument("other", required=False, metavar="[OTHER]")
 @index_option
 @settings_option
 @json_option
 def explain(
     *,
-    url: str,
+    what: str,
+    other: str | None,
     path: Path | str | None,
     settings: tuple[tuple[str, str], ...],
     as_json: bool,
 ) -> None:
-    """Say what became of the page at URL, and why; of a file, URL may be its path.
+    """Say what became of a page and why, what is near it, or how OTHER stands to it.
 
-    For each time that the page was seen (the newest ten), it shows the verdict, the page that was kept
-    in its place, the words that are lost with it, and what the rule says of the two with today's
-    settings; -s tries others. If a page was kept because the check sketches of the index refused a
-    match, the page that it would have been dropped for is shown.
+    Of a URL or a file that the index knows, each time that it was seen is shown (the newest ten): the
+    verdict, the page that was kept in its place, the words that are lost with it, and what the rule
+    says of the two with today's settings; -s tries others. Of a page that was kept, a file (HTML or
+    plain text) and any other text, it lists what is near among all pages that were kept, in all
+    scopes, the nearest first: "loses" says how many of its words are not on that page, "copy" that it
+    would be dropped for it.
 
-    Words are shown where the index keeps the texts, those of its first 500 pages or of all
-    (DEDUP_STORE_PAGES), and for files that are there unchanged. --json has the simhashes too, and for
-    such pages the words and the runs of tags that agree and that differ. Beside each is its share of
-    the weight of the page kept, then of this one.
+    OTHER, a file or a URL, is compared with the first page: is it a copy, and what changed in the text?
+    Two files need no index. The exit code is 0 if it is a copy, 3 if not, 1 for an error.
+
+    Two pages alone are compared: a crawl also knows what stands on other pages of their site. Words are
+    shown where the index keeps the texts, those of its first 500 pages or of all (DEDUP_STORE_PAGES),
+    and for files. --json has the simhashes too.
 
     \b
     Examples:
       dedup explain https://example.com/page
       dedup explain https://example.com/page -s DEDUP_RECIPE=min_similarity=0.8 --json
+      dedup explain "The tide turns twice a day" pages.db
+      dedup explain one.html other.html
+      dedup explain https://example.com/a https://example.com/b
     """
+    if path is None and other is not None and is_index(other):
+        other, path = None, Place()(other)
+    if other is not None:
+        _compare((what, other), path, settings, as_json=as_json)
+        return
     with opened(path) as index:
-        chosen = settings_for(index, settings)
-        rows = rows_at(index, url)
-        pairs = [(row, _other(index, row, chosen.config)) for row in rows[-_MOST_ROWS:]]
-        runs = {run.id: run for run in index.runs()}
+        config = settings_for(index, settings).config
+        rows = _rows(index, what)
+        found = _asked(index, what, config) if not rows else newest(rows).sighting.fingerprint
+        repeats = any(_other(index, row) for row in rows[-_MOST_ROWS:])
+        near = [] if repeats else _near(index, found, newest(rows).id if rows else None, config)
         if as_json:
-            records = [
-                row_record(row)
-                | {"verdict": verdict_sentence(row, runs.get(row.sighting.run))}
-                | (_comparison((canonical, row), index, chosen.config) if canonical else {})
-                for row, canonical in pairs
-            ]
-            print_json(records)
+            records = [_row_record(index, row, config) for row in rows[-_MOST_ROWS:]]
+            listed = [_near_record(*one, found) for one in near]
+            if records and not repeats:
+                records[-1]["near"] = listed
+            print_json(records or listed)
             return
         screen = console()
-        if len(rows) > len(pairs):
-            screen.print(Text(f"{len(rows):,} rows, the newest {len(pairs):,} of them:\n"))
-        for row, canonical in pairs:
-            pages = (
-                page_of_row(index, canonical, chosen.config) if canonical else None,
-                page_of_row(index, row, chosen.config),
-            )
-            _show_row(screen, row, runs.get(row.sighting.run), texts_of(pages))
-            if canonical:
-                _show_kept(screen, canonical, row)
-                explanation = _now((canonical, row), chosen.config)
-                show_explanation(screen, explanation, pages)
-            screen.print()
-        if not any(canonical for _, canonical in pairs):
-            screen.print(Text("Compare it with another page: dedup compare URL OTHER"))
+        if rows:
+            _show_rows(screen, index, rows, config)
+        if not repeats:
+            _show_near(screen, near, found)
 
 
-def _other(index: Index, row: Row, config: DedupConfig) -> Row | None:
-    """Return the page that *row* repeats, or else one that only the check sketch tells it from."""
+# What the index knows
+
+
+def _rows(index: Index, what: str) -> list[Row]:
+    """Return the rows of a page that the index knows; `DedupError` for a URL that it does not know."""
+    if _URL.fullmatch(what):
+        return rows_at(index, what)
+    return index.views.history(what) or index.views.history(Path(what).absolute().as_uri())
+
+
+def _other(index: Index, row: Row) -> Row | None:
+    """Return the page that *row* repeats."""
     repeated = row.verdict.canonical or row.verdict.represents
-    if repeated is not None:
-        return index.row(repeated)
-    page = row.sighting.fingerprint
-    if not page.check_sketch:
-        return None
-    if banding_of(config) != index.banding:  # there are no lists of them
-        config = replace(config, candidates="simhash")
-    near = index.views.candidates_of(row, config)
-    return next((index.row(c.id) for c in near if is_refused(c.fingerprint, page, config)), None)
+    return None if repeated is None else index.row(repeated)
+
+
+def _show_rows(screen: Console, index: Index, rows: list[Row], config: DedupConfig) -> None:
+    runs = {run.id: run for run in index.runs()}
+    if len(rows) > _MOST_ROWS:
+        screen.print(Text(f"{len(rows):,} rows, the newest {_MOST_ROWS:,} of them:\n"))
+    for row in rows[-_MOST_ROWS:]:
+        canonical = _other(index, row)
+        pages = (
+            page_of_row(index, canonical, config) if canonical else None,
+            page_of_row(index, row, config),
+        )
+        _show_row(screen, row, runs.get(row.sighting.run), texts_of(pages))
+        if canonical:
+            if canonical.id != row.id:
+                url = url_text(canonical.sighting.url)
+                screen.print(Text.assemble("  kept     ", (url, "bold"), f"  {place(canonical)}"))
+            show_explanation(screen, _now(canonical, row, config), pages)
+        screen.print()
 
 
 def _show_row(screen: Console, row: Row, run: Run | None, texts: SideBySide | None) -> None:
@@ -113,7 +170,7 @@ def _show_row(screen: Console, row: Row, run: Run | None, texts: SideBySide | No
     if seen.title:
         screen.print(Text(f"  title    {printable(seen.title)}"))
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
-    screen.print(Text(f"  seen     {moment(seen.time)}{by}, as {printable(seen.kind)}"))
+    screen.print(Text(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}"))
     verdict = verdict_sentence(row, run)
     if texts and (counted := texts.counted(verdict)) != verdict:
         verdict = f"{counted}{_estimated(row, texts)}"
@@ -129,21 +186,140 @@ def _estimated(row: Row, texts: SideBySide) -> str:
     return f" This is an exact count; {estimate}."
 
 
-def _show_kept(screen: Console, kept: Row, row: Row) -> None:
-    if kept.id != row.id:
-        url = url_text(kept.sighting.url)
-        screen.print(Text.assemble("  kept     ", (url, "bold"), f"  {place(kept)}"))
-
-
-def _now(pair: tuple[Row, Row], config: DedupConfig) -> Explanation:
-    canonical, row = pair
+def _now(canonical: Row, row: Row, config: DedupConfig) -> Explanation:
     return explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config, row)
 
 
-def _comparison(pair: tuple[Row, Row], index: Index, config: DedupConfig) -> dict[str, Any]:
-    canonical, row = pair
-    record: dict[str, Any] = {"now": explanation_record(_now(pair, config))}
-    if row.verdict.canonical is None:
-        record["refused_url"] = canonical.sighting.url
-    kept, page = (page_of_row(index, one, config) for one in pair)
-    return record | agreement_record(kept, page, config)
+def _row_record(index: Index, row: Row, config: DedupConfig) -> dict[str, Any]:
+    run = next((run for run in index.runs() if run.id == row.sighting.run), None)
+    record = row_record(row) | {"verdict": verdict_sentence(row, run)}
+    canonical = _other(index, row)
+    if canonical is None:
+        return record
+    texts = texts_of((page_of_row(index, canonical, config), page_of_row(index, row, config)))
+    return record | {
+        "now": explanation_record(_now(canonical, row, config)),
+        **({"lost_parts": texts.lost_parts} if texts else {}),
+    }
+
+
+# What is near
+
+
+def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
+    """Return the fingerprint of a file, or of a text."""
+    index.expect(config)
+    if is_file(what):
+        page = page_of_file(Path(what), config)
+    else:
+        page = Page.from_text(what, max_bytes=config.max_bytes)
+    return fingerprint(page, config, secret=index.secret)
+
+
+def _near(
+    index: Index, page: Fingerprint, own: int | None, config: DedupConfig
+) -> list[tuple[Row, Match]]:
+    """Return the pages near *page* but the row that is its *own*, the nearest first."""
+    near = index.views.near(page, max_distance=config.max_distance, limit=_MOST_NEAR + 1)
+    near += index.views.near(
+        page,
+        field="structure",
+        max_distance=config.structure_max_distance,
+        limit=_MOST_NEAR + 1,
+    )
+    equal = index.views.with_body(page.body_digest, _MOST_NEAR + 1)
+    rows = {row.id: row for row in (*equal, *(neighbour.row for neighbour in near)) if row.id != own}
+    matches = [(row, match(row.sighting.fingerprint, page, config)) for row in rows.values()]
+    return sorted(matches, key=_order)[:_MOST_NEAR]
+
+
+def _order(candidate: tuple[Row, Match]) -> tuple[bool, int, int, int]:
+    row, how = candidate
+    is_exact = how.reason is Reason.EXACT_DUPLICATE  # with no words there is no distance
+    far = SIMHASH_BITS + 1
+    distances = (how.content_distance, how.structure_distance)
+    content, structure = (far if distance is None else distance for distance in distances)
+    return not is_exact, content, structure, row.id
+
+
+def _show_near(screen: Console, near: list[tuple[Row, Match]], page: Fingerprint) -> None:
+    if not near:
+        screen.print(Text("nothing else in the index is near it"))
+        return
+    screen.print(Text(f"content structure similarity  {'loses':<23}        near it", "bold"))
+    for row, how in near:
+        copy = "copy" if how.is_duplicate else ""
+        measures = f"{_bits(how.content_distance)} {_bits(how.structure_distance):>9}"
+        lost = "-" if how.lost is None else loses(how.lost, words_of(page))
+        where = f"{url_text(row.sighting.url)}  {place(row)}"
+        screen.print(Text(f"{measures} {how.similarity:>10.2f}  {lost:<23}  {copy:<4}  {where}"))
+
+
+def _near_record(row: Row, how: Match, page: Fingerprint) -> dict[str, object]:
+    """Return a row, with how *page*, which was asked about, stands to it."""
+    return row_record(row) | {
+        "content_distance": how.content_distance,
+        "structure_distance": how.structure_distance,
+        "similarity": how.similarity,
+        "lost": how.lost,
+        "missing": how.missing,
+        "asked_words": words_of(page),
+        "is_duplicate": how.is_duplicate,
+    }
+
+
+def _bits(distance: int | None) -> str:
+    return f"{'-' if distance is None else distance:>7}"
+
+
+# Two pages
+
+
+def _compare(
+    names: tuple[str, str],
+    path: Path | str | None,
+    given: tuple[tuple[str, str], ...],
+    *,
+    as_json: bool,
+) -> None:
+    if missing := [name for name in names if not (is_file(name) or _URL.fullmatch(name))]:
+        raise DedupError(f"{printable(missing[0])}: no such file or URL")
+    with ExitStack() as stack:
+        index = None
+        if path is not None or not all(map(is_file, names)):
+            index = stack.enter_context(opened(path))
+            config = settings_for(index, given).config
+            if any(map(is_file, names)):
+                index.expect(config)
+        else:
+            config = settings_of(dict(given), {}).config
+        one, other = (_side(name, index, config) for name in names)
+    repeats = one.row and other.row and other.row.verdict.canonical == one.row.id
+    explanation = explained(one.fingerprint, other.fingerprint, config, other.row if repeats else None)
+    diff = word_diff(one.page.text, other.page.text) if one.page and other.page else None
+    if as_json:
+        record = {"a": one.name, "b": other.name, **explanation_record(explanation)}
+        print_json(record if diff is None else record | {"diff": list(map(asdict, diff))})
+    else:
+        screen = console()
+        for letter, side in (("A", one), ("B", other)):
+            where = f"  {place(side.row)}" if side.row else ""
+            screen.print(Text.assemble(f"{letter}  ", (url_text(side.name), "bold"), where))
+        what = "B is a copy of A" if explanation.match.is_duplicate else "B is no copy of A"
+        screen.print(Text(f"{what}: {explanation.match.reason}", "bold"))
+        show_explanation(screen, explanation, (one.page, other.page))
+        if diff is not None:
+            screen.print(Text("what differs: [-only on A-] {+only on B+}", "bold"))
+            show_diff(screen, diff)
+    if not explanation.match.is_duplicate:
+        sys.exit(NO_COPY)
+
+
+def _side(name: str, index: Index | None, config: DedupConfig) -> _Side:
+    """Return the page in a file, or the newest of a URL in *index*."""
+    if index is None or is_file(name):
+        page = page_of_file(Path(name), config)
+        secret = index.secret if index else b""
+        return _Side(name, fingerprint(page, config, secret=secret), page)
+    row = newest(rows_at(index, name))
+    return _Side(row.sighting.url, row.sighting.fingerprint, index.views.page_of(row), row)

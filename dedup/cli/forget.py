@@ -19,7 +19,7 @@ from dedup.index import Index
 @click.command()
 @click.argument("url", required=False)
 @index_option
-@click.option("--run", type=int, help="Undo the run of this number, see `dedup runs`.")
+@click.option("--run", type=int, help="Undo the run of this number, see `dedup report`.")
 @click.option(
     "--older-than",
     type=Age(),

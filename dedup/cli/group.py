@@ -25,9 +25,7 @@ GROUPS = {
     "Look": {
         "try": ("trying", "Crawl some pages, and see what repeats."),
         "report": ("report", "Show what was dropped, and for what."),
-        "explain": ("explain", "Say why a page was dropped or kept."),
-        "compare": ("compare", "Compare two files or pages."),
-        "find": ("find", "List pages near a page or a text."),
+        "explain": ("explain", "Why a page was kept or dropped; compare."),
     },
     "Undo": {
         "restore": ("restore", "Get back what was dropped."),
@@ -39,10 +37,7 @@ GROUPS = {
         "spark": ("spark", "Deduplicate archives on Spark."),
     },
     "Rules": {"rules": ("rules", "Rules for URLs, learned from copies.")},
-    "Upkeep": {
-        "runs": ("upkeep", "List the runs."),
-        "check": ("upkeep", "Test or rebuild the file."),
-    },
+    "Upkeep": {"check": ("check", "Test or rebuild the file.")},
 }
 COMMANDS = {name: found for group in GROUPS.values() for name, found in group.items()}
 
@@ -130,7 +125,7 @@ def main() -> None:
     """See which copies a crawl dropped, which page was kept, and which words were lost.
 
     Inside a Scrapy project every command finds the project's index by itself; elsewhere name it as
-    the last argument or with --index.
+    the last argument, and for `dedup add` with --index.
 
     Exit codes: 0 for done, 1 for an error or a check that failed, 2 for a wrong option.
     """

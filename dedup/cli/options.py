@@ -16,13 +16,13 @@ from dedup.front.names import INDEX, RECIPE
 from dedup.front.reading import read_recipe, read_settings
 from dedup.front.settings import DedupSettings
 from dedup.index import Index
-from dedup.index.index import is_address, open_index
+from dedup.index.database_files import is_database
+from dedup.index.index import is_address, open_index, scheme_of
+from dedup.index.stores.postgres.address import SCHEMES
 from dedup.recipes.config import FILES, DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import ConfigError, DedupError, IndexMismatch, require_text
 
-_INDEX = "dedup.index"
-_TWICE = "the index is named twice: give INDEX or --index"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -33,7 +33,8 @@ class Writing(click.Command):
         """Check the output, then run the command."""
         given = ctx.params
         if output := given["output"]:
-            place = index_place(given["path"]) if "path" in given else None
+            named = given.get("named") or given["path"]
+            place = index_place(named)
             index = place if isinstance(place, Path) else None
             config = given_config(given.get("settings", ()))
             tables = [Path(path) for name in FILES if (path := getattr(config, name))]
@@ -130,47 +131,24 @@ class Setting(click.ParamType[tuple[str, str]]):
 
 
 def index_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the index as `path`: the option --index, or the last argument."""
-    argument = click.argument(
-        "index",
-        metavar="[INDEX]",
-        required=False,
-        expose_value=False,
-        type=Place(),
-        callback=_take_argument,
-    )
-    return argument(named_index_option(function))
+    """Give a command the index as `path`: its last argument."""
+    return click.argument("path", metavar="[INDEX]", required=False, type=Place())(function)
 
 
-def named_index_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the index as `path`, by the option --index only: it takes any number of files."""
+def named_index_option(name: str = "path") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the index by the option --index, as an argument of that *name*."""
     return click.option(
         "-i",
         "--index",
-        "path",
+        name,
         type=Place(),
-        callback=_take_option,
         help="The index: a file, or postgresql://user@host/database [default: the project's].",
-    )(function)
+    )
 
 
-def _take_option(
-    context: click.Context, _: click.Parameter, value: Path | str | None
-) -> Path | str | None:
-    """Return the index that is named by the option, or else by the argument."""
-    argument: Path | str | None = context.meta.get(_INDEX)
-    if value and argument:
-        raise click.UsageError(_TWICE, context)
-    return value or argument
-
-
-def _take_argument(context: click.Context, _: click.Parameter, value: Path | str | None) -> None:
-    """Take the index that the argument names; the option was read before, or comes yet."""
-    context.meta[_INDEX] = value
-    if value and "path" in context.params:
-        if context.params["path"]:
-            raise click.UsageError(_TWICE, context)
-        context.params["path"] = value
+def is_index(name: str) -> bool:
+    """Return whether *name* is that of an index: the file of a database, or an address of a server."""
+    return scheme_of(name) in SCHEMES or (is_file(name) and is_database(Path(name)))
 
 
 def url_and_index(
@@ -206,14 +184,14 @@ def index_place(place: Path | str | None) -> Path | str:
         return place
     project = project_index()
     if project is None:
-        raise DedupError("there is no Scrapy project here; name an index with --index")
+        raise DedupError("there is no Scrapy project here; name an index")
     return project if is_address(project) else Path(project)
 
 
 def check_run(index: Index, run: int | None) -> None:
     """Raise `DedupError` unless *index* has the run of that number; None asks for no run."""
     if run is not None and run not in {known.id for known in index.runs()}:
-        raise DedupError(f"there is no run {run} in {index.name}; see `dedup runs`")
+        raise DedupError(f"there is no run {run} in {index.name}; see `dedup report --all`")
 
 
 def opened(place: Path | str | None, *, read_only: bool = False) -> Index:

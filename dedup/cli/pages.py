@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -14,10 +13,10 @@ import click
 from dedup.files.feeds.base import MAX_RECORD
 from dedup.files.feeds.finding import format_of
 from dedup.index import Index, Row
+from dedup.index.database_files import is_database
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import DedupError
-from dedup.values.fingerprint import Fingerprint
 from dedup.values.limits import EXCESSES
 from dedup.values.printable import printable
 from dedup.values.verdict import Outcome
@@ -27,21 +26,6 @@ HOW_TO_GET_PAGES = (
     "Words are shown for files that are there unchanged, and for pages that the index keeps: its first "
     "500, or all (crawl with DEDUP_STORE_PAGES = True)."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of two pages that are compared; *page* and *row* are None where there is none."""
-
-    name: str
-    fingerprint: Fingerprint
-    page: Page | None
-    row: Row | None = None
-
-    @classmethod
-    def from_row(cls, index: Index, row: Row) -> Side:
-        """Return the page of *row*, as the index keeps it."""
-        return cls(row.sighting.url, row.sighting.fingerprint, index.views.page_of(row), row)
 
 
 def is_address(name: str) -> bool:
@@ -54,6 +38,8 @@ def page_of_file(path: Path, config: DedupConfig) -> Page:
 
     A warning goes to the standard error if it is over a limit of *config*.
     """
+    if is_database(path):
+        raise DedupError(f"{path} is a database; name a page first, and then the index")
     try:
         body = path.read_bytes()
     except OSError as error:

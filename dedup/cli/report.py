@@ -16,16 +16,20 @@ import click
 from dedup.cli.html import is_installed, write_html
 from dedup.cli.options import (
     PlainText,
+    Setting,
     Since,
     Writing,
     check_run,
     index_option,
     index_place,
+    json_option,
+    named_index_option,
     opened,
     settings_for,
     settings_option,
 )
-from dedup.cli.output import named, progress_bar, text_output
+from dedup.cli.output import named as shown
+from dedup.cli.output import progress_bar, text_output
 from dedup.cli.project import path_of
 from dedup.cli.terminal import working
 from dedup.front.exceptions import read_marks, write_marks
@@ -46,7 +50,7 @@ EXCEPTIONS = setting_of("exceptions")
 # Where marks go if no setting says so.
 MARKS = "marks.csv"
 _LINES = {"jsonl": write_jsonl, "csv": write_csv}
-_FORMATS = ("text", "json", *_LINES, "html")
+_FORMATS = (*_LINES, "html")
 _STYLES: dict[Kind, dict[str, Any]] = {
     Kind.HEADING: {"bold": True},
     Kind.TITLE: {"bold": True, "fg": "cyan"},
@@ -57,6 +61,7 @@ _STYLES: dict[Kind, dict[str, Any]] = {
 
 @click.command(cls=Writing)
 @index_option
+@named_index_option("named")
 @click.option("--run", type=int, help="Only what this run saw.")
 @click.option(
     "--since", type=Since(), help="Only what was seen since then: 30d, 12h, or 2026-11-01 (UTC)."
@@ -69,13 +74,20 @@ _STYLES: dict[Kind, dict[str, Any]] = {
 )
 @settings_option
 @click.option(
+    "--what-if",
+    "tried",
+    type=Setting(),
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Judge again by this setting; may be repeated.",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice(_FORMATS),
-    default="text",
-    show_default=True,
-    help="Clusters for a person (text, html) or a program (json), or a record for each dropped page.",
+    help="A record for each dropped page (csv, jsonl), or a page for a browser (html).",
 )
+@json_option
 @click.option(
     "--all",
     "everything",
@@ -99,17 +111,20 @@ _STYLES: dict[Kind, dict[str, Any]] = {
 def report(
     *,
     path: Path | str | None,
+    named: Path | str | None,
     run: int | None,
     since: float | None,
     domain: str,
     settings: tuple[tuple[str, str], ...],
-    form: str,
+    tried: tuple[tuple[str, str], ...],
+    form: str | None,
+    as_json: bool,
     everything: bool,
     keep: str,
     output: Path | None,
     is_served: bool,
 ) -> None:
-    """Print the clusters: each page kept, and the pages dropped for it.
+    """Print the runs and the clusters: each page kept, and the pages dropped for it.
 
     The copies that lose most words come first. Words are lost with a copy if they are not on the page
     kept. Exact copies lose none.
@@ -118,8 +133,8 @@ def report(
     later. --keep names the one to have instead: the newest, the longest text, the shortest URL,
     one by https, or the one that the pages name as their rel=canonical.
 
-    -s shows what other settings would have dropped, for instance looser or stricter thresholds: all
-    pages are judged again from their stored fingerprints. The index stays as it is. With a million
+    --what-if shows what other settings would have dropped, for instance looser or stricter thresholds:
+    all pages are judged again from their stored fingerprints. The index stays as it is. With a million
     pages this takes some minutes.
 
     --format html writes one file to look at in a browser: shares by site and run, words lost and
@@ -138,48 +153,55 @@ def report(
       dedup report pages.db --run 3
       dedup report pages.db --since 7d --domain example.com
       dedup report pages.db --format csv --output dropped.csv
-      dedup report pages.db -s DEDUP_MAX_LOST_WORDS=15 -s DEDUP_RECIPE=max_lost_share=0
+      dedup report pages.db --what-if DEDUP_MAX_LOST_WORDS=15
       dedup report --format html --output report.html
       dedup report --keep longest
       dedup report --all > clusters.txt
       dedup report --serve
     """
+    if path is not None and named is not None:
+        raise click.UsageError("the index is named twice: give INDEX or --index")
+    path = named if path is None else path
     output = None if output == Path("-") else output
     selection = Selection(run, since or 0.0, domain)
     if is_served:
-        if form != "text" or output or everything:
-            raise click.UsageError("--serve goes without --format, --output and --all")
-        _serve(path, settings, selection, keep=keep)
+        if form or as_json or output or everything:
+            raise click.UsageError("--serve goes without --format, --json, --output and --all")
+        _serve(path, settings, tried, selection, keep=keep)
         return
+    if form and as_json:
+        raise click.UsageError("give --format or --json")
     if form == "html" and output is None:
         raise click.UsageError("--format html needs --output")
-    if everything and form in ("json", "html"):
-        raise click.UsageError("--all goes with --format text, jsonl or csv")
+    if everything and (as_json or form == "html"):
+        raise click.UsageError("--all goes with text, jsonl and csv")
     with opened(path) as index:
         check_run(index, run)
-        with _replay(index, settings) as replay:
+        if settings:
+            settings_for(index, settings)  # a bad one is an error
+        with _replay(index, settings, tried) as replay:
             if output and form == "html":
                 config = settings_for(index, settings).config
                 file = path_of(EXCEPTIONS, dict(settings))
                 marking = Marking(known=read_marks(file), name=file) if file else Marking()
                 write_html(index, replay, selection, config, output, keep=keep, marking=marking)
                 size = output.stat().st_size / 1e6
-                click.echo(f"{named(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
+                click.echo(f"{shown(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
                 return
-            if form == "text":
+            if not (form or as_json):
                 most = 0 if everything else CLUSTERS
                 _tell(index, replay, selection, output, keep=keep, limit=most)
                 return
             with working("reading") if output else nullcontext():
                 source = replay.index if replay else index
                 read = Report(source, selection, keep, replay)
-                facts = {"index": _facts(index)} if form == "json" else {}
-                _write(read, form, output, facts, everything=everything)
+                _write(read, form, output, _facts(index), everything=everything)
 
 
 def _serve(
     path: Path | str | None,
     settings: tuple[tuple[str, str], ...],
+    tried: tuple[tuple[str, str], ...],
     selection: Selection,
     *,
     keep: str,
@@ -196,7 +218,7 @@ def _serve(
     judged = tuple((name, value) for name, value in settings if name != EXCEPTIONS)
 
     def write(output: Path, token: str) -> None:
-        with open_index(place, read_only=True) as index, _replay(index, judged) as replay:
+        with open_index(place, read_only=True) as index, _replay(index, judged, tried) as replay:
             config = settings_for(index, judged).config
             marking = Marking(known=_known(file), name=file, token=token)
             write_html(index, replay, selection, config, output, keep=keep, marking=marking)
@@ -260,23 +282,25 @@ def _page(lines: Iterator[Line]) -> None:
 
 
 def _write(
-    report: Report, form: str, output: Path | None, facts: dict[str, Any], *, everything: bool
+    report: Report, form: str | None, output: Path | None, facts: dict[str, Any], *, everything: bool
 ) -> None:
-    if report.replay and form != "json":
+    if report.replay and form:
         click.echo(report.replay, err=True)
     with text_output(output) as file:
-        if form == "json":
-            write_json(report, file, facts)
-        else:
+        if form:
             _LINES[form](report, file, everything=everything)
+        else:
+            write_json(report, file, {"index": facts})
 
 
 @contextmanager
-def _replay(index: Index, settings: tuple[tuple[str, str], ...]) -> Iterator[JudgedAgain | None]:
-    """Give a replay by the *settings* of this command, None where there are none."""
-    if not settings:
+def _replay(
+    index: Index, settings: tuple[tuple[str, str], ...], tried: tuple[tuple[str, str], ...]
+) -> Iterator[JudgedAgain | None]:
+    """Give a replay by *settings* and what is *tried*, None where nothing is."""
+    if not tried:
         yield None
         return
-    config = settings_for(index, settings).config
+    config = settings_for(index, (*settings, *tried)).config
     with progress_bar("judging again") as progress, replayed(index, config, progress) as replay:
         yield replay

@@ -21,7 +21,7 @@ _LISTS = ("dropped", "orphans", "withheld")
 @click.command()
 @click.argument("url", required=False)
 @index_option
-@click.option("--run", type=int, help="What this run dropped or withheld, see `dedup runs`.")
+@click.option("--run", type=int, help="What this run dropped or withheld, see `dedup report`.")
 @click.option(
     "--list", "what", type=click.Choice(_LISTS), help="Only print the URLs of these; restore nothing."
 )

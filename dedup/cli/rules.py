@@ -28,7 +28,7 @@ _SHOWN_URL = 100
 
 @click.command()
 @click.argument("what", nargs=-1, metavar="[RULE|URL]...")
-@named_index_option
+@named_index_option()
 @click.option(
     "--standing",
     type=click.Choice(list(_STANDINGS)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -11,9 +10,8 @@ from rich.text import Text
 
 from dedup.cli.pages import HOW_TO_GET_PAGES
 from dedup.reading.page import Page
-from dedup.recipes.config import DedupConfig
 from dedup.report.diff import EQUAL, Change
-from dedup.report.explanation import Explanation, compare_tags, compare_terms
+from dedup.report.explanation import Explanation
 from dedup.report.side_by_side import SideBySide, side_by_side
 from dedup.rule.keys import SimhashKey
 from dedup.rule.loss import loses
@@ -110,14 +108,4 @@ def _key_record(key: SimhashKey) -> dict[str, Any]:
         "max_distance": key.bound,
         "is_used": key.is_used,
         "is_within": key.is_met,
-    }
-
-
-def agreement_record(one: Page | None, other: Page | None, config: DedupConfig) -> dict[str, Any]:
-    """Return which words and tags two pages share for JSON, nothing if a page is missing."""
-    if one is None or other is None:
-        return {}
-    return {
-        "terms": asdict(compare_terms(one, other, config)),
-        "tags": asdict(compare_tags(one, other, config)),
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,11 +48,6 @@ def working(what: str) -> Iterator[None]:
 def url_text(url: str) -> str:
     """Return a URL to show."""
     return printable_url(url, LONGEST_URL)
-
-
-def moment(seconds: float) -> str:
-    """Return a time (seconds since 1970) for a person to read, in the local time zone."""
-    return datetime.fromtimestamp(seconds).isoformat(" ", "seconds")
 
 
 def place(row: Row) -> str:

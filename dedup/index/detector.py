@@ -41,12 +41,12 @@ class Texts:
         self._keeps_all = config.store_pages
         self._first = config.store_first if isinstance(index, SQLiteIndex) else 0
         self._left = MOST_BYTES
-        if not self._keeps_all and self._has_room():
+        if not self._keeps_all and self._look_for_room():
             self._left -= sum(len(stored.page) for stored in self._store.select(StoredPage))
 
     def are_kept(self) -> bool:
         """Return whether the text of the next page is kept."""
-        return self._keeps_all or self._has_room()
+        return self._keeps_all or self._look_for_room()
 
     def kept(self, stored: Callable[[], bytes]) -> bytes:
         """Return what to keep of the next page, which *stored* gives: b"" for nothing."""
@@ -59,7 +59,7 @@ class Texts:
                 return b""
         return page
 
-    def _has_room(self) -> bool:
+    def _look_for_room(self) -> bool:
         """Return whether the next page is one of the first; if not, the store is asked no more."""
         if self._first and (self._left <= 0 or self._store.last() >= self._first):
             self._first = 0

@@ -51,7 +51,7 @@ class Index:
         self.store = store
         self.ledger = Ledger(store, facts)
         self.book = RunBook(store, facts, self.ledger)
-        self.views = Views(store, self.ledger)
+        self.views = Views(store)
         try:
             if not read_only:
                 self.book.end_dead_runs()

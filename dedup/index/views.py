@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from difflib import get_close_matches
 
-from dedup.index.ledger import Ledger
 from dedup.index.stores.base import Query, Store, StoredPage, the_row
 from dedup.reading.page import Page
 from dedup.reading.stored import UnreadablePage, unpack
-from dedup.recipes.config import DedupConfig
 from dedup.values.errors import ConfigError
 from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.values.row import Glance, Neighbour, Row, Statistics
 from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.urls import url_key, variants
-from dedup.values.verdict import Canonical, Outcome
+from dedup.values.verdict import Outcome
 
 _LONGEST_URL = 500
-# The number of a run after all others.
-_LATER = 2**62
 # How far around a simhash the nearest is looked for first, in bits: near ones are found much faster.
 _REACHES = (4, 9, 14)
 
@@ -31,9 +26,8 @@ class Views:
     Each method sees one state of it, but for those that yield rows, which read them in batches.
     """
 
-    def __init__(self, store: Store, ledger: Ledger) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._ledger = ledger
 
     # Rows
 
@@ -60,10 +54,6 @@ class Views:
     def orphans(self) -> list[Row]:
         """Return the rows of pages that were dropped for a canonical which is gone."""
         return list(self._store.rows(Query(outcomes=(Outcome.ORPHANED,))))
-
-    def restored(self) -> list[Row]:
-        """Return the rows of copies that somebody wants back and that no crawl has kept since."""
-        return list(self._store.rows(Query(outcomes=(Outcome.RESTORED,))))
 
     # Stored pages
 
@@ -107,18 +97,6 @@ class Views:
             return [(the_row(self._store, row), copies) for row, copies, _ in largest]
 
     # What is near
-
-    def candidates_of(self, row: Row, config: DedupConfig) -> list[Canonical]:
-        """Return what *row* would be compared with if it came now, in the order of `nearness`.
-
-        These are the listed canonicals within the thresholds of *config*, except itself, the versions of
-        its URL and those that its sketch rules out.
-        """
-        newest = replace(row.sighting, run=_LATER)
-        with self._store.transaction(writing=False):
-            batches = self._ledger.evidence(newest).candidates(config)
-            found = [near for batch in batches for near in batch.canonicals]
-        return [canonical for canonical in found if canonical.id != row.id]
 
     def nearest(
         self,

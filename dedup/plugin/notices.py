@@ -191,7 +191,7 @@ class Notices:
     def over_limit(self, url: str, excess: Excess) -> None:
         """Warn of a page that is not read because of *excess*."""
         self._counts.add(f"over_limit/{excess}")
-        if self._is_first(excess):
+        if self._note_first(excess):
             logger.warning(
                 "<%s> has %s: such pages are not read, and kept unless all their bytes are those of "
                 "another one; dedup/over_limit/%s counts them",
@@ -201,7 +201,7 @@ class Notices:
     def capped(self, url: str) -> None:
         """Warn of a page with more candidates than may be looked at."""
         self._counts.add("candidates_capped")
-        if self._is_first("cap"):
+        if self._note_first("cap"):
             logger.warning(
                 "<%s> is near more than %d pages; only the nearest were looked at, here and wherever "
                 "dedup/candidates_capped counts it (max_candidates of DEDUP_RECIPE)",
@@ -211,13 +211,14 @@ class Notices:
     def failed(self, error: Exception) -> None:
         """Report an error of the index; one that is no fault of ours needs no traceback."""
         self._counts.add("index_errors")
-        if self._is_first(str(error)):
+        if self._note_first(str(error)):
             trace = None if isinstance(error, IndexUnavailable) else error
             logger.error(
                 "Pages are kept without being judged: %s", str(error) or repr(error), exc_info=trace
             )
 
-    def _is_first(self, what: str) -> bool:
+    def _note_first(self, what: str) -> bool:
+        """Note that *what* is told; return whether that is for the first time."""
         is_first = what not in self._given
         self._given.add(what)
         return is_first

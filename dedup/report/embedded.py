@@ -13,10 +13,10 @@ from dedup.report.answer import is_near
 from dedup.report.columns import OUTCOMES, REASONS, listed
 from dedup.report.contents import Contents
 from dedup.report.overview import Share
-from dedup.report.sentences import MAX_SITES, MEANINGS, fate, moment, why
+from dedup.report.sentences import MAX_SITES, MEANINGS, fate, why
 from dedup.report.side_by_side import Same, SideBySide
 from dedup.report.templates import Template
-from dedup.values.printable import printable
+from dedup.values.printable import moment, printable
 from dedup.values.urls import url_key
 
 Places = dict[int, int]

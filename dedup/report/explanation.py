@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dedup.index import Row, Run
-from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.fingerprinter import content_weights
-from dedup.recipes.structure import structure_features
 from dedup.report.losses import by_site, lost_sentence
 from dedup.rule.keys import Keys
 from dedup.rule.loss import words_of
 from dedup.rule.match import OUTRIGHT, match
 from dedup.rule.verifier import verifier_of
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.match import CONTRADICTED, Match
+from dedup.values.match import Match
 from dedup.values.verdict import Reason
 
 # What the crawl decided stands on record; what follows this may differ.
@@ -40,32 +37,6 @@ class Explanation:
     reasons: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """A term or a run of tags, and its share (0 to 1) of the weight of each of two pages."""
-
-    name: str
-    canonical: float
-    page: float
-
-    @property
-    def order(self) -> tuple[float, str]:
-        """The heaviest first."""
-        return -max(self.canonical, self.page), self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """The features that two pages share, and those that one has alone, the heaviest first.
-
-    *agreement* is the weighted Jaccard similarity (0 to 1): the weight that they have in common.
-    """
-
-    agreement: float
-    shared: tuple[Feature, ...]
-    alone: tuple[Feature, ...]
-
-
 def explain(
     canonical: Fingerprint, page: Fingerprint, config: DedupConfig, row: Row | None = None
 ) -> Explanation:
@@ -79,45 +50,6 @@ def explain(
     again = _AGAIN if row and row.verdict.reason is Reason.NEAR_DUPLICATE else ""
     reasons = _reasons(matched, keys, decided, again)
     return Explanation(matched, words_of(page), keys, verifier_of(config).bounds, reasons)
-
-
-def is_refused(canonical: Fingerprint, page: Fingerprint, config: DedupConfig) -> bool:
-    """Return whether it is the check sketches alone that make *page* no duplicate of *canonical*."""
-    is_contradicted = match(canonical, page, config).check.finding == CONTRADICTED
-    return is_contradicted and Keys(canonical, page, config).are_met
-
-
-def compare_terms(canonical: Page, page: Page, config: DedupConfig) -> Features:
-    """Return what the content simhashes of two pages are folded from."""
-    return features_of(content_weights(canonical, config), content_weights(page, config))
-
-
-def compare_tags(canonical: Page, page: Page, config: DedupConfig) -> Features:
-    """Return what the structure simhashes of two pages are folded from."""
-    return features_of(structure_features(canonical, config), structure_features(page, config))
-
-
-def features_of(canonical: Mapping[str, float], page: Mapping[str, float]) -> Features:
-    """Return what two maps of feature to weight share.
-
-    >>> features = features_of({"tide": 3, "sea": 1}, {"tide": 2, "moon": 2})
-    >>> [feature.name for feature in features.shared], [feature.name for feature in features.alone]
-    (['tide'], ['moon', 'sea'])
-    >>> round(features.agreement, 2)
-    0.33
-    """
-    one, other = _shares(canonical), _shares(page)
-    features = [
-        Feature(name, one.get(name, 0.0), other.get(name, 0.0)) for name in one.keys() | other.keys()
-    ]
-    features.sort(key=lambda feature: feature.order)
-    common = sum(min(feature.canonical, feature.page) for feature in features)
-    whole = sum(max(feature.canonical, feature.page) for feature in features)
-    return Features(
-        common / whole if whole else 0.0,
-        tuple(feature for feature in features if feature.name in one and feature.name in other),
-        tuple(feature for feature in features if not (feature.name in one and feature.name in other)),
-    )
 
 
 def verdict_sentence(row: Row, run: Run | None) -> str:
@@ -138,11 +70,6 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
         Reason.CANONICAL_LINK: f"{fate}: it names as its rel=canonical a page that was kept. "
         f"{lost_sentence(row)}",
     }[verdict.reason].rstrip()
-
-
-def _shares(weights: Mapping[str, float]) -> dict[str, float]:
-    total = sum(map(abs, weights.values()))
-    return {name: abs(weight) / total for name, weight in weights.items() if weight}
 
 
 def _reasons(matched: Match, keys: Keys, decided: str, again: str) -> tuple[str, ...]:

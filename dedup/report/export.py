@@ -90,11 +90,12 @@ def write_csv(report: Report, file: IO[str], *, everything: bool = False) -> Non
 def write_json(report: Report, file: IO[str], facts: Mapping[str, Any] = _NOTHING) -> None:
     """Write one document: totals, *facts*, and the clusters with their records, the largest first."""
     overview = report.overview
+    runs = {run.id: run for run in report.index.runs()}
     head = {
         "pages": overview.pages,
         "duplicates": overview.duplicates,
         "reasons": dict(sorted(overview.reasons.items())),
-        "runs": [part | {"name": int(part["name"])} for part in _parts(overview.runs)],
+        "runs": [part | asdict(runs[int(part.pop("name"))]) for part in _parts(overview.runs)],
         "sites": _parts(overview.sites),
         "best_by": report.keep,
         "replay": report.replay and asdict(report.replay.changes) | _settings(report.replay),

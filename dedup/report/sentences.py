@@ -17,7 +17,7 @@ from dedup.report.templates import MAX_STRUCTURES, MAX_TEMPLATES, Templates
 from dedup.rule.keys import ways
 from dedup.rule.verifier import verifier_of
 from dedup.values.match import Check, Match
-from dedup.values.printable import printable
+from dedup.values.printable import moment, printable
 from dedup.values.verdict import Reason
 
 # So many sites are listed.
@@ -130,12 +130,3 @@ def left_out(contents: Contents) -> Iterator[str]:
 def fate(action: str) -> str:
     """Return what became of the duplicates of a run that had this *action*."""
     return FATES.get(action, printable(action))
-
-
-def moment(seconds: float) -> str:
-    """Return a time (seconds since 1970) in UTC.
-
-    >>> moment(0)
-    '1970-01-01 00:00'
-    """
-    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(" ", "minutes")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from dedup.report.overview import Share, overview_of
 from dedup.report.replay import JudgedAgain
 from dedup.report.shown import heading
 from dedup.values.limits import MAX_URL
-from dedup.values.printable import printable, printable_url
+from dedup.values.printable import moment, printable, printable_url
 from dedup.values.verdict import Reason
 
 # So many clusters, copies of each, runs and sites are shown, unless all are asked for.
@@ -110,8 +110,9 @@ class Told:
         yield Line(Kind.HEADING, self._headline(runs))
         if answer := str(self.outline.answer):
             yield Line(Kind.HEADING, answer)
-        yield from self._parts("run ", "run", self.outline.by_run)
-        yield from self._parts("", "site", self.outline.by_site)
+        yield from self._parts("run", self.outline.by_run, lambda name: _run(runs, int(name)))
+        if len(self.outline.by_site) > 1:
+            yield from self._parts("site", self.outline.by_site, str)
         for canonical, size, members in self.outline.clusters.each(self.limit, self._copies):
             yield Line(Kind.QUIET)
             yield from self._cluster(canonical, size, members, runs)
@@ -120,15 +121,14 @@ class Told:
             yield Line(Kind.QUIET)
             yield Line(Kind.QUIET, f"{counted(left, 'more cluster')}: {self.more}")
 
-    def _parts(self, before: str, what: str, shares: Sequence[Share]) -> Iterator[Line]:
-        """Yield how many pages of each run or site are copies, nothing where there is but one."""
-        if len(shares) < 2:
-            return
+    def _parts(self, what: str, shares: Sequence[Share], named: Callable[[str], str]) -> Iterator[Line]:
+        """Yield how many pages of each run or site are copies."""
         shown = shares[: PARTS if self.limit else None]
         for share in shown:
             pages = counted(share.pages, "page")
-            line = f"  {before}{share.name}: {pages}, {share.duplicates:,} of them copies"
-            yield Line(Kind.QUIET, line)
+            yield Line(
+                Kind.QUIET, f"  {named(share.name)}: {pages}, {share.duplicates:,} of them copies"
+            )
         if left := len(shares) - len(shown):
             yield Line(Kind.QUIET, f"  and {counted(left, f'more {what}')}")
 
@@ -163,6 +163,16 @@ class Told:
             yield Line(Kind.PAGE, f"    {_url(row)}")
         if left := size - (min(size, COPIES) if self.limit else size):
             yield Line(Kind.QUIET, f"  and {left:,} more")
+
+
+def _run(runs: Mapping[int, Run], number: int) -> str:
+    """Return what there is to know of a run, on one line."""
+    if number not in runs:
+        return f"run {number}"
+    run = runs[number]
+    parts = [f"{moment(run.started)} UTC", run.ending or "running", run.spider]
+    parts += [] if run.action == "drop" else [run.action]
+    return f"run {number}, {', '.join(printable(part) for part in parts if part)}"
 
 
 def _what(row: Row, runs: Mapping[int, Run]) -> str:

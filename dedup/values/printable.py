@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from datetime import UTC, datetime
 
 # Controls, formats (bidi overrides), surrogates, private use, unassigned, line separators.
 _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
@@ -25,6 +26,15 @@ def printable(text: str, limit: int = LIMIT) -> str:
 def printable_url(url: str, limit: int = LIMIT) -> str:
     """Return *url* as `printable` has it, `NO_URL` for none."""
     return printable(url, limit) or NO_URL
+
+
+def moment(seconds: float) -> str:
+    """Return a time (seconds since 1970) in UTC.
+
+    >>> moment(0)
+    '1970-01-01 00:00'
+    """
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(" ", "minutes")
 
 
 def _shown(character: str) -> str:

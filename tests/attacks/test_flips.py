@@ -82,6 +82,6 @@ def test_no_damage_loses_a_page(sound: Path, tmp_path: Path, seed: int) -> None:
         assert was_refused or set(UNIQUE) <= set(contents(done)), (path, done)
         assert len(contents(done)) == len(set(contents(done)))
         for command in ("check", "report"):
-            told = run(command, "--index", str(path))
+            told = run(command, str(path))
             assert len(told.stderr.splitlines()) <= 1, (path, told.stderr)
     assert refused < COPIES / 2

@@ -33,7 +33,7 @@ def test_an_output_that_cannot_be_written_is_one_line(
     with SQLiteIndex("pages.db") as index, Detector(index) as detector:
         detector.check(page(text(1), "http://a/1"))
         detector.check(page(edited(1), "http://a/2"))
-    done = CliRunner().invoke(main, [*command, "--index", "pages.db", "--output", name])
+    done = CliRunner().invoke(main, [*command, "pages.db", "--output", name])
     assert done.exit_code == 1, done.exception
     assert isinstance(done.exception, SystemExit)
     assert "cannot be written: " in done.output
@@ -49,11 +49,11 @@ def test_a_name_may_be_of_any_bytes(
     index, output = os.fsdecode(b"\xff.db"), os.fsdecode(b"\xff\x1b.out")
     with SQLiteIndex(index) as opened, Detector(opened) as detector:
         detector.check(page(text(1), "http://a/1"))
-    done = CliRunner().invoke(main, [*command, "--index", index, "--output", output])
+    done = CliRunner().invoke(main, [*command, index, "--output", output])
     assert (done.exit_code, done.exception) == (0, None)
     assert Path(output).exists()
     assert CliRunner().invoke(main, ["merge", index, "other.db"]).exit_code == 0
-    assert CliRunner().invoke(main, ["check", "--rebuild", "--index", index]).exit_code == 0
+    assert CliRunner().invoke(main, ["check", "--rebuild", index]).exit_code == 0
 
 
 def test_a_package_of_strangers_in_its_place_is_told_in_one_line(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_person_pins_a_rule_or_switches_it_off(index: Path) -> None:
 
 
 def test_to_forget_a_run_takes_back_what_it_has_seen_and_withheld(index: Path) -> None:
-    done = CliRunner().invoke(main, ["forget", "--index", str(index), "--run", "1"])
+    done = CliRunner().invoke(main, ["forget", str(index), "--run", "1"])
     assert done.exit_code == 0
     assert withheld(index).stdout == ""
     assert "no rules were learned yet" in run(index).output

@@ -49,22 +49,22 @@ def test_pages_are_added_reported_and_explained(folder: Path) -> None:
     added = run(folder, "add", "pages", "--index", "pages.db", "--jobs", "2")
     assert "pages seen                 3" in added
     assert "dropped                    1" in added
-    reported = run(folder, "report", "--index", "pages.db")
+    reported = run(folder, "report", "pages.db")
     copy = (folder / "pages/b.html").as_uri()
     assert copy in reported
-    explained = run(folder, "explain", copy, "--index", "pages.db")
+    explained = run(folder, "explain", copy, "pages.db")
     assert "near_duplicate" in explained
-    assert run(folder, "check", "--index", "pages.db") == "pages.db is sound.\n"
+    assert run(folder, "check", "pages.db") == "pages.db is sound.\n"
 
 
 def test_settings_come_from_the_command_line(folder: Path) -> None:
     pages = ("pages/a.html", "pages/c.html")
-    compared = run(folder, "compare", *pages, code=3)
+    compared = run(folder, "explain", *pages, code=3)
     assert "B is no copy of A" in compared
     alike = ("-s", "DEDUP_RECIPE=verifier=distance,max_distance=12,min_similarity=x")
-    refused = run(folder, "compare", *pages, *alike, code=1)
+    refused = run(folder, "explain", *pages, *alike, code=1)
     assert "min_similarity ('x') must be of type float" in refused
 
 
 def test_without_a_project_the_index_must_be_named(folder: Path) -> None:
-    assert "no Scrapy project here" in run(folder, "runs", code=1)
+    assert "no Scrapy project here" in run(folder, "report", code=1)

@@ -62,7 +62,7 @@ def verdicts(path: Path) -> list[Verdict]:
 
 
 def dedup(command: str, path: Path, *options: str) -> tuple[int, str]:
-    done = CliRunner().invoke(main, [command, "--index", str(path), *options])
+    done = CliRunner().invoke(main, [command, *options, str(path)])
     assert done.exception is None or isinstance(done.exception, SystemExit)
     return done.exit_code, done.output
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from dedup.cli import main
 from dedup.cli.group import COMMANDS
 from tests.pages import edited, page
 
-# 3 is what `dedup compare` says of pages that are none of a copy.
+# 3 is what `dedup explain` says of two pages of which none is a copy.
 CODES = (0, 1, 2, 3)
 
 
@@ -38,6 +39,13 @@ def command_named(name: str) -> click.Command:
     found = main.get_command(click.Context(main), name)
     assert found is not None
     return found
+
+
+def with_index(arguments: Sequence[str], path: Path | str) -> list[str]:
+    """Return *arguments* of a command with the index at *path*, the last one unless it has --index."""
+    params = command_named(arguments[0]).params
+    is_named = any("--index" in param.opts for param in params)
+    return [*arguments, *(["--index"] if is_named else []), str(path)]
 
 
 def run(*arguments: str) -> Result:

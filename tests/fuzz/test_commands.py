@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from dedup.cli.options import PlainText
 from tests.budget import examples
 from tests.crawling import scrapy
-from tests.fuzz.commands import CODES, NAMES, command_named, run, small_index
+from tests.fuzz.commands import CODES, NAMES, command_named, run, small_index, with_index
 from tests.serving import document, serving
 
 # `try` starts a reactor, which a process can do once: it has processes of its own below.  `spark` starts
@@ -143,16 +143,16 @@ def calls(name: str) -> st.SearchStrategy[list[str]]:
     params = [one for one in command_named(name).params if one.name not in ("path", "is_served")]
     options = [one for one in params if isinstance(one, click.Option)]
     arguments = [values_of(one) for one in params if isinstance(one, click.Argument) and one.required]
-    index = st.sampled_from([["--index", "pages.db"]] * 5 + [["--index", "nothing"], ["--index"], []])
+    index = st.sampled_from([with_index([name], "pages.db")[1:]] * 5 + [["nothing"], ["--index"], []])
     return st.tuples(
         st.just([name]),
-        index,
         *(option_with(option) for option in options if option.required),
         st.lists(
             st.one_of([option_with(option) for option in options]) if options else st.just([]),
             max_size=2,
         ).map(joined),
         st.tuples(*arguments).map(list),
+        index,
         st.sampled_from([[]] * 5 + [["--"], ["page.html"], ["--json"]]),
         # Processes of their own would take seconds.
         st.just(["--jobs", "1"] if name == "add" else []),
@@ -216,7 +216,7 @@ OF_TEXT = [
 def test_bytes_that_are_no_text_are_one_sentence(name: str, option: str) -> None:
     files = ["page.html"] if name == "add" else []
     with prepared_folder():
-        done = run(name, "--index", "pages.db", option, "\udc80", *files)
+        done = run(*with_index([name, option, "\udc80", *files], "pages.db"))
     assert len(done.stderr.strip().splitlines()[-1:]) == (done.exit_code != 0)
     if option == "--spider":
         assert "must be text: it is no valid Unicode" in done.stderr

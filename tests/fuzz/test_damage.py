@@ -21,17 +21,24 @@ from hypothesis import strategies as st
 
 from dedup.files.adding.adding import Adding
 from tests.budget import examples
-from tests.fuzz.commands import run, small_index
+from tests.fuzz.commands import run, small_index, with_index
 
 URL = "http://b.example/1"
 READING = (
-    *(("report",), ("report", "--format", "json"), ("report", "--format", "jsonl", "--all")),
+    *(("report",), ("report", "--json"), ("report", "--format", "jsonl", "--all")),
     *(("report", "--format", "csv"), ("report", "--format", "html", "--output", "report.html")),
-    *(("report", "-s", "DEDUP_RECIPE=min_similarity=0.9"), ("report", "--keep", "canonical-link")),
+    *(
+        ("report", "--what-if", "DEDUP_RECIPE=min_similarity=0.9"),
+        ("report", "--keep", "canonical-link"),
+    ),
     ("report", "--format", "parquet", "--all", "--output", "report.parquet"),
-    *(("explain", URL), ("explain", URL, "--json"), ("compare", URL, "http://a.example/1")),
-    *(("find", URL), ("find", "some words", "--max-distance", "64", "--json")),
-    *(("runs",), ("restore",), ("restore", "--list", "dropped", "--json"), ("rules", "--json")),
+    *(("explain", URL), ("explain", URL, "--json"), ("explain", URL, "http://a.example/1")),
+    *(
+        ("explain", "some words", "--json"),
+        ("restore",),
+        ("restore", "--list", "dropped", "--json"),
+        ("rules", "--json"),
+    ),
     ("check",),
 )
 WRITING = (
@@ -68,31 +75,31 @@ def use(path: Path, commands: Sequence[Sequence[str]]) -> list[Result]:
     results = []
     for name, *rest in commands:
         values = [str(path.parent / word) if word.startswith("report.") else word for word in rest]
-        results.append(run(name, "--index", str(path), *values))
+        results.append(run(*with_index([name, *values], path)))
     return results
 
 
 @pytest.mark.parametrize(
     ("statement", "command"),
     [
-        ("UPDATE runs SET started = 'then'", "runs"),
-        ("UPDATE runs SET ended = 1e300", "runs --json"),
-        ("UPDATE runs SET spider = x'ff'", "runs --json"),
+        ("UPDATE runs SET started = 'then'", "report"),
+        ("UPDATE runs SET ended = 1e300", "report --json"),
+        ("UPDATE runs SET spider = x'ff'", "report --json"),
         ("UPDATE runs SET action = x'ff'", "report"),
-        ("UPDATE pages SET reason = 'x'", "report --format json"),
+        ("UPDATE pages SET reason = 'x'", "report --json"),
         ("UPDATE pages SET outcome = 2", "report --format html --output report.html"),
         ("UPDATE pages SET content_distance = 1 << 40", "report --format html --output report.html"),
-        ("UPDATE pages SET tokens = 'many'", "report -s DEDUP_RECIPE=min_similarity=0.9"),
+        ("UPDATE pages SET tokens = 'many'", "report --what-if DEDUP_RECIPE=min_similarity=0.9"),
         ("UPDATE pages SET body_digest = 'x'", f"explain {URL}"),
-        ("UPDATE pages SET title = x''", "report --format json"),
+        ("UPDATE pages SET title = x''", "report --json"),
         ("UPDATE pages SET time = 1e300", f"explain {URL}"),
-        ("UPDATE pages SET similarity = 7e77", "report --format json"),
-        ("UPDATE meta SET value = 'x' WHERE name = 'blocks'", "report --format json"),
-        ("UPDATE meta SET value = '9' WHERE name = 'blocks'", "report --format json"),
-        ("DELETE FROM meta WHERE name = 'blocks'", "report --format json"),
-        ("UPDATE meta SET value = '0x0' WHERE name = 'bands'", "report --format json"),
-        ("UPDATE meta SET value = x'ff' WHERE name = 'recipe.terms'", "report --format json"),
-        ("UPDATE meta SET name = 'recipe.rec' WHERE name = 'recipe.recipe'", "report --format json"),
+        ("UPDATE pages SET similarity = 7e77", "report --json"),
+        ("UPDATE meta SET value = 'x' WHERE name = 'blocks'", "report --json"),
+        ("UPDATE meta SET value = '9' WHERE name = 'blocks'", "report --json"),
+        ("DELETE FROM meta WHERE name = 'blocks'", "report --json"),
+        ("UPDATE meta SET value = '0x0' WHERE name = 'bands'", "report --json"),
+        ("UPDATE meta SET value = x'ff' WHERE name = 'recipe.terms'", "report --json"),
+        ("UPDATE meta SET name = 'recipe.rec' WHERE name = 'recipe.recipe'", "report --json"),
     ],
 )
 def test_what_was_never_written_is_one_error(statement: str, command: str) -> None:
@@ -118,8 +125,8 @@ def test_an_error_of_sqlite_that_is_no_text_is_one_too() -> None:
 def test_a_run_whose_lock_has_no_name_is_over(lock: str) -> None:
     with copied() as path:
         change(path, f"UPDATE runs SET ended = NULL, lock = {lock} WHERE id = 1", ())
-        (done,) = use(path, [("runs", "--json")])
-        assert json.loads(done.stdout)[0]["ending"] == "died"
+        (done,) = use(path, [("report", "--json")])
+        assert json.loads(done.stdout)["runs"][0]["ending"] == "died"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +145,7 @@ def test_a_damaged_journal_can_be_taken_back(tmp_path: Path, number: int, entry:
             "UPDATE meta SET value = ? WHERE name LIKE ?", (entry, f"journal.1.%{number}")
         )
     assert "`dedup forget --run 1` undoes it" in run(*command).stderr
-    assert run("forget", "--run", "1", *command[-2:]).exit_code == 0
+    assert run("forget", "--run", "1", command[-1]).exit_code == 0
     assert run(*command).exit_code == 0
 
 

@@ -66,7 +66,7 @@ def listed(*items: dict[str, Any]) -> dict[str, str]:
 
 def dedup(command: str, folder: Path, *arguments: str) -> list[str]:
     """Return the lines that the command line prints about the index in *folder*."""
-    done = CliRunner().invoke(main, [command, "--index", str(folder / "pages.db"), *arguments])
+    done = CliRunner().invoke(main, [command, *arguments, str(folder / "pages.db")])
     assert done.exit_code == 0, done.output
     return done.stdout.splitlines()
 
@@ -196,7 +196,7 @@ def test_a_paused_job_goes_on_in_its_run_and_loses_nothing(
     assert 0 < len(paused.items) < 12
     resumed = crawl(tmp_path, PAGES, slowly(tmp_path, DOWNLOAD_DELAY=0), TWELVE)
     assert [run.ending for run in runs(tmp_path)] == ["finished"]
-    assert len(dedup("runs", tmp_path)) == 1
+    assert len(runs(tmp_path)) == 1
     assert len(paused.items) + len(resumed.items) == 12
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert index.problems() == []

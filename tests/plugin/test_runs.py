@@ -41,7 +41,7 @@ def urls(done: Crawl) -> list[str]:
 
 
 def dedup(folder: Path, *arguments: str) -> str:
-    done = CliRunner().invoke(main, [*arguments, "--index", crawling.index_of(folder)])
+    done = CliRunner().invoke(main, [*arguments, crawling.index_of(folder)])
     assert done.exit_code == 0, done.output
     return done.output
 

@@ -6,20 +6,12 @@ from itertools import product
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, compare, fingerprint, simhash
-from dedup.recipes.config import STRUCTURES
 from dedup.recipes.fingerprinter import content_weights, hasher_of
-from dedup.recipes.structure import structure_features
 from dedup.report.explanation import (
     Explanation,
-    compare_tags,
-    compare_terms,
     explain,
-    features_of,
-    is_refused,
     verdict_sentence,
 )
 from dedup.rule import loss
@@ -94,8 +86,6 @@ def test_reasons_name_the_check_sketch() -> None:
     assert "but by the check sketches, keyed with the secret of the index, they share " in reason
     assert reason.endswith("too few. Pages made to suppress others look like this.")
     assert end == "So it is no copy."
-    assert is_refused(forgery, victim, CONFIGS[0])
-    assert not is_refused(victim, near, CONFIGS[0])
 
 
 @pytest.mark.parametrize(
@@ -112,47 +102,6 @@ def test_the_terms_are_what_the_content_word_is_folded_from(config: DedupConfig)
     found = page("The tide turns twice a day, 灯塔 and the sea knows the tide")
     folded = simhash(content_weights(found, config), hasher=hasher_of(config), tie=config.tie)
     assert folded == fingerprint(found, config).content_simhash
-
-
-@pytest.mark.parametrize("structure", [*STRUCTURES, "dedup.algorithms.structure.tag_classes"])
-def test_the_tags_are_compared_by_the_chosen_structure(structure: str) -> None:
-    config = DedupConfig(structure=structure)
-    one, other = page("x", template=3), page("x", template=4)
-    found = compare_tags(one, other, config)
-    names = {feature.name for feature in found.shared + found.alone}
-    assert names == structure_features(one, config).keys() | structure_features(other, config).keys()
-    assert 0 < found.agreement < 1
-
-
-weights = st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1e9), max_size=6)
-
-
-@given(weights, weights)
-def test_features_are_complete_in_order_and_symmetric(
-    one: dict[str, float], other: dict[str, float]
-) -> None:
-    found = features_of(one, other)
-    both = found.shared + found.alone
-    assert sorted(feature.name for feature in both) == sorted(
-        {name for side in (one, other) for name, weight in side.items() if weight}
-    )
-    for part in (found.shared, found.alone):
-        assert list(part) == sorted(part, key=lambda feature: feature.order)
-    for side, weights in (("canonical", one), ("page", other)):
-        assert sum(getattr(feature, side) for feature in both) == pytest.approx(
-            float(any(weights.values()))
-        )
-    assert 0 <= found.agreement <= 1 + 1e-9
-    assert features_of(other, one).agreement == pytest.approx(found.agreement)
-
-
-def test_equal_pages_agree_and_others_do_not() -> None:
-    config = DedupConfig()
-    same = compare_terms(page(text(1)), page(text(1)), config)
-    assert (same.agreement, same.alone) == (1, ())
-    other = compare_terms(page("one two"), page("three four"), config)
-    assert (other.agreement, other.shared) == (0, ())
-    assert [feature.name for feature in other.alone] == ["four", "one", "three", "two"]
 
 
 def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, SQLiteIndex
 from tests.crawling import ROOT
+from tests.fuzz.commands import with_index
 from tests.pages import edited, page, text
 
 pytestmark = [
@@ -83,13 +84,12 @@ def commands(index: Path) -> list[list[str]]:
         ["explain", "http://b.example/3"],
         ["explain", "http://b.example/5"],
         ["explain", URL],
-        ["compare", "http://b.example/3", "http://b.example/5"],
-        ["find", "http://b.example/3", "--max-distance", "64"],
-        ["find", f"{text(1)} {URL}", "--max-distance", "64"],
+        ["explain", "http://b.example/3", "http://b.example/5"],
+        ["explain", f"{text(1)} {URL}"],
         *(["restore", "--list", name] for name in ("dropped", "orphans", "withheld")),
-        *(["restore"], ["rules"], ["runs"]),
+        *(["restore"], ["rules"]),
     ]
-    return [[*command, "--index", str(index)] for command in (*looking, ["report"], ["check"])]
+    return [with_index(command, index) for command in (*looking, ["report"], ["check"])]
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -162,7 +162,7 @@ def test_a_long_title_does_not_flood_the_terminal(written: str) -> None:
 def test_colours_are_for_terminals_that_want_them(index: Path, tmp_path: Path, written: str) -> None:
     colour = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|38|9[0-7])[;m]")
     assert colour.search(written)
-    diff = ["compare", "http://b.example/3", "http://b.example/5", "--index", str(index)]
+    diff = ["explain", "http://b.example/3", "http://b.example/5", str(index)]
     assert not colour.search(on_a_terminal(tmp_path, [diff], NO_COLOR="1"))
     piped = subprocess.run(
         [sys.executable, "-c", "from dedup.cli import main; main()", *diff],

@@ -10,7 +10,6 @@ from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.index import Index
 from dedup.values.row import NoSuchRow, glance_of
 from dedup.values.verdict import Outcome
-from tests.dedup.index.scan_store import ScanIndex
 from tests.pages import edited, page, text
 
 LOOSE = DedupConfig(max_distance=12, min_similarity=0.4)
@@ -55,22 +54,6 @@ def test_rows_come_as_they_are_asked_for(filled: Index, monkeypatch: pytest.Monk
     assert list(filled.rows_of([])) == []
     with pytest.raises(NoSuchRow, match="there is no row 31"):
         list(filled.rows_of([1, 31]))
-
-
-def test_candidates_of_a_row_are_those_of_a_new_page_but_itself(tmp_path: Path) -> None:
-    oracle = ScanIndex()
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        fill(oracle)
-        fill(index)
-        found = 0
-        for row, same in zip(index.rows(), oracle.rows(), strict=True):
-            candidates = [canonical.id for canonical in index.views.candidates_of(row, LOOSE)]
-            # What cannot pass verification may be left out, and the linear scan leaves nothing out.
-            assert set(candidates) <= {near.id for near in oracle.views.candidates_of(same, LOOSE)}
-            assert row.id not in candidates
-            assert all(index.row(near).sighting.url_key != row.sighting.url_key for near in candidates)
-            found += len(candidates)
-        assert found
 
 
 def test_without_a_map_the_rows_are_the_same(tmp_path: Path) -> None:

@@ -64,5 +64,5 @@ def test_nor_does_one_that_has_an_index(
         index.end_run(index.begin_run("s"), "finished")
     for address in ADDRESSES:
         for options in ((), ("--json",)):
-            done = CliRunner().invoke(main, [command, address, "--index", "pages.db", *options])
+            done = CliRunner().invoke(main, [command, address, "pages.db", *options])
             assert PASSWORD not in done.output, (command, address)

@@ -107,9 +107,9 @@ def test_reports_and_commands_quote_it(tmp_path: Path, monkeypatch: pytest.Monke
         write_report(choices, file)
     assert COUNTED in data["sentences"]  # type: ignore[operator]
     assert "They are copies if they have equally many tokens." in file.getvalue()
-    told = CliRunner().invoke(main, ["explain", "http://a/2", "--index", str(path), "--json"])
+    told = CliRunner().invoke(main, ["explain", "http://a/2", str(path), "--json"])
     assert json.loads(told.output)[0]["now"]["sentence"] == COUNTED
-    compared = CliRunner().invoke(main, ["compare", "http://a/1", "http://a/3", "--index", str(path)])
+    compared = CliRunner().invoke(main, ["explain", "http://a/1", "http://a/3", str(path)])
     assert (compared.exit_code, "60 and 61 tokens" in compared.output) == (3, True)
 
 

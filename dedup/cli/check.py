@@ -1,48 +1,19 @@
-"""``dedup runs`` and ``dedup check``."""
+"""``dedup check``."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from dedup.cli.options import index_option, json_option, opened
+from dedup.cli.options import index_option, opened
 from dedup.cli.output import bars, named
-from dedup.cli.terminal import moment, print_json, working
-from dedup.index import Index, Run
+from dedup.cli.terminal import working
+from dedup.index import Index
 from dedup.index.index import SQLiteIndex
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.values.errors import DedupError
-from dedup.values.printable import printable
-
-
-@click.command()
-@index_option
-@json_option
-def runs(path: Path | str | None, as_json: bool) -> None:
-    """List the runs: number, when it began, how it ended, spider.
-
-    \b
-    Examples:
-      dedup runs
-      dedup runs --json | jq '.[-1].id'
-    """
-    with opened(path) as index:
-        known = index.runs()
-    if as_json:
-        print_json([asdict(run) for run in known])
-        return
-    for run in known:
-        click.echo(_run_line(run))
-
-
-def _run_line(run: Run) -> str:
-    began = moment(run.started)[:-3]  # without seconds it fits 40 columns
-    ending = run.ending or "running"
-    what = "" if run.action == "drop" else f"  ({printable(run.action)})"
-    return f"{run.id:>3} {began} {printable(ending):<8} {printable(run.spider)}{what}"
 
 
 @click.command()
