@@ -645,7 +645,7 @@ Printed by `python -m benchmarks.peers DATA_FOLDER --write` on labelled pairs of
 - **Losses.** scrapy-dedup drops a page only if little would be lost with it. A pair of label 1 that would lose more
   than is allowed is meant to be kept, and counts as missed in the F1 ([accuracy](accuracy.md) tells such pairs apart).
 - A label of **page_compare** means "pages of one site". Only the similarity of tags can show that. So
-  {HTML_SIMILARITY} has an advantage there over all others. At `same_template_distance` the structure simhashes of this
+  {HTML_SIMILARITY} has an advantage there over all others. Within 13 bits the structure simhashes of this
   project reach .96 ([accuracy](accuracy.md)).
 - **False positives** are those in all three sets.
 - **Milliseconds** are processor time from text to verdict, without reading HTML. For {HTML_SIMILARITY} they are for a

@@ -192,7 +192,7 @@ Printed by `python -m benchmarks.accuracy DATA_FOLDER --docs docs/` on labelled 
   many other numbers are kept too, as records are: in the manuals, versions, dates and sections are such numbers.
 - **Grey pairs** are neither copies nor different pages. Their drop rate is shown, but not scored.
 - **Structure.** In `page_compare` label 1 means the same site. The structural distance recognizes templates, so it is
-  scored on this set as well, at `same_template_distance`. What the rule drops there has no target. In the other sets many pages of label 0 share a template.
+  scored on this set as well, within 13 bits. What the rule drops there has no target. In the other sets many pages of label 0 share a template.
   There the column only shows why structure alone must not drop pages.
 - **Intervals** are 95 % bootstrap intervals over pairs. If a set has no errors, they cannot show how many errors
   there might be. They also treat pairs that share a page as independent, which they are not.

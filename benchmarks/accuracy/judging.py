@@ -33,6 +33,8 @@ GREY = -1
 _NO_WORD = SIMHASH_BITS + 1
 
 MEASURES = ("content", "structure", "similarity")
+# Pages whose structure simhashes differ in at most so many bits have one template.
+SAME_TEMPLATE = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Score:
     """All figures of one recipe, seed and part.
 
     *pages_seconds* is what folding the pages took on one core, *pairs_seconds* comparing the pairs.
-    *template* is the rule "structure within `same_template_distance`" on the same labels.  *within*
+    *template* is the rule "structure within `SAME_TEMPLATE` bits" on the same labels.  *within*
     and *beyond* count, of the pairs of label 1 that lose as many words as are allowed or more, those
     that were dropped, and all.
     """
@@ -140,7 +142,7 @@ def labels(pairs: Sequence[Pair]) -> Ints:
 def scored(found: Judged, config: DedupConfig, pages_seconds: float) -> Score:
     """Return the figures of a part."""
     known, dropped = found.labels[found.scored], found.dropped[found.scored]
-    same_template = found.structure[found.scored] <= config.same_template_distance
+    same_template = found.structure[found.scored] <= SAME_TEMPLATE
     grey = found.dropped[~found.scored]
     copies, fits = found.labels == 1, found.lost <= found.allowed
     alike = {measure: found.alikeness(measure) for measure in MEASURES}

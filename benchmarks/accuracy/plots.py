@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.accuracy.judging import MEASURES, Judged
+from benchmarks.accuracy.judging import MEASURES, SAME_TEMPLATE, Judged
 from benchmarks.accuracy.scoring import confusion, curve
 from dedup import DedupConfig
 from dedup.values.simhashes import SIMHASH_BITS
@@ -70,7 +70,7 @@ def _curves(found: Sequence[Judged], path: Path) -> None:
 def _histograms(found: Sequence[Judged], config: DedupConfig, path: Path) -> None:
     limits = {
         "content": config.max_distance + 0.5,
-        "structure": config.same_template_distance + 0.5,
+        "structure": SAME_TEMPLATE + 0.5,
         "similarity": config.min_similarity,
     }
     figure, grid = _grid(len(MEASURES), len(found))

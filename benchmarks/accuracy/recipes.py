@@ -61,7 +61,6 @@ RULES: dict[str, Options] = {
         "verifier": "distance",
         "max_distance": 7,
     },
-    "decayed tags <= 5": {"structure": f"{ALGORITHMS}.structure.tag_decay", "same_template_distance": 5},
     "similarity >= .50": {"verifier": "similarity", "min_similarity": 0.5},
     "similarity >= .70": {"verifier": "similarity", "min_similarity": 0.7},
     "similarity >= .80": {"verifier": "similarity", "min_similarity": 0.8},

@@ -139,7 +139,7 @@ def report(
 
     --format html writes one file to look at in a browser: shares by site and run, words lost and
     similarities with the thresholds drawn in, a review of the copies that lose most, clusters with the
-    texts of their pages side by side (where DEDUP_STORE_PAGES keeps them), templates. It lists the
+    texts of their pages side by side (where DEDUP_STORE_PAGES keeps them). It lists the
     largest clusters, up to 100,000 pages; its figures count all. It loads nothing else and can be sent
     to anybody. It needs scrapy-dedup[report].
 

@@ -131,10 +131,7 @@ def values_of(row: Row, scope: int) -> list[Any]:
     return values
 
 
-_GLANCE = Reader(
-    "row {}",
-    PAGES.select("structure_simhash" if name == "structure" else name for name in Glance._fields),
-)
+_GLANCE = Reader("row {}", PAGES.select(Glance._fields))
 SELECT_GLANCE = f"SELECT {_GLANCE.sql} FROM pages WHERE id > ? "
 
 

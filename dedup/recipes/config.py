@@ -32,7 +32,6 @@ _RANGES: dict[str, tuple[float, float]] = {
     "max_lost_words": (0, 100_000),
     "max_lost_share": (0, 1),
     "structure_max_distance": (0, MAX_DISTANCE),
-    "same_template_distance": (0, 64),
     "max_structure_candidates": (0, 100_000),
     "store_first": (0, 1_000_000),
     "max_candidates": (1, 100_000),
@@ -138,8 +137,6 @@ class DedupConfig:
     verifier: str = "loss"
     """What makes a candidate a duplicate: that little would be lost with it (`loss`), nothing but
     `min_similarity` (`similarity`), or nothing more (`distance`): every content candidate is one."""
-    same_template_distance: int = 13
-    """Pages within this many bits (0 to 64) of structure are shown as one template in reports."""
 
     def __post_init__(self) -> None:
         for one in fields(self):

@@ -34,8 +34,6 @@ PARAMETERS = (
     "structure_max_distance",
     "max_structure_candidates",
     "verifier",
-    # What reports show as one template.
-    "same_template_distance",
 )
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.values.hashes import Hashes
 from dedup.values.printable import printable
 from dedup.values.row import Glance
 from dedup.values.urls import host_of
@@ -33,7 +32,6 @@ _DTYPES = {
     "id": np.int64,
     "run": np.int32,
     "site": np.int32,
-    "structure": np.uint64,
     "reason": np.uint8,
     "kept": np.bool_,
     "content_distance": np.int8,
@@ -43,7 +41,6 @@ _DTYPES = {
     "missing": np.int64,
     "canonical": np.int64,
     "outcome": np.uint8,
-    "listed": np.bool_,
 }
 
 Integers = NDArray[np.int64]
@@ -64,7 +61,6 @@ class Columns:
     id: Integers
     run: NDArray[np.int32]
     site: NDArray[np.int32]
-    structure: Hashes
     reason: NDArray[np.uint8]
     kept: Booleans
     content_distance: NDArray[np.int8]
@@ -74,7 +70,6 @@ class Columns:
     missing: Integers
     canonical: Integers
     outcome: NDArray[np.uint8]
-    listed: Booleans
 
     def __len__(self) -> int:
         return len(self.id)

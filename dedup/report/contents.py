@@ -14,7 +14,6 @@ from dedup.report.columns import Columns, columns_of
 from dedup.report.overview import Overview, overview_of
 from dedup.report.shown import ShownCluster, ShownPages, shown_clusters
 from dedup.report.side_by_side import SideBySide, TextOf, side_by_side, stored_texts
-from dedup.report.templates import Templates, templates_of
 from dedup.values.errors import ConfigError
 from dedup.values.exceptions import Marks
 from dedup.values.row import Glance
@@ -70,7 +69,7 @@ class Choices:
 class Contents:
     """What is in a report: figures of all rows, and what is shown page by page.
 
-    *book* has the pages of *clusters* and of *templates*; *texts* are those of two rows side by side.
+    *book* has the pages of *clusters*; *texts* are those of two rows side by side.
     *counted* has those of copies that are whole, by the row of the copy: words
     lost with these are counted, not estimated.
     """
@@ -82,7 +81,6 @@ class Contents:
     runs: Mapping[int, Run]
     book: ShownPages
     clusters: Sequence[ShownCluster]
-    templates: Templates
     texts: Mapping[RowPair, SideBySide]
     counted: Mapping[int, SideBySide]
 
@@ -103,8 +101,6 @@ def contents_of(choices: Choices) -> Contents:
     columns = columns_of(index.views.glances() if choices.glances is None else choices.glances)
     book = ShownPages(index)
     clusters = shown_clusters(columns, book, config, choices.max_pages, keep=choices.keep)
-    templates = templates_of(columns, config.same_template_distance)
-    book.add_all(row for template in templates.groups for row in template.examples)
     texts = _texts(choices, _text_pairs(clusters, columns))
     counted = {
         row: found
@@ -122,7 +118,6 @@ def contents_of(choices: Choices) -> Contents:
         runs={run.id: run for run in index.runs()},
         book=book,
         clusters=clusters,
-        templates=templates,
         texts=texts,
         counted=counted,
     )

@@ -15,7 +15,6 @@ from dedup.report.contents import Contents
 from dedup.report.overview import Share
 from dedup.report.sentences import MAX_SITES, MEANINGS, fate, why
 from dedup.report.side_by_side import Same, SideBySide
-from dedup.report.templates import Template
 from dedup.values.printable import moment, printable
 from dedup.values.urls import url_key
 
@@ -44,7 +43,6 @@ def embedded(contents: Contents) -> dict[str, object]:
         "sites": sites,
         "sentences": sentences,
         "clusters": _clusters(contents, places, pages["nowhere"]),
-        "templates": [_template(template, places) for template in contents.templates.groups],
         "texts": {
             f"{places[first]}:{places[second]}": _texts(texts)
             for (first, second), texts in contents.texts.items()
@@ -152,10 +150,6 @@ def _clusters(
         "lost": [max((one for one in some if one is not None), default=None) for some in losses],
         "best": [places[cluster.best] for cluster in clusters if keep != "first"],
     }
-
-
-def _template(template: Template, places: Places) -> dict[str, object]:
-    return {**asdict(template), "examples": [places[row] for row in template.examples]}
 
 
 def _rounded(similarity: float | None) -> float | None:

@@ -45,7 +45,6 @@ def _context(contents: Contents) -> dict[str, object]:
         "is_partial": contents.left_out > 0,
         "exact": contents.answer.exact,
         "charts": [(chart, _markup(svg(chart))) for chart in charts_of(overview, config)],
-        "templates": sentences.about_templates(contents.templates, config),
         "facts": sentences.facts(contents),
         "left_out": list(sentences.left_out(contents)),
     }

@@ -13,7 +13,6 @@ from dedup.report.explanation import FATES
 from dedup.report.overview import Overview
 from dedup.report.shown import MAX_CHARACTERS, MAX_MEMBERS
 from dedup.report.side_by_side import MAX_TEXT
-from dedup.report.templates import MAX_STRUCTURES, MAX_TEMPLATES, Templates
 from dedup.rule.keys import ways
 from dedup.rule.verifier import verifier_of
 from dedup.values.match import Check, Match
@@ -69,17 +68,6 @@ def rule(config: DedupConfig) -> str:
 def _confirmation(config: DedupConfig) -> str:
     asked = verifier_of(config).rule
     return f"They are copies if they {asked}." if asked else "All candidates are copies."
-
-
-def about_templates(templates: Templates, config: DedupConfig) -> str:
-    """Return what a template is, and how many there are."""
-    return (
-        "A template is a group of pages whose structure simhashes differ in at most "
-        f"{config.same_template_distance} bits from the most frequent one among them. Structure alone "
-        f"makes no page a copy. These are the {len(templates.groups):,} largest groups (at most "
-        f"{MAX_TEMPLATES}, of the {MAX_STRUCTURES:,} most frequent structures); "
-        f"{templates.outside:,} other pages are in no group."
-    )
 
 
 def why(reason: Reason, check: Check, on_record: str = "") -> str:

@@ -81,15 +81,11 @@ class Row:
 
 
 class Glance(NamedTuple):
-    """What reports count of a `Row`: a tenth of its size, and of the time to read it.
-
-    *structure* is the structure simhash, 0 for none as in a `Fingerprint`; other fields have None.
-    """
+    """What reports count of a `Row`: a tenth of its size, and of the time to read it."""
 
     id: int
     run: int
     url: str
-    structure: int
     canonical: int | None
     similarity: float | None
     lost: int | None
@@ -99,7 +95,6 @@ class Glance(NamedTuple):
     content_distance: int | None
     structure_distance: int | None
     outcome: str
-    listed: bool
 
 
 def glance_of(row: Row) -> Glance:
@@ -109,7 +104,6 @@ def glance_of(row: Row) -> Glance:
         row.id,
         seen.run,
         seen.url,
-        seen.fingerprint.structure_simhash,
         found.canonical,
         found.similarity,
         found.lost,
@@ -119,7 +113,6 @@ def glance_of(row: Row) -> Glance:
         found.content_distance,
         found.structure_distance,
         row.outcome,
-        row.listed,
     )
 
 

@@ -244,7 +244,6 @@ def test_both_colour_schemes_can_be_read(browser: Any, honest: Path, scheme: str
             "clusters",
             "cluster",
             "duplicates",
-            "templates",
             "about",
         ):
             if name == "cluster":
@@ -267,7 +266,6 @@ def test_nothing_of_a_page_runs(browser: Any, tmp_path: Path) -> None:
         for name in (
             "review",
             "duplicates",
-            "templates",
             "about",
             *(f"cluster/{n + 1}" for n in range(count)),
         ):
@@ -287,7 +285,7 @@ def test_it_prints_all_parts(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
         opened.page.emulate_media(media="print")
         shown = opened.page.locator("section.view:visible").evaluate_all("all => all.map(one => one.id)")
-        assert shown == ["overview", "clusters", "duplicates", "templates", "about"]
+        assert shown == ["overview", "clusters", "duplicates", "about"]
         assert not opened.page.locator("nav").is_visible()
         assert opened.page.pdf()[:4] == b"%PDF"
 

@@ -45,7 +45,6 @@ def test_bad_values_name_value_and_rule(options: dict[str, Any], message: str) -
     [
         ("max_distance", 0, 12),
         ("structure_max_distance", 0, 12),
-        ("same_template_distance", 0, 64),
         ("max_structure_candidates", 0, 100_000),
         ("max_candidates", 1, 100_000),
         ("shingle", 1, 16),

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from dedup.report.columns import MAX_SITES, NO_SITE, OTHER_SITES, SiteNames, columns_of
 from dedup.report.overview import LOST_STEP, MOST_LOST, STEPS, overview_of
-from dedup.report.templates import templates_of
 from dedup.values.printable import printable
 from dedup.values.row import Glance
 from dedup.values.urls import host_of
@@ -33,7 +32,6 @@ def lives(draw: st.DrawFn) -> list[Glance]:
                 id=number * 3,
                 run=draw(st.integers(1, 3)),
                 url=f"https://{draw(st.sampled_from(HOSTS))}/{number}",
-                structure=draw(st.sampled_from([0, 1, 3, 2**63, 2**64 - 1])),
                 reason=draw(st.sampled_from(["exact_duplicate", "near_duplicate", "unchanged"]))
                 if canonical
                 else "new",
@@ -45,7 +43,6 @@ def lives(draw: st.DrawFn) -> list[Glance]:
                 missing=draw(st.sampled_from([None, 0, 3, 10**5])) if canonical else None,
                 canonical=canonical,
                 outcome=draw(st.sampled_from([Outcome.CONFIRMED, Outcome.CONFIRMED, Outcome.FORGOTTEN])),
-                listed=canonical is None,
             )
         )
     return rows
@@ -97,24 +94,6 @@ def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
     assert list(overview.losses) == [losses[step] for step in range(MOST_LOST // LOST_STEP + 1)]
 
 
-@given(lives(), st.sampled_from([0, 1, 2, 62, 64]))
-def test_templates_are_groups_around_the_most_frequent(rows: list[Glance], max_distance: int) -> None:
-    columns = columns_of(rows)
-    words = Counter(row.structure for row in rows if row.structure and row.outcome != "forgotten")
-    sizes: list[int] = []
-    left = sorted(words, key=lambda word: (-words[word], word))
-    while left:
-        group = [word for word in left if (word ^ left[0]).bit_count() <= max_distance]
-        left = [word for word in left if word not in group]
-        sizes.append(sum(words[word] for word in group))
-    templates = templates_of(columns, max_distance)
-    assert [group.pages for group in templates.groups] == sorted(
-        (n for n in sizes if n > 1), reverse=True
-    )
-    assert templates.outside == sum(size for size in sizes if size == 1)
-    assert all(group.duplicates <= group.pages and group.structures >= 1 for group in templates.groups)
-
-
 @pytest.mark.parametrize(
     ("url", "site"),
     [
@@ -144,7 +123,7 @@ def test_the_site_of_a_url_depends_on_no_other_url(urls: list[str]) -> None:
 def test_sites_beyond_the_limit_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.report.columns.MAX_SITES", 3)
     assert MAX_SITES > 3
-    one = Glance(1, 1, "", 1, None, None, None, None, "new", True, None, None, "confirmed", True)
+    one = Glance(1, 1, "", None, None, None, None, "new", True, None, None, "confirmed")
     glances = [one._replace(id=n + 1, url=f"http://{n}.example/") for n in range(9)]
     columns = columns_of(glances)
     assert len(columns.sites) <= 4

@@ -107,8 +107,8 @@ def test_a_column_has_one_way_to_say_none(
 ) -> None:
     columns = columns_of(
         Glance(
-            *(number, 1, "", 0, canonical, similarity, lost, None),
-            *("near_duplicate", False, content, structure, "confirmed", False),
+            *(number, 1, "", canonical, similarity, lost, None),
+            *("near_duplicate", False, content, structure, "confirmed"),
         )
         for number, (content, structure, similarity, lost, canonical) in enumerate(rows, 1)
     )

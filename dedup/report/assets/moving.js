@@ -50,7 +50,6 @@ themes();
 overview();
 clusterList();
 duplicateList();
-templateList();
 review();
 show(false);
 addEventListener("hashchange", () => show(true));

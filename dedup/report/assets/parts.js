@@ -120,17 +120,3 @@ function duplicateList() {
     ],
   });
 }
-
-function templateList() {
-  table(byId("templates-table"), {
-    caption: "Templates, the most used first", noun: "template", rows: data.templates,
-    text: (template) => template.examples.map(pageText).join(" "),
-    columns: [
-      { name: "Pages", number: true, key: (template) => template.pages, cell: (template) => count(template.pages) },
-      { name: "Copies among them", key: (template) => template.duplicates / template.pages, cell: (template) => shareCell(template.duplicates, template.pages) },
-      { name: "Different structures", number: true, key: (template) => template.structures, cell: (template) => count(template.structures) },
-      { name: "Sites", number: true, key: (template) => template.sites, cell: (template) => count(template.sites) },
-      { name: "First pages", cell: (template) => el("div", {}, ...template.examples.map(pageCell)) },
-    ],
-  });
-}
