@@ -225,7 +225,7 @@ class Judge:
         self._catch_up()
         if self._holds and not self._untaken:
             self._do(partial(_done, self._detector.index.book.let_go, self._detector.run), _nothing)
-        self.rules.close(reason)
+        self.rules.close()
         detector, self._detector = self._detector, None
         writer, self._writer = self._writer, None
         if writer:
@@ -389,8 +389,6 @@ class Judge:
         self._follow_run()
         self._visited(sighting.host)
         url = sighting.url
-        if sighting.canonical_link:
-            self.rules.declared(url, sighting.canonical_link)
         self.counts.lookup(verdict)
         if verdict.candidates >= self.settings.config.max_candidates:
             self.notices.capped(url)

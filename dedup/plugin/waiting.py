@@ -1,4 +1,4 @@
-"""What waits: copies for the fate of the item that they repeat, requests for pages under way."""
+"""What waits: copies for the fate of the item that they repeat."""
 
 from __future__ import annotations
 
@@ -10,16 +10,10 @@ from weakref import WeakValueDictionary
 
 from dedup.index import Index
 from dedup.index.index import SQLiteIndex
-from dedup.urls.parts import Parts
 
 _T = TypeVar("_T")
 # Crawlers of one process that share an index share its room, and have no other place for it.
 _rooms: WeakValueDictionary[str, WaitingRoom] = WeakValueDictionary()
-# Seconds that a request waits at most; once so many have waited in vain, no more do.
-LONGEST_WAIT = 10.0
-MOST_IN_VAIN = 3
-# Pages that are known to be under way.
-_MOST_PAGES = 10_000
 
 
 class WaitingRoom:
@@ -103,53 +97,3 @@ def waiting_room(index: Index) -> WaitingRoom:
     """Return the room of *index*, one for all crawlers of this process."""
     name = str(index.path.resolve()) if isinstance(index, SQLiteIndex) else index.name
     return _rooms.setdefault(name, WaitingRoom())
-
-
-class InFlight:
-    """The pages of one crawl that are under way, by what rules leave of their URLs.
-
-    At most *most* requests wait for them, for *seconds* each.
-    """
-
-    def __init__(self, most: int, seconds: float = LONGEST_WAIT) -> None:
-        self._most = most
-        self._seconds = seconds
-        self._pages: dict[Parts, tuple[str, list[Waiter]]] = {}
-        self._waiting = self._in_vain = 0
-
-    def begin(self, key: Parts, signature: str) -> bool:
-        """Note a page under way, and how it was requested; return False if another one of *key* is."""
-        if key in self._pages or len(self._pages) >= _MOST_PAGES:
-            return False
-        self._pages[key] = (signature, [])
-        return True
-
-    def waiter(self, key: Parts, signature: str) -> Waiter | None:
-        """Return where to wait for the page of *key*; None if none is under way, or too many wait."""
-        asked, waiters = self._pages.get(key, ("", []))
-        if asked != signature or self._waiting >= self._most or not self._seconds:
-            return None
-        waiters.append(waiter := Waiter())
-        return waiter
-
-    async def wait(self, waiter: Waiter) -> bool:
-        """Wait until the fate of the page is known, but not for too long; return whether it is."""
-        self._waiting += 1
-        try:
-            is_known = await waiter.wait(self._seconds)
-        finally:
-            self._waiting -= 1
-        self._in_vain += not is_known
-        if self._in_vain >= MOST_IN_VAIN:
-            self._most = 0
-        return is_known
-
-    def ended(self, key: Parts) -> None:
-        """Wake all that wait for *key*: its fate is known, or never will be."""
-        for waiter in self._pages.pop(key, ("", []))[1]:
-            waiter.call()
-
-    def clear(self) -> None:
-        """Wake all that wait."""
-        for key in list(self._pages):
-            self.ended(key)
