@@ -66,7 +66,7 @@ def summary(
         f"  {label:<18}{counts[name]:>10,}" for label, name in _LINES if counts[name] or name in _ALWAYS
     ]
     lines.append(f"  {label:<18}{copies:>10,}  ({share:.1%} of all seen)")
-    if parked := counts["not_visited"]:
+    if parked := counts["parked"]:
         lines.append(f"  {'not visited':<18}{parked:>10,}  (addresses: see not-visited.jsonl)")
     lines += _unjudged(counts, unjudged)
     lines += _lost(lost, index.book.lost(run.id), run)
@@ -149,7 +149,8 @@ def _warning(one: Swallowed) -> str:
 def _troubles(counts: Counter[str]) -> list[str]:
     texts = (
         ("released", "kept here but dropped or failed in a later pipeline"),
-        ("wait_timeout", "kept because the item that they repeat took too long"),
+        ("wait_timeout", "waited in vain for the item that they repeat"),
+        ("requested_again", "asked for once more, because what they repeat was lost"),
         ("index_errors", "errors of the index, see above"),
         ("not_asked", "times the index was not asked because it had been locked for too long"),
         ("dropped_feed_errors", "dropped items that could not be written, see above"),

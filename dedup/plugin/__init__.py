@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from dedup.plugin.pages import page_from_response
     from dedup.plugin.pipeline import DedupPipeline
     from dedup.plugin.responses import DedupResponseMiddleware
-    from dedup.plugin.rules import RequestWithheld
     from dedup.plugin.settings import read_settings
-    from dedup.plugin.withholding import BudgetMiddleware, UrlRulesMiddleware
+    from dedup.plugin.withholding import BudgetMiddleware, RequestWithheld, UrlRulesMiddleware
 
 __all__ = [
     "Addon",
@@ -36,7 +35,7 @@ _HOMES = {
     "DedupResponseMiddleware": "responses",
     "DedupSpiderMiddleware": "middleware",
     "DuplicatePage": "notices",
-    "RequestWithheld": "rules",
+    "RequestWithheld": "withholding",
     "UrlRulesMiddleware": "withholding",
     "page_from_response": "pages",
     "read_settings": "settings",
