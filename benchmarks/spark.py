@@ -1,14 +1,11 @@
-"""`dedup spark` against `dedup add` with the same context, and a MinHash loop, on the same pages.
+"""`dedup spark` against `dedup add` and a MinHash loop, on the same pages.
 
     python -m benchmarks.spark DATA_FOLDER                  # the manuals of the labelled sets
     python -m benchmarks.spark DATA_FOLDER --texts 200000   # and as many texts in clusters of Zipf sizes
 
 DATA_FOLDER holds the labelled sets of `benchmarks.accuracy`.  For each input: `dedup spark` with one core
-and with two, `dedup add` with what the job has written about sites (both by the recipe `minhash`, without
-structure, and one seed), and `dedup add` that learns its sites itself.  Printed are
+and with two, and `dedup add`, both with bands for candidates.  Printed are
 
-- the share of pages with the same fate, kept or dropped, as by each `dedup add`;
-- how many pages were dropped without a kept, earlier page that the rule confirms (there must be none);
 - pages a second, seconds of processor time and the most memory of all processes (proportional set size);
 - bytes shuffled for each page, and what follows from that and the processor time for 10^9 pages.
 
@@ -31,21 +28,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyarrow.parquet
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.accuracy.sets import labelled_sets
 from benchmarks.add import sampled
-from dedup import DedupConfig, SQLiteIndex
-from dedup.files.contexts import read_sites
-from dedup.rule.frozen import FrozenSites
-from dedup.rule.match import match
 
 RECIPE = ("-s", "DEDUP_RECIPE=candidates=minhash,max_structure_candidates=0")
-CONFIG = DedupConfig(candidates="minhash", max_structure_candidates=0)
 MANUALS = "manual_versions"
 TEXTS = ("-s", "DEDUP_TEXT_FIELDS=text")
 BILLION = 10**9
@@ -88,9 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             path = folder / "texts.jsonl"
             write_texts(path, given.texts)
             found = measured(path, folder / "texts", TEXTS, cores)
-            found.took.append(_noted(peer(path)))
+            found.append(_noted(peer(path)))
             if given.datatrove:
-                found.took.append(_noted(datatrove(given.datatrove, path, folder, cores[-1])))
+                found.append(_noted(datatrove(given.datatrove, path, folder, cores[-1])))
             report(f"{given.texts:,} texts", found)
 
 
@@ -140,41 +130,11 @@ def _base(cluster: int) -> list[str]:
 # What is measured
 
 
-@dataclass(slots=True)
-class Found:
-    """What was measured of one input; shares are 0 to 1, *unconfirmed* are pages."""
-
-    took: list[Took]
-    same: float
-    same_online: float
-    kept: dict[str, int]
-    unconfirmed: int
-    differing: list[str]
-
-
-def measured(path: Path, folder: Path, options: Sequence[str], cores: Sequence[int]) -> Found:
-    """Run all on *path* and compare what they say."""
+def measured(path: Path, folder: Path, options: Sequence[str], cores: Sequence[int]) -> list[Took]:
+    """Run `dedup spark` and `dedup add` on *path*."""
     folder.mkdir()
     took = [_noted(by_spark(path, folder / f"spark-{count}", options, count)) for count in cores]
-    output = folder / f"spark-{cores[-1]}"
-    context = ("--context", str(output / "context"))
-    frozen, online = folder / "frozen.db", folder / "online.db"
-    took.append(_noted(by_add("dedup add --context", path, frozen, (*options, *context))))
-    verdicts = _verdicts(output)
-    kept, there = [one["verdict"] == "kept" for one in verdicts], _kept(frozen)
-    both = zip(verdicts, kept, there, strict=True)
-    differing = [one["url"] for one, is_kept, other in both if is_kept != other]
-    _say(f"{len(differing)} of {len(kept)} pages differ")
-    took.append(_noted(by_add("dedup add", path, online, options)))
-    learned = _kept(online)
-    return Found(
-        took=took,
-        same=1 - len(differing) / len(kept),
-        same_online=sum(map(bool.__eq__, kept, learned)) / len(kept),
-        kept={"dedup spark": sum(kept), "add --context": sum(there), "add": sum(learned)},
-        unconfirmed=unconfirmed(verdicts, frozen, read_sites(output / "context")),
-        differing=differing[:5],
-    )
+    return [*took, _noted(by_add("dedup add", path, folder / "added.db", options))]
 
 
 def _noted(took: Took) -> Took:
@@ -272,41 +232,7 @@ def _peer(path: Path) -> None:
     print(json.dumps({"name": "datasketch, 1 process", "dropped": found["copies"], **took}))
 
 
-# What is compared
-
-
-def _verdicts(output: Path) -> list[dict[str, Any]]:
-    """Return the verdicts of a job, in the order of the input."""
-    found: list[dict[str, Any]] = pyarrow.parquet.read_table(output / "verdicts").to_pylist()
-    return sorted(found, key=lambda one: (one["file"], one["record"]))
-
-
-def _kept(index: Path) -> list[bool]:
-    with SQLiteIndex(index) as opened:
-        return [row.verdict.kept for row in opened.rows()]
-
-
-def unconfirmed(verdicts: Sequence[dict[str, Any]], index: Path, sites: FrozenSites) -> int:
-    """Return how many pages were dropped for no page that is earlier, kept and confirmed by the rule.
-
-    *index* has the pages in the same order.
-    """
-    places = {(one["file"], one["record"]): place for place, one in enumerate(verdicts)}
-    with SQLiteIndex(index) as opened:
-        seen = [row.sighting for row in opened.rows()]
-    count = 0
-    for place, one in enumerate(verdicts):
-        if one["verdict"] == "kept":
-            continue
-        canonical = places[one["canonical_file"], one["canonical_record"]]
-        site = sites.site(seen[place].host).beside(seen[canonical].host)
-        two = seen[canonical].fingerprint, seen[place].fingerprint
-        is_kept = verdicts[canonical]["verdict"] == "kept"
-        count += not (match(*two, CONFIG, site).is_duplicate and is_kept and canonical < place)
-    return count
-
-
-def report(name: str, found: Found) -> None:
+def report(name: str, found: Sequence[Took]) -> None:
     console = Console(width=130)
     table = Table(title=name)
     columns = (
@@ -322,7 +248,7 @@ def report(name: str, found: Found) -> None:
     )
     for column in columns:
         table.add_column(column, justify="right" if column else "left")
-    for took in found.took:
+    for took in found:
         table.add_row(
             took.name,
             f"{took.pages:,.0f}",
@@ -335,15 +261,7 @@ def report(name: str, found: Found) -> None:
             f"{took.shuffled / took.pages:,.0f}" if took.shuffled else "",
         )
     console.print(table)
-    kept = ", ".join(f"{who} {count:,}" for who, count in found.kept.items())
-    console.print(f"kept: {kept}")
-    console.print(
-        f"same fate as dedup add --context: {found.same:.4%}; as dedup add: {found.same_online:.4%}"
-    )
-    console.print(f"dropped without a kept, earlier page that confirms it: {found.unconfirmed}")
-    if found.differing:
-        console.print(f"for instance: {', '.join(found.differing)}")
-    spark = next(took for took in reversed(found.took) if took.shuffled)
+    spark = next(took for took in reversed(found) if took.shuffled)
     hours = BILLION * spark.cpu / spark.pages / 3600
     terabytes = BILLION * spark.shuffled / spark.pages / 1e12
     console.print(f"10^9 such pages: {hours:,.0f} core hours, {terabytes:,.1f} TB shuffled")

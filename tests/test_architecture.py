@@ -35,8 +35,8 @@ PLACES = {
     "markupsafe": ("report/html",),
     "multiprocessing": ("files/adding/",),
     "psycopg": ("index/stores/postgres/",),
-    "pyarrow": ("archives/", "files/contexts", "files/feeds/parquet"),
-    "pyspark": ("archives/flow", "archives/session"),
+    "pyarrow": ("archives/", "cli/spark", "files/feeds/parquet"),
+    "pyspark": ("archives/job", "cli/spark"),
     "rapidfuzz": ("report/diff",),
 }
 MODULES = sorted((ROOT / "dedup").rglob("*.py"))

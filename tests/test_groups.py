@@ -37,7 +37,7 @@ def workers(folder: Path, name: str) -> set[str]:
 
 @pytest.mark.slow
 def test_a_group_has_one_worker_and_others_have_all(tmp_path: Path) -> None:
-    assert len(workers(tmp_path / "a", "tests/archives/test_flow.py")) == 1
+    assert len(workers(tmp_path / "a", "tests/archives/test_job.py")) == 1
     assert len(workers(tmp_path / "b", "tests/archives/test_other.py")) == 2
 
 

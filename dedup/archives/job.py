@@ -1,152 +1,235 @@
-"""A job from its arguments: what it reads, by which recipe it judges, and what it did."""
+"""The steps on Apache Spark: what is shuffled between them, and what is written.
+
+Every stage is written, and a job that was killed goes on after the last one.  Nothing that grows with
+the input is in the memory of the driver; a worker holds a batch, the first pages of a bucket, or a host.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from dedup.archives.columns import FILES, batch_of
-from dedup.archives.reading import FORMS, require_form
-from dedup.archives.state import FILE, WORK, State, resumed
-from dedup.archives.storage import Storage, is_remote
+from dedup.archives.steps import (
+    CONTEXTS,
+    EDGES,
+    FILES,
+    FOUND,
+    MEMBERS,
+    NUMBER,
+    NUMBERS,
+    PRINTS,
+    RECORD_BITS,
+    RECORDS,
+    TEXT,
+    Batches,
+    context_of,
+    digest_of,
+    dropped_by,
+    edges_of,
+    kept_records,
+    kept_rows,
+    members_of,
+    prints_of_files,
+    table_of,
+    unsure,
+)
 from dedup.files.adding.work import WorkerSettings
-from dedup.files.feeds import find_feeds
 from dedup.files.feeds.finding import format_of
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.exceptions import NO_EXCEPTIONS
-from dedup.values.hashes import digest
+from dedup.values.verdict import Reason
 
-if TYPE_CHECKING:
-    from dedup.archives.flow import Tell
+Tell = Callable[[str, int, float], None]
 
-_FEW = 20
+FORMS = ("jsonl", "parquet", "warc")
+WORK, OUTPUTS = "work", ("files", "kept", "verdicts")
+# About so many pages of one host are counted, and so many told what is known, at a time.
+MOST_PAGES, AT_ONCE = 20_000, 10_000
+FEW_PROBLEMS = 20
+HERE = "file:"  # what Spark says of files that a worker opens by itself
+# The files of the input by their numbers; *settings* is a digest of what they are judged by.
+_STAMP = {"length": NUMBER, "changed": NUMBER, "settings": TEXT}
+LISTED = pa.schema({"number": NUMBER, "path": TEXT, "form": TEXT, **_STAMP})
+
+
+def mapped(table: DataFrame, step: Callable[[Batches], Batches], schema: pa.Schema) -> DataFrame:
+    """Return what *step* makes of *table*, as *schema*."""
+    return table.mapInArrow(step, from_arrow_schema(schema))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
-    """The files that are read, in order, each with its format; *stamp* changes when one of them does."""
+class Job:
+    """A job that writes into *folder*; *tell* is called with name, rows and seconds of each stage."""
 
-    files: list[tuple[str, str]]
-    stamp: str
-    is_remote: bool
+    session: SparkSession
+    folder: str
+    config: DedupConfig
+    tell: Tell = lambda *_: None
+
+    def stage(self, name: str, make: Callable[[], DataFrame], *, is_output: bool = False) -> DataFrame:
+        """Return the table *name*: what an earlier start has written, or what *make* gives, written."""
+        path = f"{self.folder}/{name if is_output else f'{WORK}/{name}'}"
+        system, mark = place_of(self.session, f"{path}/_SUCCESS")
+        if not system.exists(mark):
+            begin = time.perf_counter()
+            make().write.mode("overwrite").parquet(path)
+            self.tell(name, self.session.read.parquet(path).count(), time.perf_counter() - begin)
+        return self.session.read.parquet(path)
+
+    def judged(self, pages: DataFrame) -> DataFrame:
+        """Return which of *pages* (`PRINTS`) are dropped: *b* for *a*, as `EDGES`."""
+        pages = pages.where("same IS NOT NULL")
+        leader = pages.groupBy("same").agg(sql.min("id").alias("leader"))
+        alike = pages.select("id", "same").join(leader, "same").where("id > leader")
+        copies = self.stage("copies", lambda: alike.select("id", "leader"))
+        leaders = pages.join(copies, "id", "left_anti")
+        buckets = self.stage("buckets", lambda: crowded(leaders))
+        members = self.stage("members", lambda: self._members(leaders, buckets))
+        rows = _in_buckets(buckets.join(members, "id").select("key", *MEMBERS.names))
+        edges = self.stage("edges", lambda: mapped(rows, partial(edges_of, config=self.config), EDGES))
+        dropped = self.stage("dropped", lambda: _dropped(edges))
+        return self.stage("decisions", lambda: _decisions(edges, dropped, copies))
+
+    def _members(self, leaders: DataFrame, buckets: DataFrame) -> DataFrame:
+        """Return the pages in *buckets* with what is known of their hosts."""
+        sketches = buckets.join(leaders.select("id", "page.sketch"), "id").select("key", "id", "sketch")
+        some = mapped(_in_buckets(sketches), partial(unsure, config=self.config), NUMBERS).distinct()
+        certain = leaders.join(some, "id", "left_anti")
+        certain = certain.select("id", "host", "page.sample", "page.traits")
+        hosts = certain.groupBy("host").agg(sql.count("*").alias("of"))
+        # By lot, and the same ones on however many machines.
+        lot = sql.pmod(sql.xxhash64("id"), sql.col("of")) < MOST_PAGES
+        counted = certain.join(hosts, "host").where(lot)
+        contexts = counted.groupBy("host").applyInArrow(context_of, from_arrow_schema(CONTEXTS))
+        pages = leaders.join(buckets.select("id").distinct(), "id", "left_semi")
+        pages = pages.select("id", "host", "keys", "page")
+        sizes = pages.groupBy("host").agg(sql.ceil(sql.count("*") / AT_ONCE).alias("parts"))
+        parted = pages.join(sizes, "host").withColumn("part", sql.pmod("id", "parts"))
+        asked = sizes.select(sql.col("host").alias("at"), sql.col("parts").alias("of"))
+        every = sql.explode(sql.sequence(sql.lit(0).cast("long"), sql.col("of") - 1))
+        known = contexts.withColumnRenamed("host", "at").join(asked, "at").withColumn("slice", every)
+        by_host = parted.groupBy("host", "part").cogroup(known.groupBy("at", "slice"))
+        return by_host.applyInArrow(members_of, from_arrow_schema(MEMBERS))
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What a job did: pages by reason (`Reason`), and the first *problems* of all there were.
+def crowded(pages: DataFrame) -> DataFrame:
+    """Return the buckets of *pages* (`PRINTS`) with two or more: rows of `key` and `id`."""
+    buckets = pages.select(sql.explode("keys").alias("key"), "id")
+    many = buckets.groupBy("key").agg(sql.count("*").alias("of")).where("of > 1")
+    return buckets.join(many.select("key"), "key", "left_semi")
 
-    *damaged* records are in no output, *unreadable* files could not be read to their end.
-    """
 
-    reasons: dict[str, int]
+def _in_buckets(rows: DataFrame) -> DataFrame:
+    return rows.repartition("key").sortWithinPartitions("key", "id")
+
+
+def _dropped(edges: DataFrame) -> DataFrame:
+    """Return the pages that are dropped: one task goes through all *edges*."""
+    ordered = edges.select("a", "b").repartition(1).sortWithinPartitions("b", "a")
+    return mapped(ordered, dropped_by, NUMBERS)
+
+
+def _decisions(edges: DataFrame, dropped: DataFrame, copies: DataFrame) -> DataFrame:
+    """Return the edge of each page that is dropped: that to the kept page with which least is lost."""
+    kept = edges.join(dropped.withColumnRenamed("id", "a"), "a", "left_anti")
+    order = sql.struct("lost", -sql.col("similarity"), "a")
+    best = kept.groupBy("b").agg(sql.min_by(sql.struct(*EDGES.names), order).alias("best"))
+    best = best.select("best.*")
+    # A copy of a text has the fate of the first one, for which it is dropped if that is kept.
+    of_first = copies.join(best.withColumnRenamed("b", "leader"), "leader", "left")
+    whole = {"a": sql.col("leader"), "similarity": sql.lit(1.0), "lost": sql.lit(0).cast("long")}
+    is_kept = sql.col("a").isNull()
+    of_first = of_first.withColumn("b", sql.col("id")).withColumns(
+        {name: sql.when(is_kept, value).otherwise(sql.col(name)) for name, value in whole.items()}
+    )
+    return best.unionByName(of_first.select(*EDGES.names))
+
+
+def verdicts_of(prints: DataFrame, found: DataFrame) -> DataFrame:
+    """Return the verdicts on all pages of *prints*, *found* being the decisions."""
+    there = prints.select(
+        sql.col("id").alias("a"),
+        sql.col("url").alias("canonical_url"),
+        sql.col("page.body_digest").alias("body"),
+    )
+    pages = prints.where("is_whole").join(found.withColumnRenamed("b", "id"), "id", "left")
+    reason = (
+        sql.when(sql.expr("body = page.body_digest"), Reason.EXACT_DUPLICATE.value)
+        .when(sql.col("a").isNotNull(), Reason.NEAR_DUPLICATE.value)
+        .when(sql.col("same").isNull(), Reason.NOT_JUDGED.value)
+        .otherwise(Reason.NEW.value)
+    )
+    return pages.join(there, "a", "left").select(
+        sql.shiftright("id", RECORD_BITS).alias("file"),
+        _record("id").alias("record"),
+        "url",
+        sql.when(sql.col("a").isNull(), "kept").otherwise("dropped").alias("verdict"),
+        reason.alias("reason"),
+        "canonical_url",
+        sql.shiftright("a", RECORD_BITS).alias("canonical_file"),
+        _record("a").alias("canonical_record"),
+        *FOUND,
+        sql.col("page.words").alias("words"),
+        "problem",
+    )
+
+
+def _record(name: str) -> Any:
+    return sql.col(name).bitwiseAND((1 << RECORD_BITS) - 1)
+
+
+def kept_of(files: DataFrame, found: DataFrame, settings: WorkerSettings) -> DataFrame:
+    """Return the records of *files* that were not dropped."""
+    number = sql.shiftright("b", RECORD_BITS).alias("number")
+    gone = found.groupBy(number).agg(sql.collect_list("b").alias("dropped"))
+    rows = files.join(gone, "number", "left")
+    if not (first := files.where("form = 'parquet'").select("path").head(1)):
+        return mapped(rows, partial(kept_records, rule=settings.rule), RECORDS)
+    schema = to_arrow_schema(files.sparkSession.read.parquet(address(first[0][0])).schema)
+    return mapped(rows, partial(kept_rows, rule=settings.rule, schema=schema), schema)
+
+
+# A whole job
+
+
+def place_of(session: SparkSession, path: str) -> tuple[Any, Any]:
+    """Return the file system of Hadoop that *path* is on, and its place there."""
+    context: Any = session.sparkContext
+    place = context._jvm.org.apache.hadoop.fs.Path(path)
+    return place.getFileSystem(context._jsc.hadoopConfiguration()), place
+
+
+class Summary(NamedTuple):
+    """What a job did: *unreadable* are files that end early, *few* the first of all problems."""
+
+    pages: int
     dropped: int
-    problems: list[str] = field(default_factory=list)
-    bad: int = 0
-    damaged: int = 0
-    unreadable: int = 0
-
-    @property
-    def pages(self) -> int:
-        """How many pages there are."""
-        return sum(self.reasons.values())
+    problems: int
+    unreadable: int
+    few: list[str]
 
 
 def suited(config: DedupConfig) -> DedupConfig:
-    """Return *config* as archives can be judged by it: bands find candidates, structure finds none.
-
-    Raises `ConfigError` for what needs the one index that a crawl has.
-    """
-    if config.verifier == "distance":
-        raise ConfigError("verifier (distance) must be another one on Spark: bands find candidates")
-    if config.canonical_link != "record":
-        raise ConfigError(f"canonical_link ({config.canonical_link}) must be record on Spark")
-    if config.exceptions != NO_EXCEPTIONS:
-        raise ConfigError("exceptions are for crawls and `dedup add`; Spark does not obey them")
-    by_bands = replace(config, candidates="minhash", max_structure_candidates=0)
-    return replace(by_bands, store_pages=False)
-
-
-def found_input(storage: Storage, paths: Sequence[str], settings: WorkerSettings, form: str) -> Input:
-    """Return the files behind *paths*: of this machine in the order of `dedup add`, else by name.
-
-    Raises `DedupError` where there are none, or of several formats.
-    """
-    if not any(map(is_remote, paths)):
-        return _local([Path(path) for path in paths], settings, form)
-    files, stamps = [], []
-    for path in paths:
-        if not is_remote(path):
-            raise DedupError(
-                f"{path} must have a scheme as the other inputs have (file://, s3a://, ...)"
-            )
-        if not storage.exists(path):
-            raise DedupError(f"{path} is not there")
-        for file in storage.files(path):
-            if kind := form or format_of(Path(file.path)):
-                files.append((file.path, kind))
-                stamps.append((file.path, file.size, file.changed))
-    _require_one_form([kind for _, kind in files])
-    return Input(files, _digest(stamps), is_remote=True)
-
-
-def _require_one_form(forms: Sequence[str]) -> None:
-    if len(set(forms)) != 1 or forms[0] not in FORMS:
-        found = ", ".join(sorted(set(forms))) or "no file"
-        raise DedupError(f"the input must be files of one format ({', '.join(FORMS)}), it has {found}")
-
-
-def _local(paths: Sequence[Path], settings: WorkerSettings, form: str) -> Input:
-    for path in paths:
-        if not path.exists():
-            raise DedupError(f"{path} is not there")
-    inputs = find_feeds(paths, settings.rule, form)
-    if inputs.troubles:
-        raise DedupError(inputs.troubles[0])
-    require_form(inputs.feeds)
-    files, stamps = [], []
-    for feed in inputs.feeds:
-        path = feed.path.absolute()
-        try:
-            stat = path.stat()
-            path.open("rb").close()
-        except OSError as error:
-            raise DedupError(f"{path} cannot be read: {error.strerror}") from error
-        files.append((str(path), feed.form))
-        stamps.append((str(path), stat.st_size, stat.st_mtime_ns))
-    return Input(files, _digest(stamps), is_remote=False)
-
-
-def _digest(value: object) -> str:
-    return digest(repr(value).encode("utf-8", "surrogatepass")).hex()
-
-
-def files_of(session: Any, paths: list[tuple[str, str]], *, is_remote: bool) -> Any:
-    """Return the table of *paths* with their formats (`FILES`); each is a task of its own.
-
-    What *is_remote* comes with its content: Spark reads it, at most 2 GB a file.
-    """
-    rows = [
-        {"number": number, "path": path, "form": form, "content": None}
-        for number, (path, form) in enumerate(paths)
-    ]
-    if not rows:
-        raise DedupError("there is no file to read")
-    table = session.createDataFrame(pa.Table.from_batches([batch_of(rows, FILES)]))
-    if is_remote:
-        read = session.read.format("binaryFile").load([path for path, _ in paths])
-        there = read.select("path", "content")
-        table = table.drop("content").join(there, "path").select(*FILES.names)
-    return table.repartition(len(rows))
+    """Return *config* so that bands find candidates; raises `ConfigError` for what needs an index."""
+    has_exceptions = config.exceptions != NO_EXCEPTIONS
+    if has_exceptions or (config.verifier, config.canonical_link) != ("loss", "record"):
+        raise ConfigError("Spark judges by verifier=loss and canonical_link=record, without exceptions")
+    return replace(config, candidates="minhash", max_structure_candidates=0)
 
 
 def run_job(
-    session: Any,
+    session: SparkSession,
     paths: Sequence[str],
     folder: str,
     settings: WorkerSettings,
@@ -155,53 +238,108 @@ def run_job(
     overwrite: bool = False,
     tell: Tell = lambda *_: None,
 ) -> Summary:
-    """Judge the pages of *paths* on *session*, one of Spark's, and write everything into *folder*.
+    """Judge the pages of *paths* and write everything into *folder*.
 
     What an interrupted job there has done is not done again.  Raises `DedupError`.
     """
-    from dedup.archives.flow import Archive
-
-    storage = Storage(session)
-    where = folder.rstrip("/") if is_remote(folder) else str(Path(folder).absolute())
-    given = found_input(storage, paths, settings, form)
-    chosen = (settings.config, settings.rule, settings.spider, settings.kind)
-    new = State(
-        settings=_digest(chosen),
-        input=given.stamp,
-        recipe=recipe_of(settings.config),
-        seed=settings.config.hash_seed,
-        files=[path for path, _ in given.files],
-    )
-    state = resumed(storage, where, new, overwrite=overwrite)
-    storage.write(f"{where}/{FILE}", state.text)
-    archive = Archive(session, where, state, settings, tell)
-    verdicts = archive.run(files_of(session, given.files, is_remote=given.is_remote))
-    summary = _summed(verdicts, session.read.parquet(f"{where}/{WORK}/prints"))
-    storage.delete(f"{where}/{WORK}")
+    where = address(folder)
+    found = found_files(session, [address(path) for path in paths], form)
+    mark = digest_of(settings.config, settings.rule, settings.kind).hex()
+    job = Job(session, where, settings.config, tell)
+    _begin(session, where, overwrite=overwrite)
+    table = table_of([{**row, "settings": mark} for row in found], LISTED)
+    listed = job.stage("files", lambda: session.createDataFrame(table), is_output=True)
+    if listed.orderBy("number").toArrow().to_pylist() != table.to_pylist():
+        raise DedupError(f"{folder} has a job of other input or settings; --overwrite begins anew")
+    files = files_of(listed)
+    printed = partial(prints_of_files, settings=settings)
+    prints = job.stage("prints", lambda: mapped(files, printed, PRINTS))
+    _require_pages(prints)
+    decisions = job.judged(prints)
+    job.stage("kept", lambda: kept_of(files, decisions, settings), is_output=True)
+    verdicts = job.stage("verdicts", lambda: verdicts_of(prints, decisions), is_output=True)
+    summary = _summed(verdicts, prints)
+    system, place = place_of(session, f"{where}/{WORK}")
+    system.delete(place, True)
     return summary
 
 
-def require_pages(prints: Any) -> None:
-    """Raise `DedupError` where *prints* has records, and none of them is a page."""
-    if prints.where("kind <> ''").isEmpty():
-        first = prints.where("problem <> ''").orderBy("id").select("problem").first()
-        why = f": {first['problem']}" if first else ""
+def address(path: str) -> str:
+    """Return *path* with a scheme: without one it is of this machine, and of every worker.
+
+    >>> address("s3a://bucket/a.warc.gz"), address("/data/")
+    ('s3a://bucket/a.warc.gz', 'file:///data')
+    """
+    return path.rstrip("/") if "://" in path else f"file://{Path(path).absolute()}"
+
+
+def found_files(session: SparkSession, paths: Sequence[str], form: str) -> list[dict[str, Any]]:
+    """Return the files behind *paths*, in the order of their names.
+
+    Raises `DedupError` where there are none, or of several formats.
+    """
+    try:
+        read = session.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(paths))
+        changed = sql.unix_micros("modificationTime").alias("changed")
+        rows = read.select("path", "length", changed).collect()
+    except PySparkException as error:
+        raise DedupError(f"the input cannot be read: {str(error).splitlines()[0]}") from error
+    found = [{"form": form or format_of(row["path"]), **row.asDict()} for row in rows]
+    found = sorted((row for row in found if row["form"]), key=lambda row: row["path"])
+    forms = sorted({row["form"] for row in found})
+    if len(forms) != 1 or forms[0] not in FORMS:
         raise DedupError(
-            f"there is no page in the input{why}. Name the fields to judge records by, "
-            "-s DEDUP_TEXT_FIELDS=title,text or -s DEDUP_HTML_FIELD=content"
+            f"the input must be files of one format of {FORMS}, it has {forms or 'no file'}"
+        )
+    return [{"number": number, **row} for number, row in enumerate(found)]
+
+
+def _begin(session: SparkSession, folder: str, *, overwrite: bool) -> None:
+    """Make room for a job, or let an interrupted one go on.  Raises `DedupError`."""
+    system, place = place_of(session, folder)
+    found = system.listStatus(place) if system.exists(place) else ()
+    names = {status.getPath().getName() for status in found}
+    try:
+        is_ours = session.read.parquet(f"{folder}/files").columns == LISTED.names
+    except PySparkException:
+        is_ours = False
+    if names and not (is_ours and names <= {WORK, *OUTPUTS}):
+        raise DedupError(f"{folder} is there already and is no output of `dedup spark`; name another")
+    if overwrite:
+        for name in names:
+            system.delete(place.suffix(f"/{name}"), True)
+    elif WORK not in names and names == set(OUTPUTS):
+        raise DedupError(f"{folder} has a finished job already; --overwrite does it again")
+
+
+def files_of(listed: DataFrame) -> DataFrame:
+    """Return the files *listed* (`LISTED`) as `FILES`; each is a task of its own.
+
+    What is not of this machine comes with its content: Spark reads it, at most 2 GB a file.
+    """
+    here = sql.col("path").startswith(HERE)
+    names = [row["path"] for row in listed.where(~here).select("path").collect()]
+    files = listed.withColumn("content", sql.lit(None).cast("binary"))
+    if names:
+        read = listed.sparkSession.read.format("binaryFile").load(names).select("path", "content")
+        files = listed.join(read, "path", "left")
+    files = files.withColumn("path", sql.regexp_replace("path", "^file:/+", "/"))
+    return files.select(*FILES.names).repartition(listed.count())
+
+
+def _require_pages(prints: DataFrame) -> None:
+    """Raise `DedupError` where *prints* has records, and none of them is a page."""
+    if prints.where("is_page").isEmpty():
+        first = prints.where("problem <> ''").orderBy("id").select("problem").first()
+        raise DedupError(
+            f"there is no page in the input{f': {first[0]}' if first else ''}. Name the fields to judge "
+            "records by, -s DEDUP_TEXT_FIELDS=title,text or -s DEDUP_HTML_FIELD=content"
         )
 
 
-def _summed(verdicts: Any, prints: Any) -> Summary:
-    reasons = {row["reason"]: row["count"] for row in verdicts.groupBy("reason").count().collect()}
+def _summed(verdicts: DataFrame, prints: DataFrame) -> Summary:
     wrong = prints.where("problem <> ''")
-    kinds = {row["is_page"]: row["count"] for row in wrong.groupBy("is_page").count().collect()}
-    few = wrong.orderBy("id").select("problem").limit(_FEW).collect()
-    return Summary(
-        reasons=reasons,
-        dropped=verdicts.where("verdict = 'dropped'").count(),
-        problems=[row["problem"] for row in few],
-        bad=kinds.get(True, 0),
-        damaged=kinds.get(False, 0),
-        unreadable=kinds.get(None, 0),
-    )
+    few = wrong.orderBy("id").select("problem").limit(FEW_PROBLEMS).collect()
+    dropped = verdicts.where("verdict = 'dropped'").count()
+    ends = wrong.where("is_whole IS NULL").count()
+    return Summary(verdicts.count(), dropped, wrong.count(), ends, [row["problem"] for row in few])

@@ -1,470 +1,409 @@
-"""Pages that may repeat each other, and whether they do: the steps from fingerprints to edges."""
+"""Archives of any size, deduplicated by the same rule as a crawl: the steps, from Arrow to Arrow.
+
+    files -> prints -> buckets of pages with an equal band -> edges, by `match` -> what is dropped
+
+A page is dropped only for an earlier one that is kept, and that the rule for two pages confirms.  What a
+crawl learns of a site page by page is counted once, on pages that are kept whatever the rule says.  The
+steps know no engine; `dedup.archives.job` has them run on Apache Spark.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
 from functools import cached_property
-from itertools import starmap
+from itertools import groupby, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
-from pyarrow import compute
 
-from dedup.archives.columns import (
-    BUCKETS,
-    CONTEXTS,
-    EDGES,
-    FACTS,
-    PAIRS,
-    SIDES,
-    SIMILAR,
-    TOLD,
-    Batches,
-    Row,
-    batch_of,
-    batched,
-    fingerprint_in,
-    number_of,
-    rows_of,
-)
-from dedup.archives.many import Pages, flags_of
-from dedup.files.contexts import batch_of as contexts_batch
-from dedup.files.contexts import counts_of
+from dedup import native
+from dedup.files.adding.work import Sighted, Sighter, WorkerSettings
+from dedup.files.feeds import Feed, FeedError, Record, find_feeds
+from dedup.reading.fields import FieldRule, NoHtml
+from dedup.recipes import sketch
 from dedup.recipes.bands import Banding, sketch_keys
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.sample import of_site, sampled
-from dedup.recipes.traits import title_in
-from dedup.rule import loss
-from dedup.rule.decide import preference
-from dedup.rule.frozen import MOST_PAGES, NOTHING, FrozenSite, FrozenSites, HostCounts, counted
-from dedup.rule.keys import MIN_EQUAL_TOKENS
-from dedup.rule.match import match
-from dedup.rule.site import Counted, Flags, SiteContext, told_by
-from dedup.rule.verifier import Verifier, verifier_of
+from dedup.recipes.sample import Sampled, places, sampled
+from dedup.rule.keys import text_digest
+from dedup.rule.match import match, sieve
+from dedup.rule.site import Counted, Flags, is_common, told_by
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import mixed
-from dedup.values.match import Match
-from dedup.values.verdict import Canonical
+from dedup.values.hashes import digest, mixed
+from dedup.values.sighting import Sighting
+from dedup.values.simhashes import signed, unsigned
 
-Numbers = NDArray[np.int64]
+Batches = Iterable[pa.RecordBatch]
+Row = Mapping[str, Any]
 
-# The columns of a fingerprint that a pair of sketches has, and what is in the others.
-_LIGHT = ("sketch", "body_digest", "token_digest", "tokens")
-_NOTHING_ELSE = {
-    **dict.fromkeys(("content", "structure", "words", "shingles"), 0),
-    **dict.fromkeys(("sample", "traits"), b""),
-    "inside": None,
+# A page's number is that of its file, and in the low bits that of its record there, both from 0.
+RECORD_BITS = 40
+# By the rule, a page is compared with so many pages of a bucket: those whose sketches are most alike.
+NEAREST = 16
+# The first of a bucket: a page is certain to be kept if it is one of them in each of its buckets, and
+# like none before it; and later ones are compared with them, whatever they repeat themselves.
+FIRST = 64
+
+NUMBER, TEXT, BYTES = pa.int64(), pa.string(), pa.binary()
+_TYPES = {"int": NUMBER, "int | None": NUMBER, "bytes": BYTES}
+_FINGERPRINT = {one.name: _TYPES[str(one.type)] for one in fields(Fingerprint) if one.compare}
+# A file of the input: *content* is what it holds where a worker cannot open it by its *path*.
+FILES = pa.schema({"number": NUMBER, "path": TEXT, "form": TEXT, "content": BYTES})
+_PAGE = {
+    "id": NUMBER,
+    "host": TEXT,
+    "keys": pa.list_(NUMBER),
+    "page": pa.struct(list(_FINGERPRINT.items())),
 }
+# A record.  *problem* says why it cannot be read; *is_whole* is false where it is damaged, and null
+# where its file ends early.  *same* is equal for pages of a host that have one fate, *keys* name the
+# buckets that a page is in; both are null for what is not judged.
+PRINTS = pa.schema(
+    {**_PAGE, "is_whole": pa.bool_(), "is_page": pa.bool_(), "problem": TEXT, "url": TEXT, "same": BYTES}
+)
+NUMBERS = pa.schema({"id": NUMBER})
+# What stands on pages of a host: hashes in order, and on how many of the pages each is.
+CONTEXTS = pa.schema({"host": TEXT, "pages": NUMBER, "hashes": BYTES, "counts": BYTES})
+# A page with what is known of its host: on how many *pages* there each stands that it tells its site.
+MEMBERS = pa.schema({**_PAGE, "pages": NUMBER, "counts": BYTES})
+# The page *b* may be dropped for *a*.
+FOUND = {"similarity": pa.float64(), "lost": NUMBER, "missing": NUMBER}
+EDGES = pa.schema({"a": NUMBER, "b": NUMBER, **FOUND})
+RECORDS = pa.schema({"file": TEXT, "record": BYTES})
 
-# The pages of a bucket that others are compared with: the first 8, then, of those that are not dropped,
-# the next ones, up to `max_candidates` in all.  Copies repeat one of the first, so most end there.
-WINDOWS = (8, 64, 256)
+
+# Reading
 
 
-def windows(config: DedupConfig) -> list[int]:
-    """Return how many pages of a bucket are asked about in each turn."""
-    ends = [*(end for end in WINDOWS if end < config.max_candidates), config.max_candidates]
-    return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+def prints_of_files(batches: Batches, settings: WorkerSettings) -> Iterator[pa.RecordBatch]:
+    """Yield `PRINTS` of all records of files, rows of `FILES`.
 
-
-# Keys
-
-
-def bands(batches: Iterable[pa.RecordBatch], config: DedupConfig) -> Batches:
-    """Yield the buckets (`BUCKETS`) that pages are in: by bands of sketches, by equal bytes and tokens.
-
-    Pages of different groups are in none together.
+    Records of a web archive that are no pages are left out.  A file that cannot be read to its end has a
+    *problem* in a row after its last record.
     """
-    banding = Banding(config.bands, config.rows)
-    for batch in batches:
-        keys, ids = [], []
-        for row in batch.to_pylist():
-            own = _keys(row, banding)
-            keys.append(own)
-            ids.append(np.full(len(own), row["id"], np.int64))
-        if keys:
-            columns = [pa.array(np.concatenate(keys)), pa.array(np.concatenate(ids))]
-            yield pa.RecordBatch.from_arrays(columns, schema=BUCKETS)
+    for file in rows_of(batches):
+        with opened(file, settings.rule) as feed:
+            yield from batched(_rows(file, feed, settings), PRINTS)
 
 
-def _keys(row: Row, banding: Banding) -> Numbers:
-    group = np.int64(row["group"]).view(np.uint64)
-    shared = mixed(sketch_keys(row["sketch"], banding) ^ group).view(np.int64)
-    equal = [number_of(b"bytes", str(row["group"]), row["body_digest"])]
-    if row["tokens"] >= MIN_EQUAL_TOKENS:
-        equal.append(number_of(b"tokens", str(row["group"]), row["token_digest"]))
-    return np.concatenate((shared, np.array(equal, np.int64)))
+@contextmanager
+def opened(file: Row, rule: FieldRule) -> Iterator[Feed]:
+    """Give the feed of *file*; what came with its content is put into a file of this machine."""
+    with TemporaryDirectory(prefix="dedup-") as folder:
+        path = Path(file["path"])
+        if file["content"] is not None:
+            path = Path(folder, path.name)
+            path.write_bytes(file["content"])
+        yield find_feeds([path], rule, file["form"]).feeds[0]
 
 
-# Pairs
+def _numbered(file: Row, feed: Feed) -> Iterator[tuple[int, Record]]:
+    return enumerate(feed.records(), file["number"] << RECORD_BITS)
 
 
-def pairs(batches: Iterable[pa.RecordBatch], first: int) -> Batches:
-    """Yield the pairs (`PAIRS`) of pages in buckets, which come in the order of key and id.
-
-    Each page is paired with those of the *first* pages (1 or more) of its bucket that are earlier:
-    what it repeats is mostly there.  Pages that come after these are yielded again without a partner.
-    In memory are a batch and *first* pages, however many are in a bucket.
-    """
-    last, heads = None, np.zeros(0, np.int64)
-    for batch in batches:
-        keys, ids = (batch.column(name).to_numpy() for name in BUCKETS.names)
-        if not len(keys):
-            continue
-        held = len(heads) if last == keys[0] else 0
-        keys = np.concatenate((np.full(held, keys[0]), keys))
-        ids = np.concatenate((heads[:held], ids))
-        starts = _starts(keys)
-        yield from _paired(keys, ids, starts, held, first)
-        last, heads = keys[-1], ids[starts[-1] :][:first]
+def _rows(file: Row, feed: Feed, settings: WorkerSettings) -> Iterator[Row]:
+    sighter = Sighter(settings)
+    place = (file["number"] << RECORD_BITS) - 1
+    records = _numbered(file, feed)
+    try:
+        while some := list(islice(records, 64)):
+            results = sighter.results(feed.raw_page, [record.payload for _, record in some])
+            for (place, record), result in zip(some, results, strict=True):
+                if record.problem:
+                    is_whole = record.source is not None
+                    yield _unread(place, f"{record.name}: {record.problem}", is_whole=is_whole)
+                elif record.payload is not None and (result is not None or feed.has_pages_only):
+                    yield _row(place, result, settings.config, record.name)
+    except FeedError as error:
+        yield _unread(place + 1, str(error), is_whole=None)
 
 
-def in_company(batches: Iterable[pa.RecordBatch]) -> Batches:
-    """Yield the rows of `BUCKETS`, in the order of keys, but for those alone in their bucket."""
-    held: list[pa.RecordBatch] = []
-    is_like = False
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        rows = _together([*held, batch])
-        keys = rows.column("key").to_numpy()
-        before = np.concatenate(([is_like], keys[1:] == keys[:-1]))
-        yield rows.slice(0, len(keys) - 1).filter(pa.array(before[:-1] | before[1:]))
-        held, is_like = [rows.slice(len(keys) - 1)], bool(before[-1])
-    if is_like:
-        yield from held
+def _row(place: int, result: Any, config: DedupConfig, name: str = "") -> Row:
+    if isinstance(result, Sighted):
+        return _printed(place, result.sighting.bounded(), config)
+    if isinstance(result, NoHtml):
+        result = f"is no page: {result} (its fields are {', '.join(result.record) or 'none'})"
+    return _unread(place, f"{name or place}: {result}" if result else "", is_whole=True)
 
 
-def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """Return the rows of *batches*, one or more in all, as one batch."""
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
-
-
-def compared(batches: Iterable[pa.RecordBatch], first: int, config: DedupConfig) -> Batches:
-    """Yield what `pairs` does of pages in buckets (`MEMBERS`), of pairs those that may be duplicates.
-
-    The later page may repeat the earlier one, by what the rule says of many pairs at once; or the
-    earlier one the later, where others share its fate: they may stand behind both.  Where nothing is
-    known of pages, all pairs are there whose sketches the verifier does not rule out.
-    """
-    heads: list[pa.RecordBatch] = []
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        if heads and heads[0].column("key")[0].as_py() != batch.column("key")[0].as_py():
-            heads = []
-        rows = _together([*heads, batch])
-        keys, ids = (rows.column(name).to_numpy() for name in BUCKETS.names)
-        starts = _starts(keys)
-        held = sum(head.num_rows for head in heads)
-        yield from _compared(rows, starts, held, first, config)
-        rank = np.arange(len(keys)) - starts
-        if len(late := np.flatnonzero((rank >= first) & (np.arange(len(keys)) >= held))):
-            yield _batch(np.full(len(late), -1), ids[late], keys[late])
-        heads = [rows.slice(starts[-1], first)]
-
-
-def _compared(
-    rows: pa.RecordBatch, starts: Numbers, held: int, first: int, config: DedupConfig
-) -> Iterator[pa.RecordBatch]:
-    ids, groups = (rows.column(name).to_numpy() for name in ("id", "group"))
-    copied = flags_of(rows, "is_copied")
-    pages = Pages.of(pa.Table.from_batches([rows]))
-    places = np.arange(len(ids))
-    rank = np.where(places < held, 0, places - starts)
-    for head in range(min(first, int(rank.max()))):
-        b = np.flatnonzero(rank > head)
-        a = starts[b] + head
-        alike = pages.similarities(a, b)
-        may = pages.may_repeat(a, b, alike, config)
-        back = np.flatnonzero(copied[a] & ~may)
-        may[back] = pages.may_repeat(b[back], a[back], alike[back], config)
-        may &= groups[a] == groups[b]
-        if may.any():
-            found = ids[b[may]]
-            yield _batch(ids[a[may]], found, np.zeros(len(found), np.int64))
-
-
-def _starts(keys: Numbers) -> NDArray[np.intp]:
-    """Return for each place where the run of its key begins."""
-    begins = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-    return np.repeat(begins, np.diff(np.append(begins, len(keys))))
-
-
-def _paired(
-    keys: Numbers, ids: Numbers, starts: NDArray[np.intp], held: int, first: int
-) -> Iterator[pa.RecordBatch]:
-    places = np.arange(len(ids))
-    rank = places - starts
-    new = places >= held
-    for head in range(first):
-        later = np.flatnonzero(new & (rank > head))
-        if not len(later):
-            break
-        yield _batch(ids[starts[later] + head], ids[later], np.zeros(len(later), np.int64))
-    if len(late := np.flatnonzero(new & (rank >= first))):
-        yield _batch(np.full(len(late), -1), ids[late], keys[late])
-
-
-def _batch(a: Numbers, b: Numbers, keys: Numbers) -> pa.RecordBatch:
-    columns = [pa.array(column, pa.int64()) for column in (a, b, keys)]
-    return pa.RecordBatch.from_arrays(columns, schema=PAIRS)
-
-
-def similar(batches: Iterable[pa.RecordBatch], config: DedupConfig) -> Batches:
-    """Yield the pairs (`SIMILAR`) that the verifier of *config* may pass, or that are equal."""
-    verifier = verifier_of(config)
-    for batch in batches:
-        of_group = compute.equal(batch.column("a_group"), batch.column("b_group"))
-        passing = compute.or_(_are_equal(batch), pa.array(_may_pass(batch, verifier)))
-        yield batch.filter(compute.and_(of_group, passing)).select(SIMILAR.names)
-
-
-def _are_equal(batch: pa.RecordBatch) -> pa.BooleanArray:
-    bytes_, tokens = (
-        compute.equal(batch.column(f"a_{name}"), batch.column(f"b_{name}"))
-        for name in ("body_digest", "token_digest")
-    )
-    enough = compute.greater_equal(batch.column("b_tokens"), MIN_EQUAL_TOKENS)
-    return compute.or_(bytes_, compute.and_(tokens, enough))
-
-
-def _may_pass(batch: pa.RecordBatch, verifier: Verifier) -> Flags:
-    """Return which pairs *verifier* may pass; it is asked once for each page, which is in many pairs."""
-    flags = np.zeros(batch.num_rows, bool)
-    of_page = {name: batch.column(f"b_{name}").to_pylist() for name in _LIGHT}
-    sketches = batch.column("a_sketch").to_pylist()
-    pages = batch.column("b").to_numpy()
-    order = pages.argsort(kind="stable")
-    for places in np.split(order, np.flatnonzero(np.diff(pages[order])) + 1):
-        if len(places):
-            row = {name: column[places[0]] for name, column in of_page.items()}
-            page = fingerprint_in(_NOTHING_ELSE | row)
-            flags[places] = verifier.may_pass(page, [sketches[place] for place in places])
-    return flags
-
-
-# Sites
-
-
-def chosen(batches: Iterable[pa.RecordBatch]) -> Batches:
-    """Yield those of the pages (`CERTAIN`) that are counted: about `MOST_PAGES` of a host, by lot.
-
-    The lot is a page's number: the same pages in whatever order and on however many machines.
-    """
-    for batch in batches:
-        ids = batch.column("id").to_numpy()
-        of = np.maximum(batch.column("pages").to_numpy(), 1)
-        lots = mixed(ids.view(np.uint64) + np.uint64(1)) / 2.0**64
-        yield batch.filter(pa.array(lots < MOST_PAGES / of))
-
-
-def context_of(pages: pa.Table) -> pa.Table:
-    """Return the row of `CONTEXTS` for *pages* of one host (`CERTAIN`), one or more."""
-    host = pages.column("host")[0].as_py()
-    pages_of_it = zip(*(pages.column(name).to_pylist() for name in ("sample", "traits")), strict=True)
-    counts = counted(starmap(told_by, pages_of_it))
-    return pa.Table.from_batches([contexts_batch({host: counts})]).cast(CONTEXTS)
-
-
-def facts(pages: pa.Table, contexts: pa.Table, config: DedupConfig) -> pa.Table:
-    """Return *pages* of one host (`FACTS`) with what the row of `CONTEXTS` of that host tells of them.
-
-    Where the verifier asks about no site, nothing is known.
-    """
-    rows = pages.to_pylist()
-    if config.verifier == "loss" and rows:
-        site = FrozenSites({rows[0]["host"]: _counts(contexts)}).site(rows[0]["host"])
-        rows = [row | _known(fingerprint_in(row), site, config) for row in rows]
-    return _table([batch_of(rows, FACTS)], FACTS)
-
-
-def _known(page: Fingerprint, site: FrozenSite, config: DedupConfig) -> Row:
-    missing, allowed = loss.missing_words(page, site), loss.allowed_words(page, config)
+def _unread(place: int, problem: str, *, is_whole: bool | None) -> Row:
+    nothing = dict.fromkeys(PRINTS.names)
     return {
-        "own": sampled(of_site(page.sample))[~site.common(of_site(page.sample))].tobytes(),
-        "elsewhere": missing is not None and missing <= min(loss.MISSING_WORDS, allowed),
-        "is_big": site.pages >= min(loss.KNOWN_PAGES, loss.SOME_PAGES),
+        **nothing,
+        "id": place,
+        "is_whole": is_whole,
+        "is_page": False,
+        "problem": problem,
+        "url": "",
     }
 
 
-class Asked(Exception):  # noqa: N818 - it says what happened
-    """A verifier has asked about the site."""
+def _printed(place: int, seen: Sighting, config: DedupConfig) -> Row:
+    page = seen.fingerprint
+    group = repr((seen.kind, seen.scope, seen.item_key))
+    # What the rule asks about; of a page of few words, all bytes.
+    alike = replace(
+        page, structure_simhash=0, body_digest=b"" if text_digest(page) else page.body_digest
+    )
+    return {
+        **_unread(place, "", is_whole=True),
+        "is_page": True,
+        "url": seen.url,
+        "host": seen.host,
+        "same": None if page.is_empty else digest_of(group, seen.host, alike),
+        "keys": None if page.is_empty else _keys(group, page, Banding(config.bands, config.rows)),
+        "page": {name: _turned(name, getattr(page, name), signed) for name in _FINGERPRINT},
+    }
 
 
-class _Asking:
-    """A `SiteContext` that tells whether it is asked: then the pair waits for what is known."""
-
-    @property
-    def is_known(self) -> bool:
-        raise Asked
-
-    @property
-    def pages(self) -> int:
-        raise Asked
-
-    def common(self, sample: bytes) -> Flags:  # noqa: ARG002
-        raise Asked
-
-    unknown = common
-
-    def on(self, sample: bytes) -> Counted:  # noqa: ARG002
-        raise Asked
-
-    def beside(self, host: str) -> _Asking:  # noqa: ARG002
-        return self
+def _keys(group: str, page: Fingerprint, banding: Banding) -> list[int]:
+    """Return the buckets of *page*: of its bytes, its text and its bands, within its *group*."""
+    told = [("bytes", page.body_digest), *([("text", text)] if (text := text_digest(page)) else ())]
+    equal = [int.from_bytes(digest_of(group, *one)[:8], "little", signed=True) for one in told]
+    mark = np.frombuffer(digest_of(group)[:8], "<u8")
+    return [*equal, *mixed(sketch_keys(page.sketch, banding) ^ mark).view(np.int64).tolist()]
 
 
-@dataclass(frozen=True)
-class _Told:
-    """A `FrozenSite` beside another host, of which it was told what is common there, by hashes."""
+def digest_of(*parts: object) -> bytes:
+    """Return 16 bytes that are equal for equal *parts*."""
+    return digest(repr(parts).encode("utf-8", "surrogatepass"))
 
-    site: FrozenSite
-    told: dict[bytes, Flags]
+
+def _turned(name: str, value: Any, turn: Callable[[int], int]) -> Any:
+    return turn(value) if name.endswith("simhash") else value
+
+
+# Comparing
+
+
+def unsure(batches: Batches, config: DedupConfig) -> Iterator[pa.RecordBatch]:
+    """Yield what the rule may drop (`NUMBERS`) of pages in buckets: rows of `key`, `id`, `sketch`."""
+
+    def found() -> Iterator[Row]:
+        for _, bucket in groupby(rows_of(batches), key=lambda row: row["key"]):
+            first: list[bytes] = []
+            for row in bucket:
+                if len(first) >= FIRST or _nearest(row["sketch"], first, config):
+                    yield {"id": row["id"]}
+                first += [row["sketch"]] * (len(first) < FIRST)
+
+    return batched(found(), NUMBERS)
+
+
+def _nearest(one: bytes, sketches: list[bytes], config: DedupConfig) -> list[int]:
+    """Return the places of those *sketches* that are like *one*, the most similar first.
+
+    Without a shingle these are all: only pages that are equal have a bucket in common then.
+    """
+    bound = config.min_similarity if any(one) else 0.0
+    if compiled := native.search():
+        alike = compiled.similarities(one, sketches)
+    else:
+        rows = np.frombuffer(b"".join(sketches), np.uint8).reshape(-1, sketch.BINS)
+        alike = sketch.similarities(one, rows).tolist()
+    near = [place for place, share in enumerate(alike) if share >= bound]
+    return sorted(near, key=lambda place: -alike[place])
+
+
+def context_of(pages: pa.Table) -> pa.Table:
+    """Return the row of `CONTEXTS` for pages of one host (`host`, `sample`, `traits`), one or more."""
+    rows = pages.to_pylist()
+    told = [sampled(told_by(row["sample"], row["traits"])) for row in rows]
+    hashes, counts = np.unique(np.concatenate(told), return_counts=True)
+    counts = np.minimum(counts, 2**16 - 1).astype("<u2")
+    row = {"host": rows[0]["host"], "pages": len(rows), "hashes": hashes.tobytes()}
+    return table_of([{**row, "counts": counts.tobytes()}], CONTEXTS)
+
+
+def members_of(pages: pa.Table, contexts: pa.Table) -> pa.Table:
+    """Return *pages* of one host as `MEMBERS`, by the row of `CONTEXTS` of that host, or none."""
+    known: Row = contexts.to_pylist()[0] if contexts.num_rows else {}
+    hashes = np.frombuffer(known.get("hashes", b""), "<u4")
+    counts = np.append(np.frombuffer(known.get("counts", b""), "<u2"), np.uint16(0))
+    rows = []
+    for row in pages.to_pylist():
+        told = sampled(told_by(row["page"]["sample"], row["page"]["traits"]))
+        on_how_many = counts[places(told, hashes)]  # the last is of what is nowhere
+        rows.append({**row, "pages": known.get("pages", 0), "counts": on_how_many.tobytes()})
+    return table_of(rows, MEMBERS)
+
+
+class Member:
+    """A page in a bucket: a row of `MEMBERS`."""
+
+    def __init__(self, row: Row, config: DedupConfig) -> None:
+        self.id, self.keys, self.pages = row["id"], frozenset(row["keys"]), row["pages"]
+        page = row["page"].items()
+        self.page = Fingerprint(**{name: _turned(name, one, unsigned) for name, one in page})
+        self._counts, self._config = row["counts"], config
+
+    @cached_property
+    def _told(self) -> tuple[Sampled, Counted]:
+        hashes = sampled(told_by(self.page.sample, self.page.traits))
+        order = hashes.argsort(kind="stable")
+        return hashes[order], np.frombuffer(self._counts, "<u2").astype(np.int64)[order]
+
+    def on(self, hashes: Sampled) -> Counted:
+        """Return on how many pages of its host each of *hashes* stands, 0 for what it has not itself."""
+        own, counts = self._told
+        return np.where((found := places(hashes, own)) >= 0, np.append(counts, 0)[found], 0)
+
+    @cached_property
+    def _may_repeat(self) -> Callable[[Fingerprint], bool]:
+        return sieve(self.page, self._config, PairSite(self, self))
+
+    def repeated(self, heads: Sequence[Member], key: int) -> Iterator[Row]:
+        """Yield the edges to those of *heads*, earlier pages of the bucket *key*, that the page repeats.
+
+        Two pages that have several buckets in common are compared in the first of these.
+        """
+        near = _nearest(self.page.sketch, [head.page.sketch for head in heads], self._config)
+        here = (heads[place] for place in near if min(heads[place].keys & self.keys) == key)
+        for kept in islice(here, NEAREST):
+            if not self._may_repeat(kept.page):
+                continue
+            matched = match(kept.page, self.page, self._config, PairSite(self, kept))
+            if matched.is_duplicate:
+                found = {name: getattr(matched, name) for name in FOUND}
+                yield {"a": kept.id, "b": self.id, **found}
+
+
+class PairSite:
+    """What is known of the site of *page* beside *kept*, see `dedup.rule.site.SiteContext`.
+
+    It is asked only about what stands on one of the two.  Of another host it is not known how often
+    what *kept* alone has stands on this one: that counts as its own, so that less is like it.
+    """
 
     is_known = True
 
-    @property
-    def pages(self) -> int:
-        return self.site.pages
-
-    def common(self, sample: bytes) -> Flags:
-        return self.site.common(sample) | self.told[sample]
-
-    def unknown(self, sample: bytes) -> Flags:
-        return self.site.unknown(sample)
+    def __init__(self, page: Member, kept: Member) -> None:
+        self._page, self._kept, self.pages = page, kept, page.pages
 
     def on(self, sample: bytes) -> Counted:
-        return self.site.on(sample)
+        """See `SiteContext`."""
+        return self._page.on(sampled(sample))
 
-    def beside(self, host: str) -> _Told:  # noqa: ARG002
+    def unknown(self, sample: bytes) -> Flags:
+        """See `SiteContext`."""
+        return np.logical_not(self.on(sample))
+
+    def common(self, sample: bytes) -> Flags:
+        """See `SiteContext`."""
+        hashes, one, other = sampled(sample), self._page, self._kept
+        flags: Flags = is_common(one.on(hashes), one.pages) | is_common(other.on(hashes), other.pages)
+        return flags
+
+    def beside(self, host: str) -> PairSite:  # noqa: ARG002
+        """See `SiteContext`."""
         return self
 
 
-# Verifying
+def edges_of(batches: Batches, config: DedupConfig) -> Iterator[pa.RecordBatch]:
+    """Yield the `EDGES` of pages in buckets: rows of `key` and `MEMBERS`, in the order of key and id.
 
-
-@dataclass(frozen=True)
-class _Pair:
-    """A row of `TWO` or `TOLD`."""
-
-    row: Row
-    config: DedupConfig
-
-    def edge(self, site: SiteContext) -> Row | None:
-        """Return the row of `EDGES`, None where the rule says that *b* does not repeat *a*."""
-        row = self.row
-        kept, page = fingerprint_in(row, "a_"), fingerprint_in(row, "b_")
-        matched = match(kept, page, self.config, site)
-        if not matched.is_duplicate:
-            return None
-        canonical = Canonical(row["a"], "", 0, is_pending=False, fingerprint=kept)
-        return self._row(matched, preference(matched, page, canonical))
-
-    def _row(self, matched: Match, near: tuple[float, ...]) -> Row:
-        return {
-            "a": self.row["a"],
-            "b": self.row["b"],
-            "asks": False,
-            "rank": int(near[0]),
-            "content_order": near[1],
-            "structure_order": near[2],
-            "reason": matched.reason.value,
-            "content_distance": matched.content_distance,
-            "structure_distance": matched.structure_distance,
-            "similarity": matched.similarity,
-            "lost": matched.lost,
-            "missing": matched.missing,
-        }
-
-    @cached_property
-    def waiting(self) -> Row:
-        """The row of `EDGES` of a pair that asks about the site."""
-        nothing = dict.fromkeys(EDGES.names)
-        return {**nothing, "a": self.row["a"], "b": self.row["b"], "asks": True}
-
-
-def settled(batches: Iterable[pa.RecordBatch], config: DedupConfig) -> Batches:
-    """Yield the pairs (`TWO`) that the rule confirms (`EDGES`), and those that ask about the site."""
-    asking = _Asking()
-
-    def edges() -> Iterator[Row]:
-        for row in rows_of(_possible(batches, config)):
-            pair = _Pair(row, config)
-            try:
-                edge = pair.edge(asking)
-            except Asked:
-                edge = pair.waiting
-            if edge is not None:
-                yield edge
-
-    return batched(edges(), EDGES)
-
-
-def _possible(batches: Iterable[pa.RecordBatch], config: DedupConfig) -> Batches:
-    """Yield those pairs (`TWO`) that the rule for many does not rule out."""
-    for batch in batches:
-        sides = [batch.select([f"{side}_{name}" for name in SIDES]) for side in "ab"]
-        both = pa.concat_tables(
-            pa.Table.from_batches([one]).rename_columns(list(SIDES)) for one in sides
-        )
-        pages, a = Pages.of(both), np.arange(batch.num_rows)
-        b = a + batch.num_rows
-        yield batch.filter(pa.array(pages.may_repeat(a, b, pages.similarities(a, b), config)))
-
-
-def told(two: pa.Table, contexts: pa.Table) -> pa.Table:
-    """Return pairs of `TWO` of one host of *a* as `TOLD`, by the row of `CONTEXTS` of that host."""
-    counts = _counts(contexts)
-    rows = [
-        row
-        | {
-            f"common_{side}": np.packbits(counts.common(b"".join(_asked(row, side)))).tobytes()
-            for side in "ab"
-        }
-        for row in two.to_pylist()
-    ]
-    return _table([batch_of(rows, TOLD)], TOLD)
-
-
-def verified(pairs_told: pa.Table, contexts: pa.Table, config: DedupConfig) -> pa.Table:
-    """Return the pairs (`TOLD`) that the rule confirms (`EDGES`); *b* of all of them is on one host.
-
-    *contexts* has the row of `CONTEXTS` of that host, or none.
+    A page is compared with the first of its bucket, and then with those before it that repeat none
+    there, `max_candidates` in all.
     """
-    counts = _counts(contexts)
-    edges = []
-    for row in pairs_told.to_pylist():
-        site = FrozenSites({row["b_host"]: counts}).site(row["b_host"])
-        if (edge := _Pair(row, config).edge(_beside(site, row))) is not None:
-            edges.append(edge)
-    return _table([batch_of(edges, EDGES)], EDGES)
+
+    def found() -> Iterator[Row]:
+        for key, bucket in groupby(rows_of(batches), key=lambda row: row["key"]):
+            heads: list[Member] = []
+            for member in (Member(row, config) for row in bucket):
+                edges = list(member.repeated(heads, key))
+                yield from edges
+                if len(heads) < (config.max_candidates if not edges else FIRST):
+                    heads.append(member)
+
+    return batched(found(), EDGES)
 
 
-def _beside(site: FrozenSite, row: Row) -> SiteContext:
-    if row["a_host"] == row["b_host"]:
-        return site
-    flags: dict[bytes, Flags] = {}
-    for side in "ab":
-        asked = _asked(row, side)
-        sizes = [len(sampled(one)) for one in asked]
-        bits = np.frombuffer(row[f"common_{side}"], np.uint8)
-        told = np.unpackbits(bits, count=sum(sizes)).astype(bool)
-        flags |= zip(asked, np.split(told, sizes[:1]), strict=True)
-    return _Told(site, flags)
+def dropped_by(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Yield the numbers of the pages that are dropped, by all edges (`a`, `b`) in the order of *b*.
+
+    It holds a byte for each page in a block of 4,096 where one is dropped.
+    """
+    blocks: dict[int, bytearray] = defaultdict(lambda: bytearray(4096))
+
+    def found() -> Iterator[Row]:
+        for batch in batches:
+            a, b = (batch.column(name).to_pylist() for name in "ab")
+            for kept, page in zip(a, b, strict=True):
+                # All edges to the earlier page came before: its fate is known.
+                if (kept >> 12 in blocks and blocks[kept >> 12][kept & 4095]) or (
+                    blocks[page >> 12][page & 4095]
+                ):
+                    continue
+                blocks[page >> 12][page & 4095] = 1
+                yield {"id": page}
+
+    return batched(found(), NUMBERS)
 
 
-def _asked(row: Row, side: str) -> tuple[bytes, bytes]:
-    """Return of what it is asked whether it is common: the sample of a page, and its title."""
-    return of_site(row[f"{side}_sample"]), title_in(row[f"{side}_traits"])
+# What was kept
 
 
-def _counts(contexts: pa.Table) -> HostCounts:
-    rows = contexts.to_pylist()
-    return counts_of(rows[0]) if rows else NOTHING
+def kept_rows(batches: Batches, rule: FieldRule, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of Parquet files (`FILES` and `dropped`) that were not dropped, as *schema*."""
+    for _, sources in _kept(batches, rule):
+        for _, some in groupby(sources, key=lambda source: id(source[0])):
+            taken = list(some)
+            rows = taken[0][0].take(pa.array([index for _, index in taken]))
+            yield from pa.Table.from_batches([rows]).cast(schema).to_batches()
 
 
-def _table(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_batches(batches, schema)
+def kept_records(batches: Batches, rule: FieldRule) -> Iterator[pa.RecordBatch]:
+    """Yield the records (`RECORDS`) of files that were not dropped, byte by byte as they stand there."""
+    for feed, sources in _kept(batches, rule):
+        yield from batched(({"file": feed.name, "record": _bytes(one)} for one in sources), RECORDS, 64)
+
+
+def _kept(batches: Batches, rule: FieldRule) -> Iterator[tuple[Feed, Iterator[Any]]]:
+    for file in rows_of(batches):
+        with opened(file, rule) as feed:
+            yield feed, _left(file, feed, set(file["dropped"] or ()))
+
+
+def _left(file: Row, feed: Feed, gone: set[int]) -> Iterator[Any]:
+    try:
+        for place, record in _numbered(file, feed):
+            if place not in gone and record.source is not None:
+                yield record.source
+    except FeedError:  # which its prints have told
+        return
+
+
+def _bytes(source: tuple[Any, ...]) -> bytes:
+    """Return the bytes of a line, or those of a file between two places."""
+    if isinstance(source[0], bytes):
+        return source[0]
+    path, begin, end = source
+    with open(path, "rb") as file:
+        file.seek(begin)
+        return file.read(end - begin)
+
+
+# Rows and batches
+
+
+def rows_of(batches: Batches) -> Iterator[Row]:
+    """Yield the rows of *batches*, a batch at a time in memory."""
+    for batch in batches:
+        yield from batch.to_pylist()
+
+
+def batched(rows: Iterable[Row], schema: pa.Schema, size: int = 1000) -> Iterator[pa.RecordBatch]:
+    """Yield *rows* in batches of *schema* with at most *size* rows (1 or more)."""
+    left = iter(rows)
+    while some := list(islice(left, size)):
+        yield from table_of(some, schema).to_batches()
+
+
+def table_of(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
+    """Return *rows* as a table of *schema*, null where they have no such column."""
+    return pa.Table.from_pylist(rows, schema)

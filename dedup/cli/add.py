@@ -27,7 +27,6 @@ from dedup.cli.terminal import print_json
 from dedup.front.summary import summary
 from dedup.index import Index
 from dedup.index.index import open_index
-from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import DedupError
 from dedup.values.limits import Excess
 from dedup.values.printable import printable
@@ -65,11 +64,6 @@ _MAX_PROBLEMS = 20
     help="Compare with the pages of this spider, and record as its pages.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="How many processes [default: one for each core].")
-@click.option(
-    "--context",
-    type=click.Path(exists=True, path_type=Path),
-    help="What is known of sites, as `dedup spark` wrote it, instead of what the pages before tell.",
-)
 @json_option
 @settings_option
 def add(
@@ -81,7 +75,6 @@ def add(
     form: str | None,
     spider: str,
     jobs: int | None,
-    context: Path | None,
     as_json: bool,
     settings: tuple[tuple[str, str], ...],
 ) -> None:
@@ -116,7 +109,6 @@ def add(
     with open_index(index_place(path), read_only=judge) as index:
         from dedup.files.adding.adding import Adding, AddOptions
         from dedup.files.adding.output import check_output
-        from dedup.files.contexts import read_sites
         from dedup.files.feeds import find_feeds
 
         chosen = settings_for(index, settings)
@@ -130,7 +122,6 @@ def add(
             spider=spider,
             jobs=jobs or os.cpu_count() or 1,
             record=not judge,
-            sites=read_sites(context, recipe_of(chosen.config)) if context else None,
         )
         gc.freeze()  # the modules: each full collection would go through them again
         talk = _Talk(as_json=as_json)

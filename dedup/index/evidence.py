@@ -11,7 +11,6 @@ from dedup.index.facts import Facts
 from dedup.index.stores.base import NOT_UNDONE, Order, Pool, Query, Store, first, the_row
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import Past
-from dedup.rule.frozen import FrozenSites
 from dedup.rule.keys import nearness
 from dedup.rule.site import SiteContext
 from dedup.urls.names import is_one_address
@@ -42,7 +41,6 @@ class Evidence:
     store: Store
     facts: Facts
     sighting: Sighting
-    frozen: FrozenSites | None = None
     crawl: Crawl = field(init=False)
     dry_runs: frozenset[int] = field(init=False)
     _latest: list[Row] | None = field(init=False, default=None)
@@ -82,11 +80,9 @@ class Evidence:
         """Return what is on the pages of its site that this crawl delivers, or that any crawl did.
 
         Where unchanged pages are dropped, whatever any crawl has kept counts as delivered.  Pages
-        without a URL are a site of their own.  What is *frozen* takes the place of all that.
+        without a URL are a site of their own.
         """
         seen = self.sighting
-        if self.frozen is not None:
-            return self.frozen.site(seen.host)
         runs = None if config.unchanged == "drop" else self.facts.begun_with(self.crawl)
         return self.facts.site((seen.kind, seen.scope), seen.host, runs, self.dry_runs)
 

@@ -214,58 +214,6 @@ def similarities(bytes a not None, list many not None):
     return [similarity(a, b) for b in many]
 
 
-def pair_similarities(const uint8_t[:, ::1] sketches, const int64_t[::1] a, const int64_t[::1] b, double[::1] out):
-    """Write the `similarity` of the rows *a* and *b* of *sketches*, as many as there is room for in *out*.
-
-    Raises `ValueError` where there is no such row.
-    """
-    cdef Py_ssize_t place, rows = sketches.shape[0], bins = sketches.shape[1]
-    if len(a) != len(out) or len(b) != len(out):
-        raise ValueError("there are not as many of all")
-    for place in range(out.shape[0]):
-        if not (0 <= a[place] < rows and 0 <= b[place] < rows):
-            raise ValueError("there is no such sketch")
-        out[place] = _share(&sketches[a[place], 0], &sketches[b[place], 0], bins)
-
-
-def shared_hashes(
-    const uint32_t[::1] hashes,
-    const int64_t[::1] starts,
-    const int64_t[::1] a,
-    const int64_t[::1] b,
-    const int64_t[::1] limits,
-    int64_t[:, ::1] out,
-):
-    """Write how many hashes the lists *a* and *b* have that are at most *limits*, and how many both have.
-
-    List n is in order and begins at place n of *starts*, which has one place more.  Raises `ValueError`
-    where there is no such list.
-    """
-    cdef Py_ssize_t place, lists = starts.shape[0] - 1
-    cdef const uint32_t* hashes_at = &hashes[0] if len(hashes) else NULL
-    cdef int64_t one, other, one_end, other_end, limit
-    if not len(a) == len(b) == len(limits) == len(out) or out.shape[1] != 3:
-        raise ValueError("there are not as many of all")
-    for place in range(lists):
-        if starts[place] < 0 or starts[place] > starts[place + 1]:
-            raise ValueError("a list ends before it begins")
-    if lists >= 0 and starts[lists] > len(hashes):
-        raise ValueError("a list ends behind all hashes")
-    for place in range(out.shape[0]):
-        if not (0 <= a[place] < lists and 0 <= b[place] < lists):
-            raise ValueError("there is no such list")
-        limit = limits[place]
-        one, other = starts[a[place]], starts[b[place]]
-        one_end, other_end = starts[a[place] + 1], starts[b[place] + 1]
-        while one_end > one and hashes[one_end - 1] > limit:
-            one_end -= 1
-        while other_end > other and hashes[other_end - 1] > limit:
-            other_end -= 1
-        out[place, 0] = one_end - one
-        out[place, 1] = other_end - other
-        out[place, 2] = _in_both(hashes_at + one, one_end - one, hashes_at + other, other_end - other)
-
-
 def lost_hashes(bytes page not None, bytes kept not None, Py_ssize_t most):
     """Return what `dedup.recipes.sample.lost_hashes` returns; raises `ValueError` for no samples."""
     cdef const uint32_t* one = <const uint32_t*>PyBytes_AS_STRING(page)

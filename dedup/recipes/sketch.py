@@ -141,13 +141,9 @@ def agrees(public: float, a: bytes, b: bytes) -> bool:
 
 def similarities(a: bytes, many: Bytes) -> NDArray[np.float64]:
     """Return the similarity of sketch *a* to each row of *many*, an array of shape (n, BINS)."""
-    return pair_similarities(np.frombuffer(a, np.uint8), many)
-
-
-def pair_similarities(a: Bytes, b: Bytes) -> NDArray[np.float64]:
-    """Return the similarity of each row of *a* to the same row of *b*, arrays of shape (n, BINS)."""
-    either = np.count_nonzero(a | b, axis=1)
-    both = np.count_nonzero((a == b) & (a > 0), axis=1)
+    one = np.frombuffer(a, np.uint8)
+    either = np.count_nonzero(one | many, axis=1)
+    both = np.count_nonzero((one == many) & (one > 0), axis=1)
     share = both / np.maximum(either, 1)
     estimates: NDArray[np.float64] = np.maximum(0.0, (share - _CHANCE) / (1 - _CHANCE))
     return estimates

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dedup.archives.session import has_java, spark_session
+from dedup.cli.spark import has_java, spark_session
 
 NO_SPARK = "there is no pyspark or no Java"
 needs_spark = pytest.mark.skipif(not (find_spec("pyspark") and has_java()), reason=NO_SPARK)
@@ -30,6 +30,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session of two cores, where a task that dies is tried again."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     place = {"spark.local.dir": str(tmp_path_factory.mktemp("spark"))}
-    session = spark_session("local[2,4]", {**QUICK, **place})
+    session = spark_session({"spark.master": "local[2,4]", **QUICK, **place})
     yield session
     session.stop()

@@ -6,14 +6,11 @@ import json
 import random
 from pathlib import Path
 
-from dedup import DedupConfig, MemoryIndex
-from dedup.archives.columns import FILES, Row, batch_of, rows_of
-from dedup.archives.reading import RECORD_BITS, prints_of_files
-from dedup.files.adding.adding import Adding, AddOptions
+from dedup import DedupConfig
+from dedup.archives.steps import FILES, RECORD_BITS, Row, batched, prints_of_files, rows_of
 from dedup.files.adding.work import WorkerSettings
 from dedup.files.feeds import find_feeds
 from dedup.reading.fields import FieldRule
-from dedup.rule.frozen import FrozenSites
 
 CONFIG = DedupConfig(candidates="minhash", max_structure_candidates=0)
 RULE = FieldRule()
@@ -63,31 +60,18 @@ def write(path: Path, pages: Pages) -> Path:
     return path
 
 
-def settings(config: DedupConfig = CONFIG) -> WorkerSettings:
-    return WorkerSettings(rule=RULE, config=config, spider="", kind="item")
+def settings(config: DedupConfig = CONFIG, rule: FieldRule = RULE) -> WorkerSettings:
+    return WorkerSettings(rule=rule, config=config, spider="", kind="item")
 
 
-def printed(path: Path, config: DedupConfig = CONFIG) -> list[Row]:
-    feeds = find_feeds([path], RULE).feeds
-    files = [
-        {"number": number, "path": str(feed.path), "form": feed.form, "content": None}
-        for number, feed in enumerate(feeds)
-    ]
-    return list(rows_of(prints_of_files([batch_of(files, FILES)], settings(config))))
+def file_row(path: Path, form: str, number: int = 0, content: bytes | None = None) -> Row:
+    return {"number": number, "path": str(path), "form": form, "content": content}
 
 
-def added(path: Path, sites: FrozenSites | None, config: DedupConfig = CONFIG) -> dict[int, int | None]:
-    """Return the canonical of each page of the one file *path* by `dedup add`, None where it is kept."""
-    choices = AddOptions(config=config, rule=RULE, sites=sites)
-    with MemoryIndex() as index:
-        adding = Adding(index, find_feeds([path], RULE), choices)
-        for _ in adding.work():
-            pass
-        rows = {row.id: row for row in index.rows()}
-    return {
-        number - 1: None if row.verdict.kept else (row.verdict.canonical or 0) - 1
-        for number, row in rows.items()
-    }
+def printed(path: Path, config: DedupConfig = CONFIG, rule: FieldRule = RULE) -> list[Row]:
+    feeds = find_feeds([path], rule).feeds
+    rows = [file_row(feed.path, feed.form, number) for number, feed in enumerate(feeds)]
+    return list(rows_of(prints_of_files(batched(rows, FILES), settings(config, rule))))
 
 
 def record(number: int) -> int:

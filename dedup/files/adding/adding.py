@@ -24,7 +24,6 @@ from dedup.index.detector import Texts
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.reading.page import PARSER
 from dedup.recipes.config import DedupConfig
-from dedup.rule.frozen import FrozenSites
 from dedup.values.errors import DedupError
 from dedup.values.hashes import digest
 from dedup.values.verdict import Verdict
@@ -34,8 +33,7 @@ from dedup.values.verdict import Verdict
 class AddOptions:
     """How records are judged: *kind* is what they are compared with, "page" or "item".
 
-    With *record* False nothing is recorded, and records are not compared with one another.  What is
-    known of *sites* takes the place of what the pages before tell.
+    With *record* False nothing is recorded, and records are not compared with one another.
     """
 
     config: DedupConfig = field(default_factory=DedupConfig)
@@ -44,13 +42,11 @@ class AddOptions:
     spider: str = ""
     jobs: int = 1
     record: bool = True
-    sites: FrozenSites | None = None
 
     @property
     def signature(self) -> str:
         """A digest of all that verdicts depend on."""
         depends: tuple[object, ...] = (self.config, self.rule, self.kind)
-        depends += (self.sites.name,) if self.sites else ()
         return digest(repr(depends).encode("utf-8", "replace")).hex()
 
 
@@ -114,7 +110,6 @@ class Adding:
             index.note_parser(PARSER)
         else:
             index.expect(choices.config)
-        index.ledger.frozen = choices.sites
         self._texts = Texts(index, choices.config)
         self._index = index
         self._inputs = inputs

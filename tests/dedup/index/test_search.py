@@ -121,17 +121,3 @@ def test_blocks_that_lead_outside_of_their_simhashes_are_refused() -> None:
         compiled.Blocks([tuple(sound)] * 9)
     with pytest.raises(ValueError, match="shorter"):
         compiled.Blocks([]).near(np.zeros(3, np.uint64), 4, 1, 3)
-
-
-def test_pairs_of_what_is_not_there_are_refused() -> None:
-    rows, out = np.zeros((2, 256), np.uint8), np.zeros(1)
-    starts, hashes, found = np.array([0, 1, 2]), np.zeros(2, np.uint32), np.zeros((1, 3), np.int64)
-    good, limit = np.array([1]), np.array([2**32])
-    for wrong in (np.array([2]), np.array([-1]), np.array([0, 1])):
-        with pytest.raises(ValueError, match="there"):
-            compiled.pair_similarities(rows, good, wrong, out)
-        with pytest.raises(ValueError, match="there"):
-            compiled.shared_hashes(hashes, starts, wrong, good, limit, found)
-    for strange in ([0, 2, 1], [0, 1, 3], [-1, 0, 1]):
-        with pytest.raises(ValueError, match="a list ends"):
-            compiled.shared_hashes(hashes, np.array(strange), good, good, limit, found)
