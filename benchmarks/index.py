@@ -43,7 +43,6 @@ REPEATS = 5
 TEN_MILLION = 10_000_000
 MILLION = 1_000_000
 # So many transactions a crawl commits together.
-_GATHERED = 16
 
 
 def sample(count: int) -> tuple[Hashes, Hashes]:
@@ -390,7 +389,6 @@ def pages(folder: Path, count: int) -> None:
     with SQLiteIndex(path) as index:
         run = index.begin_run("bench")
         fill(index, crawl.rows(prints[:count], run.id))
-        index.store.gather(_GATHERED)
         times, copies = [], 0
         for number in range(count, len(prints)):
             seen = _sighting(prints[number], crawl.url(number), run)

@@ -149,7 +149,8 @@ def _warning(one: Swallowed) -> str:
 def _troubles(counts: Counter[str]) -> list[str]:
     texts = (
         ("released", "kept here but dropped or failed in a later pipeline"),
-        ("wait_timeout", "kept because the item that they repeat took too long"),
+        ("wait_timeout", "waited in vain for the item that they repeat"),
+        ("requested_again", "asked for once more, because what they repeat was lost"),
         ("index_errors", "errors of the index, see above"),
         ("not_asked", "times the index was not asked because it had been locked for too long"),
         ("dropped_feed_errors", "dropped items that could not be written, see above"),

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from threading import get_ident
-from weakref import WeakSet
 
 from dedup.index.database_files import Damaged, check_file
 from dedup.values.errors import IndexUnavailable
@@ -30,9 +28,6 @@ _PRAGMAS = (
 _WAL_PAUSE = 0.02
 # So many characters are shown of an SQLite error: it may quote a statement or a schema.
 _LONGEST = 300
-
-# The files in which something is gathered that is not committed yet.
-_gathering: WeakSet[Database] = WeakSet()
 
 
 class Database:
@@ -66,15 +61,10 @@ class Database:
         must_exist: bool = False,
         read_only: bool = False,
     ) -> None:
-        self.most = 1
-        self.gathered = 0
-        """How many transactions are done and not committed yet."""
         self.is_inside = False
         """Whether a transaction is going on."""
-        self._thread = get_ident()
         self.is_file = path is not None
         self.path = Path(path or "memory")
-        self._place = os.path.realpath(self.path)
         self.name = str(path or "the index in memory")
         self._errors = _PlainErrors(self.name)
         if self.is_file:
@@ -110,30 +100,11 @@ class Database:
 
     def reading(self) -> AbstractContextManager[None]:
         """See one state of the file, whatever others write meanwhile."""
-        return self._errors if self.is_inside or self.gathered else _Transaction(self, "BEGIN")
+        return self._errors if self.is_inside else _Transaction(self, "BEGIN")
 
-    def writing(self, may_gather: Callable[[], bool] | None = None) -> AbstractContextManager[None]:
-        """Change the file, all or nothing; other writers wait.  Inside a transaction, be part of it.
-
-        *may_gather*, asked at its end, says whether it may be committed later, with others.
-        """
-        return self._errors if self.is_inside else _Transaction(self, "BEGIN IMMEDIATE", may_gather)
-
-    def flush(self) -> None:
-        """Commit what was gathered; if that fails, all of it is undone."""
-        if self.gathered:
-            with _Transaction(self, ""):
-                pass
-
-    def flush_others(self) -> None:
-        """Let other objects of this thread commit what they have gathered in the same file.
-
-        To wait for them would be to wait for ever.
-        """
-        for other in list(_gathering):
-            if other is not self and other._place == self._place and other._thread == get_ident():
-                with suppress(IndexUnavailable):  # it is told so when it goes on
-                    other.flush()
+    def writing(self) -> AbstractContextManager[None]:
+        """Change the file, all or nothing; other writers wait.  Inside a transaction, be part of it."""
+        return self._errors if self.is_inside else _Transaction(self, "BEGIN IMMEDIATE")
 
     @contextmanager
     def unmapped(self) -> Iterator[None]:
@@ -151,7 +122,6 @@ class Database:
 
     def checkpoint(self) -> None:
         """Bring everything into the file itself, so that it can be copied or measured."""
-        self.flush()
         with self.errors():
             self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -178,10 +148,7 @@ class Database:
 
     def close(self) -> None:
         """Close the file."""
-        try:
-            self.flush()
-        finally:
-            self.connection.close()
+        self.connection.close()
 
     def _connect(self, timeout: float, read_only: bool) -> sqlite3.Connection:
         mode = "ro" if read_only else "rwc"
@@ -248,88 +215,42 @@ class Database:
 
 
 class _Transaction:
-    """A transaction of a database; like `_PlainErrors`, it is no generator.
+    """A transaction of a database; like `_PlainErrors`, it is no generator."""
 
-    After others that were gathered it is a part of theirs that can be undone by itself.
-    """
+    __slots__ = ("_begin", "_database")
 
-    __slots__ = ("_begin", "_database", "_may_gather")
-
-    def __init__(
-        self, database: Database, begin: str, may_gather: Callable[[], bool] | None = None
-    ) -> None:
+    def __init__(self, database: Database, begin: str) -> None:
         self._database = database
         self._begin = begin
-        self._may_gather = may_gather
 
     def __enter__(self) -> None:
         database = self._database
         with database.errors():
-            if database.gathered and not database.connection.in_transaction:
-                self._undo_all()  # SQLite has, after an error of a look-up
-            if database.gathered:  # and since then nobody else has changed anything
-                database.connection.execute("SAVEPOINT one")
-            else:
-                if _gathering:
-                    database.flush_others()
-                database.connection.execute(self._begin)
-                try:
-                    database.began()
-                except BaseException:
-                    self._undo_all()
-                    raise
+            database.connection.execute(self._begin)
+            try:
+                database.began()
+            except BaseException:
+                self._undo()
+                raise
         database.is_inside = True
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         database = self._database
+        database.is_inside = False
         with database.errors():
             try:
                 if error is not None:
                     raise error
-                is_gathered = database.gathered + 1 < database.most and self._may_be_gathered()
-                if database.gathered:
-                    database.connection.execute("RELEASE one")
+                database.connection.execute("COMMIT")
             except BaseException:
-                database.is_inside = False
                 self._undo()
                 raise
-            database.is_inside = False
-            if is_gathered:
-                database.gathered += 1
-                _gathering.add(database)
-            else:
-                self._commit()
         database.ended(False)
 
-    def _may_be_gathered(self) -> bool:
-        return self._may_gather is not None and self._may_gather()
-
-    def _commit(self) -> None:
-        try:
-            self._database.connection.execute("COMMIT")
-        except BaseException:
-            self._undo_all()
-            raise
-        self._database.gathered = 0
-        _gathering.discard(self._database)
-
     def _undo(self) -> None:
-        """Undo this transaction, and only this one, unless SQLite has undone the others too."""
-        connection = self._database.connection
-        if not (self._database.gathered and connection.in_transaction):
-            self._undo_all()
-            return
-        connection.execute("ROLLBACK TO one")
-        connection.execute("RELEASE one")
-        self._database.ended(True)
-        self._database.began()
-
-    def _undo_all(self) -> None:
         with suppress(sqlite3.Error):  # a failed COMMIT may have rolled back already
             self._database.connection.execute("ROLLBACK")
         self._database.ended(True)
-        self._database.gathered = 0
-        _gathering.discard(self._database)
 
 
 class _PlainErrors:

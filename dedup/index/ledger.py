@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -163,7 +163,7 @@ class Ledger:
             if isinstance(claimed, Row):
                 return replace(verdict, row=claimed.id)
         sighting = sighting.bounded()
-        with self._recording(sighting), self._store.transaction(writing=True, can_wait=True):
+        with self._recording(sighting), self._store.transaction(writing=True):
             verdict = self._verdict(sighting, config, is_restored=is_restored, siblings=siblings)
             if _waits(verdict, wait_for):
                 return verdict
@@ -239,16 +239,16 @@ class Ledger:
     def confirm(self, *rows: int) -> None:
         """Record that the pages of pending *rows* were kept to the end; now others may lean on them.
 
-        Raises `NoSuchRow` if one of them is not here, or was never committed; the others are confirmed.
+        Raises `NoSuchRow` if one of them is not here; the others are confirmed.
         """
         pending = Query(ids=rows, outcomes=(Outcome.PENDING,), replaces=False)
-        with self._store.transaction(writing=True, beside=True, can_wait=True):
+        with self._store.transaction(writing=True, beside=True):
             # As nearly all: there is nothing else to do.
-            is_plain = not (self._facts.has_restored() or any(map(self._store.has_lost, rows)))
+            is_plain = not self._facts.has_restored()
             if is_plain and self._store.change(pending, outcome=Outcome.CONFIRMED) == len(rows):
                 return
         missing: list[NoSuchRow] = []
-        with self._store.transaction(writing=True, can_wait=True):
+        with self._store.transaction(writing=True):
             for row in rows:
                 try:
                     found = self._pending(row)
@@ -263,17 +263,12 @@ class Ledger:
 
     def release(self, row: int) -> None:
         """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""
-        with self._store.transaction(writing=True, can_wait=True):
+        with self._store.transaction(writing=True):
             if found := self._pending(row):
                 self._withdraw(found, Outcome.RELEASED)
 
     def _pending(self, row: int) -> Row | None:
-        """Return a row if it is pending, None if it was settled; raises `NoSuchRow`.
-
-        Others may have been given the number of a row that was never committed.
-        """
-        if self._store.has_lost(row):
-            raise NoSuchRow(f"row {row} could not be committed to {self._store.name}")
+        """Return a row if it is pending, None if it was settled; raises `NoSuchRow`."""
         found = the_row(self._store, row)
         return found if found.outcome is Outcome.PENDING else None
 
@@ -284,11 +279,7 @@ class Ledger:
         become orphans.
         """
         with self._store.transaction(writing=True):
-            own = self._not_lost(rows)
-            return sum(self._take_back(own[at : at + _AT_ONCE]) for at in range(0, len(own), _AT_ONCE))
-
-    def _not_lost(self, rows: Iterable[int]) -> tuple[int, ...]:
-        return tuple(row for row in rows if not self._store.has_lost(row))
+            return sum(self._take_back(rows[at : at + _AT_ONCE]) for at in range(0, len(rows), _AT_ONCE))
 
     def _take_back(self, rows: Sequence[int]) -> int:
         which = Query(ids=rows, kept=True, outcomes=_OPEN_OR_CONFIRMED)
@@ -296,7 +287,8 @@ class Ledger:
         for row in lost:
             self._withdraw(row, Outcome.RELEASED)
         for row in lost:
-            self._reinstate(row)
+            if row.outcome is Outcome.CONFIRMED:
+                self._reinstate(row)
         if any(row.outcome is Outcome.CONFIRMED for row in lost):
             self._facts.note_forgetting()
         return len(lost)
@@ -401,7 +393,7 @@ class Ledger:
     def restore_copies(self, rows: Collection[int]) -> list[Row]:
         """Let the next crawl that meets them, even this one, keep the pages dropped as *rows*."""
         with self._store.transaction(writing=True):
-            return self._want_back(Query(ids=self._not_lost(rows), kept=False)) if rows else []
+            return self._want_back(Query(ids=tuple(rows), kept=False)) if rows else []
 
     def restore_url_copies(self, url: str) -> list[Row]:
         """Let the next crawl keep what was dropped at *url*; return the rows, in their order."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
@@ -12,11 +11,8 @@ from threading import Event, Thread
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from dedup.index.ledger import Ledger
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.plugin.waiting import Waiter
 from dedup.values.errors import ServerAway, TooSlow
-from dedup.values.row import NoSuchRow
 
 logger = logging.getLogger(__name__)
 
@@ -32,16 +28,12 @@ _MOST_SLOW = 3
 _FIRST_TRY, _LAST_TRY = 0.2, 5.0
 # With more questions than that it is behind, and requests wait, each for so many seconds at most.
 MOST_WAITING, LONGEST_HOLD = 64, 60.0
-# Seconds after which a question that others wait for comes before them.
-_SOON = 0.25
 # Seconds that one question may wait for a lock, and the share of a crawl's time that all may wait.
 LONGEST_WAIT = 2.0
 _WAITING_SHARE = 0.01
 # A shorter wait is not counted; after one that was in vain the index is not asked for ten times as long.
 _NOTABLE = 0.5
 _PAUSE_TIMES = 10
-# So many rows are confirmed in one transaction.
-_TOGETHER = 200
 
 
 class Answer(NamedTuple, Generic[_T]):
@@ -60,13 +52,10 @@ class Answer(NamedTuple, Generic[_T]):
 class _Question(NamedTuple):
     ask: Callable[[], Any]
     then: Callable[[Answer[Any]], None]
-    since: float
 
 
 class IndexWriter:
     """Asks in a thread of its own, one question after the other; answers come in the same order.
-
-    What settles rows may come earlier: copies wait for it, and their time is limited.
 
     With *waits*, a question is repeated until the server answers, unless that question is always too
     slow; *tell* is called with its first failure.  Callbacks run in the event loop of the thread that
@@ -76,13 +65,11 @@ class IndexWriter:
     def __init__(self, *, waits: bool, tell: Callable[[Exception], None]) -> None:
         self._waits = waits
         self._tell = tell
-        self._questions: deque[_Question] = deque()
-        self._urgent: deque[_Question] = deque()
-        # One for each question, or False to end; the thread waits for the next one.
-        self._turns: SimpleQueue[bool] = SimpleQueue()
+        # None is the end.
+        self._questions: SimpleQueue[_Question | None] = SimpleQueue()
         # What only the thread of the crawl looks at.
         self._open = 0
-        self._held: list[Waiter] = []
+        self._has_room = asyncio.Event()
         self._hurries = Event()
         self._failures = 0
         self._resumes = 0.0
@@ -90,21 +77,10 @@ class IndexWriter:
         self._thread = Thread(target=self._work, name="dedup writer", daemon=True)
         self._thread.start()
 
-    @property
-    def is_pausing(self) -> bool:
-        """Whether the server is not being asked at the moment, because it did not answer."""
-        return monotonic() < self._resumes
-
-    def put(
-        self, ask: Callable[[], _T], then: Callable[[Answer[_T]], None], *, is_urgent: bool = False
-    ) -> None:
-        """Ask when all earlier questions are answered, and call *then* with the answer.
-
-        One that *is_urgent* waits no longer than a moment, however many there are.
-        """
+    def put(self, ask: Callable[[], _T], then: Callable[[Answer[_T]], None]) -> None:
+        """Ask when all earlier questions are answered, and call *then* with the answer."""
         self._open += 1
-        (self._urgent if is_urgent else self._questions).append(_Question(ask, then, monotonic()))
-        self._turns.put(True)
+        self._questions.put(_Question(ask, then))
 
     @property
     def is_behind(self) -> bool:
@@ -113,8 +89,9 @@ class IndexWriter:
 
     async def wait_for_room(self) -> None:
         """Wait until it is behind no longer, but for `LONGEST_HOLD` seconds at most."""
-        self._held.append(waiter := Waiter())
-        await waiter.wait(LONGEST_HOLD)
+        self._has_room.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._has_room.wait(), LONGEST_HOLD)
 
     def hurry(self) -> None:
         """Wait for the server no longer: what it does not answer at once stays open."""
@@ -122,31 +99,20 @@ class IndexWriter:
 
     def close(self) -> None:
         """End the thread when all that was put is answered."""
-        self._turns.put(False)
+        self._questions.put(None)
 
     def _work(self) -> None:
-        while self._turns.get():
-            question = self._next()
+        while question := self._questions.get():
             answer = self._answer(question.ask)
             try:
                 self._call(self._came, question, answer)
             except RuntimeError:  # the loop is closed: nobody listens any more
                 logger.debug("An answer of the index came too late")
 
-    def _next(self) -> _Question:
-        """Return the question whose turn it is: confirmations that wait a moment come together."""
-        if not (self._urgent and self._questions):
-            return (self._urgent or self._questions).popleft()
-        since = self._urgent[0].since
-        is_due = since <= self._questions[0].since or monotonic() - since >= _SOON
-        return (self._urgent if is_due else self._questions).popleft()
-
     def _came(self, question: _Question, answer: Answer[Any]) -> None:
         self._open -= 1
         if not self.is_behind:
-            held, self._held = self._held, []
-            for waiter in held:
-                waiter.call()
+            self._has_room.set()
         question.then(answer)
 
     def _answer(self, ask: Callable[[], _T]) -> Answer[_T]:
@@ -194,11 +160,6 @@ class CircuitBreaker:
         self._waited = 0.0
         self._resumes = 0.0
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the index is not asked now."""
-        return monotonic() < self._resumes
-
     def renew(self) -> None:
         """Ask again at once."""
         self._resumes = 0.0
@@ -225,36 +186,3 @@ class CircuitBreaker:
             self._resumes = monotonic() + _PAUSE_TIMES * seconds
         if in_vain or self._waited > LONGEST_WAIT:
             self._resumes = max(self._resumes, self._begun + self._waited / _WAITING_SHARE)
-
-
-class Confirmations:
-    """The rows that wait to be confirmed by *ledger*.
-
-    Rows come from the thread of the crawl; questions are asked in one other thread.
-    """
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        self._waiting: deque[int] = deque()
-        # Those that an earlier question has confirmed, before their own.
-        self._done: set[int] = set()
-
-    def add(self, row: int) -> Callable[[], bool]:
-        """Let *row* wait; return the question that confirms it and up to `_TOGETHER` others.
-
-        It returns True, at once where another question was faster.
-        """
-        self._waiting.append(row)
-        return lambda: self._confirm(row)
-
-    def _confirm(self, row: int) -> bool:
-        if row not in self._done:
-            rows = {
-                row,
-                *(self._waiting.popleft() for _ in range(min(_TOGETHER, len(self._waiting)))),
-            }
-            with suppress(NoSuchRow):  # the others are confirmed all the same
-                self._ledger.confirm(*sorted(rows))
-            self._done |= rows
-        self._done.discard(row)
-        return True

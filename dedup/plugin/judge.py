@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Timer
@@ -28,13 +28,13 @@ from dedup.plugin.index_writer import (
     LONGEST_WAIT,
     Answer,
     CircuitBreaker,
-    Confirmations,
     IndexWriter,
 )
 from dedup.plugin.notices import CrawlStats, Notices
+from dedup.plugin.pending import Copy, Pending, pending_of
+from dedup.plugin.requests import once_more
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
-from dedup.plugin.waiting import Future, Waiter, WaitingRoom, waiting_room
 from dedup.reading.page import Page
 from dedup.values.errors import DedupError, IndexUnavailable, ServerAway
 from dedup.values.hashes import digest
@@ -44,6 +44,7 @@ from dedup.values.run import DRY_RUN
 from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
@@ -52,18 +53,11 @@ _T = TypeVar("_T")
 
 # Seconds that a copy waits for the fate of the item that it repeats.
 WAIT = 30.0
-# How many rows may fail to be settled, each after a wait for a lock, before the next question is asked.
-_MOST_FAILURES = 2
-# So many rows are taken back in one transaction, for which others wait.
-_TOGETHER = 1_000
-# So many pages are asked about together, at the latest after so many seconds: between two of them a
-# crawl does so much else that the processor has forgotten what asking needs.
-MOST_GATHERED, ASKED_WITHIN = 16, 0.1
-# As many records of pages are confirmed and committed together, at the latest after so many seconds.  If
-# the process is killed before, their pages are unknown, as if this crawl had not met them.
-GATHERED_FOR = 0.25
-# Or when so many are confirmed: as one transaction confirms many, their number is no bound.
-_MOST_UNCOMMITTED = 2 * MOST_GATHERED
+# The index hears of the fate of rows with the next question, at the latest when there are so many of
+# them, and after so many seconds.  If the process is killed before, their pages are new again.
+MOST_GATHERED, GATHERED_FOR = 16, 0.25
+# So many pages are asked for once more in a crawl.
+MOST_AGAIN = 1_000
 # Hosts that are remembered as visited; others are recorded again.
 _MAX_HOSTS = 20_000
 # Seconds that a server has, when a crawl ends, to answer what is still to be asked.
@@ -78,7 +72,7 @@ class Question:
 
     If it *is_restored*, it is kept, whatever it repeats.  *siblings* are the rows of the same response,
     to which its own is added; None where that was not requested by the URL of the page.  *sighting* is
-    made when it is asked.
+    made when it is asked.  If it *waits*, it is not recorded as a copy of a row that is pending here.
     """
 
     page: Page
@@ -86,10 +80,7 @@ class Question:
     is_restored: bool = False
     siblings: set[int] | None = None
     sighting: Sighting | None = None
-
-
-Answered = tuple[Verdict | None, Waiter | None]
-"""A verdict or None, and a waiter if the verdict leans on a row that is still pending."""
+    waits: bool = True
 
 
 class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
@@ -103,8 +94,8 @@ class Judge:
     """One crawl's run of the index.
 
     A page that cannot be judged gets None instead of a verdict, and its door keeps it.  An index in a
-    file is asked at once (`ask`), or about several pages in one go (`ask_later`); one on a server is
-    asked by an `IndexWriter`, and the door awaits the answer.
+    file is asked at once (`ask`); one on a server is asked by an `IndexWriter`, and the door awaits the
+    answer (`asked`).
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -115,29 +106,17 @@ class Judge:
         self._index_path = index_path(settings)
         self.is_remote = is_address(self._index_path)
         """Whether the index is on a server: its answers come later."""
-        # How many pages are asked about together, which wait for it, and what prevents that it is done.
-        self._most_asked = 1
-        self._asked: list[tuple[Question, Future[Answered]]] = []
-        self._cancel: Callable[[], object] = lambda: None
-        self._came = 0.0
         self._detector: Detector | None = None
         self._run = _NO_RUN
         self._writer: IndexWriter | None = None
-        self._confirmations: Confirmations | None = None
-        self._room = WaitingRoom()
+        self._pending = Pending()
         self.notices = Notices(settings, self.counts)
         """The warnings of the crawl."""
         self._breaker = CircuitBreaker(self.counts, self.notices)
         self.rules = CrawlRules(crawler, settings, self.counts)
         """The rules for URLs of this crawl."""
-        # Rows whose fate is known but not yet in the index, because storing it failed.
-        self._unsettled: dict[int, bool] = {}
-        # Rows whose fate is in the index, but perhaps not committed.
-        self._settled: dict[int, bool] = {}
-        # Rows that are to be confirmed together; only where a clock sees to it that they are.
-        self._kept: list[int] = []
-        self._gathers = self._goes_on = False
-        self._untaken: list[int] = []
+        self._goes_on = False
+        self._again = 0
         # Whether feeds hold pages until they are stored, and how often it was noted that some are.
         self._holds = False
         self._noted = 0
@@ -177,10 +156,6 @@ class Judge:
             self._goes_on = run.id in before
             self.rules.open(index, run, self._do, goes_on=self._goes_on)
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
-            index.store.gather(MOST_GATHERED)
-            self._gathers = not self.is_remote
-            # No more than Scrapy takes of one response before they are through.
-            self._most_asked = min(MOST_GATHERED, self._crawler.settings.getint("CONCURRENT_ITEMS"))
         except BaseException:
             index.close()
             raise
@@ -189,9 +164,8 @@ class Judge:
             self._writer = IndexWriter(
                 waits=self.settings.unavailable == "wait", tell=self.notices.failed
             )
-            self._confirmations = Confirmations(index.ledger)
-        self._room = waiting_room(index)
-        self._room.runs.add(run.id)
+        self._pending = pending_of(index)
+        self._pending.runs[run.id] = {}
         garbage.begin()
         return run
 
@@ -217,13 +191,12 @@ class Judge:
         if self._detector is None:
             return None
         garbage.end()
-        self._ask_gathered()
-        if self._timer:
-            self._timer.cancel()
-            self._timer = None
+        self._again = MOST_AGAIN  # what is lost now, the next crawl asks for
         self._breaker.renew()
-        self._catch_up()
-        if self._holds and not self._untaken:
+        self._flush()
+        for _ in list(self._pending.fates):  # one after the other, if together they could not be told
+            self._flush()
+        if self._holds and False not in self._pending.fates.values():
             self._do(partial(_done, self._detector.index.book.let_go, self._detector.run), _nothing)
         self.rules.close(reason)
         detector, self._detector = self._detector, None
@@ -255,7 +228,7 @@ class Judge:
         finally:
             timer.cancel()
             writer.close()
-            self._room.leave(self._run.id)
+            self._pending.leave(self._run.id)
 
     def _report(self, index: Index, run: Run, counts: Mapping[str, int]) -> tuple[str, Statistics]:
         """Return the summary of *run*, and what the index holds at its end."""
@@ -275,7 +248,7 @@ class Judge:
         logger.info("%s", text)
 
     def _leave(self, index: Index) -> None:
-        self._room.leave(self._run.id)
+        self._pending.leave(self._run.id)
         if isinstance(index, SQLiteIndex) and not index.store.is_in_place:
             logger.error(
                 "%s was moved, deleted or replaced during the crawl: what this run saw is not in "
@@ -296,16 +269,61 @@ class Judge:
         return Question(page, kind, is_restored, siblings)
 
     def ask(self, question: Question) -> Verdict | None:
-        """Judge and record; a verdict without a row repeats a page that is pending in this process."""
-        self._catch_up()
-        if (sighting := self._sighted(question)) is None:
-            return None
-        verdict = self._attempt(partial(self._submit, self._detector, question, sighting))
-        if verdict is not None:
-            self.counts.timed("index", self._note, sighting, verdict)
-            if verdict.row is None and verdict.standing and verdict.standing.row in self._unsettled:
-                return None  # nobody knows when that can be settled
+        """Judge and record, in a file; a verdict without a row repeats a page that is pending here."""
+        answers: list[Verdict | None] = []
+        tells = bool(self._pending.fates)
+        self._ask(question, answers.append)
+        if tells and answers[0] is None:  # which may be because of what it was to tell
+            self._ask(question, answers.append)
+        return answers[-1]
+
+    async def asked(self, question: Question) -> Verdict | None:
+        """Do what `ask` does; a server is waited for, in the turn of the question."""
+        if not self.is_remote:
+            return self.ask(question)
+        later: asyncio.Future[Verdict | None] = asyncio.get_running_loop().create_future()
+
+        def came(verdict: Verdict | None) -> None:
+            if not later.done():  # it may be cancelled
+                later.set_result(verdict)
+
+        self._ask(question, came)
+        return await later
+
+    async def answer(self, question: Question, *, can_repeat: bool) -> Verdict | None:
+        """Return the verdict on *question* when the fate of the row that it leans on is known.
+
+        After `WAIT` seconds it is asked once more, and is a copy of a pending row if that can be
+        mended: if its page *can_repeat*, see `again`; otherwise there is no verdict.
+        """
+        left = WAIT
+        while (verdict := await self.asked(question)) is not None and verdict.row is None:
+            assert verdict.standing is not None
+            begin = monotonic()
+            await self._pending.wait(verdict.standing, left)
+            # A moment more, as nothing was waited for where its fate is already known.
+            left -= monotonic() - begin + WAIT / 100
+            if left <= 0:
+                self.counts.add("wait_timeout")
+                if not can_repeat:
+                    return None
+                question.waits = False
         return verdict
+
+    def _ask(self, question: Question, then: Callable[[Verdict | None], None]) -> None:
+        if (sighting := self._sighted(question)) is None:
+            then(None)
+            return
+        fates = self._pending.take()
+        copies = self._pending.copies(fates)
+
+        def answered(verdict: Verdict | None) -> None:
+            if verdict is not None:
+                self.counts.timed("index", self._note, sighting, verdict)
+            self._told(fates, copies, is_done=verdict is not None)
+            then(verdict)
+
+        self._do(partial(self._submit, self._detector, question, sighting, fates, copies), answered)
 
     def _sighted(self, question: Question) -> Sighting | None:
         """Return the sighting that *question* is about, None if there is no index or no fingerprint."""
@@ -317,72 +335,30 @@ class Judge:
                 logger.exception("<%s> could not be judged and is kept", printable(question.page.url))
         return question.sighting
 
-    def may_wait(self, *, is_whole: bool) -> bool:
-        """Note that a page has come; return whether it is to wait for its answer (`ask_later`).
-
-        With an index in a file, one that *is_whole* waits for others if pages come that fast.
-        """
-        before, self._came = self._came, monotonic()
-        is_fast = self._most_asked > 1 and self._came - before < ASKED_WITHIN
-        return self.is_remote or (is_whole and is_fast)
-
-    def ask_later(self, question: Question) -> Future[Answered]:
-        """Judge and record as `ask` does, in its turn; a verdict without a row comes with a waiter.
-
-        A file is asked when `MOST_GATHERED` pages wait for it, and after `ASKED_WITHIN` seconds.
-        """
-        later: Future[Answered] = Future()
-        if not self.is_remote:
-            self._asked.append((question, later))
-            if (waiting := len(self._asked)) in (1, self._most_asked):
-                self._cancel()
-                # Not at once: all doors must wait for their answers, or the last one would go on first.
-                within = 0 if waiting == self._most_asked else ASKED_WITHIN
-                self._cancel = asyncio.get_running_loop().call_later(within, self._ask_gathered).cancel
-            return later
-        self._catch_up()
-        if (sighting := self._sighted(question)) is None:
-            later.come((None, None))
-            return later
-
-        def answered(verdict: Verdict | None) -> None:
-            if verdict is not None:
-                self._note(sighting, verdict)
-            # Taken now: the row that it leans on may be settled before the door goes on.
-            later.come((verdict, self.waiter(verdict)))
-
-        self._do(partial(self._submit, self._detector, question, sighting), answered)
-        return later
-
-    def _ask_gathered(self) -> None:
-        """Ask about all pages that wait for it, and give their doors the answers."""
-        self._cancel()
-        asked, self._asked = self._asked, []
-        for question, later in asked:
-            verdict = self.ask(question)
-            later.come((verdict, self.waiter(verdict)))
-
-    async def answer(self, question: Question) -> Answered:
-        """Return the verdict, and a waiter if it has no row; a file is asked without a pause."""
-        if self.is_remote:
-            return await self.ask_later(question)
-        verdict = self.ask(question)
-        return verdict, self.waiter(verdict)
-
-    def _submit(self, detector: Detector | None, question: Question, sighting: Sighting) -> Verdict:
+    def _submit(
+        self,
+        detector: Detector | None,
+        question: Question,
+        sighting: Sighting,
+        fates: Mapping[int, bool],
+        copies: Sequence[Copy],
+    ) -> Verdict:
         assert detector is not None
-        if (host := sighting.host) not in self._hosts:
-            detector.visit(host)
-        siblings = question.siblings
-        verdict = detector.submit(
-            sighting,
-            question.page,
-            is_restored=question.is_restored,
-            siblings=siblings,
-            wait_for=frozenset(self._room.runs),
-        )
-        if siblings is not None and verdict.row is not None:
-            siblings.add(verdict.row)
+        # A file commits both at once; on a server others would wait for the lock.
+        both = nullcontext() if self.is_remote else detector.index.store.transaction(writing=True)
+        with both:
+            _tell(detector.index, fates, copies)
+            if (host := sighting.host) not in self._hosts:
+                detector.visit(host)
+            verdict = detector.submit(
+                sighting,
+                question.page,
+                is_restored=question.is_restored,
+                siblings=question.siblings,
+                wait_for=frozenset(self._pending.runs) if question.waits else (),
+            )
+        if question.siblings is not None and verdict.row is not None:
+            question.siblings.add(verdict.row)
         return verdict
 
     def _note(self, sighting: Sighting, verdict: Verdict) -> None:
@@ -396,16 +372,19 @@ class Judge:
             self.notices.capped(url)
         if verdict.row is None:
             return
+        if verdict.kept:
+            self._pending.begin(self._run.id, verdict.row)
         if verdict.represents:
             self.counts.add("canonical_not_met")
         self.notices.judged(url, verdict)
 
     def _follow_run(self) -> None:
         """Go on in the run that replaced ours, if others have ended it; record its visits again."""
-        if self._detector is None or self._detector.run.id in self._room.runs:
+        if self._detector is None or self._detector.run.id == self._run.id:
             return
+        self._pending.leave(self._run.id)
         self._run = self._detector.run
-        self._room.runs.add(self._run.id)
+        self._pending.runs[self._run.id] = {}
         self.rules.follow_run(self._run)
         logger.warning(
             "The server had not heard of this crawl for too long and has ended its run; it goes on as "
@@ -423,15 +402,12 @@ class Judge:
         """Whether the page that *verdict* names was kept by another run."""
         return self._detector is not None and verdict.canonical_run != self._detector.run.id
 
-    def _do(
-        self, ask: Callable[[], _T], then: Callable[[_T | None], None], *, is_urgent: bool = False
-    ) -> None:
+    def _do(self, ask: Callable[[], _T], then: Callable[[_T | None], None]) -> None:
         """Ask the index, and call *then* with the answer, None where there is none."""
         if self._writer is None:
-            self._confirm_kept()
             then(self._attempt(ask))
         else:
-            self._writer.put(ask, lambda answer: then(self._taken(answer)), is_urgent=is_urgent)
+            self._writer.put(ask, lambda answer: then(self._taken(answer)))
 
     @property
     def is_behind(self) -> bool:
@@ -447,24 +423,7 @@ class Judge:
         if self._detector is None:
             return None
         answer = self._breaker.attempt(lambda: (ask(),))
-        if self._detector.index.store.is_gathering:
-            self._flush_soon()
-        else:  # all of it is committed now, or none ever was
-            settled, self._settled = self._settled, {}
-            if answer is None:
-                self._unsettled.update(settled)
         return answer[0] if answer else None
-
-    def _flush_soon(self) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(GATHERED_FOR, self._flush)
-
-    def _flush(self) -> None:
-        """Confirm and commit what was gathered."""
-        self._confirm_kept()
-        self._timer = None
-        if self._detector:
-            self._attempt(self._detector.index.store.flush)
 
     def _taken(self, answer: Answer[_T]) -> _T | None:
         """Count an answer of the server, and return its value."""
@@ -521,107 +480,61 @@ class Judge:
 
     # Settling
 
-    def waiter(self, verdict: Verdict | None) -> Waiter | None:
-        """Return a waiter for the row that *verdict* leans on, None if it has a row of its own."""
-        if verdict is None or verdict.row is not None:
-            return None
-        assert verdict.standing is not None
-        return self._room.enter(verdict.standing.row)
-
-    async def ask_again(self, question: Question, waiter: Waiter) -> Verdict | None:
-        """Wait with *waiter*, ask *question* again, and so on, until there is a verdict with a row.
-
-        Raises `TimeoutError` after `WAIT` seconds, without those in which the index is asked.
-        """
-        left = WAIT
-        taken: Waiter | None = waiter
-        while taken is not None:
-            begin = monotonic()
-            if not await taken.wait(left):
-                raise TimeoutError
-            left -= monotonic() - begin
-            verdict, taken = await self.answer(question)
-        return verdict
-
     def settle(self, row: int, *, kept: bool, is_loss: bool = True) -> None:
-        """Confirm a pending row, or release it, which counts as a loss unless nothing was to be had.
-
-        If the index fails, it is done before the next question.
-        """
-        if self._detector is None:
-            return
-        if not kept:
-            if is_loss:
-                self.counts.add("released")
-        elif self._gathers:
-            self._kept.append(row)
-            self._flush_soon()
-            if self._room.is_awaited(row) or len(self._kept) >= MOST_GATHERED:
-                self._confirm_kept()
-            return
-        self._settle(row, kept=kept)
-
-    def _confirm_kept(self) -> None:
-        """Confirm the rows that wait for it; before anything else is asked, which may lean on them."""
-        rows, self._kept = self._kept, []
-        if not rows or self._detector is None:
-            return
-        done = self._attempt(partial(_settled, self._detector.index.ledger.confirm, *rows))
-        (self._settled if done else self._unsettled).update(dict.fromkeys(rows, True))
-        for row in rows:
-            self._room.settled(row)
-        if len(self._settled) >= _MOST_UNCOMMITTED:
-            self._attempt(self._detector.index.store.flush)
-
-    def _settle(self, row: int, *, kept: bool) -> None:
-        assert self._detector is not None
-        index = self._detector.index
-
-        def settled(is_settled: bool | None) -> None:
-            if not is_settled:
-                self._unsettled[row] = kept
-            elif self._gathers:
-                self._settled[row] = kept
-            self._room.settled(row)
-
-        if kept and self._confirmations:
-            self._do(self._confirmations.add(row), settled, is_urgent=True)
-        else:
-            change = index.ledger.confirm if kept else index.ledger.release
-            self._do(partial(_settled, change, row), settled, is_urgent=True)
+        """Confirm a pending row, or release it, which counts as a loss unless nothing was to be had."""
+        if not kept and is_loss:
+            self.counts.add("released")
+        self._settle((row,), kept=kept, at_once=not kept and is_loss)
 
     def take_back(self, rows: Sequence[int]) -> None:
         """Let *rows*, which a feed has lost, count as never seen, even if they were confirmed."""
         self.counts.add("lost_in_feeds", len(rows))
-        for at in range(0, len(rows), _TOGETHER):
-            self._take_back(rows[at : at + _TOGETHER])
+        self._settle(rows, kept=False, at_once=True)
 
-    def _take_back(self, rows: Sequence[int]) -> None:
+    def _settle(self, rows: Sequence[int], *, kept: bool, at_once: bool) -> None:
         if self._detector is None:
             return
+        for row in rows:
+            self._pending.settle(row, kept=kept)
+        if at_once or len(self._pending.fates) >= MOST_GATHERED:
+            self._flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(GATHERED_FOR, self._flush)
 
-        def taken(is_done: bool | None) -> None:
-            if not is_done:
-                self._untaken += rows
-            for row in rows:
-                self._room.settled(row)
+    def _flush(self) -> None:
+        """Tell the index of rows whose fate is known."""
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        if self._detector and (fates := self._pending.take()):
+            copies = self._pending.copies(fates)
 
-        self._do(partial(_done, self._detector.index.ledger.take_back, rows), taken)
+            def told(is_done: bool | None) -> None:
+                self._told(fates, copies, is_done=bool(is_done))
 
-    def _catch_up(self) -> None:
-        """Settle rows that could not be settled yet; one that never can be does not block the others."""
-        self._confirm_kept()
-        if not (self._unsettled or self._untaken) or self._is_pausing:
-            return
-        failures = 0
-        for row, kept in list(self._unsettled.items()):
-            del self._unsettled[row]  # if it fails again, it comes after the others
-            self._settle(row, kept=kept)
-            failures += row in self._unsettled
-            if failures == _MOST_FAILURES or self._is_pausing:
-                return
-        untaken, self._untaken = self._untaken, []
-        self._take_back(untaken)
+            self._do(partial(_done, _tell, self._detector.index, fates, copies), told)
+
+    def _told(self, fates: Mapping[int, bool], copies: Iterable[Copy], *, is_done: bool) -> None:
+        self._pending.told(fates, is_done=is_done)
+        for copy in copies if is_done else ():
+            self.again(copy.request, "what it repeats was lost")
+
+    def note_copy(self, verdict: Verdict, request: Request | None) -> None:
+        """Note that a page was dropped by *verdict*: if that leans on what is lost, it is made again."""
+        standing = verdict.standing
+        if request and verdict.row and standing and self._pending.is_open(standing):
+            self._pending.note_copy(standing, Copy(verdict.row, request))
+
+    def again(self, request: Request, why: str) -> bool:
+        """Ask for a page once more, past all filters; return whether that is done."""
+        made, engine = once_more(request), self._crawler.engine
+        if made is None or engine is None or self._again >= MOST_AGAIN:
+            return False
+        self._again += 1
+        self.counts.add("requested_again")
+        logger.info("Asking once more for <%s>: %s", printable(request.url), why)
+        engine.crawl(made)
+        return True
 
     # Feeds that are stored when they are closed
 
@@ -645,14 +558,10 @@ class Judge:
             book, run = self._detector.index.book, self._detector.run
             self._do(partial(_done, book.note_stored, run, self._noted, tuple(rows)), _nothing)
 
-    @property
-    def _is_pausing(self) -> bool:
-        return self._writer.is_pausing if self._writer else self._breaker.is_over
-
 
 async def _answer(writer: IndexWriter, ask: Callable[[], _T]) -> Answer[_T]:
-    later: Future[Answer[_T]] = Future()
-    writer.put(ask, later.come)
+    later: asyncio.Future[Answer[_T]] = asyncio.get_running_loop().create_future()
+    writer.put(ask, later.set_result)
     return await later
 
 
@@ -666,8 +575,12 @@ def _done(change: Callable[..., object], *args: Any) -> bool:
     return True
 
 
-def _settled(change: Callable[..., None], *rows: int) -> bool:
-    """Settle those of *rows* that were not lost with what could not be committed; return True."""
-    with suppress(NoSuchRow):
-        change(*rows)
-    return True
+def _tell(index: Index, fates: Mapping[int, bool], copies: Sequence[Copy]) -> None:
+    """Confirm or release rows, as their *fates* are; the *copies* of lost ones are wanted back."""
+    if kept := [row for row, is_kept in fates.items() if is_kept]:
+        with suppress(NoSuchRow):  # the others are confirmed all the same
+            index.ledger.confirm(*sorted(kept))
+    if lost := [row for row, is_kept in fates.items() if not is_kept]:
+        with index.store.transaction(writing=True):
+            index.ledger.take_back(lost)
+            index.ledger.restore_copies([copy.row for copy in copies])

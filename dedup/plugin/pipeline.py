@@ -21,13 +21,13 @@ from dedup.plugin.feeds import (
     Marker,
 )
 from dedup.plugin.garbage import UsedResponses
-from dedup.plugin.judge import Answered, Judge, Question
+from dedup.plugin.judge import Judge, Question
 from dedup.plugin.notices import DropReason, DuplicatePage
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
+from dedup.plugin.requests import once_more
 from dedup.plugin.settings import index_path, only_looks, read_settings
 from dedup.plugin.tracking import Exchange, Token, Tracker, TrackingPipeline, rows_of
-from dedup.plugin.waiting import Future, Waiter
 from dedup.reading.fields import NoHtml
 from dedup.values.urls import host_of
 from dedup.values.verdict import Reason, Verdict
@@ -104,8 +104,7 @@ class DedupPipeline:
         ]
         return f", after {', '.join(before)}" if before else ""
 
-    # Not a coroutine function: nothing else may run between the verdict on a copy and the moment when it
-    # waits, and an item that need not wait costs no task.
+    # Not a coroutine function: an item that need not wait costs no task.
     def process_item(self, item: Any, spider: Any = None) -> Any:
         """Return *item*, an awaitable of it if it must wait, or raise `DuplicatePage`."""
         token, judge = self._tracker.judged(item), self.judge
@@ -115,20 +114,17 @@ class DedupPipeline:
         token.question = question = self._question(item, token)
         if question is None:
             return self._keep_unjudged(item)
-        has_ended = token.exchange is not None and token.exchange.has_ended
-        if judge.may_wait(is_whole=has_ended):
-            # Asked for now, as items are judged in the order in which they come.
-            later = judge.ask_later(question)
-            return self._await(_copied(item), token, question, later)
-        verdict = judge.ask(question)
-        if waiter := judge.waiter(verdict):
-            return self._wait(_copied(item), token, question, waiter)
-        return self._act(item, token, verdict)
+        if not judge.is_remote:
+            verdict = judge.ask(question)
+            if verdict is None or verdict.row is not None:
+                return self._act(item, token, verdict)
+        return self._wait(_copied(item), token, question)
 
-    async def _await(self, item: Any, token: Token, question: Question, later: Future[Answered]) -> Any:
-        verdict, waiter = await later
-        if waiter:
-            return await self._wait(item, token, question, waiter)
+    async def _wait(self, item: Any, token: Token, question: Question) -> Any:
+        """Hold a copy back until the fate of the item that it repeats is known."""
+        request = _request_of(token)
+        can_repeat = request is not None and once_more(request) is not None
+        verdict = await self.judge.answer(question, can_repeat=can_repeat)
         return self._act(item, token, verdict)
 
     def _question(self, item: Any, token: Token) -> Question | None:
@@ -152,15 +148,6 @@ class DedupPipeline:
             logger.exception("An item could not be judged and is kept")
         return None
 
-    async def _wait(self, item: Any, token: Token, question: Question, waiter: Waiter) -> Any:
-        """Hold a copy back until the fate of the item that it repeats is known."""
-        try:
-            verdict = await self.judge.ask_again(question, waiter)
-        except TimeoutError:
-            self._counts.add("wait_timeout")
-            return self._keep_unjudged(item)
-        return self._act(item, token, verdict)
-
     def _act(self, item: Any, token: Token, verdict: Verdict | None) -> Any:
         """Keep, mark or drop *item*; it is kept where it was not judged."""
         if verdict is None:
@@ -183,6 +170,7 @@ class DedupPipeline:
         self._counts.add("dropped")
         copy = DuplicatePage(url, verdict, name)
         logger.info("Dropped %s", copy)
+        self.judge.note_copy(verdict, _request_of(token))
         self._write_dropped(item, verdict)
         raise copy
 
@@ -276,6 +264,10 @@ class DedupPipeline:
         await first
         if closing := then():
             await closing
+
+
+def _request_of(token: Token) -> Request | None:
+    return token.response.request if token.response else None
 
 
 def _copied(item: Any) -> Any:

@@ -22,14 +22,17 @@ _MAX_REQUEST = 16_000
 # Marks a request that the spider handed out, by way of the scheduler.  Its value fits one URL only,
 # since callbacks copy the meta of responses into requests that they make themselves.
 LINK = "dedup_link"
+# Marks a request that was made once more, in the same way.
+AGAIN = "dedup_again"
 # Meta that says nothing of what a page shows.
 _NEUTRAL = frozenset(
-    f"{LINK} dedup depth link_text download_slot download_latency download_timeout redirect_times "
-    "redirect_ttl redirect_urls redirect_reasons retry_times max_retry_times is_start_request "
-    "referrer_policy proxy _auth_proxy".split()
+    f"{LINK} {AGAIN} dedup depth link_text download_slot download_latency download_timeout "
+    "redirect_times redirect_ttl redirect_urls redirect_reasons retry_times max_retry_times "
+    "is_start_request referrer_policy proxy _auth_proxy".split()
 )
 _SORTED = json.JSONEncoder(sort_keys=True)
-_AGAIN = ("redirect_times", "retry_times", "verbatim_url")
+_TRIES = ("redirect_times", "retry_times")
+_AGAIN = (*_TRIES, "verbatim_url")
 
 
 def kept_request(request: Request | None, crawler: Crawler) -> str:
@@ -59,6 +62,17 @@ def request_again(text: str, crawler: Crawler) -> Request | None:
         return request_from_dict(fields, spider=crawler.spider)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return None
+
+
+def once_more(request: Request) -> Request | None:
+    """Return what asks for the page of *request* once more, None where that would be the second time.
+
+    Only what changes nothing on a server is asked for again.
+    """
+    if request.method != "GET" or request.meta.get(AGAIN) == _mark(request.url):
+        return None
+    meta = {name: value for name, value in request.meta.items() if name not in _TRIES}
+    return request.replace(dont_filter=True, meta={**meta, AGAIN: _mark(request.url)})
 
 
 def signature_of(request: Request) -> str | None:

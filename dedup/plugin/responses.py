@@ -93,7 +93,7 @@ class DedupResponseMiddleware(BesidePipeline):
             request.callback = own
             question = self._question(response, judge)
             # It need not wait: what leans on a pending page is followed.
-            verdict = (await judge.answer(question))[0] if question else None
+            verdict = await judge.asked(question) if question else None
             self._act(response, judge, question, verdict)
             async for output in outputs_of((own or spider._parse)(response, **given)):
                 yield output

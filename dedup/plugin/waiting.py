@@ -1,57 +1,19 @@
-"""What waits: copies for the fate of the item that they repeat, requests for pages under way."""
+"""What waits: requests for pages under way."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Generator
 from typing import Any, Generic, TypeVar
-from weakref import WeakValueDictionary
 
-from dedup.index import Index
-from dedup.index.index import SQLiteIndex
 from dedup.urls.parts import Parts
 
 _T = TypeVar("_T")
-# Crawlers of one process that share an index share its room, and have no other place for it.
-_rooms: WeakValueDictionary[str, WaitingRoom] = WeakValueDictionary()
 # Seconds that a request waits at most; once so many have waited in vain, no more do.
 LONGEST_WAIT = 10.0
 MOST_IN_VAIN = 3
 # Pages that are known to be under way.
 _MOST_PAGES = 10_000
-
-
-class WaitingRoom:
-    """Where copies wait for rows of one index to be settled.
-
-    *runs* are the runs of this process: a copy can wait for their pending rows only.
-    """
-
-    def __init__(self) -> None:
-        self.runs: set[int] = set()
-        self._waiters: defaultdict[int, list[Waiter]] = defaultdict(list)
-
-    def enter(self, row: int) -> Waiter:
-        """Return a waiter that is called when *row* is settled, from now on."""
-        waiter = Waiter()
-        self._waiters[row].append(waiter)
-        return waiter
-
-    def is_awaited(self, row: int) -> bool:
-        """Return whether a copy waits for *row*."""
-        return row in self._waiters
-
-    def settled(self, row: int) -> None:
-        """Wake all copies that wait for *row*."""
-        for waiter in self._waiters.pop(row, ()):
-            waiter.call()
-
-    def leave(self, run: int) -> None:
-        """Wake all copies: *run* is over, and nothing of it is pending any more."""
-        self.runs.discard(run)
-        for row in list(self._waiters):
-            self.settled(row)
 
 
 class Future(Generic[_T]):
@@ -97,12 +59,6 @@ class Waiter:
             return await self._called
         finally:
             timer.cancel()
-
-
-def waiting_room(index: Index) -> WaitingRoom:
-    """Return the room of *index*, one for all crawlers of this process."""
-    name = str(index.path.resolve()) if isinstance(index, SQLiteIndex) else index.name
-    return _rooms.setdefault(name, WaitingRoom())
 
 
 class InFlight:

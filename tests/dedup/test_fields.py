@@ -85,7 +85,9 @@ def test_a_text_is_read_whatever_its_type(value: Any, same: Any) -> None:
     assert key([value, 1]) == key([same, 1])
 
 
-@pytest.mark.parametrize("made", [bytearray, UserString, lambda text: deque([text])], ids=["bytes", "text", "deque"])
+@pytest.mark.parametrize(
+    "made", [bytearray, UserString, lambda text: deque([text])], ids=["bytes", "text", "deque"]
+)
 def test_html_and_long_texts_are_read_whatever_their_type(made: Any) -> None:
     long = "The tide is low and the boats lie in the sand until the water comes back in the evening " * 2
     plain = {"url": "http://a/", "html": PAGE, "lead": long}

@@ -1,4 +1,4 @@
-"""Who asks a server: in which order, and how many questions wait before requests do."""
+"""Who asks a server: how many questions wait before requests do."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Asking:
         self._writer = IndexWriter(waits=False, tell=lambda error: pytest.fail(str(error)))
         self._writer.put(self._goes_on.wait, lambda _: None)
 
-    def put(self, *names: str, is_urgent: bool = False) -> None:
+    def put(self, *names: str) -> None:
         for name in names:
-            self._writer.put(partial(self.asked.append, name), lambda _: None, is_urgent=is_urgent)
+            self._writer.put(partial(self.asked.append, name), lambda _: None)
 
     def go_on(self) -> None:
         self._goes_on.set()
@@ -36,30 +36,6 @@ class Asking:
         await done.wait()
         self._writer.close()
         return self.asked
-
-
-@pytest.mark.parametrize(("soon", "expected"), [(0.0, "1 a b 2 c"), (LONG, "a 1 2 b c")])
-def test_what_is_urgent_comes_after_a_moment_and_never_later_than_in_its_turn(
-    monkeypatch: pytest.MonkeyPatch, soon: float, expected: str
-) -> None:
-    monkeypatch.setattr(index_writer, "_SOON", soon)
-
-    async def run() -> list[str]:
-        asking = Asking()
-        asking.put("a")
-        asking.put("1", is_urgent=True)
-        if soon:
-            asking.put("2", is_urgent=True)
-        asking.put("b")
-        asking.go_on()
-        if not soon:
-            while len(asking.asked) < 3:
-                await asyncio.sleep(0.01)
-            asking.put("2", is_urgent=True)
-        asking.put("c")
-        return await asking.end()
-
-    assert asyncio.run(run()) == expected.split()
 
 
 @pytest.mark.parametrize(("hold", "waits"), [(LONG, True), (0.05, False)])

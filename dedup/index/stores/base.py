@@ -144,30 +144,11 @@ class Store(Protocol):
 
     # What every rule is made of
 
-    def transaction(
-        self, *, writing: bool, beside: bool = False, can_wait: bool = False
-    ) -> AbstractContextManager[None]:
+    def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:
         """See one state, or change it as a whole; inside another one, be part of it.
 
-        What changes nothing that others lean on may be done *beside* them.  What *can_wait* may be
-        committed with later transactions; see `gather`.
+        What changes nothing that others lean on may be done *beside* them.
         """
-
-    def gather(self, most: int) -> None:  # noqa: ARG002
-        """Commit up to *most* transactions that can wait together, unless others would wait for them.
-
-        Whoever calls this calls `flush` soon after a transaction.
-        """
-        return
-
-    @property
-    def is_gathering(self) -> bool:
-        """Whether there are transactions that are not committed yet."""
-        return False
-
-    def flush(self) -> None:
-        """Commit what was gathered; if that fails, none of it has ever been."""
-        return
 
     def snapshot(self) -> AbstractContextManager[None]:
         """See one state; a store that `is_shared` may show later ones, which `claim` then notices."""
@@ -175,10 +156,6 @@ class Store(Protocol):
 
     def add(self, row: Row, page: bytes = b"") -> Row:
         """Add *row*, and its *page* unless that is b""; return it with its number, the highest yet."""
-
-    def has_lost(self, row: int) -> bool:  # noqa: ARG002
-        """Whether a row of that number was added here and never committed: others may have it now."""
-        return False
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         """Give the rows *which* an outcome, or put them into or out of the lists; return how many."""

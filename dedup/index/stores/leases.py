@@ -63,13 +63,6 @@ class Leases:
         lock.release()
         return not is_free
 
-    def has_others(self) -> bool:
-        """Return whether a living process, or another object of this one, holds a run."""
-        if self._path is None:
-            return False
-        runs = self._connection.execute("SELECT id FROM runs WHERE ended IS NULL").fetchall()
-        return any(run not in self._held and self.is_held(run) for (run,) in runs)
-
     def strays(self) -> list[RunLock]:
         """Return the locks of no run: of processes that died just before it began, or after its end."""
         if self._path is None:

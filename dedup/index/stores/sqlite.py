@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.mapping import INSERT, SELECT, row_of, secret_of, values_of
@@ -65,13 +64,6 @@ class SQLiteStore(Records, Counts):
         self._scopes: dict[Group, int] = {}
         self._changes: int | None = None
         self._undone = self._listings = 0
-        # The numbers of rows that are added and not committed yet, and of those that were undone after
-        # somebody had been told of them.
-        self._open = range(0)
-        self._lost: list[range] = []
-        # Whether others have runs here, and as of which changes of theirs.
-        self._others = False
-        self._alone_as_of: int | None = -1
         self._database = Database(
             path,
             application_id=APPLICATION_ID,
@@ -131,49 +123,17 @@ class SQLiteStore(Records, Counts):
         *,
         writing: bool,
         beside: bool = False,  # noqa: ARG002
-        can_wait: bool = False,
     ) -> AbstractContextManager[None]:
         if not writing:
             return self._database.reading()
-        return self._database.writing(self._is_alone if can_wait else None)
-
-    def gather(self, most: int) -> None:
-        self._database.most = most
-
-    @property
-    def is_gathering(self) -> bool:
-        return self._database.gathered > 0
-
-    def flush(self) -> None:
-        self._database.flush()
-
-    def _is_alone(self) -> bool:
-        """Return whether no other living process has a run here, for which ours would be in the way."""
-        if self._alone_as_of != self._changes:
-            self._others = self._leases.has_others()
-            self._alone_as_of = self._changes
-        return not self._others
+        return self._database.writing()
 
     def _end(self, is_undone: bool) -> None:
         self._leases.settle(undone=is_undone)
-        gathered = self._database.gathered
-        is_open = gathered and self._connection.in_transaction
         if is_undone:  # it may have looked up what was undone
-            if gathered and self._open and not is_open:
-                self._lose(self._open)
             self._scopes.clear()
             self._undone += 1
             self._changes = None
-        if not is_open:
-            self._open = range(0)
-
-    def _lose(self, rows: range) -> None:
-        if self._lost and self._lost[-1].stop == rows.start:
-            rows = range(self._lost.pop().start, rows.stop)
-        self._lost.append(rows)
-
-    def has_lost(self, row: int) -> bool:
-        return any(row in rows for rows in self._lost)
 
     def _look_around(self) -> None:
         """Read the layout of the lists again if another process has changed the file."""
@@ -196,23 +156,14 @@ class SQLiteStore(Records, Counts):
 
     def add(self, row: Row, page: bytes = b"") -> Row:
         scope = self._scope((row.sighting.kind, row.sighting.scope), create=True)
-        number = self._inserted(values_of(row, scope))
+        number = self._connection.execute(INSERT, values_of(row, scope)).lastrowid
+        assert number is not None
         if row.listed:
             self._lists.add(scope, number, row.sighting)
         self._listings += 1
         if page:
             self.put(StoredPage(number, page))
         return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
-
-    def _inserted(self, values: list[Any]) -> int:
-        """Insert a row; return its number, which no row before it had, not even one that was undone."""
-        number = self._connection.execute(INSERT, values).lastrowid
-        assert number is not None
-        if self._lost and number < (free := self._lost[-1].stop):
-            self._connection.execute("UPDATE pages SET id = ? WHERE id = ?", (free, number))
-            number = free
-        self._open = range(self._open.start or number, number + 1)
-        return number
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         self._listings += 1

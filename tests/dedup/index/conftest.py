@@ -17,15 +17,13 @@ def nobody_acts_by_an_old_look(watched_rules: None) -> None:  # noqa: F811
     """Watch all tests of indexes."""
 
 
-@pytest.fixture(params=["scan", "sqlite", "gathering", "postgres"])
+@pytest.fixture(params=["scan", "sqlite", "postgres"])
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
     made: Index
     if request.param == "postgres":
         made = PostgresIndex(postgres.empty())
     else:
         made = ScanIndex() if request.param == "scan" else SQLiteIndex(tmp_path / "pages.db")
-        if request.param == "gathering":
-            made.store.gather(5)
     with made:
         yield made
         assert made.problems() == []

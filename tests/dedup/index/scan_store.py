@@ -152,7 +152,6 @@ class ScanStore(Store):
         *,
         writing: bool,
         beside: bool = False,
-        can_wait: bool = False,
     ) -> Iterator[None]:
         if self._in_transaction or not writing:
             yield

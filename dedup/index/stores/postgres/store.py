@@ -108,7 +108,6 @@ class PostgresStore(Records, Counts):
         *,
         writing: bool,
         beside: bool = False,
-        can_wait: bool = False,  # noqa: ARG002
     ) -> Iterator[None]:
         if self._server.is_inside:
             with self._server.errors():

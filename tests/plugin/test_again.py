@@ -1,0 +1,106 @@
+"""What was dropped for an item that was lost afterwards is asked for once more, or delivered later."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup import SQLiteIndex
+from dedup.values.verdict import Outcome
+from tests.crawling import Crawl, crawl
+from tests.knobs import KNOBS, WAIT
+
+SPIDER = "tests.plugin.again_spiders.TwiceSpider"
+
+
+def twice(
+    folder: Path, *, wait: float = 0.2, loses: str = "first", later: str = "", **how: Any
+) -> Crawl:
+    """Crawl two addresses with one text, of which the first is lost after the other was dropped."""
+    settings = {
+        "ITEM_PIPELINES": {"tests.plugin.again_spiders.Losing": 900},
+        "DOWNLOADER_MIDDLEWARES": {"tests.plugin.again_spiders.Served": 1},
+        "CONCURRENT_REQUESTS": 1,
+        "LOSES": loses,
+        "LATER": later,
+        KNOBS: {WAIT: wait},
+        **how.pop("settings", {}),
+    }
+    return crawl(folder, SPIDER, settings, how)
+
+
+def names(done: Crawl) -> list[str]:
+    return [item["url"].rpartition("/")[2] for item in done.items]
+
+
+def outcomes(folder: Path) -> list[Outcome]:
+    with SQLiteIndex(folder / "pages.db") as index:
+        assert index.problems() == []
+        return [row.outcome for row in index.rows()]
+
+
+def test_a_copy_of_what_was_lost_is_asked_for_once_more_and_kept(tmp_path: Path) -> None:
+    done = twice(tmp_path)
+    assert names(done) == ["copy"]
+    assert (done.stats["asked/copy"], done.dedup()["requested_again"]) == (2, 1)
+    # It was wanted back in the transaction that released the first, and has come.
+    assert outcomes(tmp_path) == [Outcome.RELEASED, Outcome.FORGOTTEN, Outcome.CONFIRMED]
+
+
+def test_a_copy_that_waits_is_not_asked_for_again(tmp_path: Path) -> None:
+    done = twice(tmp_path, wait=30, later="unseen")
+    assert names(done) == ["copy"]
+    assert done.stats["asked/copy"] == 1
+    assert outcomes(tmp_path) == [Outcome.RELEASED, Outcome.CONFIRMED]
+
+
+def test_what_comes_through_late_keeps_its_copies_dropped(tmp_path: Path) -> None:
+    assert names(twice(tmp_path, loses="")) == ["first"]
+    assert outcomes(tmp_path) == [Outcome.CONFIRMED, Outcome.CONFIRMED]
+
+
+def test_it_has_all_its_retries_again(tmp_path: Path) -> None:
+    statuses = json.dumps({"copy": [503, 200, 503, 200]})
+    done = twice(tmp_path, statuses=statuses, settings={"RETRY_TIMES": 1})
+    assert names(done) == ["copy"]
+    assert done.stats["asked/copy"] == 4
+
+
+def test_what_an_errback_gave_is_given_by_it_again(tmp_path: Path) -> None:
+    done = twice(tmp_path, statuses=json.dumps({"copy": [404, 404]}))
+    assert names(done) == ["copy"]
+    assert done.stats["asked/copy"] == 2
+
+
+def test_it_is_asked_for_once_only(tmp_path: Path) -> None:
+    done = twice(tmp_path, names="first copy third", loses="first,copy,third")
+    assert names(done) == []
+    assert done.stats["asked/copy"] == 2
+    assert done.stats["asked/third"] <= 2
+
+
+@pytest.mark.parametrize("how", [{"how": "no request"}, {"method": "POST"}], ids=str)
+def test_what_cannot_be_asked_for_again_is_kept(tmp_path: Path, how: Any) -> None:
+    done = twice(tmp_path, later="unseen", **how)
+    assert names(done) == ["copy"]
+    assert done.dedup()["wait_timeout"] == 1
+
+
+def test_a_job_that_stops_before_the_first_is_lost_asks_for_the_copy_when_it_goes_on(
+    tmp_path: Path,
+) -> None:
+    job: Any = {"settings": {"JOBDIR": str(tmp_path / "job")}}
+    assert names(twice(tmp_path, later="stop", **job)) == []
+    assert outcomes(tmp_path) == [Outcome.RELEASED, Outcome.RESTORED]
+    assert names(twice(tmp_path, loses="", settings={"JOBDIR": str(tmp_path / "job")})) == ["copy"]
+
+
+def test_a_crawl_that_is_killed_before_the_first_is_lost_has_dropped_nothing_for_good(
+    tmp_path: Path,
+) -> None:
+    assert names(twice(tmp_path, later="kill")) == []
+    assert names(twice(tmp_path, loses="", names="copy")) == ["copy"]
+    assert outcomes(tmp_path)[:2] == [Outcome.RELEASED, Outcome.ORPHANED]

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+
+import pytest
+
+from dedup.plugin.pending import Copy, Pending
+from dedup.values.verdict import Standing
+
+LONG = 60.0
+FIRST, SECOND = Standing(1, 7), Standing(2, 7)
+
+
+def under_way(*rows: int) -> Pending:
+    pending = Pending()
+    pending.runs[7] = {}
+    for row in rows:
+        pending.begin(7, row)
+    return pending
+
+
+def test_all_copies_of_a_row_go_on_when_its_fate_is_known() -> None:
+    async def meet() -> tuple[list[float], float]:
+        pending = under_way(1, 2)
+
+        async def waited(standing: Standing, seconds: float) -> float:
+            begin = monotonic()
+            await pending.wait(standing, seconds)
+            return monotonic() - begin
+
+        tasks = [asyncio.create_task(waited(FIRST, LONG)) for _ in range(2)]
+        other = asyncio.create_task(waited(SECOND, 0.2))
+        await asyncio.sleep(0)
+        pending.settle(1, kept=True)
+        return await asyncio.gather(*tasks), await other
+
+    copies, other = asyncio.run(meet())
+    assert max(copies) < LONG / 2
+    assert other >= 0.19
+
+
+@pytest.mark.parametrize("how", ["settled", "left", "of another process"])
+def test_nobody_waits_for_what_is_known_or_never_will_be(how: str) -> None:
+    pending = under_way(1)
+    if how == "settled":
+        pending.settle(1, kept=False)
+    elif how == "left":
+        pending.leave(7)
+    begin = monotonic()
+    asyncio.run(pending.wait(Standing(3, 8) if how == "of another process" else FIRST, LONG))
+    assert monotonic() - begin < LONG / 2
+
+
+def test_after_a_failure_fates_are_told_one_by_one_and_none_is_forgotten() -> None:
+    pending = under_way(1, 2, 3)
+    for row in (1, 2, 3):
+        pending.settle(row, kept=True)
+    fates = pending.take()
+    pending.settle(2, kept=False)  # a feed has lost it meanwhile
+    pending.told(fates, is_done=False)
+    told = []
+    while fates := pending.take():
+        assert len(fates) == 1
+        pending.told(fates, is_done=True)
+        told += [*fates.items()]
+    assert sorted(told) == [(1, True), (2, False), (3, True)]
+    for row in (4, 5):
+        pending.settle(row, kept=True)
+    assert pending.take() == {4: True, 5: True}
+
+
+def test_copies_are_those_of_what_was_lost() -> None:
+    pending = under_way(1, 2)
+    for standing, row in ((FIRST, 3), (SECOND, 4), (FIRST, 5)):
+        pending.note_copy(standing, Copy(row, None))  # type: ignore[arg-type]
+    assert [copy.row for copy in pending.copies({1: False, 2: True})] == [3, 5]
+    pending.told({1: False}, is_done=True)
+    assert pending.copies({1: False}) == []
