@@ -19,7 +19,8 @@ from tempfile import TemporaryDirectory
 import click
 
 from benchmarks.accuracy.report import Row, Table
-from benchmarks.dynamic.programs import PROGRAMS, Place, Program
+from benchmarks.dynamic.place import Place
+from benchmarks.dynamic.programs import PROGRAMS, Program
 from benchmarks.dynamic.replay import ENDING, by_minhash, by_simhash, load, ours, save, words_only_in
 from benchmarks.dynamic.truth import Crawled, counts_of, keys_of
 from benchmarks.rules.programs import ROOT, free_port

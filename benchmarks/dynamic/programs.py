@@ -1,49 +1,14 @@
-"""Web programs on 127.0.0.1, each installed, filled with real texts, and served."""
+"""The web programs: what is installed, how it is started, and where it shows its contents."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
-from random import Random
 
-from benchmarks.dynamic.texts import articles, sayings
+from benchmarks.dynamic import django, php, trackers
+from benchmarks.dynamic.place import Place
 from benchmarks.dynamic.truth import Content
-from benchmarks.rules.programs import PHP, free_port, running
-
-FILLS = Path(__file__).parent / "fills"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a program is put for one crawl: an empty folder, a port, and the folder of environments."""
-
-    folder: Path
-    port: int
-    cache: Path
-
-    def fill(self, name: str) -> Path:
-        """Copy one of the files of `FILLS` here, its ``{{port}}`` and ``{{folder}}`` filled in."""
-        text = (FILLS / name).read_text("utf-8")
-        path = self.folder / name
-        path.write_text(text.replace("{{port}}", str(self.port)).replace("{{folder}}", str(self.folder)))
-        return path
-
-    def python(self, *requirements: str, name: str) -> Path:
-        """Return the folder of commands of an environment that has these *requirements*."""
-        place = self.cache / name
-        if not (place / "ready").exists():
-            call([sys.executable, "-m", "venv", place])
-            pip = (place / "bin/pip", "install", "-q", "--disable-pip-version-check")
-            call([*pip, *requirements])
-            (place / "ready").touch()
-        return place / "bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,73 +25,13 @@ class Program:
     deny: str = ""
 
 
-def threads(language: str, count: int, most: int) -> list[dict[str, object]]:
-    """Return *count* articles, each with none to *most* sayings as answers."""
-    random, said = Random(7), iter(sayings(language, count * most // 2))
-    return [
-        {"title": text.title, "body": text.paragraphs, "answers": _taken(said, random.randrange(most))}
-        for text in articles(language, count)
-    ]
-
-
-def _taken(said: Iterator[str], count: int) -> list[str]:
-    return [text for text, _ in zip(said, range(count), strict=False)]
-
-
-def call(
-    command: Sequence[object], *, given: object = None, folder: Path | None = None, **more: str
-) -> None:
-    """Run *command* with *given* as JSON on its input; what it says goes to standard error."""
-    subprocess.run(
-        list(map(str, command)),
-        input=json.dumps(given).encode(),
-        cwd=folder,
-        env={**os.environ, **more},
-        check=True,
-        stdout=sys.stderr,
-    )
-
-
-@contextmanager
-def _wordpress(place: Place, language: str, theme: str, posts: int) -> Iterator[str]:
-    blog, base, mysql = place.folder / "blog", place.folder / "base", place.folder / "mysql"
-    shutil.copytree("/usr/share/wordpress", blog, ignore_dangling_symlinks=True)
-    (blog / "wp-content/mu-plugins").mkdir(exist_ok=True)
-    shutil.copy(place.fill("widgets.php"), blog / "wp-content/mu-plugins/widgets.php")
-    values = {
-        "DB_NAME": "blog",
-        "DB_USER": "root",
-        "DB_PASSWORD": "",
-        "DB_HOST": f"localhost:{mysql}",
-        "WP_DEFAULT_THEME": theme,
-        "WPLANG": "zh_CN" if language == "zh" else "",
-        "DISABLE_WP_CRON": "1",
-        "WP_HOME": f"http://127.0.0.1:{place.port}",
-        "WP_SITEURL": f"http://127.0.0.1:{place.port}",
-    }
-    defined = "".join(f"define({name!r}, {value!r});\n" for name, value in values.items())
-    load = "$table_prefix = 'wp_';\nrequire_once __DIR__ . '/wp-settings.php';\n"
-    (blog / "wp-config.php").write_text(f"<?php\n{defined}{load}")
-    install = ["mariadb-install-db", f"--datadir={base}", "--auth-root-authentication-method=normal"]
-    subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
-    port = free_port()
-    start = ["mariadbd", "--user=root", f"--datadir={base}", f"--port={port}", f"--socket={mysql}"]
-    with running(start, port, place.folder):
-        call(["mariadb", f"--socket={mysql}", "-e", "CREATE DATABASE blog CHARACTER SET utf8mb4"])
-        job = {"language": language, "posts": threads(language, posts, 10)}
-        call([*PHP, place.fill("wordpress.php"), blog], given=job)
-        serve = [*PHP, "-S", f"127.0.0.1:{place.port}", "-t", str(blog)]
-        with running(serve, place.port, place.folder):
-            yield "/"
-
-
 _OF_BLOG = ("wordpress", "php-cli", "php-mysql", "mariadb-server")
 
 PROGRAMS: dict[str, Program] = {
     "wordpress": Program(
         "blog",
         (*_OF_BLOG, "wordpress-theme-twentytwentyone", "python3.11-doc", "fortunes"),
-        lambda place: _wordpress(place, "en", "twentytwentyone", 60),
+        lambda place: php.wordpress(place, "en", "twentytwentyone", 60),
         Content(
             "body.single h1.entry-title, body.single .entry-content, body.page h1.entry-title, "
             "body.page .entry-content, #print h1, #print .text",
@@ -144,7 +49,7 @@ PROGRAMS: dict[str, Program] = {
             "debian-handbook",
             "fortunes-zh",
         ),
-        lambda place: _wordpress(place, "zh", "twentytwentythree", 60),
+        lambda place: php.wordpress(place, "zh", "twentytwentythree", 60),
         Content(
             "body.single h1.wp-block-post-title, body.single .entry-content, "
             "body.page h1.wp-block-post-title, body.page .entry-content, #print h1, #print .text",
@@ -152,5 +57,69 @@ PROGRAMS: dict[str, Program] = {
             ".extras",
         ),
         r"/wp-(admin|login|json)",
+    ),
+    "mediawiki": Program(
+        "wiki",
+        ("mediawiki", "php-cli", "php-sqlite3", "python3.11-doc"),
+        lambda place: php.mediawiki(place, 60),
+        Content(
+            ".ns-0.action-view:not(:has(table.diff)) #firstHeading, .ns-0.action-view:not(:has(table.diff)) .mw-parser-output",
+            "",
+            ".mw-editsection, .printfooter, .mw-revision, .views, .catlinks",
+        ),
+        r"action=(edit|submit|raw|protect|delete|watch)|veaction|Special:|title=Special|feed=|/api\.php",
+    ),
+    "dokuwiki-zh": Program(
+        "wiki, Chinese",
+        ("dokuwiki", "php-cli", "debian-handbook"),
+        lambda place: php.dokuwiki(place, 60),
+        Content(".mode_show #dokuwiki__content div.page, div.dokuwiki.export", "", "#dw__toc, .dw__toc"),
+        r"do=(edit|login|media|register|resendpwd|admin|profile)|/lib/|/feed\.php|/_media|tab_|export_raw",
+    ),
+    "trac": Program(
+        "tracker and wiki",
+        ("python3.11-doc", "fortunes"),
+        lambda place: trackers.trac(place, 70),
+        Content(
+            "#ticket h2, #ticket .summary, #ticket .description .searchable, #wikipage",
+            ".change .comment",
+            ".trac-modifiedby, .trac-time, .date, .buttons, .anchor, .inlinebuttons",
+        ),
+        r"/(login|prefs|about|newticket)|action=(edit|delete|rename|diff)|/timeline|format=|/raw-attachment",
+    ),
+    "roundup": Program(
+        "tracker",
+        ("python3.11-doc", "fortunes"),
+        lambda place: trackers.roundup(place, 70),
+        Content("table.form tr:first-child td[colspan]", "table.messages pre"),
+        r"@action=(export|login)|template=(register|forgotten|edit)|/@@file",
+    ),
+    "machina": Program(
+        "forum",
+        ("python3.11-doc", "fortunes"),
+        lambda place: django.machina(place, 60),
+        Content("body:has(.post) #main_container h1, #print h1", ".post-content"),
+        r"/(login|admin|feeds|post/create|topic/create)",
+    ),
+    "oscar": Program(
+        "shop",
+        ("fortunes",),
+        lambda place: django.oscar(place, 110),
+        Content(
+            ".product_page .product_main h1, .product_page .product_main .price_color, "
+            "#product_description + p, #product_description ~ p, .product_page table",
+            ".review-list li",
+        ),
+        r"/(accounts|basket|checkout|dashboard|search|i18n)/|/reviews/add|/vote|/wishlists",
+    ),
+    "mezzanine-zh": Program(
+        "CMS, Chinese",
+        ("debian-handbook", "gimp-help-zh-cn", "fortunes-zh"),
+        lambda place: django.mezzanine(place, 60),
+        Content(
+            ".subject, div.text, #print h2",
+            ".comment p",
+        ),
+        r"/(admin|accounts|search)/|/feeds/|reply",
     ),
 }
