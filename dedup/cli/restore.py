@@ -11,7 +11,6 @@ import click
 from dedup.cli.options import check_run, index_option, json_option, opened, url_and_index
 from dedup.cli.terminal import print_json, row_record, working
 from dedup.index import Index
-from dedup.index.url_rules import UrlRules
 from dedup.report.answer import counted
 from dedup.values.printable import printable
 
@@ -36,7 +35,7 @@ def restore(
 
     --list prints URLs that a spider can crawl again, one a line: of pages that were dropped, of orphans
     (dropped for a page that was forgotten, or lost on its way to storage), or of withheld links (not
-    requested because they stood on a copy or because of a rule for URLs, and not met since). --json
+    requested because they stood on a copy, and not met since). --json
     says more of each, and has pages without URL too. Without URL, --run and --list it counts them.
 
     The dropped items themselves are in DEDUP_DROPPED_FEED, if that was set.
@@ -81,15 +80,8 @@ def _count(counts: dict[str, int], *, as_json: bool) -> None:
 def _listed(index: Index, what: str, run: int | None) -> list[dict[str, Any]]:
     """Return what is in a list, of one *run* or of all."""
     if what == "withheld":
-        held = UrlRules(index.store).withheld_requests(run)
-        return [
-            *({"url": one.url, "row": one.row, "run": one.run} for one in index.book.never_met(run)),
-            *(
-                {"url": one.url, "row": one.row, "run": one.run, "page": one.page, "rules": one.rules}
-                for one in held
-                if not one.was_made
-            ),
-        ]
+        found = index.book.never_met(run)
+        return [{"url": one.url, "row": one.row, "run": one.run} for one in found]
     if what == "orphans":
         rows = index.views.orphans()
         return [row_record(row) for row in rows if run in (None, row.sighting.run)]

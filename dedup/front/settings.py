@@ -13,7 +13,6 @@ _CHOICES = {
     "source": ("item", "response"),
     "action": ("drop", "mark"),
     "skip": ("nothing", "links"),
-    "rules": ("off", "learn", "use"),
     "unavailable": ("keep", "wait", "stop"),
 }
 
@@ -34,7 +33,7 @@ class DedupSettings:
     dry_run: bool = False
     unavailable: str = "keep"
     skip: str = "nothing"
-    rules: str = "learn"
+    rules: str = "propose"
     follow: tuple[str, ...] = ()
     crawl: str = ""
     dropped_feed: str = ""
@@ -45,10 +44,12 @@ class DedupSettings:
             value = getattr(self, name)
             if value not in choices:
                 raise ConfigError(f"{name} ({shown(value)}) must be one of {', '.join(choices)}")
-        if self.rules == "use" and self.action == "mark":
+        if not (self.rules in ("off", "propose", "use") or self.obeys_file):
+            raise ConfigError(f"rules ({shown(self.rules)}) must be off, propose, use, or a file .toml")
+        if self.rules not in ("off", "propose") and self.action == "mark":
             raise ConfigError(
-                "rules ('use') cannot go with action ('mark'): a copy that is not fetched has no item "
-                "to mark; use 'learn'"
+                f"rules ({shown(self.rules)}) cannot go with action ('mark'): a copy that is not "
+                "fetched has no item to mark; use 'propose'"
             )
         if not self.index:
             raise ConfigError("index ('') must be the path of a file, or an address")
@@ -63,6 +64,11 @@ class DedupSettings:
             url_field=self.url_field,
             key_fields=self.key_fields,
         )
+
+    @property
+    def obeys_file(self) -> bool:
+        """Whether `rules` is a file."""
+        return self.rules.endswith(".toml")
 
     @property
     def judges_html(self) -> bool:

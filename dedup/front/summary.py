@@ -66,7 +66,7 @@ def summary(
         f"  {label:<18}{counts[name]:>10,}" for label, name in _LINES if counts[name] or name in _ALWAYS
     ]
     lines.append(f"  {label:<18}{copies:>10,}  ({share:.1%} of all seen)")
-    if parked := counts["parked"]:
+    if parked := counts["not_visited"]:
         lines.append(f"  {'not visited':<18}{parked:>10,}  (addresses: see not-visited.jsonl)")
     lines += _unjudged(counts, unjudged)
     lines += _lost(lost, index.book.lost(run.id), run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from dedup.index.sites import Site, Sites
 from dedup.index.stores.base import Group, Note, Query, Store, first
@@ -12,9 +12,6 @@ from dedup.values.row import Visit
 from dedup.values.run import Crawl, Run, crawl_of
 from dedup.values.urls import with_or_without_www
 from dedup.values.verdict import Outcome
-
-if TYPE_CHECKING:
-    from dedup.urls.edits import Edit
 
 _T = TypeVar("_T")
 
@@ -57,17 +54,11 @@ class Facts:
         begun = self._store.select(Visit, host="", run=crawl.alive)
         return crawl.own | {visit.run for visit in begun if visit.after >= crawl.since}
 
-    def harmless(self) -> frozenset[Edit]:
-        """Return what rules for URLs say does not matter, whatever is known of them but that it does."""
-        return self._fact("harmless", self._harmless)
-
-    def _harmless(self) -> frozenset[Edit]:
+    def harmless(self) -> frozenset[str]:
+        """Return what rules for URLs that were proposed say does not matter."""
         from dedup.index.url_rules import UrlRules
-        from dedup.urls.evidence import State
 
-        wrong = (State.REFUTED, State.OFF)
-        records = UrlRules(self._store).records()
-        return frozenset(record.rule.edit for record in records if record.state not in wrong)
+        return self._fact("harmless", UrlRules(self._store).harmless)
 
     def has_restored(self) -> bool:
         """Return whether somebody wants any page back that was dropped."""

@@ -1,252 +1,115 @@
-"""The rules for URLs in an index: as notes, one for each rule and one for what a run has seen of it.
-
-So every store has them as it has its other notes.  A request not made because of a rule is recorded as
-withheld (`dedup.values.row.Withheld`), with the rules in the place of its request.
-"""
+"""The rules for URLs in an index, as notes: what crawls have proposed, and what was against a rule."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
-from dedup.index.stores.base import Note, Prefix, Query, Store, first
-from dedup.urls.edits import Edit, Form
-from dedup.urls.evidence import RuleStanding, Tally, Wrong
-from dedup.urls.learner import RuleRecord
+from dedup.index.stores.base import Note, Prefix, Store
+from dedup.urls.obeyed import Counterexample
+from dedup.urls.propose import Proposal
 from dedup.urls.rule import Rule
-from dedup.urls.views import Page
-from dedup.values.row import Withheld
-from dedup.values.urls import url_key
-from dedup.values.verdict import Outcome
+from dedup.values.hashes import digest
 
-WITHHELD = "rule"
-"""What is withheld because of a rule."""
-
-_T = TypeVar("_T")
-_RULE, _TALLY, _PAGES = "urls.rule.", "urls.tally.", "urls.pages."
+USED = 10
+"""So many groups of URLs, and pages, speak in each of two crawls for a rule that is used by itself."""
+_PROPOSED, _WRONG = "urls.proposed.", "urls.wrong."
+_KEPT = 2
+_MOST = 1_000
 
 
-class Seen(NamedTuple):
-    """A rule, what persons and its site say of it, and what one run has seen."""
-
-    rule: Rule
-    standing: RuleStanding
-    is_declared: bool
-    tally: Tally
-
-
-@dataclass(frozen=True, slots=True)
-class WithheldRequest:
-    """A request for *url* that was not made because of *rules*, given by their ids.
-
-    *page* is the URL that shows the same, *row* its row; *request* is what Scrapy can rebuild it from,
-    "" where that is not known; *size* is that of the page in bytes.  It *was_made* after all when a rule
-    turned out to be wrong.
-    """
+class Proposed(NamedTuple):
+    """What the crawl *run* of a *spider* has proposed."""
 
     run: int
-    row: int
-    url: str
-    page: str
-    rules: tuple[str, ...]
-    request: str = ""
-    size: int = 0
-    was_made: bool = False
-
-
-def seen_of(record: RuleRecord) -> Seen:
-    """Return what is stored of *record*."""
-    return Seen(record.rule, record.standing, record.is_declared, record.own)
+    spider: str
+    proposals: tuple[Proposal, ...]
 
 
 class UrlRules:
-    """The rules in one *store*; every method is one transaction."""
+    """The rules in one *store*; every method is one transaction.  What cannot be read is left out."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    # Rules and what runs have seen of them
-
-    def records(self, run: int = 0) -> list[RuleRecord]:
-        """Return all rules; what *run* itself has seen is their own tally, so it can go on.
-
-        What cannot be read is left out: it would be learned again.
-        """
-        with self._store.transaction(writing=False):
-            notes = self._store.select(Note, name=Prefix(_RULE))
-            tallies = self._tallies()
-        found = {note.name.removeprefix(_RULE): _read(note.value, _rule_of) for note in notes}
-        return [_record(*read, tallies.get(name, {}), run) for name, read in found.items() if read]
-
-    def _tallies(self) -> dict[str, dict[int, Tally]]:
-        tallies: dict[str, dict[int, Tally]] = {}
-        for note in self._store.select(Note, name=Prefix(_TALLY)):
-            run, _, rule = note.name.removeprefix(_TALLY).partition(".")
-            tally = _read(note.value, _tally_of)
-            if tally and run.isdecimal():
-                tallies.setdefault(rule, {})[int(run)] = tally
-        return tallies
-
-    def save(self, run: int, seen: Iterable[Seen]) -> bool:
-        """Store what *run* has seen of rules; return True."""
-        notes = []
-        for rule, standing, is_declared, tally in seen:
-            name = rule.id
-            notes.append(Note(f"{_RULE}{name}", _rule_text(rule, standing, is_declared)))
-            notes.append(Note(_tally_name(run, name), _text(asdict(tally))))
+    def propose(self, run: int, spider: str, proposals: Iterable[Proposal]) -> bool:
+        """Store what *run* proposes, in the place of what was proposed before the last crawl."""
+        text = json.dumps([spider, list(proposals)[:_MOST]])
         with self._store.transaction(writing=True):
-            # What a person has said meanwhile stays.
-            self._store.put(*notes[::2], renew=False)
-            self._store.put(*notes[1::2])
+            for old in [one for one in self.proposed(spider) if one.run != run][_KEPT - 1 :]:
+                self._store.delete(Note, name=f"{_PROPOSED}{old.run:012}")
+            self._store.put(Note(f"{_PROPOSED}{run:012}", text))
         return True
 
-    def set_standing(self, record: RuleRecord) -> None:
-        """Store what a person says of a rule."""
+    def proposed(self, spider: str | None = None) -> list[Proposed]:
+        """Return what the last crawls of one *spider*, or of all, have proposed, the last one first."""
+        notes = self._store.select(Note, name=Prefix(_PROPOSED))
+        found = [one for note in notes for one in _proposed(note)]
+        return sorted((one for one in found if spider in (None, one.spider)), reverse=True)
+
+    def accepted(self, spider: str) -> list[Proposal]:
+        """Return what the last two crawls of *spider* have both proposed, often enough."""
+        last = [
+            {one.rule: one for one in crawl.proposals if min(one.groups, one.pages) >= USED}
+            for crawl in self.proposed(spider)[:_KEPT]
+        ]
+        return [one for rule, one in last[0].items() if rule in last[1]] if len(last) == _KEPT else []
+
+    def note_wrong(self, run: int, found: Counterexample) -> bool:
+        """Record what *run* has found to be against a rule."""
+        name = f"{_WRONG}{run:012}.{_name_of(found.rule)}"
         with self._store.transaction(writing=True):
-            text = _rule_text(record.rule, record.standing, record.is_declared)
-            self._store.put(Note(f"{_RULE}{record.rule.id}", text))
+            self._store.put(Note(name, json.dumps(found)))
+        return True
+
+    def wrong(self) -> dict[Rule, Counterexample]:
+        """Return the rules that are switched off, each with what is against it."""
+        notes = self._store.select(Note, name=Prefix(_WRONG))
+        return {one.rule: one for note in notes for one in _counterexample(note)}
+
+    def forgive(self, rules: Iterable[Rule]) -> None:
+        """Forget what is against *rules*."""
+        wanted = set(rules)
+        with self._store.transaction(writing=True):
+            for note in self._store.select(Note, name=Prefix(_WRONG)):
+                if any(one.rule in wanted for one in _counterexample(note)):
+                    self._store.delete(Note, name=note.name)
+
+    def harmless(self) -> frozenset[str]:
+        """Return what does not matter by any rule that nothing is against."""
+        rules = {one.rule for crawl in self.proposed() for one in crawl.proposals}
+        return frozenset(rule.ignore for rule in rules.difference(self.wrong()))
 
     def forget_run(self, run: int) -> None:
-        """Forget what *run* has seen of rules, and what it has withheld."""
+        """Forget what *run* has proposed, and what it has found."""
         with self._store.transaction(writing=True):
-            self._store.delete(Note, name=Prefix(f"{_TALLY}{run:012}."))
-            self._store.delete(Note, name=f"{_PAGES}{run:012}")
-            self._store.delete(Withheld, run=run, what=WITHHELD)
-
-    # What is withheld
-
-    def withhold(self, held: WithheldRequest, rows: Iterable[int]) -> bool:
-        """Record *held*, if its page is still there: all of *rows* are confirmed rows of its run.
-
-        Returns whether that is so and nobody wants its page back; if not, the request must be made.
-        """
-        key, numbers = url_key(held.url), tuple(rows)
-        with self._store.transaction(writing=True):
-            stands = Query(ids=numbers, runs=frozenset((held.run,)), outcomes=(Outcome.CONFIRMED,))
-            if not numbers or sum(1 for _ in self._store.rows(stands)) != len(numbers):
-                return False
-            if first(self._store.rows(Query(url_key=key, outcomes=(Outcome.RESTORED,), limit=1))):
-                return False
-            self._store.put(_withheld(held))
-        return True
-
-    def withheld_requests(self, run: int | None = None) -> list[WithheldRequest]:
-        """Return what was withheld because of rules, by *run* or by all, in order."""
-        fields: dict[str, Any] = {"what": WITHHELD} | ({} if run is None else {"run": run})
-        return [held for one in self._store.select(Withheld, **fields) if (held := _held(one))]
-
-    def note_made(self, held: Iterable[WithheldRequest]) -> None:
-        """Record that requests were made after all."""
-        with self._store.transaction(writing=True):
-            self._store.put(*(_withheld(replace(one, was_made=True, request="")) for one in held))
-
-    # Pages of a job that is paused
-
-    def save_pages(self, run: int, pages: Iterable[Page]) -> None:
-        """Store the pages that make other requests needless, until *run* goes on."""
-        with self._store.transaction(writing=True):
-            self._store.put(Note(f"{_PAGES}{run:012}", _text([list(page) for page in pages])))
-
-    def take_pages(self, run: int) -> list[Page]:
-        """Return the pages that `save_pages` has stored, and forget them."""
-        with self._store.transaction(writing=True):
-            notes = self._store.select(Note, name=f"{_PAGES}{run:012}")
-            self._store.delete(Note, name=f"{_PAGES}{run:012}")
-        return [page for note in notes for page in _read(note.value, _pages_of) or ()]
+            self._store.delete(Note, name=f"{_PROPOSED}{run:012}")
+            self._store.delete(Note, name=Prefix(f"{_WRONG}{run:012}."))
 
 
-def _tally_name(run: int, rule: str) -> str:
-    return f"{_TALLY}{run:012}.{rule}"
+def _name_of(rule: Rule) -> str:
+    """Return a name of *rule*, the same in every process."""
+    return digest("\0".join(rule).encode()).hex()
 
 
-def _record(
-    rule: Rule, standing: RuleStanding, is_declared: bool, tallies: Mapping[int, Tally], run: int
-) -> RuleRecord:
-    earlier = tuple(tallies[number] for number in sorted(tallies) if number != run)
-    return RuleRecord(
-        rule, earlier, tallies.get(run, Tally()), standing=standing, is_declared=is_declared
-    )
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
-
-
-def _rule_text(rule: Rule, standing: RuleStanding, is_declared: bool) -> str:
-    host, edit, pattern = rule
-    return _text([host, *edit, pattern, standing, is_declared])
-
-
-def _read(text: str, make: Callable[[Any], _T]) -> _T | None:
-    """Return what *make* makes of what stands in *text*, None where that cannot be read."""
+def _proposed(note: Note) -> Iterator[Proposed]:
     try:
-        return make(json.loads(text))
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
-        return None
+        spider, proposals = json.loads(note.value)
+        read = tuple([_proposal(*one) for one in proposals])
+        yield Proposed(int(note.name.removeprefix(_PROPOSED)), str(spider), read)
+    except (TypeError, ValueError):
+        return
 
 
-def _rule_of(found: Any) -> tuple[Rule, RuleStanding, bool]:
-    host, form, name, value, pattern, standing, is_declared = found
-    if not all(isinstance(one, str) for one in (host, name, value, pattern)):
-        raise TypeError
-    rule = Rule(host, Edit(Form(form), name, value), pattern)
-    return rule, RuleStanding(standing), is_declared is True
+def _proposal(rule: Any, groups: int, pages: int, examples: Any) -> Proposal:
+    pairs = tuple((str(one), str(other)) for one, other in examples)
+    return Proposal(Rule(*map(str, rule)), int(groups), int(pages), pairs)
 
 
-def _tally_of(found: Any) -> Tally:
-    return Tally(
-        groups=tuple((int(key), int(of)) for key, of in found["groups"]),
-        right=tuple(map(int, found["right"])),
-        since=int(found["since"]),
-        rights=int(found["rights"]),
-        wrongs=tuple(_wrong_of(one) for one in found["wrongs"]),
-        unclear=int(found["unclear"]),
-        withheld=int(found["withheld"]),
-        is_declared=found["is_declared"] is True,
-        examples=tuple((str(one), str(other)) for one, other in found["examples"]),
-        replayed=int(found.get("replayed", 0)),
-        doubts=int(found.get("doubts", 0)),
-        is_crowded=found.get("is_crowded") is True,
-        looks=tuple((int(one), int(two), int(count)) for one, two, count in found.get("looks", ())),
-    )
-
-
-def _wrong_of(found: Mapping[str, Any]) -> Wrong:
-    path, url, other, reason = (str(found[name]) for name in ("path", "url", "other", "reason"))
-    return Wrong(int(found["group"]), path, url, other, reason, found["is_final"] is True)
-
-
-def _withheld(held: WithheldRequest) -> Withheld:
-    about = {
-        "rules": held.rules,
-        "page": held.page,
-        "size": held.size,
-        "made": held.was_made,
-        "request": held.request,
-    }
-    return Withheld(held.row, held.url, WITHHELD, _text(about), held.run)
-
-
-def _held(one: Withheld) -> WithheldRequest | None:
-    return _read(one.request, partial(_request_of, one))
-
-
-def _request_of(one: Withheld, about: Any) -> WithheldRequest:
-    return WithheldRequest(
-        *(one.run, one.row, one.url),
-        page=str(about["page"]),
-        rules=tuple(map(str, about["rules"])),
-        request=str(about["request"]),
-        size=int(about["size"]),
-        was_made=about["made"] is True,
-    )
-
-
-def _pages_of(found: Any) -> list[Page]:
-    return [
-        Page(str(url), tuple(map(int, content)), tuple(map(int, rows)), str(signature), int(size))
-        for url, content, rows, signature, size in found
-    ]
+def _counterexample(note: Note) -> Iterator[Counterexample]:
+    try:
+        rule, *words = json.loads(note.value)
+        yield Counterexample(Rule(*map(str, rule)), *map(str, words))
+    except (TypeError, ValueError):
+        return

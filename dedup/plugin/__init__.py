@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from dedup.plugin.pages import page_from_response
     from dedup.plugin.pipeline import DedupPipeline
     from dedup.plugin.responses import DedupResponseMiddleware
+    from dedup.plugin.rules import RequestWithheld
     from dedup.plugin.settings import read_settings
-    from dedup.plugin.withholding import BudgetMiddleware, RequestWithheld, UrlRulesMiddleware
+    from dedup.plugin.withholding import BudgetMiddleware, UrlRulesMiddleware
 
 __all__ = [
     "Addon",
@@ -35,7 +36,7 @@ _HOMES = {
     "DedupResponseMiddleware": "responses",
     "DedupSpiderMiddleware": "middleware",
     "DuplicatePage": "notices",
-    "RequestWithheld": "withholding",
+    "RequestWithheld": "rules",
     "UrlRulesMiddleware": "withholding",
     "page_from_response": "pages",
     "read_settings": "settings",

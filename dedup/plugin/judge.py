@@ -198,7 +198,7 @@ class Judge:
             self._flush()
         if self._holds and False not in self._pending.fates.values():
             self._do(partial(_done, self._detector.index.book.let_go, self._detector.run), _nothing)
-        self.rules.close(reason)
+        self.rules.close()
         detector, self._detector = self._detector, None
         writer, self._writer = self._writer, None
         if writer:
@@ -365,8 +365,6 @@ class Judge:
         self._follow_run()
         self._visited(sighting.host)
         url = sighting.url
-        if sighting.canonical_link:
-            self.rules.declared(url, sighting.canonical_link)
         self.counts.lookup(verdict)
         if verdict.candidates >= self.settings.config.max_candidates:
             self.notices.capped(url)

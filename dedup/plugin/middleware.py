@@ -108,13 +108,6 @@ class DedupSpiderMiddleware(BesidePipeline):
         """
         exchange_of(response).links += urls
 
-    def process_spider_exception(
-        self, response: Response, exception: Exception, spider: Any = None
-    ) -> None:
-        """Note a page whose callback has failed before it gave anything."""
-        if self._judge and response.request:
-            self._judge.rules.gone(response.request)
-
     def _hand_over(self, response: Response, exchange: Exchange, *, is_exempt: bool) -> HandOver | None:
         """Return what tells the tracker of an item of *response*, None in a crawl without one."""
         if (tracker := self._tracker) is None:

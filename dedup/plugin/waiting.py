@@ -1,4 +1,4 @@
-"""What waits: requests for pages under way."""
+"""What waits: values that come later, and events."""
 
 from __future__ import annotations
 
@@ -6,14 +6,7 @@ import asyncio
 from collections.abc import Generator
 from typing import Any, Generic, TypeVar
 
-from dedup.urls.parts import Parts
-
 _T = TypeVar("_T")
-# Seconds that a request waits at most; once so many have waited in vain, no more do.
-LONGEST_WAIT = 10.0
-MOST_IN_VAIN = 3
-# Pages that are known to be under way.
-_MOST_PAGES = 10_000
 
 
 class Future(Generic[_T]):
@@ -59,53 +52,3 @@ class Waiter:
             return await self._called
         finally:
             timer.cancel()
-
-
-class InFlight:
-    """The pages of one crawl that are under way, by what rules leave of their URLs.
-
-    At most *most* requests wait for them, for *seconds* each.
-    """
-
-    def __init__(self, most: int, seconds: float = LONGEST_WAIT) -> None:
-        self._most = most
-        self._seconds = seconds
-        self._pages: dict[Parts, tuple[str, list[Waiter]]] = {}
-        self._waiting = self._in_vain = 0
-
-    def begin(self, key: Parts, signature: str) -> bool:
-        """Note a page under way, and how it was requested; return False if another one of *key* is."""
-        if key in self._pages or len(self._pages) >= _MOST_PAGES:
-            return False
-        self._pages[key] = (signature, [])
-        return True
-
-    def waiter(self, key: Parts, signature: str) -> Waiter | None:
-        """Return where to wait for the page of *key*; None if none is under way, or too many wait."""
-        asked, waiters = self._pages.get(key, ("", []))
-        if asked != signature or self._waiting >= self._most or not self._seconds:
-            return None
-        waiters.append(waiter := Waiter())
-        return waiter
-
-    async def wait(self, waiter: Waiter) -> bool:
-        """Wait until the fate of the page is known, but not for too long; return whether it is."""
-        self._waiting += 1
-        try:
-            is_known = await waiter.wait(self._seconds)
-        finally:
-            self._waiting -= 1
-        self._in_vain += not is_known
-        if self._in_vain >= MOST_IN_VAIN:
-            self._most = 0
-        return is_known
-
-    def ended(self, key: Parts) -> None:
-        """Wake all that wait for *key*: its fate is known, or never will be."""
-        for waiter in self._pages.pop(key, ("", []))[1]:
-            waiter.call()
-
-    def clear(self) -> None:
-        """Wake all that wait."""
-        for key in list(self._pages):
-            self.ended(key)

@@ -5,27 +5,23 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.project import data_path
 
 from dedup.index.index import is_address
-from dedup.index.parked import Parked, ParkedAddresses
-from dedup.index.url_rules import WithheldRequest
+from dedup.plugin.not_visited import BY_RULE, Address, NotVisited, not_visited
 from dedup.plugin.pages import JudgedPart, page_from_response
 from dedup.plugin.pipeline import BesidePipeline
 from dedup.plugin.requests import kept_request, request_again
 from dedup.plugin.responses import read_timed
 from dedup.plugin.settings import index_path, only_looks, read_settings
-from dedup.plugin.waiting import Future, Waiter
 from dedup.urls.budget import Budgets, beyond, is_chosen
 from dedup.urls.leaves import Leaves, Link
 from dedup.urls.newness import NEW_WORDS, Newness
@@ -38,16 +34,11 @@ if TYPE_CHECKING:
 
     from dedup.front.settings import DedupSettings
     from dedup.plugin.judge import Judge
-    from dedup.plugin.rules import Answered, CrawlRules
 
 logger = logging.getLogger(__name__)
 
-FILE = "dedup.parked"
-"""The file in a JOBDIR with the addresses that were not visited, and what was learned."""
-LIST = "not-visited.jsonl"
-"""The list of them that a crawl leaves, in its JOBDIR or else in the data directory of the project."""
-# So many patterns are named in the log; all are in the list.
-_NAMED = 20
+STATE = "dedup.budgets"
+"""The file in a JOBDIR with what was learned."""
 # After so many looks what was learned is saved, for the case that the crawl is killed.
 _SAVED_AFTER = 200
 _GONE = (404, 410)
@@ -56,36 +47,19 @@ _LETTERS = str.maketrans("0123456789", "ghijklmnop")
 _WORD = re.compile(r"\w+")
 
 
-class RequestWithheld(IgnoreRequest):
-    """The request would bring a page that this crawl has; *held* says by which rule, and which page."""
-
-    def __init__(self, held: WithheldRequest, words: str) -> None:
-        super().__init__(words)
-        self.held = held
-
-
 class UrlRulesMiddleware(BesidePipeline):
-    """Withholds requests by the rules that act, where ``DEDUP_RULES`` is ``"use"``.
+    """Withholds requests by the rules for URLs that the crawl obeys, see ``DEDUP_RULES``.
 
-    In crawls that fetch robots.txt, what it says about parameters is evidence.  With an index on a
-    server that is behind, requests wait for it.
+    With an index on a server that is behind, requests wait for it.
     """
-
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        self._reads_robots = crawler.settings.getbool("ROBOTSTXT_OBEY")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> UrlRulesMiddleware:
         settings = read_settings(crawler.settings)
         if only_looks() or (settings.rules == "off" and not is_address(index_path(settings))):
             raise NotConfigured
+        not_visited(crawler)  # so that its numbers are known when the pipeline sums up
         return cls(crawler)
-
-    @property
-    def rules(self) -> CrawlRules | None:
-        """The rules of this crawl, None in one whose pipeline is switched off."""
-        return self._judge.rules if self._judge else None
 
     def process_request(self, request: Request, spider: Any = None) -> Any:
         """Raise `RequestWithheld` for a request that is not to be made; may return an awaitable."""
@@ -94,49 +68,13 @@ class UrlRulesMiddleware(BesidePipeline):
             return None
         if judge.is_behind:
             return self._hold(request, judge)
-        return self._ask(request, judge.rules)
+        return judge.rules.ask(request)
 
     async def _hold(self, request: Request, judge: Judge) -> None:
         """Make *request* when the index has caught up: Scrapy then takes no others meanwhile."""
         judge.counts.add("held_back")
         await judge.wait_for_room()
-        waiting = self._ask(request, judge.rules)
-        if waiting is not None:
-            await waiting
-
-    def _ask(self, request: Request, rules: CrawlRules) -> Coroutine[Any, Any, None] | None:
-        answered = rules.ask(request)
-        if isinstance(answered, Future | Waiter):
-            return self._wait(answered, request, rules)
-        _act(answered, rules)
-        return None
-
-    async def _wait(self, answered: Answered, request: Request, rules: CrawlRules) -> None:
-        if isinstance(answered, Waiter):
-            await rules.wait(answered)
-            answered = rules.ask(request, can_wait=False)
-        _act(await answered if isinstance(answered, Future) else answered, rules)
-
-    def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
-        """Note a response that is no page, and read a robots.txt that passes."""
-        rules, is_robots = self.rules, self._reads_robots and response.url.endswith("/robots.txt")
-        if rules and not 200 <= response.status < 300:
-            rules.gone(request)
-        elif rules and is_robots and response.status == 200:
-            rules.robots(response.url, response.body)
-        return response
-
-    def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
-        """Note a request that has failed."""
-        if self.rules:
-            self.rules.gone(request)
-
-
-def _act(held: Answered, rules: CrawlRules) -> None:
-    if isinstance(held, WithheldRequest):
-        words = rules.words(held)
-        logger.info("Withheld: %s", words)
-        raise RequestWithheld(held, words)
+        judge.rules.ask(request)
 
 
 class RequestParked(IgnoreRequest):
@@ -167,7 +105,7 @@ class BudgetMiddleware(BesidePipeline):
         self._leaves = Leaves()
         self._leaf_urls: set[str] = set()
         self._part = JudgedPart(settings)
-        self._parked: ParkedAddresses | None = None
+        self._not_visited = not_visited(crawler)
         self._looks, self._looks_when_idle = 0, -1
 
     @classmethod
@@ -181,16 +119,16 @@ class BudgetMiddleware(BesidePipeline):
         return middleware
 
     def spider_opened(self) -> None:
-        """Go on with what an earlier crawl of the job has parked and learned."""
-        self._parked = parked = ParkedAddresses(str(Path(self._job, FILE)) if self._job else "")
-        if state := parked.saved("budgets"):
-            self._budgets.restore(state)
-        if state := parked.saved("leaves"):
-            self._leaves.restore(state)
-        self._newness = Newness(parked.saved("words") or b"")
-        if self._follow:
-            for pattern, number in parked.patterns():
-                self._make([one for one in parked.take(pattern, number) if not self._is_kept(one)])
+        """Go on with what an earlier crawl of the job has learned, and has not visited."""
+        if self._job and (file := Path(self._job, STATE)).exists():
+            state = json.loads(file.read_text("utf-8"))
+            self._budgets.restore(state["budgets"])
+            self._leaves.restore(state["leaves"])
+        if self._job and (file := Path(self._job, STATE + ".words")).exists():
+            self._newness = Newness(file.read_bytes())
+        for why in self._not_visited.counts() if self._follow else ():
+            addresses = [] if why.startswith(BY_RULE) else self._not_visited.take(why)
+            self._make(one for one in addresses if not self._is_kept(one))
 
     def process_request(self, request: Request, spider: Any = None) -> None:
         """Raise `RequestParked` for a request that is not to be made now."""
@@ -209,7 +147,7 @@ class BudgetMiddleware(BesidePipeline):
             self._looked()
             return
         request.meta[_MET] = url
-        self._park(Parked(name, url, kept_request(request, self._crawler)))
+        self._not_visited.add(Address(name, url, kept_request(request, self._crawler)))
         raise RequestParked(name)
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
@@ -230,30 +168,18 @@ class BudgetMiddleware(BesidePipeline):
 
     def spider_idle(self) -> None:
         """Request what is parked of parts of the site that have an end, if there are any new looks."""
-        if self._parked is None or self._looks == self._looks_when_idle:
+        if self._looks == self._looks_when_idle:
             return
         self._looks_when_idle = self._looks
-        self._leaf_urls = self._leaves.chosen(partial(_links, self._parked))
+        self._leaf_urls = self._leaves.chosen(partial(_links, self._not_visited))
         if self._leaf_urls:
-            self._make(self._parked.take_urls(self._leaf_urls))
+            self._make(self._not_visited.take_urls(self._leaf_urls))
 
     def spider_closed(self, spider: Any) -> None:
-        """Save what was learned, and say what was not visited."""
-        parked, self._parked = self._parked, None
-        if parked is None:
-            return
+        """Save what was learned."""
         if self._job:
-            self._save(parked)
-            parked.save("words", self._newness.state())
-        found = parked.patterns()
-        stats = self._crawler.stats
-        if found and stats is not None:
-            stats.set_value("dedup/parked", sum(number for _, number in found))
-            stats.set_value("dedup/parked/patterns", len(found))
-            path = self._list_path()
-            parked.write(path)
-            logger.info("%s", _summary(found, self._budgets, path))
-        parked.close()
+            self._save()
+            Path(self._job, STATE + ".words").write_bytes(self._newness.state())
 
     def _is_new(self, response: Response) -> bool:
         host = host_of(response.url)
@@ -278,10 +204,9 @@ class BudgetMiddleware(BesidePipeline):
             urls.append(referrer.decode("latin-1"))
         for url in dict.fromkeys(urls):
             for pattern, looks in self._budgets.credit(url).items():
-                if self._parked:
-                    self._make(self._parked.take(pattern, looks))
+                self._make(self._not_visited.take(pattern, looks))
 
-    def _make(self, parked: Iterable[Parked]) -> None:
+    def _make(self, parked: Iterable[Address]) -> None:
         """Make requests that were parked."""
         engine = self._crawler.engine
         assert engine is not None
@@ -294,33 +219,24 @@ class BudgetMiddleware(BesidePipeline):
                 self._crawler.stats.inc_value("dedup/parked/visited")
             engine.crawl(request)
 
-    def _is_kept(self, parked: Parked) -> bool:
+    def _is_kept(self, parked: Address) -> bool:
         """Return whether *parked* stays parked, and park it again in this case."""
-        if is_chosen(parked.url, parked.pattern, self._follow):
+        if is_chosen(parked.url, parked.why, self._follow):
             return False
-        self._park(parked)
+        self._not_visited.add(parked)
         return True
-
-    def _park(self, parked: Parked) -> None:
-        if self._parked:
-            self._parked.park(parked)
 
     def _looked(self) -> None:
         self._looks += 1
-        if self._job and self._parked and self._looks % _SAVED_AFTER == 0:
-            self._save(self._parked)
+        if self._job and self._looks % _SAVED_AFTER == 0:
+            self._save()
 
-    def _save(self, parked: ParkedAddresses) -> None:
-        parked.save("budgets", self._budgets.state())
-        parked.save("leaves", self._leaves.state())
-
-    def _list_path(self) -> Path:
-        if self._job:
-            return Path(self._job, LIST)
-        try:
-            return Path(data_path(LIST, createdir=False))
-        except NotConfigured:  # outside of any project
-            return Path(".scrapy", LIST)
+    def _save(self) -> None:
+        state = {"budgets": self._budgets.state(), "leaves": self._leaves.state()}
+        file = Path(self._job, STATE)
+        new = file.with_suffix(".new")
+        new.write_text(json.dumps(state), "utf-8")
+        new.replace(file)
 
 
 def _is_free(request: Request) -> bool:
@@ -341,26 +257,10 @@ def _link_of(url: str, meta: dict[str, Any], referrer: bytes | None) -> Link:
     return Link(url, depth, named if is_known else url)
 
 
-def _links(parked: ParkedAddresses) -> Iterator[Link]:
+def _links(parked: NotVisited) -> Iterator[Link]:
     """Yield the links to all that is *parked* and whose request could be kept."""
     for one in parked:
-        if one.request:
+        if one.request and not one.why.startswith(BY_RULE):
             request = json.loads(one.request)
             referrer = request["headers"].get("Referer", [""])[0]
             yield _link_of(one.url, request["meta"], referrer.encode("latin-1"))
-
-
-def _summary(found: list[tuple[str, int]], budgets: Budgets, path: Path) -> str:
-    """Return what was not visited, by pattern, several lines."""
-    total = sum(number for _, number in found)
-    lines = [f"{total:,} addresses not visited, because others like them brought nothing new:"]
-    for pattern, number in found[:_NAMED]:
-        looks = budgets.looks(pattern)
-        seen = f" ({looks:,} visited)" if looks else ""
-        lines.append(f"  {number:>8,}  {printable(pattern)}{seen}")
-    if found[_NAMED:]:
-        lines.append(f"  and {len(found) - _NAMED:,} more patterns")
-    lines.append(f"  all of them: {printable(str(path))}")
-    first = quote(printable(found[0][0]))
-    lines.append(f"  to visit those of a pattern: --follow {first}, or DEDUP_FOLLOW")
-    return "\n".join(lines)

@@ -1,86 +1,33 @@
-"""What sites declare of their parameters, and names that mean the same everywhere."""
+"""Names that mean the same everywhere: of parameters for tracking, sessions, and versions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
 
-from dedup.urls.edits import Edit, Form, edits_of
 from dedup.urls.parts import Parts, parts_of
+from dedup.urls.rule import forms_of, without
 
-_TRACKING = re.compile(r"utm_[a-z_]+|(?:hsa|mtm|pk|piwik)_[a-z]+", re.IGNORECASE)
-_KNOWN = frozenset(
-    [
-        "dclid",
-        "fbclid",
-        "gbraid",
-        "gclid",
-        "gclsrc",
-        "igshid",
-        "mc_cid",
-        "mc_eid",
-        "msclkid",
-        "ttclid",
-        "twclid",
-        "wbraid",
-        "yclid",
-        "ysclid",
-        "_ga",
-        "_gl",
-        "phpsessid",
-        "jsessionid",
-        "aspsessionid",
-        "cfid",
-        "cftoken",
-        "osclid",
-        "zenid",
-        "s_kwcid",
-    ]
+_KNOWN = re.compile(
+    r"utm_[a-z_]+|(?:hsa|mtm|pk|piwik)_[a-z]+|(?:d|fb|g|osc|tt|tw|y|ys)clid|[gw]braid|gclsrc|"
+    r"igshid|mc_[ce]id|_g[al]|(?:php|j|asp)sess(?:ion)?id|cfid|cftoken|msclkid|zenid|s_kwcid"
 )
 # These mostly are for tracking or sessions, but not everywhere.
-_USUAL = frozenset(
-    ("ref", "referer", "referrer", "s", "session", "session_id", "sessionid", "sid", "source", "src")
-)
-# Of wikis and of programs that show repositories.
-_VERSIONS = frozenset(
-    (
-        "version",
-        "old_version",
-        "ver",
-        "rev",
-        "rev1",
-        "rev2",
-        "revision",
-        "oldid",
-        "diff",
-        "at",
-        "h",
-        "hb",
-    )
-)
-# How the same address is written in two ways.
-_SPELLINGS = (Form.SCHEME, Form.ALIAS)
-_CLEAN = re.compile(r"[ \t]*clean-param[ \t]*:[ \t]*([^\s#]+)(?:[ \t]+([^\s#]+))?", re.IGNORECASE)
-_MOST_LINES = 200
+_USUAL = re.compile(r"ref|referr?er|s|session(?:_?id)?|sid|source|src")
+# Of wikis and of programs that show repositories: most pages have one version only.
+_VERSIONS = re.compile(r"(?:old_)?version|ver|rev[12]?|revision|oldid|diff|at|hb?")
 
 
-def is_known(edit: Edit) -> bool:
-    """Return whether *edit* takes out a parameter that by its name is for tracking or sessions."""
-    if edit.form not in (Form.PARAMETER, Form.PATH_PARAMETER):
-        return False
-    return edit.name.lower() in _KNOWN or _TRACKING.fullmatch(edit.name) is not None
-
-
-def is_version(edit: Edit) -> bool:
-    """Return whether *edit* takes out a parameter that by its name says which version is meant.
+def is_version(ignore: str) -> bool:
+    """Return whether a parameter says by its name which version is meant.
 
     Where most pages have one version only, the others would be taken for copies of it.
     """
-    return edit.form in (Form.PARAMETER, Form.VALUE) and edit.name.lower() in _VERSIONS
+    return ignore[0] == "?" and _VERSIONS.fullmatch(ignore[1:].lower()) is not None
 
 
-def is_one_address(one: str, other: str, edits: Collection[Edit] = ()) -> bool:
-    """Return whether two URLs differ only in what does not matter: parameters for tracking, or *edits*.
+def is_one_address(one: str, other: str, harmless: Collection[str] = ()) -> bool:
+    """Return whether two URLs differ only in what does not matter: for tracking, or *harmless*.
 
     >>> is_one_address("http://a.example/?id=1&utm_source=x", "http://a.example/?id=1&sid=7")
     True
@@ -90,37 +37,19 @@ def is_one_address(one: str, other: str, edits: Collection[Edit] = ()) -> bool:
     parts = parts_of(one), parts_of(other)
     if not (parts[0] and parts[1]):
         return one == other
-    return _bare(parts[0], edits) == _bare(parts[1], edits)
+    return _bare(parts[0], harmless) == _bare(parts[1], harmless)
 
 
-def _bare(parts: Parts, edits: Collection[Edit]) -> Parts:
-    for edit in edits_of(parts):
-        if edit in edits or is_known(edit) or edit.form in _SPELLINGS or _is_usual(edit):
-            parts = edit.applied(parts)
-    return parts._replace(query=tuple(sorted(parts.query)))
+def _bare(parts: Parts, harmless: Collection[str]) -> Parts:
+    for ignore in list(forms_of(parts)):
+        is_spelling = ignore[-1] in ":."  # the scheme, www.
+        if is_spelling or ignore in harmless or _is_for_tracking(ignore):
+            parts = without(ignore, parts)
+    return parts
 
 
-def _is_usual(edit: Edit) -> bool:
-    return edit.form is Form.PARAMETER and edit.name.lower() in _USUAL
-
-
-def clean_params(robots: str) -> list[tuple[Edit, str]]:
-    """Return the parameters that ``Clean-param`` lines of a robots.txt name, each with a path prefix.
-
-    >>> clean_params("Clean-param: sid&sort /forum/show.php")
-    [(Edit(form=<Form.PARAMETER: 'parameter'>, name='sid', value=''), '/forum/show.php'), \
-(Edit(form=<Form.PARAMETER: 'parameter'>, name='sort', value=''), '/forum/show.php')]
-    """
-    lines = (found for line in robots.splitlines() if (found := _CLEAN.match(line)))
-    declared = [
-        (Edit(Form.PARAMETER, name), (line[2] or "/").partition("*")[0])
-        for line in lines
-        for name in line[1].split("&")
-        if name
-    ]
-    return declared[:_MOST_LINES]
-
-
-def is_declared(edit: Edit, parts: Parts, declared: list[tuple[Edit, str]]) -> bool:
-    """Return whether the site of *parts* has declared *edit* for its path."""
-    return any(edit == one and parts.path.startswith(prefix) for one, prefix in declared)
+def _is_for_tracking(ignore: str) -> bool:
+    kind, name = ignore[0], ignore[1:].lower()
+    if kind not in "?;":
+        return False
+    return bool(_KNOWN.fullmatch(name) or (kind == "?" and _USUAL.fullmatch(name)))

@@ -10,10 +10,6 @@ from typing import NamedTuple
 _URL = re.compile(r"(https?)://([^/?#\\]*)([^?#\\]*)(?:\?([^#]*))?#?\Z", re.IGNORECASE | re.DOTALL)
 # What tells the pages of one kind apart: numbers, and the hexadecimal digests of files and commits.
 _VARIABLE = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{7,64}(?![0-9A-Za-z])|[0-9]+")
-# Names by which programs choose what they show, and values that name a kind of page.
-_ROUTING = re.compile(r"a|act|action|cmd|do|m|mod|mode|module|op|option|route|sub|task|title|view")
-_KIND = re.compile(r"[A-Za-z][A-Za-z_.-]{0,29}\Z")
-_SPECIAL = re.compile(r"Special(?::|%3A)[A-Za-z]{1,40}", re.IGNORECASE)
 _MOST_PAIRS = 30
 _MOST_SEGMENTS = 3
 _LONGEST = 2000
@@ -80,67 +76,47 @@ def name_of(piece: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def patterns_of(path: str) -> tuple[str, ...]:
-    """Return the patterns that *path* has, the widest first, each once.
+def shape_of(path: str) -> str:
+    """Return *path* without what tells pages of one kind apart.
 
-    These are the one of all paths, those of its first one, two and three segments, and its own; numbers
-    and digests in them are ``#``.
+    >>> shape_of("/wiki/page-12/3f2a91b")
+    '/wiki/page-#/#'
+    """
+    return _VARIABLE.sub("#", path.replace("*", "%2A"))
 
-    >>> patterns_of("/wiki/page/12")
+
+def place_of(parts: Parts) -> str:
+    """Return the narrowest pattern of a URL: the shape of its path, and the names in its query.
+
+    >>> place_of(Parts("http", "a.example", "/shop/item7", ("id=1",)))
+    '/shop/item#?id'
+    """
+    names = "&".join(dict.fromkeys(map(name_of, parts.query)))
+    return shape_of(parts.path) + (f"?{names}" if names else "")
+
+
+def patterns_of(parts: Parts) -> tuple[str, ...]:
+    """Return the patterns of a URL, the widest first: of all paths, its first three folders, its place.
+
+    >>> patterns_of(Parts("http", "a.example", "/wiki/page/12", ()))
     ('*', '/wiki/*', '/wiki/page/*', '/wiki/page/#')
     """
-    plain = _VARIABLE.sub("#", path.replace("*", "%2A"))
-    patterns = [ANY_PATH]
-    end = 0
+    place, found, end = place_of(parts), [ANY_PATH], 0
+    path = shape_of(parts.path)
     for _ in range(_MOST_SEGMENTS):
-        end = plain.find("/", end + 1)
+        end = path.find("/", end + 1)
         if end < 0:
             break
-        patterns.append(f"{plain[: end + 1]}*")
-    patterns.append(plain)
-    return tuple(patterns)
+        found.append(f"{path[: end + 1]}*")
+    return (*found, place)
 
 
-def patterns_for(parts: Parts) -> tuple[str, ...]:
-    """Return the patterns of a path, and one more if its query names a kind of page.
+def covers(pattern: str, place: str) -> bool:
+    """Return whether URLs of a *place*, or all of a narrower pattern, have the *pattern*.
 
-    >>> patterns_for(parts_of("http://a.example/doku.php?do=index&id=wiki"))
-    ('*', '/doku.php', '/doku.php?do=index')
-    """
-    patterns = patterns_of(parts.path)
-    kinds = [kind for piece in parts.query if (kind := _kind_of(piece))]
-    return (*patterns, f"{patterns[-1]}?{'&'.join(kinds)}") if kinds else patterns
-
-
-def _kind_of(piece: str) -> str:
-    """Return *piece* if it chooses a kind of page, as far as it does, else nothing."""
-    name, _, value = piece.partition("=")
-    if not _ROUTING.fullmatch(name):
-        return ""
-    if name == "title":
-        found = _SPECIAL.match(value)
-        return f"title={found[0]}" if found else ""
-    return piece if _KIND.match(value) else ""
-
-
-def places_of(parts: Parts) -> tuple[str, str]:
-    """Return where a URL stands: its folder, and its place there, both with the names in its query.
-
-    >>> places_of(Parts("http", "a.example", "/shop/item", ("id=1",)))
-    ('/shop/*?id', '/shop/item?id')
-    """
-    own = patterns_of(parts.path)[-1]
-    names = "&".join(dict.fromkeys(_kind_of(piece) or name_of(piece) for piece in parts.query))
-    return f"{own[: own.rfind('/') + 1]}*?{names}", f"{own}?{names}"
-
-
-def width_of(pattern: str) -> int:
-    """Return how narrow a *pattern* is: 0 for that of all paths.
-
-    >>> [width_of(pattern) for pattern in (*patterns_of("/wiki/page/12"), "/doku.php?do=index")]
-    [0, 2, 3, 1003, 2001]
+    >>> covers("/wiki/*", "/wiki/page/#"), covers("/wiki/*", "/wikis"), covers("/x?id", "/x?id")
+    (True, False, True)
     """
     if pattern == ANY_PATH:
-        return 0
-    path, has_kind, _ = pattern.partition("?")
-    return path.count("/") + 1000 * (not path.endswith("*")) + 1000 * bool(has_kind)
+        return True
+    return pattern == place or (pattern.endswith("/*") and place.startswith(pattern[:-1]))

@@ -1,33 +1,189 @@
-"""A rule: what does not matter in the URLs of a host, on the paths of a pattern."""
+"""A rule: what does not matter in the URLs of a host.  Pure."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
-from dedup.urls.edits import Edit
-from dedup.urls.parts import ANY_PATH
-from dedup.values.hashes import murmur3
+from dedup.urls.parts import ANY_PATH, Parts, covers, name_of, parts_of, place_of
+from dedup.values.errors import ConfigError
 from dedup.values.printable import printable
+
+# A parameter of a path, for instance ";jsessionid=1".
+_PATH_PARAMETER = re.compile(r";([A-Za-z_][\w.-]{0,40})(?:=[^/;]*)?(?=[/;]|\Z)")
+_INDEX = re.compile(r"/((?:index|default)\.(?:html?|php|aspx?|jsp|cgi))\Z", re.IGNORECASE)
+# Names of other views of a page, as a segment or at the end; any other segment may be what a page is.
+_VIEWS = ("amp", "print", "printable", "printer", "printer-friendly", "mobile", "pda", "text")
+_VIEW = re.compile(rf"(/(?:{'|'.join(_VIEWS)}))(?=/|\Z)", re.IGNORECASE)
+_ALIAS = re.compile(r"((?:www|m|mobile)\.)(?=[^.]+\.)")
+# A free name after a segment with a number: /news/4711/any-name.
+_NAMED = re.compile(r"(/(?:[^/]+/)*)[^/]*[0-9][^/]*/[^/]+\Z")
+_NUMBERS, _SIGNS = re.compile(r"(?<=/)[0-9]+(?=/)"), re.compile(r"[*{}]")
+_MOST_PARAMETERS = 10
+# What stands for a segment that tells pages apart, for a free one, and for a free rest.
+_WILD = re.compile(r"\{[^{}/]*\}|/\*\*\Z|/\*\Z|\*")
+_REGEX = {"/**": "(?:/.*)?", "/*": "(?:/[^/]*)?", "*": "[^/]*"}
+_LONGEST = 500
+# Rules of one URL.
+_MOST_RULES = 20
 
 
 class Rule(NamedTuple):
-    """What *edit* takes out of the URLs of *host* does not matter where the path has the *pattern*."""
+    """What *ignore* names does not matter in the URLs of *host*, on *paths* of a pattern.
+
+    *ignore* is ``?name`` or ``;name`` for a parameter, ``/name`` for a segment that is another view,
+    ``/`` for a slash at the end, ``index.html`` for such a name at the end, ``www.`` for the begin of a
+    host, ``http:`` for the scheme, or a pattern of paths of which each ``{id}`` has one page:
+    ``/news/{id}/*`` whatever stands as the last segment, ``/manual/{id}/**`` whatever follows.
+    """
 
     host: str
-    edit: Edit
-    pattern: str = ANY_PATH
+    ignore: str
+    paths: str = ANY_PATH
 
-    @property
-    def id(self) -> str:
-        """Its name, the same in every index."""
-        return f"{murmur3(chr(0).join((self.host, *self.edit, self.pattern))) >> 16:012x}"
+    def applied(self, parts: Parts) -> Parts:
+        """Return *parts* without it; the same where it is not there, or the paths are others."""
+        left = without(self.ignore, parts)
+        return left if left != parts and covers(self.paths, place_of(left)) else parts
 
     @property
     def words(self) -> str:
         """What it says, for people."""
-        where = (
-            ""
-            if self.pattern == ANY_PATH
-            else f" {'at' if '?' in self.pattern else 'below'} {printable(self.pattern)}"
-        )
-        return f"{self.edit.words}{where}"
+        of = printable(self.ignore, 60)
+        where = "" if self.paths == ANY_PATH else f", at {printable(self.paths)}"
+        return f"{_words_of(self.ignore).format(of)}{where}"
+
+    @classmethod
+    def checked(cls, host: str, ignore: str, paths: str = ANY_PATH) -> Rule:
+        """Return a rule that a person has written; raises `ConfigError` where it says nothing."""
+        is_page = re.fullmatch(r"/[^\s*]\S*\*\S*", ignore)
+        is_index = _INDEX.match(f"/{ignore}") or re.fullmatch(r"[\w-]+\.\w+", ignore)
+        is_named = re.fullmatch(r"[?;][^&=;/?#*\s]+|/[^/?#*{}\s]*|http:|(?:www|m|mobile)\.", ignore)
+        if not (is_page or is_index or is_named) or len(ignore) > _LONGEST:
+            raise ConfigError(
+                f"ignore ({printable(ignore, 60)!r}) must be ?name, ;name, /name, /, index.html, www., "
+                "http:, or a pattern of paths such as /news/{id}/*"
+            )
+        if not re.fullmatch(r"[^\sA-Z/@?#]+", host):
+            raise ConfigError(f"host ({printable(host, 60)!r}) must be a name such as www.example.com")
+        if not re.fullmatch(r"\*|/\S*", paths):
+            raise ConfigError(f"paths ({printable(paths, 60)!r}) must be * or begin with /")
+        return cls(host, ignore, re.sub("[0-9]+", "#", paths))
+
+
+def _words_of(ignore: str) -> str:
+    if "*" in ignore:
+        return "{} is one page"
+    if ignore[0] in "?;":
+        return "the parameter {} does not matter"
+    return {"/": "a slash at the end does not matter", "http:": "http and https show the same"}.get(
+        ignore, "{} does not matter"
+    )
+
+
+def without(ignore: str, parts: Parts) -> Parts:
+    """Return *parts* without what *ignore* names.
+
+    >>> without("?sid", parts_of("http://a.example/x?id=1&sid=2")).text
+    'http://a.example/x?id=1'
+    >>> without("/news/{id}/*", parts_of("http://a.example/news/4711/any-name")).text
+    'http://a.example/news/4711/*'
+    """
+    path = parts.path
+    if ignore[0] == "?":
+        if ignore[1:] not in "&".join(parts.query):
+            return parts
+        query = tuple([piece for piece in parts.query if name_of(piece) != ignore[1:]])
+        return parts._replace(query=query, separator=parts.separator if len(query) > 1 else "&")
+    if ignore[-1] == ":":  # the ports of the two schemes are two servers
+        is_plain = parts.scheme == "http" and ":" not in parts.host
+        return parts._replace(scheme="https") if is_plain else parts
+    if ignore[-1] == ".":
+        is_there = parts.host.startswith(ignore)
+        return parts._replace(host=parts.host.removeprefix(ignore)) if is_there else parts
+    if "*" in ignore:
+        path = _page_of(ignore)(path)
+    elif ignore[0] == ";":
+        path = _PATH_PARAMETER.sub(lambda found: "" if found[1] == ignore[1:] else found[0], path)
+    elif ignore == "/":
+        path = path.rstrip("/")
+    elif ignore[0] == "/":
+        path = re.sub(rf"{re.escape(ignore)}(?=/|\Z)", "", path)
+    else:
+        path = path.removesuffix(ignore) if path.endswith(f"/{ignore}") else path
+    return parts if path == parts.path else parts._replace(path=path or "/")
+
+
+@lru_cache(maxsize=1024)
+def _page_of(pattern: str) -> Callable[[str], str]:
+    """Return what puts a star into a path in the place of all that is free in *pattern*."""
+    regex, end = "", 0
+    for found in _WILD.finditer(pattern):
+        wild = found[0]
+        regex += re.escape(pattern[end : found.start()])
+        regex += "([^/]+)" if wild[0] == "{" else _REGEX[wild]
+        end = found.end()
+    whole = re.compile(regex + re.escape(pattern[end:]), re.DOTALL)
+
+    def page(path: str) -> str:
+        found = whole.fullmatch(path)
+        if found is None:
+            return path
+        named = iter(found.groups())
+        return _WILD.sub(lambda wild: next(named) if wild[0][0] == "{" else wild[0], pattern)
+
+    return page
+
+
+def forms_of(parts: Parts) -> Iterator[str]:
+    """Yield all that may be ignored in a URL, each once.
+
+    >>> list(forms_of(parts_of("http://a.example/b/?id=1")))
+    ['?id', '/', 'http:']
+    """
+    for name in list(dict.fromkeys(map(name_of, parts.query)))[:_MOST_PARAMETERS]:
+        yield f"?{name}"
+    path = parts.path
+    if ";" in path:
+        yield from dict.fromkeys(f";{name}" for name in _PATH_PARAMETER.findall(path))
+    if path[-1] == "/" and path.strip("/"):
+        yield "/"
+    elif found := _INDEX.search(path):
+        yield found[1]
+    yield from dict.fromkeys(_VIEW.findall(path))
+    if (found := _NAMED.match(path)) and not _SIGNS.search(path):
+        yield f"{_NUMBERS.sub('{id}', found[1])}{{id}}/*"
+    if found := _ALIAS.match(parts.host):
+        yield found[1]
+    if parts.scheme == "http" and ":" not in parts.host:
+        yield "http:"
+
+
+class Rules:
+    """Rules by host."""
+
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        self.all = frozenset(rules)
+        self._of_host: dict[str, list[Rule]] = {}
+        for rule in sorted(self.all):
+            self._of_host.setdefault(rule.host, []).append(rule)
+
+    def normal(self, url: str) -> tuple[Parts | None, frozenset[Rule]]:
+        """Return what is left of *url*, and the rules that say so; None for one that none is for."""
+        parts = parts_of(url) if self.all else None
+        used: set[Rule] = set()
+        before = None
+        # What is left of a path may end in what another rule ignores: /x/index.html, /x/ and /x.
+        while parts is not None and parts != before and len(used) < _MOST_RULES:
+            before = parts
+            for rule in self._of_host.get(parts.host, ()):
+                if (left := rule.applied(parts)) != parts:
+                    parts = left
+                    used.add(rule)
+        return parts, frozenset(used)
+
+    def less(self, rules: Collection[Rule]) -> Rules:
+        """Return all but *rules*."""
+        return Rules(self.all.difference(rules))

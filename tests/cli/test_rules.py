@@ -8,101 +8,97 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from dedup import Page, SQLiteIndex
+from dedup import SQLiteIndex
 from dedup.cli import main
-from dedup.index.detector import Detector
-from dedup.index.url_rules import UrlRules, WithheldRequest, seen_of
-from dedup.urls.edits import Edit, Form
-from dedup.urls.evidence import Tally, Wrong
-from dedup.urls.learner import RuleRecord
+from dedup.index.url_rules import UrlRules
+from dedup.urls.obeyed import Counterexample
+from dedup.urls.propose import Proposal
 from dedup.urls.rule import Rule
-from tests.pages import text
+from dedup.urls.rules_file import read_rules
 
-SID = Rule("a.example", Edit(Form.PARAMETER, "sid"))
-HOSTILE = Rule("a.example", Edit(Form.PARAMETER, "\x1b[31m"))
-TALLY = Tally(
-    groups=tuple((number, number) for number in range(10)),
-    right=tuple(range(10)),
-    since=30,
-    rights=30,
-    withheld=1,
-    examples=(("http://a.example/p?sid=1", "http://a.example/p"),),
+SID = Rule("a.example", "?sid")
+SLASH = Rule("a.example", "/", "/shop/*")
+OFF = Rule("b.example", "?x")
+HOSTILE = Rule("z.example", "?\x1b[31m")
+PAIRS = (
+    ("http://a.example/p?sid=1", "http://a.example/p"),
+    ("http://a.example/\x1b[2J?sid=1", "http://a.example/"),
 )
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Path:
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "pages.db"
-    with SQLiteIndex(path) as opened, Detector(opened) as detector:
-        for number in range(4):
-            for mark in ("", "?ref=1"):
-                url = f"http://b.example/p{number}{mark}"
-                assert detector.check(Page.from_text(text(number), url=url)).row
+    with SQLiteIndex(path) as opened:
         book = UrlRules(opened.store)
-        wrong = Wrong(1, "/x", "http://a.example/\x1b[2J", "http://a.example/", "other content", True)
-        records = [RuleRecord(SID, own=TALLY), RuleRecord(HOSTILE, own=Tally().with_wrong(wrong))]
-        book.save(1, map(seen_of, records))
-        held = WithheldRequest(
-            1, 1, "http://a.example/p?sid=7", "http://a.example/p", (SID.id,), "secret"
-        )
-        assert book.withhold(held, [1])
+        old = [Proposal(Rule("a.example", "?old"), 3, 3, ())]
+        runs = [opened.begin_run("site") for _ in range(2)]
+        book.propose(runs[0].id, "site", old)
+        new = [Proposal(SID, 12, 30, PAIRS), Proposal(SLASH, 5, 5, ()), Proposal(HOSTILE, 3, 3, ())]
+        book.propose(runs[1].id, "site", new)
+        wrong = Counterexample(OFF, "http://b.example/?x=1", "http://b.example/", "they show two pages")
+        book.note_wrong(runs[1].id, wrong)
     return path
 
 
-def run(index: Path, *arguments: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, ["rules", "--index", str(index), *arguments])
+def run(*arguments: str, code: int = 0) -> Result:
+    done = CliRunner().invoke(main, ["rules", *arguments])
     assert done.exit_code == code, done.output
     assert "\x1b" not in done.output
     return done
 
 
-def test_lists_rules_with_what_speaks_for_them(index: Path) -> None:
-    output = run(index).output
-    assert (
-        f"active         10      30      0         1  {SID.id}  a.example: the parameter sid" in output
-    )
-    assert "http://a.example/p?sid=1 and http://a.example/p" in output
-    assert "refuted" not in output
-    one, other = json.loads(run(index, "--json").output)
-    assert (one["state"], one["name"], one["right"]) == ("active", "sid", 30)
-    assert other["state"] == "refuted"
+def test_lists_what_the_last_crawl_proposes_and_what_is_off(index: Path) -> None:
+    output = run(str(index)).output
+    assert "1  a.example: the parameter ?sid does not matter" in output
+    assert "12 groups of URLs, 30 pages, none against it" in output
+    assert "http://a.example/p?sid=1 is http://a.example/p" in output
+    assert "2  a.example: a slash at the end does not matter, at /shop/*" in output
+    assert "4  b.example: the parameter ?x does not matter: off" in output
+    assert "http://b.example/?x=1 is not http://b.example/: they show two pages" in output
+    assert "?old" not in output
+    found = json.loads(run(str(index), "--json").output)
+    assert [one["ignore"] for one in found["proposed"]] == ["?sid", "/", HOSTILE.ignore]
+    assert [one["rule"]["host"] for one in found["switched_off"]] == ["b.example"]
 
 
-def test_shows_rules_tests_urls_and_lists_what_is_withheld(index: Path) -> None:
-    assert "1 requests are withheld by it" in run(index, SID.id[:6]).output
-    assert "would be withheld" in run(index, "http://a.example/p?sid=3").output
-    assert "is fetched" in run(index, "http://a.example/p").output
-    both = run(index, "http://a.example/p?sid=3", SID.id, "--json").output
-    assert [one["rule"] for one in json.loads(both)] == [SID.id, SID.id]
-    assert "against it: http://a.example/\\x1b[2J" in run(index, HOSTILE.id).output
-    done = withheld(index)
-    assert done.stdout == "http://a.example/p?sid=7\n"
-    (held,) = json.loads(withheld(index, "--json").stdout)
-    assert (held["page"], held["rules"]) == ("http://a.example/p", [SID.id])
-    assert "secret" not in withheld(index, "--json").output
-    assert "no rules have a name" in run(index, "zz", code=1).output
+def test_accepted_rules_go_into_the_file_beside_those_that_are_there(index: Path) -> None:
+    file = Path("rules.toml")
+    file.write_text('# by hand\n[[rule]]\nhost = "c.example"\nignore = "/tutorials/{id}/**"\n')
+    assert "a.example: a slash at the end" in run("accept", "2", "1", str(index)).output
+    run("accept", "1", str(index))
+    by_hand = Rule("c.example", "/tutorials/{id}/**")
+    assert read_rules(file) == [by_hand, SLASH, SID]
+    assert file.read_text().startswith("# by hand\n")
+    assert "?sid does not matter (accepted)" in run(str(index)).output
 
 
-def withheld(index: Path, *more: str) -> Result:
-    return CliRunner().invoke(main, ["restore", "--list", "withheld", str(index), *more])
+def test_a_rule_that_was_switched_off_is_obeyed_again_when_it_is_accepted(index: Path) -> None:
+    run("accept", "4", str(index))
+    assert read_rules(Path("rules.toml")) == [OFF]
+    with SQLiteIndex(index) as opened:
+        assert UrlRules(opened.store).wrong() == {}
 
 
-def test_a_person_pins_a_rule_or_switches_it_off(index: Path) -> None:
-    for rule, standing, state in (
-        (SID, "off", "off"),
-        (SID, "learned", "active"),
-        (HOSTILE, "pinned", "active"),
-        (HOSTILE, "off", "off"),
-    ):
-        assert run(index, rule.id, "--standing", standing).output.startswith(f"{state}: a.example")
-        assert f"  {state}" in run(index, rule.id).output
-    assert "goes with the name of a RULE" in run(index, "--standing", "off", code=2).output
-    mixed = run(index, SID.id, "http://a.example/", "--standing", "off", code=2)
-    assert "goes with the name of a RULE" in mixed.output
+@pytest.mark.parametrize("what", [["accept"], ["1"], ["accept", "x", "1"], ["deny", "1"]])
+def test_what_cannot_be_read_is_refused(index: Path, what: list[str]) -> None:
+    assert "give [accept N...] [INDEX]" in run(*what, str(index), code=2).output
 
 
-def test_to_forget_a_run_takes_back_what_it_has_seen_and_withheld(index: Path) -> None:
-    done = CliRunner().invoke(main, ["forget", str(index), "--run", "1"])
-    assert done.exit_code == 0
-    assert withheld(index).stdout == ""
-    assert "no rules were learned yet" in run(index).output
+def test_numbers_that_are_not_there_are_refused(index: Path) -> None:
+    assert "there is no rule 9" in run("accept", "1", "9", str(index), code=1).output
+    assert not Path("rules.toml").exists()
+
+
+def test_to_forget_a_run_takes_back_what_it_proposed(index: Path) -> None:
+    done = CliRunner().invoke(main, ["forget", "--run", "2", str(index)])
+    assert done.exit_code == 0, done.output
+    assert "?old" in run(str(index)).output
+    assert "b.example" not in run(str(index)).output
+
+
+def test_an_index_that_knows_none(tmp_path: Path) -> None:
+    with SQLiteIndex(tmp_path / "empty.db") as opened:
+        opened.begin_run("site")
+    assert "no rules are proposed" in run(str(tmp_path / "empty.db")).output

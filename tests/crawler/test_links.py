@@ -170,13 +170,9 @@ class Telling(SiteSpider):
     def closed(self, reason: str) -> None:
         pipeline = self.crawler.get_item_pipeline(DedupPipeline)
         assert pipeline is not None
-        learner = pipeline.judge.rules._learner
-        urls = list(learner._met)
-        led = {
-            urls[visit.url]: sorted({urls[link] for link in visit.links})
-            for history in learner._histories.values()
-            for visit in history.visits
-        }
+        rules = pipeline.judge.rules
+        urls = list(rules._numbers)
+        led = {urls[one.url]: sorted({urls[link] for link in one.links}) for one in rules._visits}
         assert self.crawler.stats is not None
         self.crawler.stats.set_value("led", led)
 

@@ -125,5 +125,5 @@ def test_a_job_goes_on_with_what_it_has_parked(tmp_path: Path) -> None:
         # What was learned and what was parked is still there: nothing is looked at again.
         assert len(trap.asked) <= before + 1
         assert "1 addresses not visited" in again
-        crawled(tmp_path, url, "--follow", parked["pattern"], "-s", "CLOSESPIDER_PAGECOUNT=90")
+        crawled(tmp_path, url, "--follow", parked["why"], "-s", "CLOSESPIDER_PAGECOUNT=90")
     assert "/months/120.html" in trap.asked

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from dedup import Reason, SQLiteIndex
 from dedup.front.shares import MIN_COPIES
-from dedup.plugin.rules import COUNTED_STATES
 from dedup.values.limits import Excess
 from tests.crawling import ROOT, crawl
 from tests.pages import edited, text
@@ -81,7 +80,6 @@ def test_the_reference_names_every_stat() -> None:
     counted |= {f"seconds/{step}" for step in re.findall(r'timed\("(\w+)",', source)}
     counted |= {f"over_limit/{excess}" for excess in Excess}
     counted -= {f"responses/{reason}" for reason in Reason}
-    counted |= {f"rules/{state}" for state in COUNTED_STATES}
     page = (ROOT / "docs/reference/stats.md").read_text("utf-8")
     table = page[page.index("| stat |") : page.index("Each dropped item is one line")]
     named = set(re.findall(r"`([\w/<>]+)`", table)) - {"responses/<verdict>"}

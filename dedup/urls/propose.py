@@ -1,0 +1,135 @@
+"""Proposes rules from a crawl at its end: what its pages show at each URL, and where they lead.
+
+A rule is proposed where URLs that it makes one have shown the same page again and again, and never two
+pages; and where nothing would have been lost, whichever of these URLs a crawl asks for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from dedup.urls.names import is_version
+from dedup.urls.parts import Parts, covers, parts_of, patterns_of
+from dedup.urls.rule import Rule, Rules, forms_of, without
+
+GROUPS = 3
+"""So many groups of URLs, which show as many different pages, speak for a rule."""
+CROWD = 50
+"""Or so many URLs of one page, and no other page at this place."""
+
+
+class Visit(NamedTuple):
+    """A URL that a crawl has asked for, what it shows, None where that is not known, and its links.
+
+    What it shows are the pages kept that its items are or repeat.  Its links, like itself, are numbers.
+    """
+
+    url: int
+    shows: tuple[int, ...] | None
+    links: Sequence[int]
+
+
+class Proposal(NamedTuple):
+    """A *rule*, in how many *groups* of URLs it held, of how many *pages*, and two *examples*."""
+
+    rule: Rule
+    groups: int
+    pages: int
+    examples: tuple[tuple[str, str], ...]
+
+
+def propose(visits: Sequence[Visit], urls: Sequence[str]) -> list[Proposal]:
+    """Return the rules that all *visits* speak for; *urls* are those of the numbers."""
+    proposed = sorted(_agreed(visits, urls), key=lambda one: (-one.groups, one.rule))
+    while proposed:
+        misled = _misled(visits, urls, Rules(one.rule for one in proposed))
+        if not misled:
+            break
+        proposed = [one for one in proposed if one.rule not in misled]
+    return proposed
+
+
+def _agreed(visits: Sequence[Visit], urls: Sequence[str]) -> Iterator[Proposal]:
+    """Yield the rules that the pages of all URLs agree to, the widest of each."""
+    pages: dict[Parts, Visit] = {}
+    groups: dict[tuple[str, str], dict[Parts, list[Visit]]] = {}
+    for visit in visits:
+        parts = parts_of(urls[visit.url])
+        if parts is None or pages.setdefault(parts, visit) is not visit:
+            continue
+        for ignore in forms_of(parts):
+            of = groups.setdefault((parts.host, ignore), {})
+            of.setdefault(without(ignore, parts), []).append(visit)
+    for (host, ignore), of in groups.items():
+        if not is_version(ignore):
+            for key, members in of.items():
+                if key in pages:
+                    members.insert(0, pages[key])
+            yield from _widest(partial(Rule, host, ignore), of, urls)
+
+
+def _widest(
+    rule: Callable[[str], Rule], groups: dict[Parts, list[Visit]], urls: Sequence[str]
+) -> Iterator[Proposal]:
+    """Yield what *groups* say of a rule for paths of a pattern, of each that nothing contradicts."""
+    speaking: dict[str, list[list[Visit]]] = {}
+    against: set[str] = set()
+    crowded: set[str] = set()
+    for key, members in groups.items():
+        patterns, shown = patterns_of(key), {visit.shows for visit in members}
+        if len(members) > 1 and (len(shown) > 1 or None in shown):
+            against.update(patterns)
+        elif len(members) > 1:
+            for pattern in patterns:
+                speaking.setdefault(pattern, []).append(members)
+            crowded.update(patterns[-1:] if len(members) >= CROWD else ())
+    chosen: list[str] = []
+    for pattern in sorted(speaking, key=lambda one: (not one.endswith("*"), one.count("/"))):
+        of = speaking[pattern]
+        pages = len({members[0].shows for members in of})
+        is_enough = min(len(of), pages) >= GROUPS or pattern in crowded
+        if is_enough and pattern not in against and not any(covers(one, pattern) for one in chosen):
+            chosen.append(pattern)
+            examples = tuple((urls[one.url], urls[other.url]) for one, other, *_ in of[:2])
+            yield Proposal(rule(pattern), len(of), pages, examples)
+
+
+def _misled(visits: Sequence[Visit], urls: Sequence[str], rules: Rules) -> set[Rule]:
+    """Return the rules by which a page is lost, if only one is asked for of all URLs that are one.
+
+    Whichever that is, it leads where all of them lead.
+    """
+    normal = [rules.normal(url) for url in urls]
+    keys = [parts or url for url, (parts, _) in zip(urls, normal, strict=True)]
+    nodes: defaultdict[object, list[Visit]] = defaultdict(list)
+    for visit in visits:
+        nodes[keys[visit.url]].append(visit)
+    led: dict[object, list[set[object]]] = {
+        node: [{keys[link] for link in visit.links} for visit in of]
+        for node, of in nodes.items()
+        if len({visit.url for visit in of}) > 1
+    }
+
+    def links(node: object) -> Collection[object]:
+        if node in led:
+            return set.intersection(*led[node])
+        return {keys[link] for visit in nodes[node] for link in visit.links}
+
+    linked = {keys[link] for visit in visits for link in visit.links if keys[link] != keys[visit.url]}
+    todo = [node for node in nodes if node not in linked] + [keys[visit.url] for visit in visits[:1]]
+    reached = set(todo)
+    while todo:
+        new = [node for node in links(todo.pop()) if node in nodes and node not in reached]
+        reached.update(new)
+        todo += new
+    unreached = nodes.keys() - reached
+    misled: set[Rule] = set()
+    for node, of in led.items():
+        lost = unreached & (set.union(*of) - set.intersection(*of))
+        leading = {visit.url for visit, to in zip(nodes[node], of, strict=True) if to & lost}
+        used = {rule for url in leading for rule in normal[url][1]}
+        misled |= used or {rule for visit in nodes[node] if lost for rule in normal[visit.url][1]}
+    return misled

@@ -1,0 +1,119 @@
+"""What a crawl proposes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from dedup.urls.propose import CROWD, GROUPS, Proposal, Visit, propose
+from dedup.urls.rule import Rule
+
+SITE = "http://a.example"
+Pages = dict[str, tuple[str | None, Iterable[str]]]
+
+
+def proposed(pages: Pages) -> list[Proposal]:
+    """Return what is proposed from pages, path -> what it shows and where it leads."""
+    urls = list(dict.fromkeys(SITE + path for at, (_, led) in pages.items() for path in (at, *led)))
+    number = {url: place for place, url in enumerate(urls)}
+    shown = list(dict.fromkeys(shows for shows, _ in pages.values()))
+    return propose(
+        [
+            Visit(
+                number[SITE + at],
+                None if shows is None else (shown.index(shows),),
+                [number[SITE + path] for path in led],
+            )
+            for at, (shows, led) in pages.items()
+        ],
+        urls,
+    )
+
+
+def rules(pages: Pages) -> set[tuple[str, str]]:
+    return {one.rule[1:] for one in proposed(pages)}
+
+
+def site(kinds: Iterable[str], number: int = 5) -> Pages:
+    """Return pages, each at several addresses, all of them linked from the first."""
+    pages: Pages = {
+        kind.format(page): (f"page {page}", ())
+        for kind in kinds
+        for page in ("11a", "22b", "33c", "44d", "55e")[:number]
+    }
+    return {"/": ("home", tuple(pages)), **pages}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "rule"),
+    [
+        (("/p/{}", "/p/{}?sid=1"), ("?sid", "*")),
+        (("/p/{}?sid=1", "/p/{}?sid=2"), ("?sid", "*")),
+        (("/p/{}", "/p/{};sid=7"), (";sid", "*")),
+        (("/p/{}/", "/p/{}/index.html"), ("index.html", "*")),
+        (("/p/{}", "/p/{}/"), ("/", "*")),
+        (("/p/{}", "/p/{}/print"), ("/print", "*")),
+        (("/p/{}", "/amp/p/{}"), ("/amp", "*")),
+        (("/noticia/{}/one-name", "/noticia/{}/other-name"), ("/noticia/{id}/*", "*")),
+    ],
+)
+def test_forms(kinds: tuple[str, ...], rule: tuple[str, str]) -> None:
+    (one,) = proposed(site(kinds))
+    assert one.rule[1:] == rule
+    assert (one.rule.host, one.groups, one.pages, len(one.examples)) == ("a.example", 5, 5, 2)
+    assert rules(site(kinds, GROUPS - 1)) == set()
+
+
+def test_one_page_against_it_makes_a_rule_narrower_or_none() -> None:
+    pages = site(("/p/{}", "/p/{}?sid=1"))
+    assert rules(pages | {"/q": ("q", ()), "/q?sid=1": ("other", ())}) == {("?sid", "/p/*")}
+    assert rules(pages | {"/p/x": ("q", ()), "/p/x?sid=1": ("other", ())}) == set()
+
+
+def test_a_page_of_which_nobody_knows_what_it_shows_is_against_it() -> None:
+    pages = site(("/p/{}", "/p/{}?sid=1"))
+    assert rules(pages | {"/p/x": ("x", ()), "/p/x?sid=1": (None, ())}) == set()
+
+
+def test_one_page_at_all_addresses_says_nothing_unless_they_are_many() -> None:
+    few: Pages = {f"/p{page}?next={page}": ("login", ()) for page in range(9)}
+    few |= {f"/p{page}": ("login", ()) for page in range(9)}
+    assert rules({"/": ("home", tuple(few)), **few}) == set()
+    many: Pages = {f"/login?next={page}": ("login", ()) for page in range(CROWD)}
+    assert rules({"/": ("home", tuple(many)), **many}) == {("?next", "/login")}
+
+
+def test_a_version_is_never_proposed() -> None:
+    assert rules(site(("/p/{}", "/p/{}?oldid=1"))) == set()
+
+
+def test_copies_that_lead_where_nothing_else_leads_are_no_copies() -> None:
+    pages = site(("/p/{}", "/p/{}?sid=1"))
+    hidden: Pages = {"/p/22b?sid=1": ("page 22b", ("/hidden",)), "/hidden": ("hidden", ())}
+    assert rules(pages | hidden) == set()
+    # Nor those that lead to a page by way of others which lead back.
+    around: Pages = {**hidden, "/hidden": ("hidden", ("/more",)), "/more": ("more", ("/hidden",))}
+    assert rules(pages | around) == set()
+    # Where something else leads there, it does not matter.
+    assert rules(pages | hidden | {"/": ("home", (*pages["/"][1], "/hidden"))}) == {("?sid", "*")}
+    # Nor where all of them do.
+    assert rules(pages | hidden | {"/p/22b": ("page 22b", ("/hidden",))}) == {("?sid", "*")}
+
+
+def test_the_other_rules_stay_where_one_would_lose_a_page() -> None:
+    pages = site(("/p/{}", "/p/{}?sid=1", "/p/{}/"))
+    pages |= {"/p/22b?sid=1": ("page 22b", ("/hidden",)), "/hidden": ("hidden", ())}
+    assert rules(pages) == {("/", "*")}
+
+
+def test_the_addresses_of_a_page_may_link_to_each_other() -> None:
+    pages = site(("/p/{}", "/p/{}?sid=1"))
+    pages |= {path: (shows, ("/p/22b?sid=1", "/p/33c")) for path, (shows, _) in pages.items()}
+    pages["/"] = ("home", ("/p/11a", "/p/44d?sid=1", "/p/44d", "/p/55e?sid=1", "/p/55e"))
+    assert rules(pages | {"/p/11a": ("page 11a", ("/p/11a?sid=1", "/p/22b", "/p/33c?sid=1"))}) != set()
+
+
+def test_nothing_is_proposed_from_nothing() -> None:
+    assert propose([], []) == []
+    assert Rule("a.example", "?sid").words == "the parameter ?sid does not matter"
