@@ -39,6 +39,7 @@ from dedup.recipes.fingerprinter import fingerprint
 from dedup.report.diff import word_diff
 from dedup.report.explanation import Explanation, verdict_sentence
 from dedup.report.explanation import explain as explained
+from dedup.report.losses import other_fields
 from dedup.report.side_by_side import SideBySide
 from dedup.rule.loss import loses, words_of
 from dedup.rule.match import match
@@ -159,6 +160,8 @@ def _show_rows(screen: Console, index: Index, rows: list[Row], config: DedupConf
             if canonical.id != row.id:
                 url = url_text(canonical.sighting.url)
                 screen.print(Text.assemble("  kept     ", (url, "bold"), f"  {place(canonical)}"))
+                if others := other_fields(canonical, row):
+                    screen.print(Text(f"  differs  {others}"))
             show_explanation(screen, _now(canonical, row, config), pages)
         screen.print()
 

@@ -315,6 +315,7 @@ PAGES = Table(
         _of_sighting("item_key", TEXT, default=""),
         _of_sighting("redirects", URLS, default=()),
         _of_sighting("seen_on", TEXT, optional=True),
+        _of_sighting("unjudged", TEXT, default=""),
         Column("is_dry", FLAG, "sighting.is_dry", default=False),
         Column("is_elsewhere", STANDING, "verdict.standing", default=None),
         # It is keyed with the secret of one index: no other one can use it.

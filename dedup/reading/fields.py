@@ -27,6 +27,7 @@ _PAGE = re.compile(
 _PAGE_BYTES = re.compile(_PAGE.pattern.encode(), re.IGNORECASE)
 # Of a longer key the beginning and a digest are kept.
 _MAX_KEY = 500
+_MAX_VALUE, _MAX_UNJUDGED = 60, 2000
 # A value may contain itself.
 _DEEPEST = 50
 
@@ -73,6 +74,7 @@ class RawPage:
     *beside* are the long texts of other fields than that of its HTML, where no field was named.
     *encoding* is the one declared for its bytes, *item_key* the `item_key` of the record, "" for none.
     *seen_on* is the folder that the page is a file of, None where its site is the host of its URL.
+    *unjudged* is what the other fields hold, see `unjudged_of`.
     """
 
     html: str | bytes = ""
@@ -82,6 +84,7 @@ class RawPage:
     item_key: str = ""
     seen_on: str | None = None
     beside: tuple[str, ...] = ()
+    unjudged: str = ""
 
     @property
     def markup(self) -> str:
@@ -104,10 +107,12 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
     if rule.html_field:
         html = single(record.get(rule.html_field))
         is_html = isinstance(html, str | bytes) and html
-        return RawPage(html=html, url=url, item_key=key) if is_html else None
+        unjudged = unjudged_of(record, (rule.html_field, rule.url_field))
+        return RawPage(html=html, url=url, item_key=key, unjudged=unjudged) if is_html else None
     if rule.text_fields:
         text = "\n".join(text for name in rule.text_fields for text in texts_of(record.get(name)))
-        return RawPage(text=text, url=url, item_key=key) if text else None
+        unjudged = unjudged_of(record, (*rule.text_fields, rule.url_field))
+        return RawPage(text=text, url=url, item_key=key, unjudged=unjudged) if text else None
     values = {name: single(record.get(name)) for name in HTML_FIELDS}
     names = [name for name in HTML_FIELDS if _is_html(name, values[name])]
     if not names:
@@ -119,7 +124,8 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
     if not (rule.key_fields or _is_page(raw.html) or _is_alone(record, (name, rule.url_field))):
         raise NoHtml(record)
     beside = long_texts(record, (name, rule.url_field, *rule.key_fields))
-    return replace(raw, beside=beside) if beside else raw
+    unjudged = unjudged_of(record, (name, rule.url_field))
+    return replace(raw, beside=beside, unjudged=unjudged) if beside or unjudged else raw
 
 
 def single(value: Any) -> Any:
@@ -140,8 +146,25 @@ def item_key(record: Mapping[str, Any], names: Iterable[str]) -> str:
     values = [_comparable(record.get(name)) for name in names]
     if all(value in (None, "", [], {}) for value in values):
         return ""
-    key = _written(values)
-    return key if len(key) <= _MAX_KEY else f"{key[:_MAX_KEY]}~{digest(key.encode()).hex()}"
+    return _bounded(_written(values), _MAX_KEY)
+
+
+def unjudged_of(record: Mapping[str, Any], judged: Collection[str]) -> str:
+    """Return what the fields of *record* hold that are not *judged*, as JSON by name, "" for nothing.
+
+    Of long values the beginning and a digest are kept, so that different ones stay different.
+
+    >>> unjudged_of({"text": "Tea, green", "price": 85.0, "old": None}, ["text"])
+    '{"price":"85.0"}'
+    """
+    values = {name: _comparable(record[name]) for name in record if name not in judged}
+    held = {
+        name: _bounded(value if isinstance(value, str) else _written(value), _MAX_VALUE)
+        for name, value in values.items()
+        if value not in (None, "", [], {})
+    }
+    text = _written(held) if held else ""
+    return text if len(text) <= _MAX_UNJUDGED else _written({"fields": digest(text.encode()).hex()})
 
 
 def texts_of(value: Any, depth: int = 0) -> Iterator[str]:
@@ -172,6 +195,13 @@ def texts_of(value: Any, depth: int = 0) -> Iterator[str]:
         return
     for part in parts:
         yield from texts_of(part, depth + 1)
+
+
+def _bounded(text: str, most: int) -> str:
+    """Return the beginning and a digest of a longer *text* than *most* characters."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}~{digest(text.encode('utf-8', 'surrogatepass')).hex()}"
 
 
 def _comparable(value: Any, depth: int = 0) -> Any:

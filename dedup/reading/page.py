@@ -36,7 +36,7 @@ class Page:
     limit the page is over: nothing but its digest is known then, so it repeats only a page of equal
     bytes.  *item_key* tells an item from all others, *redirects* are the URLs that led here, the first
     one first, *seen_on* is the host where an item was seen, or the folder of a file, None where that is
-    the host of its URL.
+    the host of its URL.  *unjudged* is what other fields of an item hold (`fields.unjudged_of`).
     In the functions below *max_bytes* is the setting of that name.
     """
 
@@ -55,6 +55,7 @@ class Page:
     redirects: tuple[str, ...] = ()
     seen_on: str | None = None
     inside: int | None = None
+    unjudged: str = ""
 
     @classmethod
     def from_html(
@@ -140,8 +141,8 @@ class Page:
         Words that the record says beside its HTML are added to the text, and to the digest.
         """
         page = self._with(raw, max_bytes) if raw.beside else self
-        if raw.item_key or raw.seen_on is not None:
-            page = replace(page, item_key=raw.item_key, seen_on=raw.seen_on)
+        if raw.item_key or raw.unjudged or raw.seen_on is not None:
+            page = replace(page, item_key=raw.item_key, seen_on=raw.seen_on, unjudged=raw.unjudged)
         return page
 
     def _with(self, raw: RawPage, max_bytes: int) -> Page:

@@ -39,4 +39,5 @@ def sighting_of(
         is_dry=is_dry,
         redirects=page.redirects,
         seen_on=page.seen_on,
+        unjudged=page.unjudged,
     )

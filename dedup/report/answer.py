@@ -12,7 +12,8 @@ from dedup.values.verdict import Reason
 class CopyCounts:
     """How many duplicates there are, by what was lost with them.
 
-    *exact* repeat a page word for word.  Of the others, the near copies, *harmless* lose no word,
+    *exact* repeat a page word for word, and so do *other*, but in fields that were not judged these say
+    something else.  Of the others, the near copies, *harmless* lose no word,
     *losing* lose some, at most *most* (about, in words), and of *unknown* it was not measured.
     """
 
@@ -21,6 +22,7 @@ class CopyCounts:
     losing: int
     unknown: int
     most: int
+    other: int = 0
 
     @property
     def near(self) -> int:
@@ -30,6 +32,9 @@ class CopyCounts:
     def __str__(self) -> str:
         """Return the answer in one or two sentences, "" where there are no duplicates."""
         parts = [f"{counted(self.exact, 'exact copy', 'exact copies')}: safe."] if self.exact else []
+        if self.other:
+            copies, these = counted(self.other, "copy", "copies"), "it" if self.other == 1 else "these"
+            parts.append(f"{copies} of the same text differ in other fields: look at {these}.")
         if self.near:
             near = counted(self.near, "near copy", "near copies")
             parts.append(f"{near}{self._near()}.")
@@ -50,6 +55,8 @@ class CopyCounts:
 def answer_of(columns: Columns) -> CopyCounts:
     """Return how many duplicates of *columns* lose something."""
     exact, near = is_exact(columns), is_near(columns)
+    other = columns.differs & (exact | (columns.nowhere == 0))
+    exact, near = exact & ~other, near & ~other
     lost = columns.nowhere[near]
     return CopyCounts(
         exact=int(exact.sum()),
@@ -57,6 +64,7 @@ def answer_of(columns: Columns) -> CopyCounts:
         losing=int((lost > 0).sum()),
         unknown=int((lost < 0).sum()),
         most=int(lost.max(initial=0)),
+        other=int(other.sum()),
     )
 
 

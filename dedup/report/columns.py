@@ -41,6 +41,7 @@ _DTYPES = {
     "missing": np.int64,
     "canonical": np.int64,
     "outcome": np.uint8,
+    "unjudged": np.int64,
 }
 
 Integers = NDArray[np.int64]
@@ -53,7 +54,7 @@ class Columns:
 
     All arrays have shape (rows,).  *site* is a place in *sites*, *reason* in `REASONS`, *outcome*
     in `OUTCOMES`; distances, similarity, lost, missing (in words) and canonical may be `NONE`.
-    *forgotten* is how many rows were left out.
+    *forgotten* is how many rows were left out, *unjudged* a hash of what no rule has looked at.
     """
 
     sites: tuple[str, ...]
@@ -70,6 +71,7 @@ class Columns:
     missing: Integers
     canonical: Integers
     outcome: NDArray[np.uint8]
+    unjudged: Integers
 
     def __len__(self) -> int:
         return len(self.id)
@@ -78,6 +80,14 @@ class Columns:
     def duplicates(self) -> Booleans:
         """Which rows are duplicates of a canonical."""
         return ~self.kept & is_known(self.canonical)
+
+    @property
+    def differs(self) -> Booleans:
+        """Which duplicates have other fields, that were not judged, than their canonical has here."""
+        places = self.places(self.canonical)
+        kept = np.where(is_known(places), self.unjudged[places], NONE) if len(self) else self.unjudged
+        differs: Booleans = self.duplicates & (self.unjudged != kept)
+        return differs
 
     @property
     def nowhere(self) -> Integers:
@@ -138,6 +148,8 @@ def _fields(glances: Sequence[Glance], sites: SiteNames) -> Iterator[tuple[str, 
                 yield "site", list(map(sites.number_of, values))
             case "reason":
                 yield name, [_REASON_CODES[value] for value in values]
+            case "unjudged":
+                yield name, [hash(value) if value else NONE for value in values]
             case "outcome":
                 yield name, [_OUTCOME_CODES[value] for value in values]
             case _:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from dedup.index import Row
 from dedup.recipes.config import DedupConfig
 from dedup.rule.loss import LOST, MISSING_WORDS, allowed_words, loses, words_of
 from dedup.values.match import Check
+from dedup.values.printable import printable
 from dedup.values.verdict import Reason, Verdict
 
 _OTHERS = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
@@ -21,6 +24,13 @@ def loss(row: Row) -> str:
         return told
     but = f" but about {found.nowhere:,}" if found.nowhere else ""
     return f"{told}, all{but} of which stand on other pages kept"
+
+
+def other_fields(kept: Row, row: Row) -> str:
+    """Return what differs in fields that were not judged, each as "price 85.00 for 80.00"."""
+    ours, theirs = (json.loads(one.sighting.unjudged or "{}") for one in (row, kept))
+    found = ((name, ours.get(name, "none"), theirs.get(name, "none")) for name in sorted(ours | theirs))
+    return ", ".join(f"{printable(n)} {printable(a)} for {printable(b)}" for n, a, b in found if a != b)
 
 
 def lost_sentence(row: Row) -> str:

@@ -13,7 +13,7 @@ from dedup.index import Index, Row, Run
 from dedup.report.answer import CopyCounts, answer_of, counted, is_near
 from dedup.report.clusters import KEEPS, Clusters, clusters_of
 from dedup.report.columns import Columns
-from dedup.report.losses import loss
+from dedup.report.losses import loss, other_fields
 from dedup.report.overview import Share, overview_of
 from dedup.report.replay import JudgedAgain
 from dedup.report.shown import heading
@@ -80,7 +80,8 @@ def outline_of(columns: Columns) -> Outline:
     return Outline(
         answer_of(columns),
         frozenset(np.unique(columns.run[copies]).tolist()),
-        clusters_of(columns, np.where(is_near(columns), columns.nowhere + 1, -1)),  # not measured is 0
+        # What is not measured is 0.
+        clusters_of(columns, np.where(is_near(columns) | columns.differs, columns.nowhere + 1, -1)),
         overview.runs[::-1],
         overview.sites,
     )
@@ -161,6 +162,8 @@ class Told:
         for row in copies[: COPIES if self.limit else None]:
             yield Line(Kind.LOSS if row.verdict.nowhere else Kind.QUIET, f"  {_what(row, runs)}")
             yield Line(Kind.PAGE, f"    {_url(row)}")
+            if others := other_fields(kept, row):
+                yield Line(Kind.LOSS, f"    {others}")
         if left := size - (min(size, COPIES) if self.limit else size):
             yield Line(Kind.QUIET, f"  and {left:,} more")
 

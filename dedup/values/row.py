@@ -95,6 +95,7 @@ class Glance(NamedTuple):
     content_distance: int | None
     structure_distance: int | None
     outcome: str
+    unjudged: str = ""
 
 
 def glance_of(row: Row) -> Glance:
@@ -113,6 +114,7 @@ def glance_of(row: Row) -> Glance:
         found.content_distance,
         found.structure_distance,
         row.outcome,
+        seen.unjudged,
     )
 
 

@@ -17,6 +17,7 @@ class Sighting:
     *is_dry* says that it was seen by a dry run, so that nothing is dropped because of it.
     *redirects* are the URLs that led to it, the first one first, *seen_on* is the host where an item
     was seen, or the folder of a file, None where that is the host of its URL.
+    *unjudged* is what fields of an item hold that were not judged, as JSON by name, "" for nothing.
     """
 
     fingerprint: Fingerprint
@@ -32,6 +33,7 @@ class Sighting:
     is_dry: bool = False
     redirects: tuple[str, ...] = ()
     seen_on: str | None = None
+    unjudged: str = ""
 
     @property
     def host(self) -> str:
