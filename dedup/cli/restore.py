@@ -38,8 +38,6 @@ def restore(
     requested because they stood on a copy, and not met since). --json
     says more of each, and has pages without URL too. Without URL, --run and --list it counts them.
 
-    The dropped items themselves are in DEDUP_DROPPED_FEED, if that was set.
-
     \b
     Examples:
       dedup restore https://example.com/page

@@ -23,7 +23,7 @@ from dedup.values.exceptions import Exceptions
 # On a server bands find candidates: no index there finds all simhashes within some bits fast.
 _SERVER = MappingProxyType({"candidates": "minhash", "max_structure_candidates": 0})
 # These name files, whose names may be of any bytes.
-_PATHS = (INDEX, "DEDUP_DROPPED_FEED", "DEDUP_EXCEPTIONS", *FILES)
+_PATHS = (INDEX, "DEDUP_EXCEPTIONS", *FILES)
 STORE_PAGES = setting_of("store_pages")
 # Of so many pages, the first of a new file, the texts are kept where no setting says otherwise; of a
 # dry run of all pages more are kept.

@@ -36,7 +36,6 @@ class DedupSettings:
     rules: str = "propose"
     follow: tuple[str, ...] = ()
     crawl: str = ""
-    dropped_feed: str = ""
     config: DedupConfig = field(default_factory=DedupConfig)
 
     def __post_init__(self) -> None:

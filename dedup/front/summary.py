@@ -153,7 +153,6 @@ def _troubles(counts: Counter[str]) -> list[str]:
         ("requested_again", "asked for once more, because what they repeat was lost"),
         ("index_errors", "errors of the index, see above"),
         ("not_asked", "times the index was not asked because it had been locked for too long"),
-        ("dropped_feed_errors", "dropped items that could not be written, see above"),
         ("mark_errors", "kept unmarked because their type has no place for it, see above"),
     )
     troubles = [(counts[name], text) for name, text in texts]

@@ -1,4 +1,4 @@
-"""Feeds: marks in items, the feed of dropped items, and which feeds have stored which pages.
+"""Feeds: marks in items, and which feeds have stored which pages.
 
 What was kept, but is in no file, is taken back.  Scrapy's signals do not tell when a feed fails, so the
 parts of `FeedExporter` that an item goes through are watched: the filter of a feed, the count of its
@@ -17,29 +17,20 @@ from enum import Enum
 from inspect import isawaitable
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
-from scrapy import exporters, signals
-from scrapy.exceptions import NotConfigured, UsageError
+from scrapy import exporters
 from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage, StdoutFeedStorage
-from scrapy.settings import BaseSettings
-from scrapy.utils.conf import feed_process_params_from_cli
 from twisted.internet.defer import Deferred
-from w3lib.url import file_uri_to_path
 
-from dedup.files.outputs import check_target
 from dedup.files.torn import end_torn_line
-from dedup.front.settings import DedupSettings
 from dedup.front.summary import LostFeed
-from dedup.index.index import is_address
-from dedup.plugin.settings import index_path
 from dedup.plugin.waiting import Waiter
-from dedup.values.errors import ConfigError, DedupError, shown
+from dedup.values.errors import DedupError
 from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
-    from scrapy import Spider
     from scrapy.crawler import Crawler
 
     from dedup.plugin.judge import Judge
@@ -47,83 +38,6 @@ if TYPE_CHECKING:
 # The fields of a mark, and the attributes of a verdict that fill them.
 _ATTRIBUTES = ("reason", "canonical_url", "content_distance", "structure_distance", "similarity", "lost")
 MARKS = {f"dedup_{attribute}": attribute for attribute in _ATTRIBUTES}
-
-
-class DroppedFeed:
-    """The feed of dropped items: one of Scrapy's own, at the URI of ``DEDUP_DROPPED_FEED``.
-
-    The ending of the URI gives its format, as with the option ``-o``.  Raises `ConfigError` for a URI
-    that Scrapy cannot write to.
-    """
-
-    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
-        self._marker = Marker("DEDUP_DROPPED_FEED", "none")
-        uri, index = settings.dropped_feed, index_path(settings)
-        try:
-            feeding = _Feeding(crawler)
-            ((place, feed),) = feed_process_params_from_cli(feeding.settings, [uri]).items()
-            if feed["format"] == "csv":
-                raise ValueError("CSV has only the columns of its first item; use .jsonl")
-            _spare(place, crawler, None if is_address(index) else Path(index))
-            # All items with all their fields, whatever the project sets for its feeds.
-            feeding.settings.set(
-                "FEEDS", {place: {**feed, "fields": None, "batch_item_count": 0}}, "cmdline"
-            )
-            self._exporter = FeedExporter(cast("Crawler", feeding))
-        except (UsageError, NotConfigured, ValueError, DedupError) as error:
-            raise ConfigError(
-                f"DEDUP_DROPPED_FEED ({shown(uri)}) must be a file or URI that Scrapy can write a "
-                f"feed to: {error or 'its storage or its format is not supported'}"
-            ) from error
-        crawler.signals.connect(self._open, signals.spider_opened)
-        crawler.signals.connect(self._exporter.close_spider, signals.spider_closed)
-
-    def _open(self, spider: Spider) -> None:
-        self._exporter.open_spider(spider)
-        for slot in self._exporter.slots:
-            _end_torn_item(slot)
-
-    def write(self, item: Any, verdict: Verdict, spider: Spider) -> None:
-        """Write *item* unchanged, with a mark of what it repeats; raises whatever an exporter raises."""
-        record = {name: _as_text(value) for name, value in ItemAdapter(item).asdict().items()}
-        self._marker.mark(record, verdict)
-        self._exporter.item_scraped(record, spider)
-        for slot in self._exporter.slots:
-            flush(slot)
-
-
-def _spare(place: str, crawler: Crawler, index: Path | None) -> None:
-    """Raise `DedupError` for a file that is the index, a database or a feed of the project."""
-    if "://" in place and not place.startswith("file:"):
-        return
-    feeds = [_path(str(uri)) for uri in crawler.settings.getdict("FEEDS") if "://" not in str(uri)]
-    check_target(_path(place), feeds, index)
-
-
-def _path(place: str) -> Path:
-    return Path(file_uri_to_path(place) if place.startswith("file:") else place)
-
-
-class _Feeding:
-    """A crawler without the feeds of its project."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self.settings = BaseSettings(crawler.settings)  # a copy would be frozen, too
-        self.settings.set("FEEDS", {}, "cmdline")
-        self.settings.set("FEED_URI", None, "cmdline")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._crawler, name)
-
-
-def _as_text(value: Any) -> Any:
-    """Return *value* as an exporter takes it, without bytes, which JSON does not have."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    if isinstance(value, dict):
-        return {name: _as_text(part) for name, part in value.items()}
-    return [_as_text(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def flush(slot: Any) -> bool:

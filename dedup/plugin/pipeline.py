@@ -16,7 +16,6 @@ from dedup.front.settings import DedupSettings
 from dedup.index.index import shown_place
 from dedup.plugin.feeds import (
     CannotMark,
-    DroppedFeed,
     FeedWatch,
     Marker,
 )
@@ -57,7 +56,6 @@ class DedupPipeline:
         self._feeds = FeedWatch(crawler, self.judge)
         self._marks_copies = settings.action == "mark"
         self._marker = Marker("DEDUP_ACTION ('mark')", "DEDUP_ACTION = 'drop'")
-        self._dropped = DroppedFeed(crawler, settings) if settings.dropped_feed else None
         self._records = RecordNotice(settings)
         self._before = ""
         self.used = UsedResponses()
@@ -171,7 +169,6 @@ class DedupPipeline:
         copy = DuplicatePage(url, verdict, name)
         logger.info("Dropped %s", copy)
         self.judge.note_copy(verdict, _request_of(token))
-        self._write_dropped(item, verdict)
         raise copy
 
     def _let_go(self, copy: DropReason) -> None:
@@ -182,15 +179,6 @@ class DedupPipeline:
         else:
             self._counts.add("marked")
             logger.info("Marked %s", copy)
-
-    def _write_dropped(self, item: Any, verdict: Verdict) -> None:
-        assert self._crawler.spider is not None
-        if self._dropped:
-            try:
-                self._dropped.write(item, verdict, self._crawler.spider)
-            except Exception:  # an exporter or a disk may raise anything
-                self._counts.add("dropped_feed_errors")
-                logger.exception("A dropped item could not be written to DEDUP_DROPPED_FEED")
 
     def _marked(self, item: Any, verdict: Verdict) -> Any:
         """Return *item* with its mark; a crawl that cannot mark items does not go on without marks."""

@@ -142,35 +142,12 @@ def test_links_that_were_withheld_are_listed_until_they_are_met(tmp_path: Path) 
     assert f"{url}only" not in dedup(tmp_path, "restore", "--list", "withheld")
 
 
-def test_dropped_items_are_written_whole_and_can_be_had_back(tmp_path: Path) -> None:
-    feed = tmp_path / "dropped.jsonl"
-    settings: dict[str, Any] = {"DEDUP_DROPPED_FEED": str(feed), "FEED_EXPORT_FIELDS": ["url"]}
+def test_what_is_wanted_back_is_kept_from_then_on(tmp_path: Path) -> None:
     contents = listed(text(1), edited(1), text(2), price=7)
-    assert len(crawl(tmp_path, ITEMS, settings, contents).items) == 2
-    (dropped,) = map(json.loads, feed.read_text().splitlines())
-    assert (dropped["url"], dropped["text"], dropped["price"]) == ("http://a/1", edited(1), 7)
-    assert (dropped["dedup_reason"], dropped["dedup_canonical_url"]) == (
-        "near_duplicate",
-        "http://a/0",
-    )
-    assert dropped["dedup_similarity"] > 0.8
+    assert len(crawl(tmp_path, ITEMS, {}, contents).items) == 2
     assert "http://a/1  near_duplicate of http://a/0" in dedup(tmp_path, "restore", "--run", "1")
     assert len(crawl(tmp_path, ITEMS, {}, contents).items) == 3
     assert len(crawl(tmp_path, ITEMS, {}, contents).items) == 3
-    assert len(feed.read_text().splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    "name", ["dropped.what", "dropped.csv", "pages.db:json", "items.jsonl", "link.jsonl"]
-)
-def test_a_feed_for_dropped_items_that_cannot_be_is_refused(tmp_path: Path, name: str) -> None:
-    with SQLiteIndex(tmp_path / "pages.db"):
-        (tmp_path / "link.jsonl").symlink_to(tmp_path / "pages.db")
-    done = crawl(tmp_path, ITEMS, {"DEDUP_DROPPED_FEED": str(tmp_path / name)}, listed("a"))
-    assert "DEDUP_DROPPED_FEED (" in done.log
-    assert done.items == []
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert index.problems() == []
 
 
 def test_redirects_are_on_record(tmp_path: Path) -> None:
