@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from copy import copy as shallow_copy
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Item, Request, signals
@@ -14,11 +13,7 @@ from scrapy.exceptions import NotConfigured
 
 from dedup.front.settings import DedupSettings
 from dedup.index.index import shown_place
-from dedup.plugin.feeds import (
-    CannotMark,
-    FeedWatch,
-    Marker,
-)
+from dedup.plugin.feeds import CannotMark, FeedWatch, mark
 from dedup.plugin.garbage import UsedResponses
 from dedup.plugin.judge import Judge, Question
 from dedup.plugin.notices import DropReason, DuplicatePage
@@ -55,7 +50,6 @@ class DedupPipeline:
         self._tracker = Tracker()
         self._feeds = FeedWatch(crawler, self.judge)
         self._marks_copies = settings.action == "mark"
-        self._marker = Marker("DEDUP_ACTION ('mark')", "DEDUP_ACTION = 'drop'")
         self._records = RecordNotice(settings)
         self._before = ""
         self.used = UsedResponses()
@@ -72,7 +66,9 @@ class DedupPipeline:
             (signals.item_dropped, pipeline._item_lost),
             (signals.item_error, pipeline._item_lost),
             (signals.request_reached_downloader, pipeline._request_sent),
-            # Not `close_spider`, which does not know how the crawl ended.
+            # Not `open_spider`, before which no feed is open, and not `close_spider`, which does not
+            # know how the crawl ended.
+            (signals.spider_opened, pipeline._spider_opened),
             (signals.spider_closed, pipeline._spider_closed),
         ):
             crawler.signals.connect(receiver, signal)
@@ -83,7 +79,6 @@ class DedupPipeline:
             self._tracker = tracking.tracker
         self._before = self._predecessors()
         run = self.judge.open()
-        self._feeds.begin()
         logger.info(
             "Deduplicating into %s, run %d%s%s: %s",
             *(shown_place(index_path(self._settings)), run.id),
@@ -185,7 +180,7 @@ class DedupPipeline:
         if not self._marks_copies or self._settings.dry_run:
             return item
         try:
-            self._marker.mark(item, verdict)
+            mark(item, verdict)
         except CannotMark as error:
             self._counts.add("mark_errors")
             why = f"The crawl is ended, items are kept unmarked: {error}"
@@ -196,6 +191,9 @@ class DedupPipeline:
         self._counts.add(Reason.NOT_JUDGED)
         self._counts.add("kept")
         return item
+
+    def _spider_opened(self) -> None:
+        self._feeds.begin()
 
     def _request_sent(self, request: Request) -> None:
         self.judge.visit(host_of(request.url))
@@ -236,22 +234,15 @@ class DedupPipeline:
         """Write the stats, which extensions read when the spider is closed, before the run ends."""
         self._counts.write()
 
-    def _spider_closed(self, reason: str) -> Any:
+    async def _spider_closed(self, reason: str) -> None:
         for said in self._records.closing():
             logger.warning("%s", said)
-        if feeds := self._feeds.closing():
-            return self._closing(feeds, partial(self._close, reason))
-        return self._close(reason)
-
-    def _close(self, reason: str) -> Any:
+        await self._feeds.close()
         closing = self.judge.close(reason, unjudged=self._records.reason(), lost=self._feeds.lost)
         self._counts.write()
-        return self._closing(closing, self._counts.write) if closing else None
-
-    async def _closing(self, first: Awaitable[None], then: Callable[[], Any]) -> None:
-        await first
-        if closing := then():
+        if closing:
             await closing
+            self._counts.write()
 
 
 def _request_of(token: Token) -> Request | None:
