@@ -41,10 +41,6 @@ class Database:
 
     *began* is called at the beginning of each transaction, and *ended* after it, with whether it was
     undone; whoever wants to be called sets them.
-
-    Transactions that are `writing` and may be gathered are committed together, up to *most* of them: a
-    commit costs as much as all that a page needs besides.  Between them the file stays locked for other
-    writers, so somebody has to call `flush` soon.
     """
 
     began: Callable[[], None] = staticmethod(lambda: None)
