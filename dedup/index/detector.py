@@ -17,11 +17,8 @@ from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprinter_of
 from dedup.values.errors import RunEnded
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Neighbour
 from dedup.values.run import DRY_RUN, Run
-from dedup.values.scope import scope_key
 from dedup.values.sighting import Sighting
-from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.verdict import Verdict
 
 _DEFAULT = DedupConfig()
@@ -179,17 +176,6 @@ class Detector:
     def visit(self, host: str) -> None:
         """Record that this run is on *host*; see `RunBook.visit`."""
         self.index.book.visit(self.run, self._begin[0] if self.config.scope == "spider" else "", host)
-
-    def nearest(
-        self, page: Page, *, kind: str = "page", max_distance: int = SIMHASH_BITS
-    ) -> Neighbour | None:
-        """Return the canonical nearest to *page* in its scope, see `Views.nearest`."""
-        return self.index.views.nearest(
-            self.fingerprint(page),
-            kind=kind,
-            scope=scope_key(self.config.scope, spider=self._begin[0], url=page.url),
-            max_distance=max_distance,
-        )
 
     def close(self, ending: str = "finished") -> None:
         """End the run, if there is one; *ending* says how."""

@@ -16,8 +16,6 @@ from dedup.values.urls import url_key, variants
 from dedup.values.verdict import Outcome
 
 _LONGEST_URL = 500
-# How far around a simhash the nearest is looked for first, in bits: near ones are found much faster.
-_REACHES = (4, 9, 14)
 
 
 class Views:
@@ -98,28 +96,6 @@ class Views:
 
     # What is near
 
-    def nearest(
-        self,
-        fingerprint: Fingerprint,
-        *,
-        kind: str | None = None,
-        scope: str | None = None,
-        max_distance: int = SIMHASH_BITS,
-    ) -> Neighbour | None:
-        """Return the listed canonical whose content simhash is nearest, of equally near ones the oldest.
-
-        Within *max_distance* bits (inclusive, 0 to 64), of all kinds and scopes unless one is
-        named; None where there is none, or where the page has no token.  Exact, whatever it takes;
-        own versions count like any other page.
-        """
-        _check_distance(max_distance)
-        with self._store.transaction(writing=False):
-            for reach in (*(reach for reach in _REACHES if reach < max_distance), max_distance):
-                near = self.near(fingerprint, max_distance=reach, limit=1, kind=kind, scope=scope)
-                if near:
-                    return near[0]
-        return None
-
     def near(
         self,
         fingerprint: Fingerprint,
@@ -127,23 +103,21 @@ class Views:
         field: str = "content",
         max_distance: int,
         limit: int = 10,
-        kind: str | None = None,
-        scope: str | None = None,
     ) -> list[Neighbour]:
         """Return the listed canonicals near *fingerprint*, the nearest first, then the oldest.
 
         By the simhash *field*, `content` or `structure`, within *max_distance* bits (inclusive, 0 to
-        64), at most *limit*; the rest as for `nearest`.  Exact.
+        64), at most *limit*, of all kinds and scopes; none where the page has no token.  Exact; own
+        versions count like any other page.
         """
-        _check_distance(max_distance)
+        if not 0 <= max_distance <= SIMHASH_BITS:
+            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {SIMHASH_BITS}")
         if field not in SIMHASH_FIELDS:
             raise ConfigError(f"field ({field!r}) must be one of {', '.join(SIMHASH_FIELDS)}")
         if not (simhash := fingerprint.simhash(field)):
             return []
         with self._store.transaction(writing=False):
-            found = self._store.near(
-                field, simhash, kind=kind, scope=scope, max_distance=max_distance, limit=limit
-            )
+            found = self._store.near(field, simhash, max_distance=max_distance, limit=limit)
             return [Neighbour(the_row(self._store, row), distance) for distance, row in found]
 
     def similar_urls(self, url: str, limit: int = 3) -> list[str]:
@@ -152,8 +126,3 @@ class Views:
         around = {near for variant in variants(key) for near in self._store.urls_around(variant)}
         short = [near for near in sorted(around) if len(near) <= _LONGEST_URL]
         return get_close_matches(key, short, limit, cutoff=0.6)
-
-
-def _check_distance(max_distance: int) -> None:
-    if not 0 <= max_distance <= SIMHASH_BITS:
-        raise ConfigError(f"max_distance ({max_distance}) must be 0 to {SIMHASH_BITS}")

@@ -10,7 +10,6 @@ from typing import IO, Any
 
 from dedup import __version__
 from dedup.report import sentences
-from dedup.report.charts import charts_of, svg
 from dedup.report.contents import Choices, Contents, contents_of
 from dedup.report.embedded import embedded
 from dedup.values.errors import DedupError
@@ -32,7 +31,7 @@ def write_report(choices: Choices, file: IO[str]) -> None:
 
 
 def _context(contents: Contents) -> dict[str, object]:
-    config, overview = contents.choices.config, contents.overview
+    overview = contents.overview
     return {
         "name": printable(contents.choices.name),
         "version": __version__,
@@ -43,8 +42,6 @@ def _context(contents: Contents) -> dict[str, object]:
         "is_losing": contents.answer.losing > 0,
         "tiles": sentences.tiles(overview),
         "is_partial": contents.left_out > 0,
-        "exact": contents.answer.exact,
-        "charts": [(chart, _markup(svg(chart))) for chart in charts_of(overview, config)],
         "facts": sentences.facts(contents),
         "left_out": list(sentences.left_out(contents)),
     }

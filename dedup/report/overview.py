@@ -8,14 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.report.answer import is_near
 from dedup.report.columns import REASONS, Booleans, Columns, is_known
-
-# Similarities are counted in so many steps from 0 to 1.
-STEPS = 50
-# Words lost are counted in steps of so many; the last step has all from `MOST_LOST` on.
-LOST_STEP = 5
-MOST_LOST = 200
 
 _Integers = NDArray[np.signedinteger]
 
@@ -39,9 +32,7 @@ class Share:
 class Overview:
     """Counts over all rows of a report.
 
-    *reasons* counts rows by reason, *similarities* near copies by similarity in `STEPS` steps, *losses*
-    by words lost in steps of `LOST_STEP`; exact copies would hide them.  *sites* have the most copies
-    first, *runs* the lowest number.
+    *reasons* counts rows by reason.  *sites* have the most copies first, *runs* the lowest number.
     """
 
     pages: int
@@ -51,8 +42,6 @@ class Overview:
     reasons: dict[str, int]
     sites: tuple[Share, ...]
     runs: tuple[Share, ...]
-    similarities: tuple[int, ...]
-    losses: tuple[int, ...]
 
     @property
     def share(self) -> float:
@@ -68,9 +57,6 @@ def overview_of(columns: Columns) -> Overview:
     run_numbers, runs = np.unique(columns.run, return_inverse=True)
     by_run = _shares([str(run) for run in run_numbers.tolist()], runs, canonical_places, duplicates)
     by_site = _shares(columns.sites, columns.site, canonical_places, duplicates)
-    # NONE stays below 0; the last step has similarity 1, or all losses from the largest on.
-    steps = np.minimum(np.floor(columns.similarity * STEPS + 1e-4).astype(np.int64), STEPS - 1)
-    lost_steps = np.minimum(columns.nowhere, MOST_LOST) // LOST_STEP
     return Overview(
         pages=len(columns),
         duplicates=int(duplicates.sum()),
@@ -79,8 +65,6 @@ def overview_of(columns: Columns) -> Overview:
         reasons={reason.value: count for reason, count in zip(REASONS, reasons, strict=True) if count},
         sites=tuple(sorted(by_site, key=lambda share: (-share.duplicates, -share.pages, share.name))),
         runs=tuple(by_run),
-        similarities=_histogram(columns, steps, STEPS),
-        losses=_histogram(columns, lost_steps, MOST_LOST // LOST_STEP + 1),
     )
 
 
@@ -110,9 +94,3 @@ def _shares(
         )
         for number, name in enumerate(names)
     ]
-
-
-def _histogram(columns: Columns, values: _Integers, size: int) -> tuple[int, ...]:
-    """Return how often each of *values* occurs among near copies."""
-    counted = is_near(columns) & is_known(values)
-    return tuple(np.bincount(values[counted], minlength=size).tolist())

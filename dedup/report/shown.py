@@ -85,11 +85,6 @@ class ShownPages:
         )
         self.characters += len(url) + len(title)
 
-    def add_all(self, rows: Iterable[int]) -> None:
-        """Show the pages of these rows."""
-        for row in self.index.rows_of(sorted(set(rows) - self.pages.keys())):
-            self.add(row)
-
 
 def heading(row: Row, index: Index) -> str:
     """Return the title of a page as it is shown, or else how its stored text begins, "" for neither."""

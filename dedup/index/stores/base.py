@@ -279,16 +279,7 @@ class Store(Protocol):
         equally large clusters the oldest is first.
         """
 
-    def near(
-        self,
-        field: str,
-        simhash: int,
-        *,
-        kind: str | None,
-        scope: str | None,
-        max_distance: int,
-        limit: int,
-    ) -> list[tuple[int, int]]:
+    def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[tuple[int, int]]:
         """Return distances and numbers of listed rows within *max_distance* of a *simhash* other than 0.
 
         By the simhash *field*, "content" or "structure", the nearest first, then the oldest; exact.

@@ -239,21 +239,9 @@ class SQLiteStore(Records, Counts):
         with self._database.errors():
             return self._leases.is_held(run)
 
-    def near(
-        self,
-        field: str,
-        simhash: int,
-        *,
-        kind: str | None,
-        scope: str | None,
-        max_distance: int,
-        limit: int,
-    ) -> list[tuple[int, int]]:
+    def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[tuple[int, int]]:
         with self.transaction(writing=False):
-            groups = self._connection.execute(
-                "SELECT id FROM scopes WHERE (?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR scope = ?2)",
-                (kind, scope),
-            ).fetchall()
+            groups = self._connection.execute("SELECT id FROM scopes").fetchall()
             found = [
                 one
                 for (group,) in groups

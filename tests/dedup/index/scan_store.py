@@ -286,22 +286,11 @@ class ScanStore(Store):
         ]
         return sorted(large, key=lambda cluster: (-cluster[1], cluster[0]))[:limit]
 
-    def near(
-        self,
-        field: str,
-        simhash: int,
-        *,
-        kind: str | None,
-        scope: str | None,
-        max_distance: int,
-        limit: int,
-    ) -> list[tuple[int, int]]:
+    def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[tuple[int, int]]:
         found = [
             (distance, row.id)
             for row in self.rows(Query(listed=True))
-            if kind in (None, row.sighting.kind)
-            and scope in (None, row.sighting.scope)
-            and (distance := simhash_distance(simhash, row.sighting.fingerprint.simhash(field)))
+            if (distance := simhash_distance(simhash, row.sighting.fingerprint.simhash(field)))
             is not None
             and distance <= max_distance
         ]

@@ -247,30 +247,13 @@ class SameAnswers(RuleBasedStateMachine):
     @between_questions
     @rule(
         found=st.integers(0, len(PRINTS) - 1),
-        kind=st.sampled_from([None, "page", "item"]),
-        scope=st.sampled_from([None, "s", "a"]),
-        max_distance=st.sampled_from([0, 5, 20, 64]),
-    )
-    def nearest(self, found: int, kind: str | None, scope: str | None, max_distance: int) -> None:
-        slow, fast = (
-            index.views.nearest(PRINTS[found], kind=kind, scope=scope, max_distance=max_distance)
-            for index in (self.slow, self.fast)
-        )
-        assert (slow and slow.order) == (fast and fast.order)
-
-    @between_questions
-    @rule(
-        found=st.integers(0, len(PRINTS) - 1),
         field=st.sampled_from(["content", "structure"]),
-        kind=st.sampled_from([None, "page"]),
         max_distance=st.sampled_from([0, 5, 20, 64]),
         limit=st.integers(0, 4),
     )
-    def near(self, found: int, field: str, kind: str | None, max_distance: int, limit: int) -> None:
+    def near(self, found: int, field: str, max_distance: int, limit: int) -> None:
         slow, fast = (
-            index.views.near(
-                PRINTS[found], field=field, kind=kind, max_distance=max_distance, limit=limit
-            )
+            index.views.near(PRINTS[found], field=field, max_distance=max_distance, limit=limit)
             for index in (self.slow, self.fast)
         )
         assert [near.order for near in fast] == [near.order for near in slow]

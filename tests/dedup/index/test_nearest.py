@@ -8,18 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, Fingerprint, Page, SQLiteIndex
+from dedup import Fingerprint
 from dedup.algorithms.blocks import BlockIndex
-from dedup.index import Index
 from dedup.recipes.sketch import EMPTY
 from dedup.values.errors import ConfigError
 from tests.budget import examples
-from tests.dedup.index.scan_store import ScanIndex
 from tests.dedup.index.test_postings import BLOCKS, posting_list
-from tests.pages import edited, page, text
-from tests.sightings import find_or_add
-
-ANY = DedupConfig(verifier="distance", max_distance=0)
 
 
 def flipped(word: int, bits: list[int]) -> int:
@@ -81,66 +75,8 @@ def seen(content: int) -> Fingerprint:
     return Fingerprint(content, 0, EMPTY, digest, digest, 3)
 
 
-@settings(max_examples=examples(30), deadline=None)
-@given(stored=st.lists(words | around, max_size=12), query=words | around, apart=st.integers(1, 3))
-def test_both_indexes_give_the_oldest_of_the_nearest_pages(
-    tmp_path_factory: pytest.TempPathFactory, stored: list[int], query: int, apart: int
-) -> None:
-    answers = []
-    path = tmp_path_factory.mktemp("pages") / "pages.db"
-    for index in (ScanIndex(), SQLiteIndex(path)):
-        with index:
-            run = index.begin_run()
-            for number, word in enumerate(stored):
-                spider = str(number % apart)
-                find_or_add(index, seen(word), run=run, config=ANY, spider=spider)
-            listed = [row for row in index.rows() if row.listed]
-            found = index.views.nearest(seen(query))
-            expected = (
-                min(
-                    ((row.sighting.fingerprint.content_simhash ^ query).bit_count(), row.id)
-                    for row in listed
-                )
-                if listed
-                else None
-            )
-            assert (found and found.order) == expected
-            answers.append(index.views.nearest(seen(query), scope="0", max_distance=20))
-            index.end_run(run, "finished")
-    one, other = answers
-    assert (one and one.order) == (other and other.order)
-
-
-def test_the_nearest_page_of_a_crawl(index: Index) -> None:
-    with Detector(index) as detector:
-        for number in range(1, 6):
-            detector.check(page(text(number), f"http://a/{number}"))
-        asked = page(edited(3), "http://b/")
-        found = detector.nearest(asked)
-        assert found is not None
-        assert found.row.sighting.url == "http://a/3"
-        assert found.distance == detector.judge(asked).content_distance
-        assert detector.nearest(asked, max_distance=found.distance - 1) is None
-        assert detector.nearest(asked, kind="item") is None
-        assert detector.nearest(Page.from_html("<img>")) is None
-    other = Detector(index, spider="other").nearest(page(text(1)))
-    assert other is None
-
-
-def test_pages_that_are_listed_no_more_are_not_near(index: Index) -> None:
-    with Detector(index) as detector:
-        detector.check(page(text(1), "http://a/"))
-        detector.check(page(text(2), "http://b/"))
-        index.ledger.forget_url("http://a/")
-        found = detector.nearest(page(text(1)))
-    assert found is not None
-    assert found.row.sighting.url == "http://b/"
-
-
 @pytest.mark.parametrize("max_distance", [-1, 65])
-def test_other_distances_are_refused(index: Index, tmp_path: Path, max_distance: int) -> None:
-    with pytest.raises(ConfigError, match=rf"^max_distance \({max_distance}\) must be 0 to 64"):
-        index.views.nearest(seen(1), max_distance=max_distance)
+def test_other_distances_are_refused(tmp_path: Path, max_distance: int) -> None:
     with BlockIndex(tmp_path / "words.db") as words:
         with pytest.raises(ConfigError, match=rf"^max_distance \({max_distance}\) must be 0 to 64"):
             words.nearest(1, max_distance)

@@ -59,7 +59,6 @@ def test_near_gives_the_nearest_then_the_oldest(index: Index, field: str) -> Non
     expected = [(0, 4), (1, 2), (1, 3), (3, 1)] if field == "content" else []
     assert [near.order for near in found] == expected
     assert index.views.near(asked, field=field, max_distance=3, limit=2) == found[:2]
-    assert index.views.near(asked, field=field, max_distance=3, kind="item") == []
 
 
 def test_near_refuses_what_it_cannot_mean(index: Index) -> None:

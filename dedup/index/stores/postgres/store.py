@@ -437,23 +437,12 @@ class PostgresStore(Records, Counts):
     def is_leased(self, run: int) -> bool:
         return self._leases.is_held(run)
 
-    def near(
-        self,
-        field: str,
-        simhash: int,
-        *,
-        kind: str | None,
-        scope: str | None,
-        max_distance: int,
-        limit: int,
-    ) -> list[tuple[int, int]]:
+    def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[tuple[int, int]]:
         column = f"{field}_simhash"
         found = self._server.execute(
-            f"SELECT {distance_to('p.' + column)}, p.id FROM pages p JOIN scopes s ON s.id = p.scope "
-            f"WHERE p.listed AND p.{column} != 0 AND {distance_to('p.' + column)} <= ? "
-            "AND s.kind = coalesce(?, s.kind) AND s.scope = coalesce(?, s.scope) "
-            "ORDER BY 1, 2 LIMIT ?",
-            (signed(simhash), signed(simhash), max_distance, kind, scope, limit),
+            f"SELECT {distance_to(column)}, id FROM pages WHERE listed AND {column} != 0 "
+            f"AND {distance_to(column)} <= ? ORDER BY 1, 2 LIMIT ?",
+            (signed(simhash), signed(simhash), max_distance, limit),
         )
         return [(distance, row) for distance, row in found]
 
