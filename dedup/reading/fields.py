@@ -158,6 +158,8 @@ def unjudged_of(record: Mapping[str, Any], judged: Collection[str]) -> str:
     '{"price":"85.0"}'
     """
     values = {name: _comparable(record[name]) for name in record if name not in judged}
+    # An `ItemLoader` makes a list of each field.
+    values |= {name: one[0] for name, one in values.items() if isinstance(one, list) and len(one) == 1}
     held = {
         name: _bounded(value if isinstance(value, str) else _written(value), _MAX_VALUE)
         for name, value in values.items()
