@@ -635,27 +635,16 @@ def write_readme(marks: str, table: str) -> None:
     README.write_text(f"{before}{begin}\n{table}\n{end}{after}", "utf-8")
 
 
-HEAD = f"""# Beside its peers
+HEAD = """# Beside its peers
 
 Printed by `python -m benchmarks.peers DATA_FOLDER --write` on labelled pairs of real pages.
 
-- **F1** is measured at the threshold that the documentation of each program names. The figure in brackets is for
-  the threshold that is best on these very pairs: a bound, not a result. scrapy-dedup and text-dedup's MinHash
-  answer only yes or no, so their two figures are the same.
-- **Losses.** scrapy-dedup drops a page only if little would be lost with it. A pair of label 1 that would lose more
-  than is allowed is meant to be kept, and counts as missed in the F1 ([accuracy](accuracy.md) tells such pairs apart).
-- A label of **page_compare** means "pages of one site". Only the similarity of tags can show that. So
-  {HTML_SIMILARITY} has an advantage there over all others. Within 13 bits the structure simhashes of this
-  project reach .96 ([accuracy](accuracy.md)).
-- **False positives** are those in all three sets.
-- **Milliseconds** are processor time from text to verdict, without reading HTML. For {HTML_SIMILARITY} they are for a
-  pair, with reading.
-- **MB** is the memory for asking and adding the stream of pages. The index of this project is on disk; its memory
-  is for caches of a fixed size.
-
-datasketch and rensa are faster: they make one signature in memory, while this project makes two simhashes and a
-sketch and commits a row to disk. text-dedup works on whole data sets, so it has no time for
-asking and adding one page."""
+- **F1** is that at the threshold which the documentation of each program names; in brackets the threshold is the best
+  one for these very pairs: a bound, not a result. scrapy-dedup drops a page only if little would be lost with it, and a
+  pair of label 1 that would lose more counts as missed here.
+- A label of **page_compare** means "pages of one site", which only the similarity of tags shows.
+- **Milliseconds** are processor time from text to verdict, without reading HTML (for html-similarity with it). **MB**
+  is the memory for asking and adding the stream of pages; the index of this project is on disk."""
 
 
 if __name__ == "__main__":

@@ -23,8 +23,6 @@ from benchmarks.judged.running import Task, outcomes_of
 from benchmarks.judged.sites import ADD, ORDERS
 from dedup import DedupConfig
 
-DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "judged.md"
-
 # What each rule dropped, by order and rule, of each site.
 Found = Mapping[str, Mapping[tuple[str, str], Outcome]]
 
@@ -42,10 +40,16 @@ Found = Mapping[str, Mapping[tuple[str, str], Outcome]]
 )
 @click.option("--rules/--no-rules", "with_rules", default=True, help="Try other rules than the default.")
 @click.option("--lists/--no-lists", "with_lists", default=True, help="List what is lost.")
-@click.option("--write", is_flag=True, help="Write docs/judged.md.")
+@click.option("--write", type=click.Path(path_type=Path), help="Write the tables to this file.")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes.")
 def main(
-    folder: Path, *, orders: Sequence[str], with_rules: bool, with_lists: bool, write: bool, jobs: int
+    folder: Path,
+    *,
+    orders: Sequence[str],
+    with_rules: bool,
+    with_lists: bool,
+    write: Path | None,
+    jobs: int,
 ) -> None:
     labels = labels_in(folder / SET)
     rules, refused = configs(RULES) if with_rules else (configs({DEFAULT: {}})[0], {})
@@ -69,7 +73,7 @@ def main(
     if write:
         note = f"Measured with Python {python_version()}."
         body = "\n\n".join([_HEAD, note, *(table.markdown() for table in tables)])
-        DOCUMENT.write_text(body + "\n", "utf-8")
+        write.write_text(body + "\n", "utf-8")
 
 
 def _run_all(

@@ -204,7 +204,6 @@ def lost_table(found: Mapping[str, Figures], failures: Mapping[str, str]) -> Tab
             "Nine whole sites, one after the other, pages in the order of their names. A page is dropped if it "
             "is a copy of one that was kept, each contender by its own index or comparison. Readers have called "
             "drops of an early version of this project right, arguable or wrong; the columns say how many of these pages are "
-            "dropped, for whatever page. Contenders that name no threshold are left out. Words are lost that are in no run of four words of any page kept "
-            "([more about these figures](judged.md))."
+            "dropped, for whatever page. Contenders that name no threshold are left out. Words are lost that are in no run of four words of any page kept."
         ),
     )

@@ -308,12 +308,11 @@ def test_the_command_writes_tables_and_no_text(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = tmp_path / "judged.md"
-    monkeypatch.setattr(command, "DOCUMENT", document)
     rules = {DEFAULT: {}, "similar": {"verifier": "similarity"}, "newer": {"max_magic": 1}}
     monkeypatch.setattr(command, "RULES", rules)
     monkeypatch.setattr(command, "GRID", {"similar": {"verifier": "similarity"}, "loss": {}})
     result = CliRunner().invoke(
-        command.main, [str(data), "--write", "--jobs", "1"], catch_exceptions=False
+        command.main, [str(data), "--write", str(document), "--jobs", "1"], catch_exceptions=False
     )
     assert result.exit_code == 0
     written = document.read_text()
