@@ -13,7 +13,6 @@ _CHOICES = {
     "source": ("item", "response"),
     "action": ("drop", "mark"),
     "skip": ("nothing", "links"),
-    "unavailable": ("keep", "wait", "stop"),
 }
 
 
@@ -31,7 +30,6 @@ class DedupSettings:
     key_fields: tuple[str, ...] = ()
     action: str = "drop"
     dry_run: bool = False
-    unavailable: str = "keep"
     skip: str = "nothing"
     rules: str = "propose"
     follow: tuple[str, ...] = ()

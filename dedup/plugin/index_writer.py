@@ -7,12 +7,12 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
-from threading import Event, Thread
+from threading import Thread
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.values.errors import ServerAway, TooSlow
+from dedup.values.errors import ServerAway
 
 logger = logging.getLogger(__name__)
 
@@ -22,10 +22,6 @@ _T = TypeVar("_T")
 LONGEST_ANSWER = 10.0
 # After so many failures in a row the server is not asked for some seconds.
 _MOST_FAILURES, _PAUSE = 2, 5.0
-# How often a crawl that waits repeats a question that is too slow for a server that answers others.
-_MOST_SLOW = 3
-# Seconds between two tries of a crawl that waits for the server, at first and at most.
-_FIRST_TRY, _LAST_TRY = 0.2, 5.0
 # With more questions than that it is behind, and requests wait, each for so many seconds at most.
 MOST_WAITING, LONGEST_HOLD = 64, 60.0
 # Seconds that one question may wait for a lock, and the share of a crawl's time that all may wait.
@@ -57,20 +53,15 @@ class _Question(NamedTuple):
 class IndexWriter:
     """Asks in a thread of its own, one question after the other; answers come in the same order.
 
-    With *waits*, a question is repeated until the server answers, unless that question is always too
-    slow; *tell* is called with its first failure.  Callbacks run in the event loop of the thread that
-    made the writer.
+    Callbacks run in the event loop of the thread that made the writer.
     """
 
-    def __init__(self, *, waits: bool, tell: Callable[[Exception], None]) -> None:
-        self._waits = waits
-        self._tell = tell
+    def __init__(self) -> None:
         # None is the end.
         self._questions: SimpleQueue[_Question | None] = SimpleQueue()
         # What only the thread of the crawl looks at.
         self._open = 0
         self._has_room = asyncio.Event()
-        self._hurries = Event()
         self._failures = 0
         self._resumes = 0.0
         self._call: Callable[..., Any] = asyncio.get_running_loop().call_soon_threadsafe
@@ -93,17 +84,13 @@ class IndexWriter:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._has_room.wait(), LONGEST_HOLD)
 
-    def hurry(self) -> None:
-        """Wait for the server no longer: what it does not answer at once stays open."""
-        self._hurries.set()
-
     def close(self) -> None:
         """End the thread when all that was put is answered."""
         self._questions.put(None)
 
     def _work(self) -> None:
         while question := self._questions.get():
-            answer = self._answer(question.ask)
+            answer = self._asked(question.ask)
             try:
                 self._call(self._came, question, answer)
             except RuntimeError:  # the loop is closed: nobody listens any more
@@ -114,20 +101,6 @@ class IndexWriter:
         if not self.is_behind:
             self._has_room.set()
         question.then(answer)
-
-    def _answer(self, ask: Callable[[], _T]) -> Answer[_T]:
-        pause, slow, is_told = _FIRST_TRY, 0, False
-        while True:
-            answer = self._asked(ask)
-            is_away = not answer.is_asked or isinstance(answer.error, ServerAway)
-            slow += isinstance(answer.error, TooSlow)
-            if not (is_away and self._waits) or self._hurries.is_set() or slow > _MOST_SLOW:
-                return answer
-            if answer.error and not is_told:
-                self._call(self._tell, answer.error)
-                is_told = True
-            self._hurries.wait(pause)
-            pause = min(2 * pause, _LAST_TRY)
 
     def _asked(self, ask: Callable[[], _T]) -> Answer[_T]:
         begin = monotonic()

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,7 +35,7 @@ from dedup.plugin.requests import once_more
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
 from dedup.reading.page import Page
-from dedup.values.errors import DedupError, IndexUnavailable, ServerAway
+from dedup.values.errors import DedupError, IndexUnavailable
 from dedup.values.hashes import digest
 from dedup.values.printable import printable
 from dedup.values.row import NoSuchRow, Statistics, Withheld
@@ -60,8 +59,6 @@ MOST_GATHERED, GATHERED_FOR = 16, 0.25
 MOST_AGAIN = 1_000
 # Hosts that are remembered as visited; others are recorded again.
 _MAX_HOSTS = 20_000
-# Seconds that a server has, when a crawl ends, to answer what is still to be asked.
-_LONGEST_CLOSING = 30.0
 
 _NO_RUN = Run(0, "", "", "", 0.0)
 
@@ -161,9 +158,7 @@ class Judge:
             raise
         self._detector, self._run = detector, run
         if self.is_remote:
-            self._writer = IndexWriter(
-                waits=self.settings.unavailable == "wait", tell=self.notices.failed
-            )
+            self._writer = IndexWriter()
         self._pending = pending_of(index)
         self._pending.runs[run.id] = {}
         garbage.begin()
@@ -213,9 +208,7 @@ class Judge:
         return None
 
     async def _close_later(self, writer: IndexWriter, detector: Detector, reason: str) -> None:
-        """Let *writer* answer what was asked, and end the run; wait for the server for a while only."""
-        timer = Timer(_LONGEST_CLOSING, writer.hurry)
-        timer.start()
+        """Let *writer* answer what was asked, and end the run."""
         try:
             ended = await _answer(writer, partial(_done, detector.close, reason))
             ask = partial(self._report, detector.index, self._run, self.counts.own())
@@ -226,7 +219,6 @@ class Judge:
                 logger.error("The run could not be ended: %s", ended.error or report.error)
             await _answer(writer, detector.index.close)
         finally:
-            timer.cancel()
             writer.close()
             self._pending.leave(self._run.id)
 
@@ -430,11 +422,6 @@ class Judge:
             self.counts.add("not_asked")
         if answer.error:
             self.notices.failed(answer.error)
-            if isinstance(answer.error, ServerAway) and self.settings.unavailable == "stop":
-                self.stop(
-                    "dedup_index_unavailable",
-                    "The crawl is ended: the index does not answer (DEDUP_UNAVAILABLE)",
-                )
         return answer.value
 
     def stop(self, reason: str, why: str) -> None:

@@ -21,10 +21,6 @@ class ServerAway(IndexUnavailable):
     """The server that has the index does not answer, or not in time; it may do so later."""
 
 
-class TooSlow(ServerAway):
-    """The server did not answer one question in time."""
-
-
 class RunEnded(IndexUnavailable):
     """A run was ended by others, who had not heard of its process; nothing can be added to it."""
 

@@ -20,7 +20,7 @@ class Asking:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self._goes_on = Event()
-        self._writer = IndexWriter(waits=False, tell=lambda error: pytest.fail(str(error)))
+        self._writer = IndexWriter()
         self._writer.put(self._goes_on.wait, lambda _: None)
 
     def put(self, *names: str) -> None:

@@ -22,7 +22,7 @@ from psycopg.types.numeric import Int8Dumper
 from dedup.index.database_files import Damaged
 from dedup.index.stores.postgres.address import Address
 from dedup.index.stores.postgres.watch import Watch
-from dedup.values.errors import IndexUnavailable, ServerAway, TooSlow
+from dedup.values.errors import IndexUnavailable, ServerAway
 from dedup.values.printable import printable
 
 # Seconds to wait for a connection; and for one statement, where the user has not said.
@@ -249,13 +249,11 @@ class Server:
 
 
 # Of errors that the server tells, those that may be over the next time: connections, resources, being
-# shut down, deadlocks.
+# shut down, deadlocks, an answer that takes too long.
 _PASSING = ("08", "53", "57", "40", "55")
 
 
 def _kind_of(error: psycopg.Error) -> type[IndexUnavailable]:
-    if isinstance(error, errors.QueryCanceled):
-        return TooSlow
     if error.sqlstate is None:
         return ServerAway if isinstance(error, psycopg.OperationalError) else IndexUnavailable
     return ServerAway if error.sqlstate.startswith(_PASSING) else IndexUnavailable
