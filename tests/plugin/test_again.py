@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import Request
 
 from dedup import SQLiteIndex
+from dedup.plugin.requests import once_more
 from dedup.values.verdict import Outcome
 from tests.crawling import Crawl, crawl
 from tests.knobs import KNOBS, WAIT
@@ -87,6 +89,17 @@ def test_what_cannot_be_asked_for_again_is_kept(tmp_path: Path, how: Any) -> Non
     done = twice(tmp_path, later="unseen", **how)
     assert names(done) == ["copy"]
     assert done.dedup()["wait_timeout"] == 1
+    assert "requested_again" not in done.dedup()
+
+
+def test_a_request_is_made_again_once_and_from_the_beginning() -> None:
+    first = Request("http://a.example/", meta={"retry_times": 2, "depth": 3})
+    again = once_more(first)
+    assert again is not None
+    assert again.dont_filter
+    assert (again.meta.get("retry_times"), again.meta["depth"]) == (None, 3)
+    assert once_more(again) is None
+    assert once_more(Request("http://a.example/b", meta=again.meta)) is not None  # a link of it
 
 
 def test_a_job_that_stops_before_the_first_is_lost_asks_for_the_copy_when_it_goes_on(
