@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -55,7 +55,7 @@ class Page:
     redirects: tuple[str, ...] = ()
     seen_on: str | None = None
     inside: int | None = None
-    unjudged: str = ""
+    unjudged: str = field(default="", compare=False)  # no verdict depends on it
 
     @classmethod
     def from_html(
