@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from hashlib import blake2b
 from logging import getLogger
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote
 
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.httpobj import urlparse_cached
@@ -23,8 +22,6 @@ SOFT_404 = "soft 404"
 LOGIN = "login wall"
 NO_SCRIPTS = "needs JavaScript"
 
-LIKE = 0.8
-"""The share (0 to 1) of the words of both that a page has in common with the answer to the probe."""
 MOST = 0.1
 """If a larger share (0 to 1) of a host's pages is of a kind, it tells nothing about them."""
 ENOUGH_PAGES = 20
@@ -50,26 +47,10 @@ class Walls:
     """What stands in place of pages, by host."""
 
     def __init__(self) -> None:
-        self._probes: dict[str, frozenset[str] | None] = {}
         self._pages: Counter[str] = Counter()
         self._found: Counter[tuple[str, str]] = Counter()
         self._linked: Counter[tuple[str, str]] = Counter()
         self._void: set[tuple[str, str]] = set()
-
-    def probe_for(self, response: Response) -> str:
-        """Return an address that cannot exist on the host of *response*, "" if it was asked for."""
-        host = _host(response)
-        if host in self._probes:
-            return ""
-        self._probes[host] = None
-        name = blake2b(host.encode(), digest_size=8).hexdigest()
-        return urljoin(response.url, f"/there-is-no-such-page-{name}.html")
-
-    def probed(self, host: str, response: Response, page: Page | None) -> None:
-        """Note what *host* has answered for the address that cannot exist."""
-        if page is not None and 200 <= response.status < 300:
-            words = _words(response, page)
-            self._probes[host] = words if len(words) >= _FEWEST else None
 
     def kind(self, response: Response, page: Page, *, is_start: bool, is_behind: bool) -> str:
         """Return what *page* stands there as, "" for itself.
@@ -101,7 +82,7 @@ class Walls:
             yield f"{number:,} pages of {host} are marked as {kind!r}: {_MEANINGS[kind]}"
 
     def _kind_of(self, response: Response, page: Page) -> str:
-        if (probe := self._probes.get(_host(response))) and _is_like(_words(response, page), probe):
+        if SOFT_404 in response.flags:
             return SOFT_404
         if not isinstance(response, HtmlResponse) or len(page.text.split(None, FEW_WORDS)) > FEW_WORDS:
             return ""
@@ -110,10 +91,6 @@ class Walls:
         says_nothing = len(_words(response, page)) < _FEWEST
         notice = " ".join(response.xpath("//noscript//text()").getall()) if says_nothing else ""
         return NO_SCRIPTS if _ASKS_FOR_SCRIPTS.search(f"{page.text} {notice}") else ""
-
-
-def _is_like(words: frozenset[str], probe: frozenset[str]) -> bool:
-    return len(words & probe) >= LIKE * len(words | probe)
 
 
 def _words(response: Response, page: Page) -> frozenset[str]:

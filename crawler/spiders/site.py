@@ -17,7 +17,6 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import IGNORED_EXTENSIONS
 from scrapy.settings import BaseSettings
-from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.response import get_base_url
 
 from crawler.items import PageItem
@@ -40,8 +39,8 @@ _IGNORED = frozenset("." + extension for extension in IGNORED_EXTENSIONS)
 # Each link from the start page costs 1: what a page calls its canonical is fetched before pages as deep
 # as the page itself.
 _CANONICAL_PRIORITY = 2
-# What a site answers for a missing page should be known before other pages; links of such pages wait.
-_FIRST, _LAST = 10_000, -10_000
+# Links of what stands in the place of a page wait.
+_LAST = -10_000
 _BEHIND = {"behind_wall": True}
 # What robots.txt (100) forbids is no look.
 _BUDGET_PRIORITY = 110
@@ -118,8 +117,6 @@ class SiteSpider(PageSpider):
         if page is None:
             return
         self._pages += 1
-        if probe := self._walls.probe_for(response):
-            yield self._probe(probe, response)
         kind = self._kind(response, page)
         asked = directives(response) & self._obeyed if self._obeyed else frozenset()
         if "noindex" in asked:
@@ -136,21 +133,6 @@ class SiteSpider(PageSpider):
         """Say what stood in place of pages."""
         for line in self._walls.summary():
             self.logger.info("%s", line)
-
-    def probed(self, response: Response, host: str) -> None:
-        """Note what a host answers for an address that cannot exist."""
-        self._walls.probed(host, response, self.page(response))
-
-    def _probe(self, url: str, response: Response) -> Request:
-        # Neither an item nor a step of the crawl, and asked again by a job that goes on.
-        return Request(
-            url,
-            self.probed,
-            cb_kwargs={"host": urlparse_cached(response).netloc},
-            meta={"dedup": False, "handle_httpstatus_all": True},
-            priority=_FIRST,
-            dont_filter=True,
-        )
 
     def _kind(self, response: Response, page: Page) -> str:
         is_start = not response.meta.get("depth", 0)

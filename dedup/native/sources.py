@@ -31,7 +31,6 @@ SOURCES = {
         "recipes/terms.py",
         "recipes/traits.py",
         "recipes/weights.py",
-        "urls/newness.py",
         "values/hashes.py",
     ),
     "_search": (

@@ -63,6 +63,7 @@ def _guarded(
         except Exception:
             logger.exception("No rules for URLs are proposed or obeyed from now on")
             self.give_up()
+            self._resume()
         self.seconds += thread_time() - begin
 
     return wraps(method)(guarded)
@@ -95,7 +96,7 @@ class Watch:
 
 
 class CrawlRules:
-    """The rules of one crawl.  Without any, and with ``DEDUPBY_RULES = "propose"``, nothing changes."""
+    """The rules of one crawl.  Without any, and with ``DEDUP_RULES = "propose"``, nothing changes."""
 
     def __init__(self, crawler: Crawler, settings: DedupSettings, counts: CrawlStats) -> None:
         self.seconds = 0.0
@@ -290,16 +291,21 @@ class CrawlRules:
     def _check(self, watch: Watch, signature: str, shows: tuple[int, ...] | None) -> None:
         """See whether a page is as rules say; if not, ask for what was withheld by them."""
         wrong = self._obeyed.seen(watch.urls, signature, shows, watch.links, stands=watch.stands)
-        book, run, engine = self._book, self._run, self._crawler.engine
+        book, run = self._book, self._run
         for found in wrong:
             logger.warning("A rule is switched off: %s", _against(found))
             self._counts.add("rules/switched_off")
             assert book is not None
             assert run is not None
             self._do(partial(book.note_wrong, run.id, found), _ignored)
-        for request in self.again() if wrong else ():
-            assert engine is not None
-            engine.crawl(request)
+        if wrong:
+            self._resume()
+
+    def _resume(self) -> None:
+        """Ask for what was withheld by rules that act no more."""
+        assert self._crawler.engine is not None
+        for request in self.again():
+            self._crawler.engine.crawl(request)
 
 
 def _why(rules: Collection[Rule]) -> str:

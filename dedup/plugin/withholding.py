@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import maybe_deferred_to_future
 
 from dedup.index.index import is_address
 from dedup.plugin.not_visited import BY_RULE, Address, NotVisited, not_visited
@@ -22,9 +22,11 @@ from dedup.plugin.pipeline import BesidePipeline
 from dedup.plugin.requests import kept_request, request_again
 from dedup.plugin.responses import read_timed
 from dedup.plugin.settings import index_path, only_looks, read_settings
-from dedup.urls.budget import Budgets, beyond, is_chosen
+from dedup.reading.page import Page
+from dedup.recipes.fingerprinter import fingerprinter_of
+from dedup.urls.budget import NEWS, Budgets, News, beyond, is_chosen, without_numbers
 from dedup.urls.leaves import Leaves, Link
-from dedup.urls.newness import NEW_WORDS, Newness
+from dedup.urls.missing import Missing
 from dedup.values.hashes import digest
 from dedup.values.printable import printable
 from dedup.values.urls import host_of
@@ -42,9 +44,11 @@ STATE = "dedup.budgets"
 # After so many looks what was learned is saved, for the case that the crawl is killed.
 _SAVED_AFTER = 200
 _GONE = (404, 410)
+SOFT_404 = "soft 404"
+"""In the flags of a response: it is like the answer for an address that cannot exist."""
+PROBE_TIMEOUT = 30.0
+"""Seconds to wait for it."""
 _MET = "dedup_met"
-_LETTERS = str.maketrans("0123456789", "ghijklmnop")
-_WORD = re.compile(r"\w+")
 
 
 class UrlRulesMiddleware(BesidePipeline):
@@ -88,7 +92,7 @@ class RequestParked(IgnoreRequest):
 class BudgetMiddleware(BesidePipeline):
     """Parks requests by what the pages of their pattern have brought; see `dedup.urls.budget.Budgets`.
 
-    A page brings something new if it has `NEW_WORDS` words that no page before it had, or if a page that
+    A page brings something new if it has `NEWS` phrases that no page before it had, or if a page that
     it links to has.  The link is known by the header ``Referer``, which Scrapy adds.  Then what was
     parked of the pattern is requested again.  When nothing else is left to do, so is what is parked of a
     part of the site that has an end; see `dedup.urls.leaves.Leaves`.  Start requests and those with
@@ -101,10 +105,12 @@ class BudgetMiddleware(BesidePipeline):
         self._max_bytes = settings.config.max_bytes
         self._job = crawler.settings["JOBDIR"]
         self._budgets = Budgets()
-        self._newness = Newness()
+        self._news = News()
         self._leaves = Leaves()
+        self._missing = Missing()
         self._leaf_urls: set[str] = set()
         self._part = JudgedPart(settings)
+        self._fingerprint = fingerprinter_of(settings.config)
         self._not_visited = not_visited(crawler)
         self._looks, self._looks_when_idle = 0, -1
 
@@ -124,8 +130,8 @@ class BudgetMiddleware(BesidePipeline):
             state = json.loads(file.read_text("utf-8"))
             self._budgets.restore(state["budgets"])
             self._leaves.restore(state["leaves"])
-        if self._job and (file := Path(self._job, STATE + ".words")).exists():
-            self._newness = Newness(file.read_bytes())
+        if self._job and (file := Path(self._job, STATE + ".news")).exists():
+            self._news = News(file.read_bytes())
         for why in self._not_visited.counts() if self._follow else ():
             addresses = [] if why.startswith(BY_RULE) else self._not_visited.take(why)
             self._make(one for one in addresses if not self._is_kept(one))
@@ -150,20 +156,53 @@ class BudgetMiddleware(BesidePipeline):
         self._not_visited.add(Address(name, url, kept_request(request, self._crawler)))
         raise RequestParked(name)
 
-    def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
-        """Note what a page has brought."""
-        if 200 <= response.status < 300 and not _is_free(request):
-            try:
-                if self._is_new(response):
-                    self._credit(request)
-                else:
-                    self._nothing_new(request)
-            except Exception:
-                # A page that we cannot read is our error: nothing is parked for it.
-                logger.exception("It is not known whether <%s> is new", printable(response.url))
-        elif response.status in _GONE and not _is_free(request):
+    def process_response(self, request: Request, response: Response, spider: Any = None) -> Any:
+        """Note what a page has brought; the first one of a host waits for what is missing there."""
+        if _is_free(request):
+            return response
+        if response.status in _GONE:
             # A dead link names no address, so a part of the site that is full of them has an end, too.
             self._nothing_new(request)
+        if not 200 <= response.status < 300:
+            return response
+        if probe := self._missing.probe_for(response.url):
+            return self._after_probe(probe, request, response)
+        return self._noted(request, response)
+
+    async def _after_probe(self, url: str, request: Request, response: Response) -> Response:
+        """Ask for what cannot exist, unless robots.txt forbids it."""
+        meta: dict[str, Any] = {"dedup": False, "handle_httpstatus_all": True, "dont_retry": True}
+        meta["download_timeout"] = PROBE_TIMEOUT
+        try:
+            answer = await self._download(Request(url, NO_CALLBACK, meta=meta))
+            page = self._page(answer) if 200 <= answer.status < 300 else None
+            if page is not None:
+                self._missing.learn(answer.url, f"{page.title} {page.text}")
+        except Exception as error:
+            logger.debug("It is not known what stands at %s: %s", url, error)
+        return self._noted(request, response)
+
+    async def _download(self, request: Request) -> Response:
+        engine: Any = self._crawler.engine
+        has_async = hasattr(engine, "download_async")  # since Scrapy 2.14
+        download = engine.download_async(request) if has_async else engine.download(request)
+        response: Response = await (download if has_async else maybe_deferred_to_future(download))
+        return response
+
+    def _noted(self, request: Request, response: Response) -> Response:
+        try:
+            page = self._page(response)
+            if page and self._missing.is_like(response.url, f"{page.title} {page.text}"):
+                response.flags.append(SOFT_404)
+                assert self._crawler.stats is not None
+                self._crawler.stats.inc_value("dedup/soft_404s")
+            if self._is_new(response, page):
+                self._credit(request)
+            else:
+                self._nothing_new(request)
+        except Exception:
+            # A page that we cannot read is our error: nothing is parked for it.
+            logger.exception("It is not known whether <%s> is new", printable(response.url))
         return response
 
     def spider_idle(self) -> None:
@@ -179,19 +218,21 @@ class BudgetMiddleware(BesidePipeline):
         """Save what was learned."""
         if self._job:
             self._save()
-            Path(self._job, STATE + ".words").write_bytes(self._newness.state())
+            Path(self._job, STATE + ".news").write_bytes(self._news.state())
 
-    def _is_new(self, response: Response) -> bool:
-        host = host_of(response.url)
+    def _page(self, response: Response) -> Page | None:
         judge, limit = self._judge, self._max_bytes
         page = read_timed(response, judge) if judge else page_from_response(response, max_bytes=limit)
-        if page is not None and page.excess is None:
-            page = self._part.of(page, lambda: response.text)
-            return self._newness.words(host, f"{page.title}\n{page.text}") >= NEW_WORDS
-        if isinstance(response, TextResponse) and page is None:
-            words = " ".join(_WORD.findall(response.text))
-            return self._newness.words(host, words) >= NEW_WORDS
-        return self._newness.words(host, digest(response.body).hex().translate(_LETTERS)) > 0
+        if page is None and isinstance(response, TextResponse):
+            return Page.from_text(response.text)
+        return page if page is None or page.excess is None else None
+
+    def _is_new(self, response: Response, page: Page | None) -> bool:
+        host = host_of(response.url)
+        if page is None:
+            return self._news.of(host, digest(response.body)) > 0
+        page = self._part.of(page, lambda: response.text)
+        return self._news.of(host, self._fingerprint(without_numbers(page)).sample) >= NEWS
 
     def _nothing_new(self, request: Request) -> None:
         """Note that the page of *request* has brought nothing new."""

@@ -10,11 +10,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from heapq import nlargest
 from math import inf, log2
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
+
+import numpy as np
+
+from dedup.reading.page import Page
+from dedup.recipes.sample import ONE_IN, sampled
+from dedup.values.hashes import murmur3
 
 FIRST_LOOKS = 12
 """So many looks in a row may bring nothing, however few addresses there are."""
@@ -35,9 +42,13 @@ MAX_REPEATS = 3
 MAX_LENGTH = 2_000
 """Characters of an address."""
 
+NEWS = 24
+"""A page is new with about so many phrases that no page of its host had before."""
+_PLACES = 1 << 21
+
 # A part of a segment with two digits is an id or a date; elsewhere a number is a number.
 _WORD = re.compile(r"[0-9A-Za-z]+")
-_NUMBER = re.compile(r"[0-9]+")
+_NUMBER, _ALONE = re.compile(r"[0-9]+"), re.compile(r"\b[0-9]+\b")
 _MOST_FOLDERS = 3
 _OTHERS = "(other hosts)"
 
@@ -208,6 +219,37 @@ class Budgets:
         if len(known) + len(address.patterns) > MAX_PATTERNS:
             known = self._hosts[host] = _larger_half(known)
         return address, [known.setdefault(name, _Pattern()) for name in address.patterns]
+
+
+class News:
+    """Knows the phrases of the last pages by their hashes: some two million places, 8 MB.
+
+    The verdict on a page says no more than that it was kept, as each day of a calendar is that goes on
+    without end.  So pages are new by what verdicts are given on: the sample of their fingerprint.
+    """
+
+    def __init__(self, state: bytes = b"") -> None:
+        # Each place has one hash; a new one takes the place of another, so the oldest are forgotten.
+        self._hashes = np.zeros(_PLACES, "<u4")
+        if len(state) == self._hashes.nbytes:
+            self._hashes = np.frombuffer(state, "<u4").copy()
+
+    def of(self, host: str, sample: bytes) -> int:
+        """Return about how many phrases of a page no page of its *host* had; now they are known."""
+        hashes = sampled(sample) ^ np.uint32(murmur3(host) & 0xFFFFFFFF)
+        places = hashes & np.uint32(_PLACES - 1)
+        new = int(np.count_nonzero(self._hashes[places] != hashes))
+        self._hashes[places] = hashes
+        return ONE_IN * new
+
+    def state(self) -> bytes:
+        """Return all of it as bytes, to go on with in another process."""
+        return self._hashes.tobytes()
+
+
+def without_numbers(page: Page) -> Page:
+    """Return *page* with 0 for each number: counters and dates are always new, and count for nothing."""
+    return replace(page, text=_ALONE.sub("0", page.text))
 
 
 def is_chosen(url: str, name: str, chosen: tuple[str, ...]) -> bool:
