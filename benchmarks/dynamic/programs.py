@@ -74,7 +74,7 @@ PROGRAMS: dict[str, Program] = {
         ("dokuwiki", "php-cli", "debian-handbook"),
         lambda place: php.dokuwiki(place, 60),
         Content(".mode_show #dokuwiki__content div.page, div.dokuwiki.export", "", "#dw__toc, .dw__toc"),
-        r"do=(edit|login|media|register|resendpwd|admin|profile)|/lib/|/feed\.php|/_media|tab_|export_raw",
+        r"do=(edit|login|media|register|resendpwd|admin|profile|index|recent|backlink)|idx=|/lib/|/feed\.php|/_media|tab_|export_raw",
     ),
     "trac": Program(
         "tracker and wiki",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -64,8 +64,7 @@ def by_minhash(pages: Sequence[Crawled]) -> dict[int, int]:
     dropped: dict[int, int] = {}
     for number, page in enumerate(pages):
         words = words_in(visible(page.html))
-        runs = zip(*(words[start:] for start in range(SHINGLE)), strict=False)
-        shingles = set(map(hash, runs)) or {hash(tuple(words))}
+        shingles = set(_runs(words)) or {hash(tuple(words))}
         for other, known in kept:
             smaller, larger = sorted((len(shingles), len(known)))
             if smaller < LIKENESS * larger:
@@ -77,6 +76,10 @@ def by_minhash(pages: Sequence[Crawled]) -> dict[int, int]:
         else:
             kept.append((number, shingles))
     return dropped
+
+
+def _runs(words: Sequence[str]) -> list[int]:
+    return list(map(hash, zip(*(words[start:] for start in range(SHINGLE)), strict=False)))
 
 
 def by_simhash(pages: Sequence[Crawled]) -> dict[int, int]:
@@ -113,3 +116,29 @@ def words_only_in(page: Crawled, other: Crawled | None) -> list[str]:
         else:
             found.append(word)
     return found
+
+
+def words_nowhere(
+    pages: Sequence[Crawled], dropped: Collection[int], lost: Iterable[int]
+) -> dict[int, list[str]]:
+    """Return the words of each page *lost* that are in no run of `SHINGLE` words of any page kept, numbers left out."""
+    missing = dict[int, list[str]]()
+    numbers = list(lost)
+    known = {
+        run
+        for number, page in enumerate(pages)
+        if numbers and number not in dropped
+        for run in _runs(words_in(visible(page.html)))
+    }
+    for number in numbers:
+        words = words_in(visible(pages[number].html))
+        there = {
+            start + place
+            for start, run in enumerate(_runs(words))
+            if run in known
+            for place in range(SHINGLE)
+        }
+        missing[number] = [
+            word for place, word in enumerate(words) if place not in there and not word.isdecimal()
+        ]
+    return missing

@@ -93,10 +93,10 @@ def sayings(language: str, count: int) -> list[str]:
 
 def wares(count: int) -> list[Text]:
     """Return *count* of the packages that are installed here, each with its description."""
-    form = "${Package}: ${Description}\\0"
+    form = "${Package}: ${Description}\\n\\n"
     listed = subprocess.run(["dpkg-query", "-W", "-f", form], capture_output=True, text=True, check=True)
     found: dict[str, Text] = {}
-    for record in listed.stdout.split("\0"):
+    for record in listed.stdout.split("\n\n"):
         title, _, body = record.partition("\n")
         parts = [" ".join(part.split()) for part in body.split("\n .\n")]
         if len(words_in(body)) >= SHORTEST // 3:

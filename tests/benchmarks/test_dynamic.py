@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.dynamic.__main__ import RULES, main
 from benchmarks.dynamic.programs import PROGRAMS
-from benchmarks.dynamic.replay import ENDING, load, ours, save, words_only_in
+from benchmarks.dynamic.replay import ENDING, load, ours, save, words_nowhere, words_only_in
 from benchmarks.dynamic.texts import sections
 from benchmarks.dynamic.truth import Content, Crawled, counts_of, keys_of, words_in
 from tests.pages import text
@@ -103,6 +103,14 @@ def test_the_command_prints_a_row_for_each_rule_and_lists_what_is_lost_and_kept(
 def test_words_that_only_one_page_has_are_counted_as_often_as_they_stand_there() -> None:
     assert words_only_in(Crawled("", "<p>a b a c"), Crawled("", "<p>a b")) == ["a", "c"]
     assert words_only_in(Crawled("", "<p>a b"), None) == ["a", "b"]
+
+
+def test_words_are_nowhere_if_no_page_kept_has_them_in_a_run_of_four() -> None:
+    texts = ("a b c d e 7 x y", "a b c d e", "y x")
+    pages = [Crawled(str(number), f"<p>{said}") for number, said in enumerate(texts)]
+    assert words_nowhere(pages, {0}, [0]) == {0: ["x", "y"]}
+    assert words_nowhere(pages, {0, 1}, [1]) == {1: ["a", "b", "c", "d", "e"]}
+    assert words_nowhere(pages, {0}, []) == {}
 
 
 def test_a_manual_is_cut_at_its_headings_and_short_sections_are_left_out() -> None:
