@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from benchmarks.accuracy.report import Row, Table
-from benchmarks.dynamic.place import Place
+from benchmarks.dynamic.place import Place, install
 from benchmarks.dynamic.programs import PROGRAMS, Program
 from benchmarks.dynamic.replay import (
     ENDING,
@@ -45,8 +45,8 @@ HEAD = """# Web programs, and what is kept and lost of them
 
 Printed by `python -m benchmarks.dynamic --write`. Each program is installed, filled with texts that Debian's packages
 bring (Python's manual, the Debian Handbook and Gimp's help in Chinese, fortunes, descriptions of packages), served on
-this machine with the widgets that such sites have, and crawled up to 600 pages, the nearest first, with the default
-settings and an empty index. Nothing has been tuned to their words.
+this machine with the widgets that such sites have, and crawled up to some hundred pages (`--pages`), the nearest
+first, with the default settings and an empty index.
 
 - What a page is about is known by the elements in which its program shows it: title and text are its key, answers,
   comments and reviews its parts. Pages without such elements (lists, forms, differences) are not judged.
@@ -55,17 +55,21 @@ settings and an empty index. Nothing has been tuned to their words.
   as the difference of two versions, still shows them. **Words nowhere** are the words of these pages that are in no run
   of four words of any page kept, numbers left out.
 - MinHash stands for all programs that drop a page with .8 of the runs of four words of another (exactly counted),
-  SimHash for those that drop it at 3 bits of 64 or less (runs of four letters); both read all text that a browser shows.
+  SimHash for those that drop it at 3 bits of 64 or less (runs of four letters); both read all that a browser shows.
 
 Programs:
 """
-# What is no more than a sentence is not worth a table.
-TRIED = """Tried as well: FlaskBB 2.2.0, a forum, cannot be installed with today's setuptools.
+TRIED = """Tried as well: FlaskBB 2.2.0, a forum, cannot be built with today's setuptools. django-wiki 0.13.0 and Puput 2.2.0,
+a wiki and a blog, install, but have not been filled.
+
+`--keep FOLDER` keeps the crawls, and `--replay FOLDER` puts those through the rule as it is now, without any program;
+`--list` names what was lost and kept.
 """
 
 
 def crawled(program: Program, pages: int, cache: Path) -> list[Crawled]:
     """Install, fill and serve *program*, and return the pages of a crawl of it."""
+    install(program.packages)
     with TemporaryDirectory() as folder:
         place = Place(Path(folder), free_port(), cache)
         files = {name: str(place.folder / name) for name in ("index", "result", "log")}

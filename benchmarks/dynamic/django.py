@@ -48,7 +48,7 @@ def oscar(place: Place, products: int) -> Iterator[str]:
     bin_ = place.python("django-oscar==4.2.1", "django<5.3", "sorl-thumbnail", name="oscar")
     sold = [(ware.title, ware.paragraphs) for ware in wares(products)]
     given = {"wares": sold, "reviews": sayings("en", 2 * products)}
-    with _served(place, bin_, "oscar", given, "/catalogue/") as begin:
+    with _served(place, bin_, "oscar", given, "/all/") as begin:
         yield begin
 
 

@@ -88,3 +88,14 @@ def revisions(language: str, count: int) -> list[Revised]:
         drafts = [f"{text.whole}\n\n{other}" for other in _taken(said, number % 3)]
         found.append(Revised(text.title, (*drafts, text.whole)))
     return found
+
+
+def install(packages: Sequence[str]) -> None:
+    """Install the Debian *packages* that are not there yet."""
+    states = {
+        name: subprocess.run(["dpkg", "-s", name], check=False, capture_output=True).returncode
+        for name in packages
+    }
+    if missing := [name for name, state in states.items() if state]:
+        command = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
+        call(command, variables={"DEBIAN_FRONTEND": "noninteractive"})
