@@ -60,7 +60,8 @@ first, with the default settings and an empty index.
 Programs:
 """
 TRIED = """Tried as well: FlaskBB 2.2.0, a forum, cannot be built with today's setuptools. django-wiki 0.13.0 and Puput 2.2.0,
-a wiki and a blog, install, but have not been filled.
+a wiki and a blog, install, but have not been filled. The lists of django-oscar 4.2.1, a shop, ask a search engine: it
+is started at a list of its own, and has not been crawled to the end.
 
 `--keep FOLDER` keeps the crawls, and `--replay FOLDER` puts those through the rule as it is now, without any program;
 `--list` names what was lost and kept.
