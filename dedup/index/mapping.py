@@ -10,9 +10,9 @@ from typing import Any
 
 from dedup.index import postings
 from dedup.index.database_files import Damaged
-from dedup.index.schema import FLAG, NUMBER, PAGES, SCOPES, TEXT, Column
+from dedup.index.schema import NUMBER, PAGES, SCOPES, TEXT, Column
 from dedup.recipes.bands import Banding
-from dedup.rule.loss import LITTLE_WORDS
+from dedup.recipes.traits import title_in
 from dedup.rule.site import told_by
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
@@ -146,33 +146,27 @@ _KEPT_TEXT = Reader(
         *PAGES.select(
             ("id", "url", "seen_on", "run", "sample", "traits", "is_dry", "reason", "outcome", "kept")
         ),
-        Column("is a sibling", FLAG),
         *SCOPES.select(("kind", "scope")),
     ),
 )
-# No join: a plan made for few rows might read all of the other side.
-_IS_SIBLING = (
-    "CASE WHEN NOT p.kept AND p.title != (SELECT c.title FROM pages c WHERE c.id = p.canonical) "
-    "THEN 1 ELSE 0 END"
-)
 SELECT_KEPT_TEXT = (
     "SELECT p.id, p.url, p.seen_on, p.run, p.sample, p.traits, p.is_dry, p.reason, p.outcome, p.kept, "
-    f"{_IS_SIBLING}, s.kind, s.scope "
+    "s.kind, s.scope "
     "FROM pages p JOIN scopes s ON s.id = p.scope "
 )
-TELLS_OF_SITE = f"(p.kept OR (p.reason = '{Reason.NEAR_DUPLICATE}' AND p.lost > {LITTLE_WORDS}))"
-"""The condition that a row tells something of its site: it was kept, or lost more than a few words."""
+TELLS_OF_SITE = f"(p.kept OR (p.reason = '{Reason.NEAR_DUPLICATE}' AND p.lost > 0))"
+"""The condition that a row tells something of its site: it was kept, or lost a word."""
 
 
 def kept_text_of(stored: Sequence[Any]) -> KeptText:
     """Return what `SELECT_KEPT_TEXT` gave; raises `Damaged`."""
     row, url, seen_on, run, sample, traits, is_dry, reason, outcome, *found = _KEPT_TEXT.values(stored)
     host = host_of(url) if seen_on is None else seen_on
-    is_kept, is_sibling, kind, scope = found
+    is_kept, kind, scope = found
     is_new = reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
     return KeptText(
         *(row, (kind, scope), host, run, is_dry, is_new, outcome),
-        *(told_by(sample, traits), is_kept, is_sibling),
+        *(told_by(sample, traits) if is_kept else title_in(traits), is_kept),
     )
 
 

@@ -94,7 +94,6 @@ class _Pages(NamedTuple):
     is_dry: bool
     is_new: bool
     is_kept: bool
-    is_sibling: bool
 
 
 class Sites:
@@ -159,7 +158,7 @@ class Sites:
             self._pending.discard(text.id)
             if text.outcome is Outcome.CONFIRMED:
                 span = self._spans.setdefault(text.id // SPAN, {})
-                about = text.run, text.is_dry, text.is_new, text.is_kept, text.is_sibling
+                about = text.run, text.is_dry, text.is_new, text.is_kept
                 pages = _Pages(*about)
                 host = span.setdefault((text.group, text.host), {})
                 host.setdefault(pages, Shingles()).add(text.told)
@@ -213,7 +212,12 @@ class Site:
     def on(self, sample: bytes) -> Counted:
         """See `SiteContext`."""
         self._renew()
-        return self._counted(sampled(sample), self.hosts[0], lambda _: True)[0]
+        return self._counted(sampled(sample), self.hosts[0])[0]
+
+    def seen(self, title: bytes) -> Counted:
+        """See `SiteContext`."""
+        self._renew()
+        return self._counted(sampled(title), self.hosts[0], dropped=True)[0]
 
     def beside(self, host: str) -> Site:
         """See `SiteContext`."""
@@ -233,21 +237,21 @@ class Site:
     def _common(self, hashes: Sampled) -> Flags:
         flags = np.zeros(len(hashes), bool)
         for host in self.hosts:
-            counts, pages = self._counted(hashes, host, lambda one: one.is_kept or one.is_sibling)
+            counts, pages = self._counted(hashes, host)
             flags |= is_common(counts, pages)
         return flags
 
     def _unknown(self, hashes: Sampled) -> Flags:
-        flags: Flags = self._counted(hashes, self.hosts[0], lambda one: one.is_kept)[0] == 0
+        flags: Flags = self._counted(hashes, self.hosts[0])[0] == 0
         return flags
 
     def _counted(
-        self, hashes: Sampled, host: str, count: Callable[[_Pages], bool]
+        self, hashes: Sampled, host: str, *, dropped: bool = False
     ) -> tuple[Counted, int]:
-        """Return how many of the pages to *count* have each of *hashes*, and how many were kept."""
+        """Return how many kept pages, or also *dropped* ones, have each of *hashes*, and how many were kept."""
         counts, pages = np.zeros(len(hashes), np.int64), 0
         for of, shingles in self.sites.shingles(self, host):
-            if count(of):
+            if of.is_kept or dropped:
                 counts += shingles.counts(hashes)
                 pages += shingles.pages if of.is_kept else 0
         return counts, pages

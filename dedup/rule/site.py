@@ -35,17 +35,16 @@ class SiteContext(Protocol):
         """How many kept pages of the site are known."""
 
     def common(self, sample: bytes) -> Flags:
-        """Return what of *sample* is common on the site: the frame of its pages, not their text.
-
-        Near copies that were dropped count too where they lost words and have another title than what
-        they were dropped for: records of one table have its frame, even where most of them are dropped.
-        """
+        """Return what of *sample* is common on the site: the frame of its pages, not their text."""
 
     def unknown(self, sample: bytes) -> Flags:
         """Return what of *sample* is on no page of the site that was kept."""
 
     def on(self, sample: bytes) -> Counted:
-        """Return on how many pages of the site each of *sample* is, near copies that lost words too."""
+        """Return on how many pages of the site each of *sample* is."""
+
+    def seen(self, title: bytes) -> Counted:
+        """Return how many pages of the site have a *title*, near copies that were dropped too."""
 
     def beside(self, host: str) -> SiteContext:
         """Return what is known beside a page of *host*: what is common there counts as common, too."""
@@ -79,6 +78,10 @@ class NoSite:
     def on(self, sample: bytes) -> Counted:
         """See `SiteContext`: none."""
         return np.zeros(len(sampled(sample)), np.int64)
+
+    def seen(self, title: bytes) -> Counted:
+        """See `SiteContext`: none."""
+        return self.on(title)
 
     def beside(self, host: str) -> NoSite:  # noqa: ARG002
         """See `SiteContext`."""

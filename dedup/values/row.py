@@ -140,8 +140,7 @@ class KeptText(NamedTuple):
     """What a page tells about its site, see `dedup.rule.site.told_by`, and whose it is.
 
     *group* is its kind and its scope; *is_new* says that its URL was not known before.  *is_kept* is
-    False for a near copy that was dropped and lost some words, *is_sibling* says that such a copy and
-    what it was dropped for have different titles.
+    False for a near copy that was dropped: of that only its title is told.
     """
 
     id: int
@@ -153,7 +152,6 @@ class KeptText(NamedTuple):
     outcome: Outcome
     told: bytes
     is_kept: bool = True
-    is_sibling: bool = False
 
 
 class Visit(NamedTuple):
