@@ -41,10 +41,8 @@ FETCHING_MODULES = {
 LISTENERS = {"dedup/cli/serve", "dedup/index/stores/postgres/watch"}
 # All that statements are put together from beside constants: numbers, marks, names of columns.
 PARTS_OF_STATEMENTS = {
-    "_IS_SIBLING",
     "TELLS_OF_SITE",
     "Reason.NEAR_DUPLICATE",
-    "LITTLE_WORDS",
     "_ENTRY_BYTES",
     # Names of tables and columns, and what is declared of them in `columns` and `records`.
     *(

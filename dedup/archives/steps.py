@@ -289,6 +289,10 @@ class PairSite:
         """See `SiteContext`."""
         return self._page.on(sampled(sample))
 
+    def seen(self, told: bytes) -> Counted:
+        """See `SiteContext`; copies that are dropped are not known here."""
+        return self.on(told)
+
     def unknown(self, sample: bytes) -> Flags:
         """See `SiteContext`."""
         return np.logical_not(self.on(sample))

@@ -10,10 +10,9 @@ from typing import Any
 
 from dedup.index import postings
 from dedup.index.database_files import Damaged
-from dedup.index.schema import NUMBER, PAGES, SCOPES, TEXT, Column
+from dedup.index.schema import DIGEST, NUMBER, PAGES, SCOPES, TEXT, Column
 from dedup.recipes.bands import Banding
-from dedup.recipes.traits import title_in
-from dedup.rule.site import told_by
+from dedup.rule.site import told_by, told_by_copy
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
 from dedup.values.row import Glance, KeptText, Row
@@ -146,12 +145,15 @@ _KEPT_TEXT = Reader(
         *PAGES.select(
             ("id", "url", "seen_on", "run", "sample", "traits", "is_dry", "reason", "outcome", "kept")
         ),
+        Column("what it repeats", DIGEST, default=b""),
         *SCOPES.select(("kind", "scope")),
     ),
 )
+# No join: a plan made for few rows might read all of the other side.
+_REPEATED = "(SELECT c.token_digest FROM pages c WHERE c.id = coalesce(p.canonical, p.id))"
 SELECT_KEPT_TEXT = (
     "SELECT p.id, p.url, p.seen_on, p.run, p.sample, p.traits, p.is_dry, p.reason, p.outcome, p.kept, "
-    "s.kind, s.scope "
+    f"{_REPEATED}, s.kind, s.scope "
     "FROM pages p JOIN scopes s ON s.id = p.scope "
 )
 TELLS_OF_SITE = f"(p.kept OR (p.reason = '{Reason.NEAR_DUPLICATE}' AND p.lost > 0))"
@@ -162,11 +164,12 @@ def kept_text_of(stored: Sequence[Any]) -> KeptText:
     """Return what `SELECT_KEPT_TEXT` gave; raises `Damaged`."""
     row, url, seen_on, run, sample, traits, is_dry, reason, outcome, *found = _KEPT_TEXT.values(stored)
     host = host_of(url) if seen_on is None else seen_on
-    is_kept, kind, scope = found
+    is_kept, repeated, kind, scope = found
     is_new = reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
     return KeptText(
         *(row, (kind, scope), host, run, is_dry, is_new, outcome),
-        *(told_by(sample, traits) if is_kept else title_in(traits), is_kept),
+        told_by(sample, traits) if is_kept else told_by_copy(traits, repeated),
+        is_kept,
     )
 
 

@@ -214,10 +214,10 @@ class Site:
         self._renew()
         return self._counted(sampled(sample), self.hosts[0])[0]
 
-    def seen(self, title: bytes) -> Counted:
+    def seen(self, told: bytes) -> Counted:
         """See `SiteContext`."""
         self._renew()
-        return self._counted(sampled(title), self.hosts[0], dropped=True)[0]
+        return self._counted(sampled(told), self.hosts[0], dropped=True)[0]
 
     def beside(self, host: str) -> Site:
         """See `SiteContext`."""
@@ -245,10 +245,8 @@ class Site:
         flags: Flags = self._counted(hashes, self.hosts[0])[0] == 0
         return flags
 
-    def _counted(
-        self, hashes: Sampled, host: str, *, dropped: bool = False
-    ) -> tuple[Counted, int]:
-        """Return how many kept pages, or also *dropped* ones, have each of *hashes*, and how many were kept."""
+    def _counted(self, hashes: Sampled, host: str, *, dropped: bool = False) -> tuple[Counted, int]:
+        """Return how many pages, also *dropped* ones, have each of *hashes*, and how many were kept."""
         counts, pages = np.zeros(len(hashes), np.int64), 0
         for of, shingles in self.sites.shingles(self, host):
             if of.is_kept or dropped:

@@ -101,6 +101,11 @@ def other_pairs(kept: bytes, page: bytes) -> bytes:
     return found
 
 
+def count_pairs(traits: bytes) -> int:
+    """Return how many pairs are in *traits*."""
+    return len(_split(traits)[1])
+
+
 def _split(traits: bytes) -> tuple[Sampled, Sampled]:
     """Return the numbers and the pairs in *traits*."""
     told = sampled(traits)

@@ -17,11 +17,20 @@ from dedup import native
 from dedup.recipes import sample
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.pairs import MOST_PAIRS, without_numbers
-from dedup.recipes.sample import MOST, MOST_OF_SITE, SAMPLED_BYTES, comparable, of_site, places
+from dedup.recipes.sample import (
+    MOST,
+    MOST_OF_SITE,
+    SAMPLED_BYTES,
+    Sampled,
+    comparable,
+    of_site,
+    places,
+    sampled,
+)
 from dedup.recipes.sketch import BINS
-from dedup.recipes.traits import UNTITLED, other_pairs, title_in
+from dedup.recipes.traits import UNTITLED, count_pairs, other_pairs, title_in
 from dedup.rule.similarity import SimilarityVerifier, similarity_of
-from dedup.rule.site import COMMON_PAGES, SiteContext
+from dedup.rule.site import COMMON_PAGES, SiteContext, name_of
 from dedup.values.fingerprint import NAMED, Fingerprint
 from dedup.values.match import Check
 
@@ -30,23 +39,25 @@ FEW, OWN, ELSEWHERE, LOST = "few_words", "own_words", "elsewhere", "lost_words"
 # So few words may be lost inside a frame that was read because the page says hardly anything else, as a
 # login wall does; and wherever two pages are no parts of a series.
 FEW_WORDS = 15
-# However long a page is, more words than this would be a text of their own.
-MOST_WORDS = 100
+# However long a page is, so many times `max_lost_words` would be a text of their own.
+MOST_TIMES = 2.5
 # No page loses more than this share of what it has of its own: of the words not common on its site.
 MOST_SHARE = 1 / 3
-# What two pages under different titles share is the frame of a series, and no text of theirs, if so many
-# other pages have it, as two classes have that inherit the same members.
-PAGES_OF_SERIES = 2
+# Of one page there may be so many versions.  What two pages under different titles share is the frame of
+# a series if so many others have it, as classes have that inherit the same members.
+VERSIONS = 2
 # So few words may stand on no page kept if all the others stand on pages kept.
 MISSING_WORDS = 8
 # With fewer sampled shingles than this, a sample tells nothing.
 LEAST_SAMPLED = 3
-# An edit changes at most this share of a page that has so many words of its own, the first where it has
-# another title, on a site of which so many pages are known: what is common there is known then.
-EDIT_SHARES, EDIT_WORDS, EDIT_PAGES = (1 / 20, 1 / 8), 100, 20
+# A version changes at most this share of a page, and under another title no more than a few words, if
+# the page has so many words of its own and so many pages of its site are known.
+EDIT_SHARE, EDIT_WORDS, EDIT_PAGES = 1 / 8, 100, 20
+# With fewer new pairs of words, what stands alone in the frame of a site is a wall, such as a login.
+WALL_PAIRS = 3
 # A page with fewer words of its own, under a title that other pages have, is a record: it may be a copy
 # only of a page that has all its pairs of words.
-RECORD_WORDS, RECORDS = 40, 2
+RECORD_WORDS = 40
 # Losses this near to the bound are borderline, in words.
 EDGE_WORDS = 15
 _UNKNOWN = "; nothing is known here of its site"
@@ -93,7 +104,7 @@ class LossVerifier:
 
     def _by_loss(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
         check = SimilarityVerifier(self.config).check(kept, page, site)
-        lost = lost_words(kept, page, check.similarity)
+        lost = max(lost_words(kept, page, check.similarity), 1.0)  # or the texts were equal
         told = round(lost)
         check = check._replace(lost=told)
         if not check.passes:
@@ -123,7 +134,7 @@ class LossVerifier:
         elsewhere = cache(lambda: _stands_elsewhere(page, site, min(MISSING_WORDS, allowed)))
 
         def may_pass(kept: Fingerprint) -> bool:
-            lost = lost_words(kept, page, similarity_of(kept.sketch, page.sketch))
+            lost = max(lost_words(kept, page, similarity_of(kept.sketch, page.sketch)), 1.0)
             if lost > allowed:
                 return elsewhere()
             is_little = round(lost) <= max(little, much())
@@ -139,7 +150,7 @@ class LossVerifier:
 
 def _is_part(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> str:
     """Return why *page* is a part of a series, as *kept* is, "" if it is not."""
-    if has_same_title(kept, page) or (others := _pages_with_both(kept, page, site)) < PAGES_OF_SERIES:
+    if has_same_title(kept, page) or (others := _pages_with_both(kept, page, site)) < VERSIONS:
         return ""
     return f"what they share is on {others:.0f} pages, as in a series"
 
@@ -214,14 +225,29 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: C
     own = own_words(page, site)
     if _is_record(kept, page, site, own) and is_changed(kept, page):
         return len(others) // SAMPLED_BYTES
-    if site.pages >= EDIT_PAGES and own >= EDIT_WORDS and (check.lost or 0) <= EDIT_SHARES[has_same_title(kept, page)] * own:
-        return 0
-    if has_same_title(kept, page) and not (
-        _is_common_title(page, site)
-        and (check.finding == ELSEWHERE or title_in(page.traits) != UNTITLED)
-    ):
+    is_of_many = _is_common_title(page, site) and (
+        check.finding == ELSEWHERE or title_in(page.traits) != UNTITLED
+    )
+    if has_same_title(kept, page) and not is_of_many:
         others = without_numbers(others)
-    return int(np.count_nonzero(site.unknown(others)))
+    new = sampled(others)[site.unknown(others)]
+    if page.inside not in {None, NAMED} and len(new) < WALL_PAIRS:
+        return 0
+    return 0 if _is_edit(kept, page, site, own, check.lost or 0, new) else len(new)
+
+
+def _is_edit(  # noqa: PLR0917
+    kept: Fingerprint, page: Fingerprint, site: SiteContext, own: float, lost: int, new: Sampled
+) -> bool:
+    """Return whether *page* is another version of the page *kept*, in spite of its *new* pairs.
+
+    What has new words again and again, and not only new numbers, is no version but a part of a series.
+    """
+    if site.pages < EDIT_PAGES or own < EDIT_WORDS:
+        return False
+    most = EDIT_SHARE * own if has_same_title(kept, page) else FEW_WORDS
+    has_words = len(without_numbers(new.tobytes())) > 0
+    return lost <= most and not (has_words and site.seen(name_of(kept))[0] >= VERSIONS)
 
 
 def _is_record(kept: Fingerprint, page: Fingerprint, site: SiteContext, own: float) -> bool:
@@ -233,7 +259,7 @@ def _is_record(kept: Fingerprint, page: Fingerprint, site: SiteContext, own: flo
         return False
     if own >= RECORD_WORDS and site.pages >= COMMON_PAGES:
         return False
-    return int(site.seen(title_in(page.traits))[0]) >= RECORDS
+    return int(site.seen(title_in(page.traits))[0]) >= VERSIONS
 
 
 def _is_common_title(page: Fingerprint, site: SiteContext) -> bool:
@@ -253,7 +279,7 @@ def _lost_hashes(page: bytes, kept: bytes, most: int = MOST) -> tuple[int, int]:
 
 
 def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float:
-    """Return about how many words of *page* are not on the page *kept*, 1 or more.
+    """Return about how many words of *page* are not on the page *kept*, 0 or more.
 
     *similarity* is that of their sketches: if n and m shingles share J of all, J(n + m) / (1 + J) are on
     both.  Their samples tell it too, and better for long pages; the two estimates are weighted by their
@@ -267,7 +293,7 @@ def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float
         other, other_variance = _by_sample(gone, of, shingles)
         lost = (lost * other_variance + other * variance) / (variance + other_variance)
     lost = min(max(more, lost), shingles) * words_a_token(page)
-    return max(min(lost, _added_pairs(kept, page)), 1.0)
+    return min(lost, _added_pairs(kept, page))
 
 
 def _added_pairs(kept: Fingerprint, page: Fingerprint) -> float:
@@ -275,8 +301,8 @@ def _added_pairs(kept: Fingerprint, page: Fingerprint) -> float:
 
     Infinite where it has others in the place of some, or where not all pairs of both are known.
     """
-    sizes = len(kept.traits), len(page.traits)
-    if min(sizes) < 1 or max(sizes) >= MOST_PAIRS * SAMPLED_BYTES or is_changed(kept, page):
+    sizes = count_pairs(kept.traits), count_pairs(page.traits)
+    if min(sizes) < 1 or max(sizes) >= MOST_PAIRS or is_changed(kept, page):
         return inf
     return len(other_pairs(kept.traits, page.traits)) / SAMPLED_BYTES
 
@@ -310,7 +336,7 @@ def _by_sample(lost: int, of: int, shingles: int) -> tuple[float, float]:
 def allowed_words(page: Fingerprint, config: DedupConfig) -> float:
     """Return how many words *page* may lose by the bounds of *config*."""
     words = words_of(page)
-    share = min(config.max_lost_share * words, MOST_WORDS)
+    share = min(config.max_lost_share * words, MOST_TIMES * config.max_lost_words)
     return min(max(config.max_lost_words, share), MOST_SHARE * words)
 
 

@@ -7,8 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.recipes.sample import of_site, sampled
-from dedup.recipes.traits import hashes_in
+from dedup.recipes.sample import SAMPLED_BYTES, of_site, sampled
+from dedup.recipes.traits import hashes_in, title_in
+from dedup.values.fingerprint import Fingerprint
 
 Flags = NDArray[np.bool_]
 Counted = NDArray[np.int64]
@@ -43,8 +44,11 @@ class SiteContext(Protocol):
     def on(self, sample: bytes) -> Counted:
         """Return on how many pages of the site each of *sample* is."""
 
-    def seen(self, title: bytes) -> Counted:
-        """Return how many pages of the site have a *title*, near copies that were dropped too."""
+    def seen(self, told: bytes) -> Counted:
+        """Return how many pages tell what is *told*, near copies that were dropped too.
+
+        It is a title, or the `name_of` the page that they were dropped for.
+        """
 
     def beside(self, host: str) -> SiteContext:
         """Return what is known beside a page of *host*: what is common there counts as common, too."""
@@ -53,6 +57,19 @@ class SiteContext(Protocol):
 def told_by(sample: bytes, traits: bytes) -> bytes:
     """Return the hashes that a page tells its site: those of its shingles, title and pairs."""
     return of_site(sample) + hashes_in(traits)
+
+
+def told_by_copy(traits: bytes, token_digest: bytes) -> bytes:
+    """Return what a page that was dropped tells: its title, and the name of the page it was dropped for.
+
+    *token_digest* is that of the page that was kept.
+    """
+    return title_in(traits) + token_digest[:SAMPLED_BYTES].ljust(SAMPLED_BYTES, b"\0")
+
+
+def name_of(kept: Fingerprint) -> bytes:
+    """Return the name under which the copies of a page that was *kept* are counted."""
+    return told_by_copy(kept.traits, kept.token_digest)[-SAMPLED_BYTES:]
 
 
 def is_common(counts: NDArray[Any], pages: int) -> Flags:
@@ -79,9 +96,9 @@ class NoSite:
         """See `SiteContext`: none."""
         return np.zeros(len(sampled(sample)), np.int64)
 
-    def seen(self, title: bytes) -> Counted:
+    def seen(self, told: bytes) -> Counted:
         """See `SiteContext`: none."""
-        return self.on(title)
+        return self.on(told)
 
     def beside(self, host: str) -> NoSite:  # noqa: ARG002
         """See `SiteContext`."""

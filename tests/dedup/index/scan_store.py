@@ -24,8 +24,7 @@ from dedup.index.stores.base import (
     Token,
 )
 from dedup.recipes.config import DedupConfig
-from dedup.rule.loss import LITTLE_WORDS
-from dedup.rule.site import told_by
+from dedup.rule.site import told_by, told_by_copy
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import SECRET_SIZE
 from dedup.values.row import (
@@ -48,19 +47,21 @@ def is_elsewhere(verdict: Verdict) -> bool:
     return verdict.standing is not None and verdict.standing.is_elsewhere
 
 
-def kept_text(row: Row) -> KeptText:
+def kept_text(row: Row, repeated: bytes) -> KeptText:
     """Return what *row* tells about its site."""
     seen = row.sighting
-    group, told = (seen.kind, seen.scope), told_by(seen.fingerprint.sample, seen.fingerprint.traits)
+    traits = seen.fingerprint.traits
+    group, told = (seen.kind, seen.scope), told_by(seen.fingerprint.sample, traits)
+    told = told if row.verdict.kept else told_by_copy(traits, repeated)
     is_new = row.verdict.reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
     found = KeptText(row.id, group, seen.host, seen.run, seen.is_dry, is_new, row.outcome, told)
     return found._replace(is_kept=row.verdict.kept)
 
 
 def tells_of_site(row: Row) -> bool:
-    """Return whether *row* was kept, or was dropped as a near copy and lost more than a word."""
+    """Return whether *row* was kept, or was dropped as a near copy and lost a word."""
     found = row.verdict
-    is_near = found.reason is Reason.NEAR_DUPLICATE and (found.lost or 0) > LITTLE_WORDS
+    is_near = found.reason is Reason.NEAR_DUPLICATE and (found.lost or 0) > 0
     return bool(row.sighting.fingerprint.sample) and (found.kept or is_near)
 
 
@@ -256,10 +257,8 @@ class ScanStore(Store):
         else:
             found = [self._held.rows[row - 1] for row in sorted(rows)]
         for row in filter(tells_of_site, found):
-            canonical = row.verdict.canonical
-            title = self._held.rows[canonical - 1].sighting.title if canonical else ""
-            is_sibling = not row.verdict.kept and row.sighting.title != title
-            yield kept_text(row)._replace(is_sibling=is_sibling)
+            canonical = self._held.rows[(row.verdict.canonical or row.id) - 1]
+            yield kept_text(row, canonical.sighting.fingerprint.token_digest)
 
     def statistics(self) -> Statistics:
         outcomes = Counter(row.outcome for row in self._held.rows)

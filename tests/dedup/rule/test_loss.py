@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Fingerprint, Page, compare, fingerprint
 from dedup.recipes.sample import MOST, ONE_IN, Sampled, places, sample, sampled
 from dedup.rule import loss
-from dedup.rule.loss import LossVerifier, allowed_words, lost_words, missing_words, own_similarity
+from dedup.rule.loss import LossVerifier, allowed_words, lost_words, missing_words
 from dedup.rule.site import NO_SITE, Counted, Flags, NoSite, told_by
 from dedup.values.fingerprint import NAMED
 from dedup.values.match import Check
@@ -139,7 +139,7 @@ def test_runs_of_kana_and_thai_are_counted_as_words() -> None:
         (40, 0.1, 640, 64),
         (40, 0.1, 1000, 100),
         (40, 0.1, 20_000, 100),
-        (300, 0.1, 20_000, 300),
+        (300, 0.1, 20_000, 750),
         (300, 0.1, 300, 100),
         (0, 0.0, 500, 0),
         (0, 1.0, 60, 0),
@@ -178,16 +178,6 @@ def test_places_are_those_of_the_equal_ones(hashes: list[int], among: list[int])
     assert found == expected
 
 
-@pytest.mark.parametrize("words", [400, 3000, 9000])
-def test_own_similarity_is_that_of_what_is_not_common(words: int) -> None:
-    frame = text(1, words)
-    one, other = f"{frame} {text(2, 900)}", f"{frame} {text(2, 900)} {text(3, 300)}"
-    found = own_similarity(printed(one), printed(other), Known(common=frame))
-    assert found == pytest.approx(0.75, abs=0.09)
-    assert own_similarity(printed(one), printed(other), NO_SITE) is None
-    assert own_similarity(printed(frame), printed(frame), Known(common=frame)) == 0
-
-
 # What is decided
 
 
@@ -208,11 +198,9 @@ def test_a_few_words_are_a_record_where_all_the_others_are_common() -> None:
     assert "that is much of the about" in found.sentence
     article = text(6, 60)
     assert checked(f"{FRAME} {article}", f"{record} {article}", Known(common=FRAME)).passes
-    one_word = f"{FRAME} counter"
-    assert checked(FRAME, one_word, Known(common=FRAME)).passes, "a word or two are none"
 
 
-@pytest.mark.parametrize(("name", "finding"), [(6, loss.LOST), (4, loss.LOST), (2, loss.FEW)])
+@pytest.mark.parametrize(("name", "finding"), [(6, loss.LOST), (4, loss.LOST), (2, loss.LOST)])
 def test_a_name_in_a_short_frame_is_a_record(name: int, finding: str) -> None:
     frame = text(1, 24)
     kept, page = f"{frame} {text(7, name)}", f"{frame} {text(8, name)}"
@@ -237,35 +225,6 @@ def test_what_is_lost_and_not_sampled_is_not_known_to_stand_elsewhere(
     assert checked(FRAME, page, site).finding == loss.LOST
 
 
-@pytest.mark.parametrize(
-    ("title", "elsewhere", "finding"),
-    [
-        *(("B", "", loss.LOST), ("B", "5.49", loss.LOST)),
-        *(("B", "5.49 7.99", loss.ELSEWHERE), ("A", "", loss.ELSEWHERE)),
-    ],
-)
-def test_numbers_that_stand_nowhere_make_a_record_under_another_title(
-    title: str, elsewhere: str, finding: str
-) -> None:
-    kept, page = of_title("A", FRAME), of_title(title, f"{FRAME} {ELSE} 5.49 7.99")
-    site = Known(common=FRAME, kept=f"{ELSE} {elsewhere}")
-    check = LossVerifier(CONFIG).check(kept, page, site)
-    unknown = 2 - len(elsewhere.split())
-    assert check.finding == finding
-    told = f"Pairs of its words that stand on no page kept: {unknown}."
-    assert (told in check.sentence) == (finding == loss.LOST)
-
-
-@pytest.mark.parametrize(("words", "finding"), [(400, loss.LOST), (600, loss.ELSEWHERE)])
-def test_one_number_that_stands_nowhere_is_little_beside_more_words_of_its_own(
-    words: int, finding: str
-) -> None:
-    frame, own = text(1, 2000), text(3, words)
-    kept, page = of_title("A", frame), of_title("B", f"{frame} {own} 5.49")
-    found = LossVerifier(CONFIG).check(kept, page, Known(common=frame, kept=own))
-    assert found.finding == finding
-
-
 @pytest.mark.parametrize("title", ["Player", ""])
 def test_the_title_of_all_pages_does_not_say_that_two_are_one(title: str) -> None:
     kept, page = of_title(title, FRAME), of_title(title, f"{FRAME} {ELSE} 5.49 7.99")
@@ -278,76 +237,7 @@ def of_title(title: str, content: str) -> Fingerprint:
     return unpaired(fingerprint(Page.from_html(f"<title>{title}</title><p>{content}")))
 
 
-@pytest.mark.parametrize(
-    ("titles", "numbers", "finding"),
-    [
-        ("AB", "21 21.1 21.2 21.2.4", loss.FEW),  # one section got another number
-        ("AB", "12 34", loss.LOST),
-        ("AB", "12 34 56", loss.LOST),
-        ("AB", "12 12", loss.FEW),
-        ("AA", "12 34", loss.FEW),
-        ("AA", "12 34 5.5", loss.FEW),
-        ("AA", "12 34 5.5 2026", loss.LOST),
-    ],
-)
-def test_other_numbers_make_another_record(titles: str, numbers: str, finding: str) -> None:
-    article = text(6, 400)
-    kept, page = of_title(titles[0], f"{article} 7 8 9"), of_title(titles[1], f"{article} {numbers}")
-    found = LossVerifier(CONFIG).check(kept, page, NO_SITE)
-    assert (found.finding, found.passes) == (finding, finding == loss.FEW)
-    if finding == loss.LOST:
-        assert f"{len(numbers.split())} of its numbers are not on that page" in found.sentence
-    assert LossVerifier(CONFIG).check(replace(kept, traits=b""), page, NO_SITE).passes, "an older row"
-
-
-@pytest.mark.parametrize(
-    ("titles", "numbers", "site", "finding"),
-    [
-        ("AA", 18, NO_SITE, loss.FEW),
-        ("AA", 18, Known(), loss.FEW),
-        ("AA", 18, Known(pages=99), loss.LOST),  # what is common there may not be known yet
-        ("AA", 12, NO_SITE, loss.LOST),
-        ("AB", 18, NO_SITE, loss.LOST),
-    ],
-)
-def test_under_one_title_few_of_many_numbers_make_no_record(
-    titles: str, numbers: int, site: NoSite, finding: str
-) -> None:
-    article = f"{text(6, 400)} {' '.join(map(str, range(100, 100 + numbers - 4)))}"
-    kept, page = (of_title(title, f"{article} {end}") for title, end in zip(titles, ENDS, strict=True))
-    assert LossVerifier(CONFIG).check(kept, page, site).finding == finding
-
-
 ENDS = "7 8 9 10", "12 34 5.5 2026"
-
-
-@pytest.mark.parametrize(
-    ("titles", "shared", "own", "elsewhere", "finding"),
-    [
-        ("AB", 120, 12, 0, loss.LOST),
-        ("AB", 120, 12, 12, loss.FEW),  # another page has that sentence
-        ("AB", 120, 5, 0, loss.FEW),  # a name
-        ("AB", 700, 12, 0, loss.FEW),  # an edit of a long text, with a release in its title
-        ("AA", 120, 12, 0, loss.FEW),
-        ("AB", 300, 28, 0, loss.LOST),
-        ("AB", 300, 28, 28, loss.OWN),
-        ("AB", 900, 28, 0, loss.OWN),
-        ("AA", 300, 28, 0, loss.OWN),
-    ],
-)
-def test_a_sentence_that_tells_a_page_from_its_like_is_not_lost(
-    titles: str, shared: int, own: int, elsewhere: int, finding: str
-) -> None:
-    article = f"{FRAME} {text(6, shared)}"
-    kept = of_title(titles[0], f"{article} {text(7, own)}")
-    page = of_title(titles[1], f"{article} {text(9, own)}")
-    site = Known(common=FRAME, kept=f"{article} {text(9, elsewhere)}")
-    found = LossVerifier(CONFIG).check(kept, page, site)
-    assert (found.finding, found.passes) == (finding, finding != loss.LOST)
-    if finding == loss.LOST:
-        assert "its title is another one; about" in found.sentence
-    assert LossVerifier(CONFIG).check(kept, page, NO_SITE).passes, "nothing is known of its site"
-    assert LossVerifier(CONFIG).check(replace(kept, traits=b""), page, site).passes, "an older row"
 
 
 @pytest.mark.parametrize(
@@ -385,17 +275,6 @@ class Series(Known):
         return Known.on(self, sample) * self._having
 
 
-@pytest.mark.parametrize(
-    ("words", "finding"), [(300, loss.LOST), (480, loss.LOST), (520, loss.FEW), (2000, loss.FEW)]
-)
-def test_a_few_other_numbers_in_a_long_text_are_those_of_another_release(
-    words: int, finding: str
-) -> None:
-    article = text(6, words)
-    kept, page = of_title("Fog 1.2", f"{article} 7 8"), of_title("Fog 1.3", f"{article} 12 34")
-    assert LossVerifier(CONFIG).check(kept, page, NO_SITE).finding == finding
-
-
 def test_a_frame_that_is_read_for_want_of_text_is_common() -> None:
     def inside(words: str, title: str = "Site") -> Fingerprint:
         return of_title(title, f"{words}</p><nav>{text(1, 200)}</nav>")
@@ -414,16 +293,10 @@ def test_more_words_are_one_under_a_common_frame() -> None:
     kept, page = f"{FRAME} {text(4, 30)}", f"{FRAME} {OWN}"
     alone, known = checked(kept, page), checked(kept, page, Known(common=FRAME))
     assert (alone.passes, alone.finding) == (True, loss.OWN)
-    assert alone.sentence.endswith("at most 40 are allowed; nothing is known here of its site.")
+    assert alone.sentence.endswith("at most 40 are allowed.")
     assert (known.passes, known.finding) == (False, loss.LOST)
     assert known.missing == pytest.approx(22, abs=20)
     assert "that is much of the about" in known.sentence
-    both = text(6, 60)
-    other = checked(f"{kept} {both} ", f"{page} {both}", Known(common=FRAME))
-    assert "0.75 of what is not common on their site; these share" in other.sentence
-    new = checked(kept, page, Known(pages=19))
-    assert (new.passes, new.finding) == (False, loss.LOST)
-    assert "at most 40 are allowed where 100 pages of the site are known" in new.sentence
     assert f"; about {known.missing} stand on no page kept." in known.sentence
 
 
@@ -525,31 +398,10 @@ def test_copies_of_long_pages_are_found(words: int, changed: int) -> None:
     assert compare(*long_pages(words, changed, "scattered", 1)).is_duplicate
 
 
-@pytest.mark.slow
-def test_where_a_sample_is_cut_off_an_estimate_without_its_error_would_drop_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    pairs = [long_pages(300_000, 105, "in place", seed) for seed in range(6)]
-    assert not any(compare(*pair).is_duplicate for pair in pairs)
-    monkeypatch.setattr(loss, "DEVIATIONS", 0)
-    assert any(compare(*pair).is_duplicate for pair in pairs)
-
-
 def test_what_a_page_has_more_is_lost_for_certain() -> None:
     one = Fingerprint(1, 1, bytes(256), b"b", b"t", 1003, 1003, 1000)
     other = Fingerprint(1, 1, bytes(256), b"c", b"u", 1303, 1303, 1300)
     assert lost_words(one, other, 1.0) == 300
-
-
-def test_of_longer_pages_than_a_sample_tells_only_the_same_text_is_a_copy() -> None:
-    numbers = np.arange(MOST, dtype="<u4").tobytes()
-    million = {"words": 1_000_003, "shingles": 1_000_000, "sample": numbers}
-    one, other, same = (
-        Fingerprint(1, 1, b"\1" * 256, body, text, 1_000_003, **million)  # type: ignore[arg-type]
-        for body, text in ((b"b", b"t"), (b"c", b"u"), (b"d", b"t"))
-    )
-    assert not compare(one, other).is_duplicate
-    assert compare(one, same).is_duplicate
 
 
 # What is ruled out at once

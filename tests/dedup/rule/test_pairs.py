@@ -17,7 +17,7 @@ from dedup.recipes.pairs import CODE, IN_NO_PAIR, MOST_PAIRS, NUMBER, WORD, YEAR
 from dedup.recipes.sketch import shingle_hashes
 from dedup.recipes.terms import Terms
 from dedup.rule import loss
-from dedup.rule.loss import SOME_PAGES, LossVerifier
+from dedup.rule.loss import LossVerifier
 from dedup.rule.site import COMMON_PAGES
 from tests.dedup.rule.test_edits import document
 from tests.dedup.rule.test_loss import Known
@@ -107,9 +107,9 @@ def kept_of(title: str, record: str, others: int = 30) -> list[bool]:
 @pytest.mark.parametrize(
     ("others", "record", "kept"),
     [
-        (SOME_PAGES, "born in {} harbour", 40),
-        (SOME_PAGES, "seen {0}42{0}1 times", 40),
-        (5, "born in {} harbour", 1),  # little is known of the site
+        (20, "born in {} harbour", 40),
+        (20, "seen {0}42{0}1 times", 40),
+        (0, "born in {} harbour", 40),
     ],
 )
 def test_a_record_that_says_one_thing_of_its_own_is_kept(others: int, record: str, kept: int) -> None:
@@ -140,7 +140,7 @@ def test_a_new_date_makes_a_record_under_one_title_too(title: str, record: str) 
     assert sum(kept_of(title, record)) == 40
 
 
-@pytest.mark.parametrize(("others", "kept"), [(COMMON_PAGES - 2, 1), (COMMON_PAGES, 40), (30, 40)])
+@pytest.mark.parametrize(("others", "kept"), [(0, 39), (COMMON_PAGES, 40), (30, 40)])
 def test_under_a_title_of_many_a_number_makes_a_record(others: int, kept: int) -> None:
     """However little is known of the site, but that many of its pages have that title."""
     rng, shared = Random(2), words(Random(7), 60)
@@ -183,7 +183,7 @@ def test_a_check_tells_how_many_there_are() -> None:
         fingerprint(document("Sea", f"{words(Random(1), 60)} {end}", ""))
         for end in ("", "brass lantern")
     )
-    for pages, passes in ((SOME_PAGES - 1, True), (SOME_PAGES, False)):
+    for pages, passes in ((0, True), (1, False)):
         check = LossVerifier(DedupConfig()).check(kept, page, Known(pages=pages))
         assert check.passes is passes
         assert check.sentence.endswith("Pairs of its words that stand on no page kept: 3.") != passes
