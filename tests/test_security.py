@@ -42,6 +42,7 @@ LISTENERS = {"dedup/cli/serve", "dedup/index/stores/postgres/watch"}
 # All that statements are put together from beside constants: numbers, marks, names of columns.
 PARTS_OF_STATEMENTS = {
     "TELLS_OF_SITE",
+    "_REPEATED",
     "Reason.NEAR_DUPLICATE",
     "_ENTRY_BYTES",
     # Names of tables and columns, and what is declared of them in `columns` and `records`.

@@ -6,7 +6,7 @@ import json
 
 from dedup.index import Row
 from dedup.recipes.config import DedupConfig
-from dedup.rule.loss import LOST, MISSING_WORDS, allowed_words, loses, words_of
+from dedup.rule.loss import FEW_WORDS, LOST, allowed_words, loses, words_of
 from dedup.values.match import Check
 from dedup.values.printable import printable
 from dedup.values.verdict import Reason, Verdict
@@ -66,4 +66,4 @@ def by_site(row: Row, check: Check, config: DedupConfig) -> str:
     if row.verdict.reason is not Reason.NEAR_DUPLICATE or missing is None or check.finding != LOST:
         return ""
     allowed = round(allowed_words(row.sighting.fingerprint, config))  # on record it is rounded too
-    return _OTHERS if missing <= min(MISSING_WORDS, allowed) else ""
+    return _OTHERS if missing <= min(FEW_WORDS, allowed) else ""

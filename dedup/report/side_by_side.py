@@ -13,7 +13,7 @@ import numpy as np
 from dedup.index import Index
 from dedup.reading.tokens import tokens, word_count
 from dedup.report.diff import EQUAL, Change, leading_space, units, word_diff
-from dedup.rule.loss import MISSING_WORDS
+from dedup.rule.loss import FEW_WORDS
 from dedup.values.printable import printable
 
 # Of a text so many characters are compared.
@@ -88,7 +88,7 @@ class SideBySide:
             return sentence
         lost = f"{self.lost:,} of {self.words:,} words" if self.lost else "nothing"
         # How many of so few stand elsewhere is too rough an estimate.
-        return _ESTIMATE.sub(lost + r"\1" * (self.lost > MISSING_WORDS), sentence)
+        return _ESTIMATE.sub(lost + r"\1" * (self.lost > FEW_WORDS), sentence)
 
 
 def stored_texts(index: Index) -> TextOf:

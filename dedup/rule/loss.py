@@ -37,7 +37,7 @@ from dedup.values.match import Check
 FEW, OWN, ELSEWHERE, LOST = "few_words", "own_words", "elsewhere", "lost_words"
 
 # So few words may be lost inside a frame that was read because the page says hardly anything else, as a
-# login wall does; and wherever two pages are no parts of a series.
+# login wall does; wherever two pages are no parts of a series; and where all others stand on pages kept.
 FEW_WORDS = 15
 # However long a page is, so many times `max_lost_words` would be a text of their own.
 MOST_TIMES = 2.5
@@ -46,18 +46,15 @@ MOST_SHARE = 1 / 3
 # Of one page there may be so many versions.  What two pages under different titles share is the frame of
 # a series if so many others have it, as classes have that inherit the same members.
 VERSIONS = 2
-# So few words may stand on no page kept if all the others stand on pages kept.
-MISSING_WORDS = 8
 # With fewer sampled shingles than this, a sample tells nothing.
 LEAST_SAMPLED = 3
-# A version changes at most this share of a page, and under another title no more than a few words, if
-# the page has so many words of its own and so many pages of its site are known.
-EDIT_SHARE, EDIT_WORDS, EDIT_PAGES = 1 / 8, 100, 20
+# A version changes at most this share of a page, under another title the second and a few words.
+EDIT_SHARE, OTHER_SHARE = 1 / 8, 1 / 20
 # With fewer new pairs of words, what stands alone in the frame of a site is a wall, such as a login.
 WALL_PAIRS = 3
-# A page with fewer words of its own, under a title that other pages have, is a record: it may be a copy
-# only of a page that has all its pairs of words.
-RECORD_WORDS = 40
+# A page with fewer words of its own has no versions, and with fewer than the second, under a title that
+# other pages have, it is a record: a copy only of a page that has all its pairs of words.
+EDIT_WORDS, RECORD_WORDS = 100, 40
 # Losses this near to the bound are borderline, in words.
 EDGE_WORDS = 15
 _UNKNOWN = "; nothing is known here of its site"
@@ -121,7 +118,7 @@ class LossVerifier:
             return _told(check, page, FEW, "too few for a text of their own")
         else:
             return _told(check, page, OWN, f"at most {allowed:.0f} are allowed")
-        return _elsewhere(check, kept, page, site, why, min(MISSING_WORDS, allowed))
+        return _elsewhere(check, kept, page, site, why, min(FEW_WORDS, allowed))
 
     def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
         """See `Verifier`; what is lost is asked later, of those that are left."""
@@ -131,7 +128,7 @@ class LossVerifier:
         """See `Verifier`; what is asked of the page and its *site* alone is asked once."""
         allowed, little = allowed_words(page, self.config), _little(page)
         much = cache(lambda: MOST_SHARE * own_words(page, site))
-        elsewhere = cache(lambda: _stands_elsewhere(page, site, min(MISSING_WORDS, allowed)))
+        elsewhere = cache(lambda: _stands_elsewhere(page, site, min(FEW_WORDS, allowed)))
 
         def may_pass(kept: Fingerprint) -> bool:
             lost = max(lost_words(kept, page, similarity_of(kept.sketch, page.sketch)), 1.0)
@@ -243,11 +240,13 @@ def _is_edit(  # noqa: PLR0917
 
     What has new words again and again, and not only new numbers, is no version but a part of a series.
     """
-    if site.pages < EDIT_PAGES or own < EDIT_WORDS:
+    if site.pages < COMMON_PAGES or own < EDIT_WORDS:
         return False
-    most = EDIT_SHARE * own if has_same_title(kept, page) else FEW_WORDS
+    most = EDIT_SHARE * own
+    if not has_same_title(kept, page):
+        most = min(OTHER_SHARE * own, FEW_WORDS)
     has_words = len(without_numbers(new.tobytes())) > 0
-    return lost <= most and not (has_words and site.seen(name_of(kept))[0] >= VERSIONS)
+    return lost <= most and not (has_words and site.seen(name_of(kept))[0] > VERSIONS)
 
 
 def _is_record(kept: Fingerprint, page: Fingerprint, site: SiteContext, own: float) -> bool:
