@@ -163,7 +163,8 @@ class CrawlRules:
         found = {one.rule: one for one in propose(self._visits, urls)}
         for rule in self._obeyed.rules.all & self._accepted.keys():  # nothing was against them
             found[rule] = self._accepted[rule]
-        self._counts.add("rules/proposed", len(found))
+        if found:
+            self._counts.add("rules/proposed", len(found))
         if found and self._settings.rules == "propose":
             all_of_them = Rules(found)
             saved = len(self._visits) - len({all_of_them.normal(urls[one.url]) for one in self._visits})

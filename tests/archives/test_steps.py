@@ -15,7 +15,6 @@ from dedup.archives import steps
 from dedup.archives.steps import NUMBER, Member, PairSite, batched, dropped_by, rows_of
 from dedup.reading.fields import FieldRule
 from dedup.recipes.sample import sampled
-from dedup.rule import loss
 from dedup.rule.match import match
 from dedup.rule.site import COMMON_PAGES, COMMON_SHARE, told_by
 from tests.archives.corpora import CONFIG, Pages, corpus, printed, write
@@ -23,12 +22,6 @@ from tests.archives.plain import Plain
 from tests.pages import text, told_elsewhere
 
 SEEDS = range(6)
-
-
-@pytest.fixture(autouse=True)
-def corpora_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sites are known early."""
-    monkeypatch.setattr(loss, "KNOWN_PAGES", 5)
 
 
 def check_laws(found: Plain) -> None:

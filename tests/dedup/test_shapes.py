@@ -71,7 +71,7 @@ def test_what_selectors_see_is_read(html: str) -> None:
 
 
 def test_of_the_first_root_only_it_would_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk, "_roots", lambda root: [root])
+    monkeypatch.setattr(walk, "all_roots", lambda root: [root])
     with pytest.raises(AssertionError):
         check_nothing_is_missed("<html><body>word1</body></html>word2")
 

@@ -148,7 +148,7 @@ def test_the_rows_may_be_others_than_the_index_says(index: Path) -> None:
 
 def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
     index = MemoryIndex()
-    contents = [text(1), text(1), edited(1, 7), text(1).replace(" ", "  ")]
+    contents = [text(1), text(1), " ".join(text(1).split()[:-7]), text(1).replace(" ", "  ")]
     for _ in range(2):
         with Detector(index) as detector:
             for number, content in enumerate(contents):
@@ -156,7 +156,7 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
     second = Selection(run=2)
     reasons = [row.verdict.reason for row in second.rows(index)]
     assert reasons == [Reason.UNCHANGED] * 4
-    answer = r"2 exact copies: safe\. 1 near copy loses about \d+ words: look at it\."
+    answer = r"2 exact copies: safe\. 1 near copy loses about \d+ words?: look at it\."
     assert re.fullmatch(answer, told(index, second)[1])
     report = html(index, glances=second.glances(index))
     assert re.search(f'<p class="answer">{answer} ', report)

@@ -65,8 +65,8 @@ def test_why_a_page_is_a_duplicate(reason: Reason, passes: bool, sentence: str) 
             DedupConfig(),
             "Candidates are pages whose content simhashes differ in at most 10 bits or whose structure "
             "simhashes differ in at most 8 bits. They are copies if they share at least 0.62 of their "
-            "shingles and few of their words would be lost: at most 15; or at most 40 or 10%, for pages "
-            "that share 0.75 of what is not common on their site; or words of other pages kept.",
+            "shingles and few of their words would be lost: at most 15; or at most 40 or 10%, never "
+            "more than a third of what is not common on the site; or words of other pages kept.",
         ),
         (
             DedupConfig(verifier="similarity"),
@@ -238,10 +238,10 @@ def test_a_sentence_tells_how_many_words_stand_on_other_pages(missing: int | Non
     row = row_of(Verdict(Reason.NEAR_DUPLICATE, False, lost=69, missing=missing))
     assert lost_sentence(row) == f"The page lost about 69 of 640 words{ending}."
     assert on_record(row) == lost_sentence(row)
-    for words in (0, 2, 9):  # counted: what was estimated of the others is left out beside a few words
+    for words in (0, 2, 19):  # counted: what was estimated of the others is left out beside a few words
         texts = side_by_side(text(1), text(1) + " more" * words)
         lost = f"{words} of {120 + words} words" if words else "nothing"
-        assert texts.counted(lost_sentence(row)) == f"The page lost {lost}{ending * (words == 9)}."
+        assert texts.counted(lost_sentence(row)) == f"The page lost {lost}{ending * (words == 19)}."
 
 
 @pytest.mark.parametrize(
