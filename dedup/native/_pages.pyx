@@ -357,7 +357,6 @@ cdef inline int _append(_Scratch scratch, int state, size_t* shown, size_t* fall
 
 cdef enum:
     BREAK = 0x1E
-    PART = 1023
 
 
 def read(etree._Element root not None):
@@ -992,99 +991,6 @@ cdef object _structure(tuple tags, tuple depths, const int32_t[::1] weights, siz
                  &simhash) != DONE:
         raise _Unusual
     return simhash
-
-
-# ---- Traits: `dedup.recipes.traits`
-
-def traits(title not None, bytes spaced not None, bytes pairs not None, size_t most):
-    """Return the traits of a page with *title*, the numbers in *spaced* and the *pairs*.
-
-    Of its numbers the *most* with the smallest hashes.
-    """
-    cdef _Scratch scratch = _scratch()
-    try:
-        return _traits(title, spaced, pairs, most, scratch)
-    finally:
-        _give_back(scratch)
-
-
-cdef bytes _traits(title, bytes spaced, bytes pairs, size_t most, _Scratch scratch):
-    cdef const char* data = spaced
-    cdef size_t place = 0, begin, count = 0, length = len(spaced), room = length // 2 + 1
-    cdef uint64_t* found = <uint64_t*>scratch.room(HASHES, room, 16)
-    cdef bytes told, name = title.encode("utf-8", "surrogatepass")
-    cdef uint32_t* out
-    while place < length:
-        if not _is_digit(data[place]):
-            place += 1
-            continue
-        begin = place
-        if not (begin and _is_letter(data[begin - 1])) and (place := _behind_day_and_year(data, begin)):
-            found[count] = _trait(data + begin, place - begin)
-            count += 1
-            continue
-        place = begin
-        while place < length:
-            if _is_digit(data[place]):
-                place += 1
-            elif data[place] in b".,:/-" and place + 1 < length and _is_digit(data[place + 1]):
-                place += 2
-            else:
-                break
-        # Behind the last byte there is a NUL.
-        if not (begin and _is_letter(data[begin - 1])) and not _is_name(data + place):
-            found[count] = _trait(data + begin, place - begin)
-            count += 1
-    sort(found, found + count, count)
-    told = PyBytes_FromStringAndSize(NULL, 4 * (2 + min(most, count)))
-    out = <uint32_t*>PyBytes_AS_STRING(told)
-    sample_of(found, count, 1, most, out + 2, &count)
-    out[0], out[1] = <uint32_t>(murmur3(<const uint8_t*>PyBytes_AS_STRING(name), len(name), 0) >> 32), <uint32_t>count
-    return told[:4 * (2 + count)] + pairs
-
-
-cdef uint64_t _trait(const char* number, size_t length) noexcept:
-    """Return the trait of *number*, in the upper half: that of its first part, and of all in the lower bits."""
-    cdef size_t first = 0
-    cdef uint32_t of_all = <uint32_t>(murmur3(<const uint8_t*>number, length, 0) >> 32), of_first = of_all
-    while first < length and number[first] != c".":
-        first += 1
-    if first < length:
-        of_first = <uint32_t>(murmur3(<const uint8_t*>number, first, 0) >> 32)
-    return <uint64_t>(of_first & ~PART | (0 if of_all == of_first else max(of_all & PART, 1))) << 32
-
-
-cdef size_t _behind_day_and_year(const char* data, size_t place) noexcept nogil:
-    """Return the place behind "7, 2024" at *place*, 0 if that does not stand there."""
-    cdef size_t digit
-    place += 2 if _is_digit(data[place + 1]) else 1
-    if data[place] != c"," or data[place + 1] != c" ":
-        return 0
-    place += 2
-    for digit in range(4):
-        if not _is_digit(data[place + digit]):
-            return 0
-    place += 4
-    if _is_digit(data[place]) or (data[place] in b".,:/-" and _is_digit(data[place + 1])):
-        return 0
-    return 0 if _is_name(data + place) else place
-
-
-cdef inline bint _is_name(const char* behind) noexcept nogil:
-    """Return whether a number is the begin of a name or an id, by what is *behind* it."""
-    if not _is_letter(behind[0]):
-        return False
-    if not _is_letter(behind[1]):
-        return _is_digit(behind[1])
-    return _is_letter(behind[2]) or _is_digit(behind[2])
-
-
-cdef inline bint _is_digit(char character) noexcept nogil:
-    return c"0" <= character <= c"9"
-
-
-cdef inline bint _is_letter(char character) noexcept nogil:
-    return c"a" <= character <= c"z" or c"A" <= character <= c"Z" or character == c"_"
 
 
 # ---- Long tags: `dedup.reading.floods`

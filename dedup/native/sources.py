@@ -29,7 +29,6 @@ SOURCES = {
         "recipes/sketch.py",
         "recipes/structure.py",
         "recipes/terms.py",
-        "recipes/traits.py",
         "recipes/weights.py",
         "values/hashes.py",
     ),

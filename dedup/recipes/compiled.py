@@ -17,7 +17,7 @@ from dedup.recipes.pairs import MOST_PAIRS
 from dedup.recipes.sample import MOST, ONE_IN
 from dedup.recipes.sketch import BINS, CHECK_BINS
 from dedup.recipes.structure import RUN, weights_by_depth
-from dedup.recipes.traits import MOST_NUMBERS
+from dedup.recipes.traits import traits
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest, keyed_long, keyed_table
 
@@ -72,7 +72,7 @@ class _Folding:
             most_sampled=MOST,
             most_pairs=MOST_PAIRS,
         )
-        self._structure, self._traits = module.structure, module.traits
+        self._structure = module.structure
         self._of_structure = (weights.astype(np.int32), RUN, config.hash_seed, config.tie)
 
     def __call__(self, page: Page) -> Fingerprint | None:
@@ -93,7 +93,7 @@ class _Folding:
             sample=sample,
             check_sketch=check,
             inside=page.inside,
-            traits=self._traits(page.title, spaced, pairs, MOST_NUMBERS),
+            traits=traits(page.title, pairs),
         )
 
 

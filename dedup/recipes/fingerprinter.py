@@ -22,7 +22,7 @@ from dedup.recipes.simhash import fold
 from dedup.recipes.sketch import check_sketch, ordered_shingles, sketch_of
 from dedup.recipes.structure import structure_hashes
 from dedup.recipes.terms import Terms, terms_of, token_lines_of
-from dedup.recipes.traits import numbers_in, traits
+from dedup.recipes.traits import traits
 from dedup.recipes.weights import weights_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import Hasher, Murmur3, digest
@@ -30,7 +30,7 @@ from dedup.values.hashes import Hasher, Murmur3, digest
 Fingerprinter = Callable[[Page], Fingerprint]
 
 # The version of everything that a fingerprint depends on and no field says.
-RECIPE_VERSION = 8
+RECIPE_VERSION = 9
 
 _DEFAULT = DedupConfig()
 _OURS = {"terms": TERMS, "weights": WEIGHTS, "structure": STRUCTURES, "hasher": HASHERS}
@@ -74,7 +74,6 @@ def fingerprint_in_python(
         inside=page.inside,
         traits=traits(
             page.title,
-            numbers_in(spaced),
             pairs(vocabulary.names, hashes, vocabulary.sequence, list(map(len, lines))),
         ),
         check_sketch=(

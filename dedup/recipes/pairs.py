@@ -85,10 +85,3 @@ def without_numbers(pairs: bytes) -> bytes:
     told = sampled(pairs)
     found: bytes = told[told & np.uint32(_OF_NUMBERS) == 0].tobytes()
     return found
-
-
-def of_codes(pairs: bytes) -> bytes:
-    """Return those of *pairs* that a date or a code is in."""
-    told = sampled(pairs)
-    found: bytes = told[told & np.uint32(_OF_CODES) > 0].tobytes()
-    return found

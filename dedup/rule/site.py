@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.recipes.sample import SAMPLED_BYTES, of_site, sampled
-from dedup.recipes.traits import hashes_in, title_in
+from dedup.recipes.traits import title_in
 from dedup.values.fingerprint import Fingerprint
 
 Flags = NDArray[np.bool_]
@@ -56,7 +56,7 @@ class SiteContext(Protocol):
 
 def told_by(sample: bytes, traits: bytes) -> bytes:
     """Return the hashes that a page tells its site: those of its shingles, title and pairs."""
-    return of_site(sample) + hashes_in(traits)
+    return of_site(sample) + traits
 
 
 def told_by_copy(traits: bytes, token_digest: bytes) -> bytes:

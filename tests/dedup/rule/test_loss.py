@@ -57,14 +57,9 @@ def printed(content: str) -> Fingerprint:
 
 
 def unpaired(page: Fingerprint) -> Fingerprint:
-    behind = 2 + int.from_bytes(page.traits[4:8], "little")
-    told = sampled(page.traits)
-    return replace(
-        page,
-        traits=np.append(told[:behind], [one for one in told[behind:] if one % 2])
-        .astype("<u4")
-        .tobytes(),
-    )
+    title, *pairs = sampled(page.traits).tolist()
+    told = np.array([title, *(one for one in pairs if one % 2)], "<u4")
+    return replace(page, traits=told.tobytes())
 
 
 def checked(kept: str, page: str, site: NoSite = NO_SITE, **choices: float) -> Check:
