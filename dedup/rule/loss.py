@@ -292,7 +292,8 @@ def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float
         other, other_variance = _by_sample(gone, of, shingles)
         lost = (lost * other_variance + other * variance) / (variance + other_variance)
     lost = min(max(more, lost), shingles) * words_a_token(page)
-    return min(lost, _added_pairs(kept, page))
+    # Times and identifiers are in no pair: of more words than a few the shingles tell.
+    return min(lost, _added_pairs(kept, page)) if lost <= FEW_WORDS else lost
 
 
 def _added_pairs(kept: Fingerprint, page: Fingerprint) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crawler.example import served
-from crawler.example.traps import CALENDAR, SESSIONS
+from crawler.example.traps import SESSIONS
 from dedup import SQLiteIndex
 from dedup.plugin.responses import is_explored
 from dedup.values.verdict import Outcome, Reason
@@ -27,8 +27,9 @@ TRAP: dict[str, Any] = {
 
 def trapped(folder: Path, **settings: Any) -> Crawl:
     with served() as url:
-        starts = " ".join(url.rstrip("/") + path for path in (CALENDAR, SESSIONS))
-        return crawl(folder, "crawler.spiders.site.SiteSpider", {**TRAP, **settings}, {"url": starts})
+        # Each month of the calendar names itself and so is new: that trap is for budgets.
+        start = {"url": url.rstrip("/") + SESSIONS}
+        return crawl(folder, "crawler.spiders.site.SiteSpider", {**TRAP, **settings}, start)
 
 
 def doors(folder: Path, *contents: str, how: str = "parse", meta: Any = None, **settings: Any) -> Crawl:
@@ -58,7 +59,6 @@ def test_a_crawl_gets_out_of_traps_with_every_unique_page(tmp_path: Path) -> Non
     done = trapped(tmp_path, DEDUP_SKIP="links")
     assert done.stats["finish_reason"] == "finished"
     assert {item["title"] for item in done.items} == {
-        "January 2026",
         "On the island: tides",
         "On the island: boats",
         "On the island: birds",
