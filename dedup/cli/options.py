@@ -154,8 +154,8 @@ def is_index(name: str) -> bool:
 def url_and_index(
     url: str | None, path: Path | str | None, *, is_index: bool
 ) -> tuple[str | None, Path | str | None]:
-    """Return *url* and *path*; a lone argument is the index if *is_index*, or if it is a file."""
-    if url is None or path is not None or not (is_index or is_file(url)):
+    """Return *url* and *path*; a lone argument is the index if *is_index*, or a file or a server."""
+    if url is None or path is not None or not (is_index or is_file(url) or scheme_of(url) in SCHEMES):
         return url, path
     return None, Place()(url)
 

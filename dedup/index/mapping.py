@@ -150,7 +150,10 @@ _KEPT_TEXT = Reader(
     ),
 )
 # No join: a plan made for few rows might read all of the other side.
-_REPEATED = "(SELECT c.token_digest FROM pages c WHERE c.id = coalesce(p.canonical, p.id))"
+_REPEATED = (
+    "CASE WHEN p.kept THEN p.token_digest "
+    "ELSE (SELECT c.token_digest FROM pages c WHERE c.id = p.canonical) END"
+)
 SELECT_KEPT_TEXT = (
     "SELECT p.id, p.url, p.seen_on, p.run, p.sample, p.traits, p.is_dry, p.reason, p.outcome, p.kept, "
     f"{_REPEATED}, s.kind, s.scope "

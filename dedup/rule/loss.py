@@ -117,6 +117,7 @@ class LossVerifier:
         elif told <= FEW_WORDS:
             return _told(check, page, FEW, "too few for a text of their own")
         else:
+            check = check._replace(site_pages=site.pages if site.is_known else None)
             return _told(check, page, OWN, f"at most {allowed:.0f} are allowed")
         return _elsewhere(check, kept, page, site, why, min(FEW_WORDS, allowed))
 

@@ -530,10 +530,7 @@ def test_a_folder_with_other_files_does_not_go_on(tmp_path: Path, change: str) -
     done = add(*arguments)
     assert (done.exit_code, "the files are not those of run 1" in done.output) == (1, True)
     assert "`dedup forget --run 1`" in done.output
-    assert (
-        CliRunner().invoke(main, ["forget", "--run", "1", "--index", str(tmp_path / "x.db")]).exit_code
-        == 0
-    )
+    assert CliRunner().invoke(main, ["forget", "--run", "1", str(tmp_path / "x.db")]).exit_code == 0
     assert add(*arguments).exit_code == 0
 
 

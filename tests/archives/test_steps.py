@@ -158,7 +158,7 @@ def test_of_a_flood_of_like_pages_few_are_kept(count: int, tmp_path: Path) -> No
     base = text(1, 100).split()
     pages: Pages = []
     for number in range(count):
-        base[chance.randrange(100)] = f"n{number}"
+        base[chance.randrange(100)] = f"feed{number:04}"
         pages.append((f"http://a/{number}", f"<p>{' '.join(base)}</p>"))
     found = Plain(printed(write(tmp_path / "x.jsonl", pages)), CONFIG)
     check_laws(found)

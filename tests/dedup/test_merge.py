@@ -130,7 +130,7 @@ def test_scopes_stay_apart() -> None:
 
 def test_what_nobody_kept_is_nobodys_canonical() -> None:
     # C repeats B, B repeats A, but C is too far from A: only A is kept, and C must be crawled again.
-    a, b, c = edited(1, 0), edited(1, 10), edited(1, 18)
+    a, b, c = edited(1, 0), edited(1, 20), edited(1, 38)
     pages = {"http://a/": a, "http://b/": b, "http://c/": c}
     assert [row.verdict.kept for row in crawled([(a, "http://a/"), (c, "http://c/")]).rows()] == [
         True

@@ -49,14 +49,14 @@ def run(*arguments: object) -> Result:
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
     assert lines[0] == "3 pages dropped in 1 cluster"
-    assert lines[1] == "1 exact copy: safe. 2 near copies lose up to 2 words: look at these."
+    assert lines[1] == "1 exact copy: safe. 2 near copies lose up to 1 word: look at these."
     assert [RUN.fullmatch(line).groups() for line in lines[2:4]] == [  # type: ignore[union-attr]
         ("2", "finished, first", "1 page, 1 of them copies"),
         ("1", "finished, first", "3 pages, 2 of them copies"),
     ]
     assert lines[7:10] == ["(no title)", "  kept in run 1", "    http://a/1"]
-    assert lines[10] == "  near copy, loses about 2 of 120 words, run 2"
-    assert lines[11] == "    http://a/4"
+    assert lines[10] == "  near copy, loses about 1 of 120 words, run 1"
+    assert lines[11] == "    http://a/3"
     assert lines[-2:] == ["  exact copy, run 1", "    http://a/2"]
     assert "2 near copies" in run("report", index, "--all").output
 

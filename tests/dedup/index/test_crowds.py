@@ -150,7 +150,7 @@ def test_no_question_reads_all_pages_of_an_index_that_began_empty() -> None:
     pages, address = 120, postgres.empty("young")
     read, added = _counted(address)
     with PostgresIndex(address) as young:
-        _crawl(young, "a", pages, different=100)
+        _crawl(young, "a", pages, different=100, confirmed=True)
     wait_until(partial(_has_counted, address, added + pages))
     assert _counted(address)[0] - read < 10 * pages
 
