@@ -33,6 +33,7 @@ class TwiceSpider(ByText):
         if self.how == "no request":
             for name in self.names.split():
                 yield {"url": f"http://a.example/{name}", "text": text(1)}
+            await asyncio.sleep(2)  # Scrapy 2.13 does not wait for items of `start`
             return
         for number, name in enumerate(self.names.split()):
             yield Request(

@@ -6,9 +6,10 @@ import logging
 from pathlib import Path
 
 import pytest
+from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
-from scrapy.utils.test import get_crawler
 
 from dedup import Page
 from dedup.front.settings import DedupSettings
@@ -72,7 +73,7 @@ def test_a_second_document_in_a_page_is_a_part_of_it(content: str, ignore: str, 
 
 @pytest.mark.parametrize("settings", [{"ignore": ".none"}, {"content": "article"}], ids=str)
 def test_other_long_fields_are_judged_with_a_part(settings: dict[str, str]) -> None:
-    reader = ItemReader(get_crawler(), DedupSettings(**settings))  # type: ignore[arg-type]
+    reader = ItemReader(Crawler(Spider), DedupSettings(**settings))  # type: ignore[arg-type]
     for is_whole in (True, False):
         response = HtmlResponse("http://a.example/", body=HTML.encode(), encoding="utf-8")
         item = {"html": HTML if is_whole else HTML + " ", "review": prose(7, 60)}
@@ -105,7 +106,7 @@ def test_a_bad_selector_is_refused_at_start(name: str, selector: str) -> None:
 
 @pytest.mark.parametrize("is_only", [True, False])
 def test_items_with_html_are_judged_by_the_same_part(is_only: bool) -> None:
-    reader = ItemReader(get_crawler(), DedupSettings(content="article", ignore=".clock"))
+    reader = ItemReader(Crawler(Spider), DedupSettings(content="article", ignore=".clock"))
     response = HtmlResponse("http://a.example/", body=HTML.encode(), encoding="utf-8")
     page, _ = reader.read({"html": HTML}, response, is_only=is_only)
     assert page is not None

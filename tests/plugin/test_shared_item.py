@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Field, Item, Request, Spider
+from scrapy import Field, Item, Request, Spider, version_info
 from scrapy.http import Response
 
 from tests.crawling import crawl
@@ -36,6 +36,8 @@ class OneItem(Spider):
         yield self.item
 
 
+# Scrapy 2.13 gives items to pipelines later: a spider loses texts in this way without us, too.
+@pytest.mark.skipif(version_info < (2, 14), reason="Scrapy 2.13 loses texts by itself")
 @pytest.mark.parametrize("made", ["dict", "Item"])
 def test_one_item_filled_by_all_callbacks_gives_all_texts(tmp_path: Path, made: str) -> None:
     settings = {"DEDUP_TEXT_FIELDS": ["text"]}

@@ -9,8 +9,9 @@ from random import Random
 from typing import Any
 
 import pytest
+from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse
-from scrapy.utils.test import get_crawler
 
 from dedup import Detector, MemoryIndex, Page
 from dedup.front.settings import DedupSettings
@@ -81,7 +82,7 @@ def test_two_thousand_shells_met_in_turns_are_all_kept() -> None:
 )
 @pytest.mark.parametrize("is_only", [True, False])
 def test_what_is_selected_leaves_them_protected(settings: dict[str, Any], *, is_only: bool) -> None:
-    reader, drawn = ItemReader(get_crawler(), DedupSettings(**settings)), Random(2)
+    reader, drawn = ItemReader(Crawler(Spider), DedupSettings(**settings)), Random(2)
 
     def pages() -> Iterator[Page]:
         for number in range(30):
