@@ -29,6 +29,7 @@ from dedup.recipes.sample import (
 )
 from dedup.recipes.sketch import BINS
 from dedup.recipes.traits import UNTITLED, count_pairs, other_pairs, title_in
+from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.similarity import SimilarityVerifier, similarity_of
 from dedup.rule.site import COMMON_PAGES, SiteContext, name_of
 from dedup.values.fingerprint import NAMED, Fingerprint
@@ -369,6 +370,11 @@ def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
 def has_same_title(kept: Fingerprint, page: Fingerprint) -> bool:
     """Return whether two pages have one title; pages of which none is known have."""
     return not (kept.traits and page.traits) or title_in(kept.traits) == title_in(page.traits)
+
+
+def has_title_alone(page: Fingerprint) -> bool:
+    """Return whether *page* has fewer words inside the frame of its site than a text has."""
+    return page.inside not in {None, NAMED} and page.inside < MIN_EQUAL_TOKENS
 
 
 def shingles_of(page: Fingerprint) -> int:

@@ -8,13 +8,15 @@ from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.rule.keys import Keys, distances, has_equal_text
+from dedup.rule.loss import has_same_title, has_title_alone
 from dedup.rule.site import NO_SITE, SiteContext
 from dedup.rule.verifier import verifier_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.match import Check, Match
 from dedup.values.verdict import Reason
 
-EMPTY, EQUAL_BYTES, EQUAL_TEXT, NO_CANDIDATE = "empty", "equal_bytes", "equal_tokens", "no_candidate"
+EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
+OTHER_TITLE, NO_CANDIDATE = "other_title", "no_candidate"
 # What is found without a key and a verifier.
 OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TEXT)
 
@@ -35,20 +37,13 @@ def match(
 ) -> Match:
     """Return how *page* relates to one that was *kept*: the whole rule for two pages.
 
-    Equal bytes are an exact duplicate, the same text with `MIN_EQUAL_TOKENS` tokens or more is
-    a near-duplicate, and so is a candidate, by content, structure or a band, that the verifier of
+    Equal bytes are an exact duplicate.  A page that has its title alone inside the frame of its site
+    repeats none with another title.  The same text with `MIN_EQUAL_TOKENS` tokens or more is a
+    near-duplicate, and so is a candidate, by content, structure or a band, that the verifier of
     *config* confirms.
     """
-    if page.is_empty:
-        sentence = "There is nothing in the page to judge."
-        return Match(Reason.NOT_JUDGED, _plain(kept, page, EMPTY, sentence, 0.0))
-    if page.body_digest == kept.body_digest:
-        return Match(
-            Reason.EXACT_DUPLICATE, _plain(kept, page, EQUAL_BYTES, "All bytes are equal.", 1.0)
-        )
-    if has_equal_text(kept, page):
-        sentence = f"The texts are the same, with {page.tokens:,} tokens."
-        return Match(Reason.NEAR_DUPLICATE, _plain(kept, page, EQUAL_TEXT, sentence, 1.0))
+    if outright := _outright(kept, page):
+        return outright
     check = verifier_of(config).check(kept, page, site)
     if not check.passes:
         return Match(Reason.NEW, check)
@@ -66,13 +61,30 @@ def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable
     )
 
 
+def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
+    """Return how *page* relates to one that was *kept* where that can be told without a verifier."""
+    if page.is_empty:
+        sentence = "There is nothing in the page to judge."
+        return Match(Reason.NOT_JUDGED, _plain(kept, page, EMPTY, sentence, 0.0))
+    if page.body_digest == kept.body_digest:
+        return Match(
+            Reason.EXACT_DUPLICATE, _plain(kept, page, EQUAL_BYTES, "All bytes are equal.", 1.0)
+        )
+    if has_title_alone(page) and not has_same_title(kept, page):
+        sentence = "Inside the frame of its site the page has only a title, and that is another."
+        return Match(Reason.NEW, _plain(kept, page, OTHER_TITLE, sentence, 0.0))
+    if has_equal_text(kept, page):
+        sentence = f"The texts are the same, with {page.tokens:,} tokens."
+        return Match(Reason.NEAR_DUPLICATE, _plain(kept, page, EQUAL_TEXT, sentence, 1.0))
+    return None
+
+
 def _plain(
     kept: Fingerprint, page: Fingerprint, finding: str, sentence: str, similarity: float
 ) -> Check:
+    passes = finding not in {EMPTY, OTHER_TITLE}
     near = distances(kept, page)
-    return Check(
-        finding != EMPTY, finding, sentence, similarity, *near, lost=None if finding == EMPTY else 0
-    )
+    return Check(passes, finding, sentence, similarity, *near, lost=0 if passes else None)
 
 
 def _unfound(check: Check, keys: Keys) -> Check:

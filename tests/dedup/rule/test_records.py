@@ -102,3 +102,13 @@ def test_a_record_that_its_html_names_is_one_though_all_that_its_other_fields_sa
         assert is_kept(item(3, "Red Lantern Bay", texts[0]), *others)
         assert is_kept(item(3, f"Red Lantern Bay {texts[0]}", ""), *others)
     assert not is_kept(item(3, "Red Lantern Bay", texts[0]), item(1, "Red Lantern Bay", texts[0]))
+
+
+@pytest.mark.parametrize("said", ["", "<p>Back</p>", "<h1>{}</h1>"])
+@pytest.mark.parametrize("frame", ["", "<nav><a href=/>Home</a></nav>", f"<nav>{FRAME[0]}</nav>"])
+def test_what_has_only_a_title_is_known_by_it(frame: str, said: str) -> None:
+    names = ["About us", "Contact", "Legals", "Team", "About us", "Contact"]
+    bodies = [f"<title>{name} - Sea</title>{frame}{said.format(name)}" for name in names]
+    with Detector(MemoryIndex()) as detector:
+        pages = [Page.from_html(html, url=f"http://a.example/{at}") for at, html in enumerate(bodies)]
+        assert [detector.check(page).kept for page in pages] == [True] * 4 + [False] * 2
